@@ -375,8 +375,9 @@ impl Launch {
     /// Returns the report page of a run. A trap ends the record and is part of it.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         let options = self.core.with(None, None, Engine::Fast)?;
-        let Core { program: Program { opened, source, .. }, session, title, .. } = &*self.core;
-        let subject = Subject { title, opened, program: self.core.program(), source: source.as_deref() };
+        let Core { program: Program { opened, .. }, session, title, .. } = &*self.core;
+        let source = opened.source.as_deref();
+        let subject = Subject { title, opened, program: self.core.program(), source };
         let report = py.detach(|| Report::of(subject, session, &options, Bounds::default()));
         page(PAGE, &[report.map_err(errors::run)?]).map_err(errors::wrong)
     }

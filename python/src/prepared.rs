@@ -123,8 +123,7 @@ impl Core {
     /// Adds the state at a trap to the error. Returns other errors unchanged.
     pub(crate) fn looked(&self, error: Error, options: &Options) -> Error {
         let Error::Trap(mut trapped) = error else { return error };
-        trapped.line = self.program.opened.line(self.program(), trapped.pc);
-        look(&mut trapped, self.program.target(), self.program(), &self.session, options);
+        look(&mut trapped, &self.program.opened, self.program(), &self.session, options);
         Error::Trap(trapped)
     }
 

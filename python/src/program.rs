@@ -38,8 +38,6 @@ pub(crate) struct Origin {
 pub(crate) struct Program {
     pub(crate) opened: Arc<Opened>,
     pub(crate) number: usize,
-    /// The text of the file, if it is a source.
-    pub(crate) source: Option<Arc<str>>,
     pub(crate) origin: Arc<Origin>,
 }
 
@@ -103,8 +101,8 @@ pub(crate) fn open(
     };
     let origin = Origin { title: title.to_owned(), bytes: data.to_vec(), is_source, known };
     let (programs, warnings) = programs(origin)?;
-    let source = programs.first().and_then(|program| program.source.clone());
-    Ok((programs, errors::diagnostics(&warnings, source.as_deref().unwrap_or_default()).to_string()))
+    let source = programs.first().and_then(|program| program.opened.source.as_deref());
+    Ok((programs, errors::diagnostics(&warnings, source.unwrap_or_default()).to_string()))
 }
 
 /// Returns the user's knowledge of a file.
@@ -193,11 +191,9 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
         )),
         error => errors::open(title, bytes, &error),
     })?;
-    let source = is_source.then(|| Arc::from(String::from_utf8_lossy(bytes)));
     let (warnings, count) = (opened.warnings.clone(), opened.image.programs.len());
     let (opened, origin) = (Arc::new(opened), Arc::new(origin));
-    let program =
-        |number| Program { opened: opened.clone(), number, source: source.clone(), origin: origin.clone() };
+    let program = |number| Program { opened: opened.clone(), number, origin: origin.clone() };
     Ok(((0..count).map(program).collect(), warnings))
 }
 
@@ -320,7 +316,7 @@ impl Program {
 
     #[getter]
     fn source(&self) -> Option<&str> {
-        self.source.as_deref()
+        self.opened.source.as_deref()
     }
 
     /// Returns the words in memory order.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reconverge_isa::{Image, Isa};
+use reconverge_isa::Isa;
 use reconverge_simt::Options;
 use reconverge_workbench::Error;
 use reconverge_workbench::assemble;
@@ -84,16 +84,16 @@ impl ManifestCase {
         OpenedCase { opened: self.opened.clone(), launches: Vec::new() }
     }
 
-    /// Returns the image that the text of this image assembles to.
-    fn of_text(&self) -> Result<Image, String> {
+    /// Returns the program's file with the image that the text of this image assembles to.
+    fn of_text(&self) -> Result<Opened, String> {
         let Opened { target, image, .. } = &self.opened;
         let text = target.machine().image_text(target, image, Style::default());
         let text = text.map_err(|error| error.to_string())?;
-        let back = assemble(target, &text);
-        back.map(|back| back.image).map_err(|errors| format!("the program's text: {}", errors[0]))
+        let back = assemble(target, &text).map_err(|errors| format!("the program's text: {}", errors[0]))?;
+        Ok(Opened { image: back.image, ..self.opened.clone() })
     }
 
     pub(crate) fn run(&self, options: &Options) -> Result<RunResult, Error> {
-        self.manifest.run(&self.opened.image, options, &Beside(&*self.folder))
+        self.manifest.run(&self.opened, options, &Beside(&*self.folder))
     }
 }

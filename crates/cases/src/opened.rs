@@ -26,7 +26,8 @@ impl OpenedCase {
     pub(crate) fn of(target: Target, program: Program, launches: Vec<LaunchFile>) -> OpenedCase {
         let (isa, chip) = (Some(target.isa), target.chip_name().map(str::to_owned));
         let image = Image { format: "case", isa, chip, programs: vec![program], ..Image::default() };
-        OpenedCase { opened: Opened { target, image, warnings: Vec::new(), lines: Vec::new() }, launches }
+        let opened = Opened { target, image, warnings: Vec::new(), lines: Vec::new(), source: None };
+        OpenedCase { opened, launches }
     }
 }
 

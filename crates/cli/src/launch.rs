@@ -142,8 +142,6 @@ pub(crate) struct Ready {
     pub(crate) options: Options,
     /// Name of the launch in messages.
     pub(crate) title: String,
-    /// Text of the program's file, if the file is a source.
-    pub(crate) source: Option<String>,
     /// Path of the program's file, if the launch names one.
     pub(crate) path: Option<PathBuf>,
     /// Index of the requested lane, if the command line selects one.
@@ -199,15 +197,13 @@ impl LaunchArgs {
                 opened.target = opened.target.for_program(&opened.image, &program);
                 let session = launch.prepare(&opened.image, &program, &beside);
                 let session = session.with_context(|| title.clone())?;
-                let source =
-                    (!opened.lines.is_empty()).then(|| std::fs::read_to_string(&path).ok()).flatten();
                 let options = launch.options(&options)?;
-                Ok(Ready { session, opened, options, title, source, path: Some(path), lane, program })
+                Ok(Ready { session, opened, options, title, path: Some(path), lane, program })
             }
             Prepared::Manifest { manifest, opened, beside } => {
                 let prepared = manifest.prepare(&opened.image, &beside).with_context(|| title.clone())?;
                 let (session, program) = prepared;
-                Ok(Ready { session, opened, options, title, source: None, path: None, lane: None, program })
+                Ok(Ready { session, opened, options, title, path: None, lane: None, program })
             }
         }
     }
@@ -226,11 +222,10 @@ impl LaunchArgs {
         };
         let mut opened = campaign.opened().clone();
         opened.target = opened.target.for_program(&opened.image, &replay.program);
-        let source = campaign.program().1.map(str::to_owned);
         let lane = replay.record.lane.map(|lane| lane as usize);
         let path = campaign.program_path().map(Path::to_path_buf);
         let program = replay.program;
-        Ok(Ready { session, opened, options: replay.options, title, source, path, lane, program })
+        Ok(Ready { session, opened, options: replay.options, title, path, lane, program })
     }
 }
 

@@ -71,7 +71,7 @@ impl PageArgs {
                 title: &ready.title,
                 opened: &ready.opened,
                 program: ready.program(),
-                source: ready.source.as_deref(),
+                source: ready.opened.source.as_deref(),
             };
             let report = Report::of(subject, &ready.session, &ready.options, bounds);
             let report = report.map_err(|error| anyhow!("{}: {error}", ready.title))?;

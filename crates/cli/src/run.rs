@@ -204,7 +204,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>,
             let mode = args.launch.mode.unwrap_or(options.mode);
             let watchdog = args.launch.watchdog.unwrap_or(options.watchdog);
             let options = Options { mode, watchdog, ..options };
-            let ran = manifest.run(&opened.image, &options, &beside);
+            let ran = manifest.run(&opened, &options, &beside);
             let ended = match ran {
                 Ok(result) => {
                     if args.follows() && !interrupt::asked() {

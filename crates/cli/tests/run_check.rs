@@ -350,6 +350,30 @@ fn a_trap_shows_line_registers_and_the_nearest_buffer() {
     assert!(error.contains("\n  f.s:3: if alu"), "{error}");
 }
 
+/// A trap showed the text of the listing next to the line of the user's source: `bra L0` instead of `bra again`.
+#[test]
+fn a_trap_shows_the_users_own_text_and_the_machines_registers() {
+    let folder = Folder::new("own");
+    let head = ".isa tesla\n.chip sm_13\n.alias address, $r2\n.macro twice\n    mov b32 $r2 0x8\n    st b32 g14[address] $r0\n.endm\n";
+    for (body, text, register) in [
+        ("again: bra again ; for ever\n", "bra again", ""),
+        ("again: ld b32 $r1  g14[address] ; here\n    bra again\n", "ld b32 $r1 g14[address]", "$r2 = "),
+        // The line of a macro call has several instructions.
+        ("    twice\n", "st b32 g14[$r2] $r0", "$r2 = 00000008 "),
+    ] {
+        folder.write("k.s", format!("{head}{body}    exit nop\n"));
+        folder.write(
+            "k.toml",
+            "isa = \"tesla\"\nprogram = \"k.s\"\nwatchdog = 50\n[[expect]]\nholds = \"groups == 1\"\n",
+        );
+        let (_, error) = folder.ends("run k.toml", 1);
+        assert_eq!(error.lines().nth(1), Some(&*format!("  k.s:8: {text}")), "{error}");
+        assert!(error.contains(register), "{error}");
+        let (out, _) = folder.ends("check k.toml", 1);
+        assert!(out.contains(&format!("; k.s:8: {text}\n")), "{out}");
+    }
+}
+
 #[test]
 fn launch_files_read_in_their_folder_only() {
     let folder = Folder::new("outside");

@@ -334,12 +334,10 @@ impl LaunchFile {
         options: &Options,
         files: &dyn Files,
     ) {
-        trapped.line = opened.line(program, trapped.pc);
         trapped.remedy = self.machine.remedy(trapped, program);
         let Ok(options) = self.options(options) else { return };
         if let Ok(session) = self.prepare(&opened.image, program, files) {
-            let target = opened.target.for_program(&opened.image, program);
-            look(trapped, &target, program, &session, &options);
+            look(trapped, opened, program, &session, &options);
         }
     }
 

@@ -343,6 +343,7 @@ pub mod request;
 pub mod result;
 pub mod session;
 pub mod slots;
+pub mod source;
 pub mod stats;
 pub mod suite;
 pub mod taint;

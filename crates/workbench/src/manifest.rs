@@ -13,10 +13,10 @@ use crate::array::{Array, Dtype};
 use crate::error::Error;
 use crate::keys::{complaint, json_line, unknown_key};
 use crate::launch::{LaunchFile, choose_program};
+use crate::open::Opened;
 use crate::request::Common;
 use crate::result::{RunResult, bit_difference, difference};
 use crate::session::Session;
-use crate::target::Target;
 use crate::tesla::launch::{BufferValues, ConstantValues, Launch, ParamValue};
 use crate::trapped::look;
 use crate::values::Files;
@@ -171,12 +171,13 @@ impl Manifest {
         Some(serde_path_to_error::deserialize(value).map_err(refused))
     }
 
-    /// Runs the launches on the programs of `image` and compares the results. The outputs are the buffers.
+    /// Runs the launches on the programs of `opened` and compares the results. The outputs are the buffers.
     ///
     /// # Errors
     /// Returns [`Error::Trap`] if a program traps and [`Error::Differ`] if an engine has a defect. Other errors
     /// concern the manifest.
-    pub fn run(&self, image: &Image, options: &Options, files: &dyn Files) -> Result<RunResult, Error> {
+    pub fn run(&self, opened: &Opened, options: &Options, files: &dyn Files) -> Result<RunResult, Error> {
+        let image = &opened.image;
         let mut buffers = self.memory(files)?;
         let mut result = RunResult::default();
         for launch in &self.launches {
@@ -184,10 +185,8 @@ impl Manifest {
             let launch = self.launch(launch, &buffers)?;
             let left = launch.run(image, program, options, files).map_err(|error| match error {
                 Error::Trap(mut trapped) => {
-                    if let Ok(session) = launch.prepare(image, program, files)
-                        && let Ok(target) = Target::new(Manifest::ISA, Some(&self.arch))
-                    {
-                        look(&mut trapped, &target, program, &session, options);
+                    if let Ok(session) = launch.prepare(image, program, files) {
+                        look(&mut trapped, opened, program, &session, options);
                     }
                     Error::Trap(trapped)
                 }

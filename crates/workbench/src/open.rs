@@ -1,6 +1,7 @@
 //! Opens a file's bytes as programs with their machine.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use reconverge_container::log::is_llvm_text;
 use reconverge_container::{Endian, Format, Hints, load};
@@ -10,6 +11,7 @@ use reconverge_isa::source::{Diagnostic, lines};
 use reconverge_isa::{Image, Isa, Program};
 use thiserror::Error;
 
+use crate::source::UserSource;
 use crate::target::{Target, TargetError, is_family_of, isa_of_chip, same_chip};
 use crate::text::{Source, included};
 
@@ -24,6 +26,8 @@ pub struct Opened {
     pub warnings: Vec<Diagnostic>,
     /// For each program of a source, the addresses of its instructions and their line numbers, from 1.
     pub lines: Vec<Vec<(u32, usize)>>,
+    /// Text of the file, if the file is a source.
+    pub source: Option<String>,
 }
 
 impl Opened {
@@ -33,6 +37,13 @@ impl Opened {
         let number = self.image.programs.iter().position(|known| known == program)?;
         let before = self.lines.get(number)?.iter().filter(|(known, _)| *known <= address);
         before.max_by_key(|(known, _)| *known).map(|(_, line)| *line)
+    }
+
+    /// Returns the user's own source of a program of the image, with `path` as the path of the file. Returns `None` if
+    /// the file is not a source.
+    pub fn user_source(&self, program: &Program, path: &Path) -> Option<UserSource> {
+        let number = self.image.programs.iter().position(|known| known == program)?;
+        Some(UserSource::new(self.target.isa, path, self.source.as_ref()?, self.lines.get(number)?))
     }
 }
 
@@ -180,7 +191,8 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
             lines.into_iter().flatten().map(number).collect()
         };
         let lines = image.programs.iter().map(of_program).collect();
-        return Ok(Opened { target, image, warnings: assembly.warnings, lines });
+        let source = Some(source.into_owned());
+        return Ok(Opened { target, image, warnings: assembly.warnings, lines, source });
     }
     let hints = Hints { isa: known, endian, format, defines, old, ..Hints::default() };
     let mut image = load(bytes, &hints)?;
@@ -214,7 +226,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         qualify(&mut image);
     }
     let image = of_stage(image, stage)?;
-    Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new() })
+    Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new(), source: None })
 }
 
 /// Renames kernels that have one name in several modules: each name gets the chip as a suffix, or else the index of

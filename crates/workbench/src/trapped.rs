@@ -5,12 +5,14 @@
 //! trap, which always occurs at the same step, and reads the state there.
 
 use std::ops::Range;
+use std::path::Path;
 
 use reconverge_isa::Program;
 use reconverge_simt::{Engine, Lane, Options};
 
 use crate::error::{Access, Error, LaneState, Trapped};
 use crate::listing::Style;
+use crate::open::Opened;
 use crate::session::{Register, RegisterClass, Session, Stepping};
 use crate::target::Target;
 
@@ -23,15 +25,17 @@ pub fn instruction(target: &Target, program: &Program, pc: u32) -> Option<String
     listing.lines(&program.words).iter().find(|line| line.address == Some(pc)).map(|line| line.code())
 }
 
-/// Adds the context of a trap of `program`. `session` is the launch as it was before it ran.
-pub fn look(trapped: &mut Trapped, target: &Target, program: &Program, session: &Session, options: &Options) {
-    if let Ok(listing) = target.machine().disassemble(target, program, Style::default()) {
-        let lines = listing.lines(&program.words);
-        let at = |pc: u32| lines.iter().find(|line| line.address == Some(pc)).map(|line| line.code());
-        trapped.instruction = at(trapped.pc);
-        if let Some((pc, text)) = &mut trapped.other {
-            *text = at(*pc);
-        }
+/// Adds the context of a trap of `program`, a program of `opened`. `session` is the launch as it was before it ran.
+/// Instructions have the text of the user's own source, or else of the listing.
+pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: &Session, options: &Options) {
+    let target = opened.target.for_program(&opened.image, program);
+    let source = opened.user_source(program, Path::new(""));
+    let listed = |pc| instruction(&target, program, pc);
+    let own = |pc| source.as_ref()?.instruction(pc).map(str::to_owned);
+    trapped.line = source.as_ref().and_then(|source| source.line_of(trapped.pc));
+    trapped.instruction = own(trapped.pc).or_else(|| listed(trapped.pc));
+    if let Some((pc, text)) = &mut trapped.other {
+        *text = own(*pc).or_else(|| listed(*pc));
     }
     let options = Options { engine: Engine::Reference, ..*options };
     let Ok(mut stepping) = session.start(&options) else { return };
@@ -41,12 +45,13 @@ pub fn look(trapped: &mut Trapped, target: &Target, program: &Program, session: 
     }
     let Some(group) = stepping.current() else { return };
     let lane = trapped.lanes.lowest().unwrap_or(Lane(0));
-    if let Some(text) = &trapped.instruction {
+    // Only the listing has the machine's names of all registers: a source may have names of its own.
+    if let Some(text) = listed(trapped.pc) {
         let read = |(name, register): (String, Vec<Register>)| {
             let of = |register: &Register| stepping.read(group, *register)?.get(lane.index()).copied();
             Some((name, register.iter().map(of).collect::<Option<Vec<u32>>>()?))
         };
-        let registers = named(text, &stepping.registers()).into_iter().filter_map(read).collect();
+        let registers = named(&text, &stepping.registers()).into_iter().filter_map(read).collect();
         let lane = stepping.lanes(group).start + lane.index();
         trapped.state = Some(LaneState { lane, registers });
     }

@@ -8,8 +8,8 @@ use reconverge_simt::Options;
 use reconverge_workbench::debugger::Debugger;
 use reconverge_workbench::debugger::dap::Adapter;
 use reconverge_workbench::debugger::dap::launch::{ARGUMENTS, LaunchRequest, in_arguments, schema};
-use reconverge_workbench::debugger::source::UserSource;
 use reconverge_workbench::kernels::{KERNELS, Kernel, find};
+use reconverge_workbench::source::UserSource;
 use serde_json::{Value, json};
 
 /// A client that sends requests to an adapter.

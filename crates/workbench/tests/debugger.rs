@@ -6,10 +6,10 @@ use std::path::Path;
 use reconverge_isa::Isa;
 use reconverge_simt::{Event, Lane, Options};
 use reconverge_workbench::debugger::command::{self, COMMANDS, Command, CommandError};
-use reconverge_workbench::debugger::source::UserSource;
 use reconverge_workbench::debugger::{Debugger, Halt};
 use reconverge_workbench::kernels::{KERNELS, Kernel, find};
 use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::source::UserSource;
 use reconverge_workbench::values::NoFiles;
 use reconverge_workbench::{Known, open};
 

@@ -19,7 +19,6 @@ use clap::{ArgMatches, Command, FromArgMatches};
 use reconverge_simt::Lane;
 use reconverge_workbench::debugger::dap::Adapter;
 use reconverge_workbench::debugger::dap::launch::{self, LaunchRequest};
-use reconverge_workbench::debugger::source::UserSource;
 use reconverge_workbench::debugger::{Debugger, Halt, command};
 use serde_json::Value;
 
@@ -27,7 +26,7 @@ use crate::args::Answer;
 #[cfg(not(feature = "terminal"))]
 use crate::features;
 use crate::framed::{Incoming, read_message, write_message};
-use crate::launch::{LaunchArgs, Ready};
+use crate::launch::LaunchArgs;
 use crate::{files, messages};
 
 /// Replaces FILE if the launch request of a debug client names the file.
@@ -95,19 +94,12 @@ fn open(launch: &LaunchArgs, matches: &ArgMatches) -> Result<Debugger> {
     let ready = launch.ready(matches)?;
     let debugger = Debugger::new(&ready.session, &ready.opened.target, ready.program(), &ready.options);
     let debugger = debugger.map_err(|error| anyhow!("{}: {error}", ready.title))?;
-    let mut debugger = debugger.with_source(source(&ready));
+    let source = ready.path.as_ref().and_then(|path| ready.opened.user_source(ready.program(), path));
+    let mut debugger = debugger.with_source(source);
     if let Some(lane) = ready.lane.and_then(|lane| u8::try_from(lane).ok()) {
         debugger.choose_lane(Lane(lane));
     }
     Ok(debugger)
-}
-
-/// Returns the user's own source of the program, if the program's file is a source.
-fn source(ready: &Ready) -> Option<UserSource> {
-    let (text, path) = (ready.source.as_ref()?, ready.path.as_ref()?);
-    let programs = &ready.opened.image.programs;
-    let number = programs.iter().position(|known| known == ready.program())?;
-    Some(UserSource::new(ready.opened.target.isa, path, text, ready.opened.lines.get(number)?))
 }
 
 /// Executes a script. The exit status is 1 if an expectation fails.

@@ -719,8 +719,8 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use reconverge_simt::Options;
-    use reconverge_workbench::debugger::source::UserSource;
     use reconverge_workbench::kernels::{KERNELS, Kernel};
+    use reconverge_workbench::source::UserSource;
 
     use super::*;
 

@@ -4,8 +4,8 @@
 //! listing also has the labels of the source ([`relabelled`]).
 
 use super::Debugger;
-use super::source::UserSource;
 use crate::listing::Line;
+use crate::source::UserSource;
 
 impl Debugger {
     /// Returns the instruction at an address in one line, as in the user's own source, or else as in the listing.

@@ -5,8 +5,8 @@
 //! deterministic, so replay reproduces the state of any step.
 //!
 //! `code.rs` has instructions and addresses as text. [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values
-//! into texts, [`source`] has lines and labels of the user's file, [`flow`] changes masks, stacks and counters by
-//! hand, and [`table`] lists lanes by registers.
+//! into texts, [`flow`] changes masks, stacks and counters by hand, and [`table`] lists lanes by registers.
+//! [`UserSource`] has lines and labels of the user's file.
 
 mod code;
 pub mod command;
@@ -15,7 +15,6 @@ pub mod flow;
 pub mod formula;
 pub mod log;
 mod names;
-pub mod source;
 pub mod stop;
 pub mod table;
 
@@ -35,9 +34,9 @@ use crate::listing::{Line, Style, addressed};
 use crate::machine::Machine;
 use crate::naming::{Accessed, accessed};
 use crate::session::{GroupState, Register, Session, Snapshot, SpaceOf, Stepping, Stride};
+use crate::source::UserSource;
 use crate::target::Target;
 use formula::Here;
-use source::UserSource;
 use stop::{Stops, Why as Reason};
 
 /// Instructions between two snapshots.
