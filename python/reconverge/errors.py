@@ -73,7 +73,7 @@ class Trap(RuntimeError):
     lanes: list[int]
     #: What happened.
     cause: str
-    #: The instruction as the disassembler prints it.
+    #: The instruction as in the source, or else as the disassembler prints it.
     instruction: str | None
     #: The line of the source that has the instruction.
     line: int | None

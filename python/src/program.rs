@@ -102,7 +102,8 @@ pub(crate) fn open(
     let origin = Origin { title: title.to_owned(), bytes: data.to_vec(), is_source, known };
     let (programs, warnings) = programs(origin)?;
     let source = programs.first().and_then(|program| program.opened.source.as_deref());
-    Ok((programs, errors::diagnostics(&warnings, source.unwrap_or_default()).to_string()))
+    let warnings = errors::diagnostics(&warnings, source.unwrap_or_default()).to_string();
+    Ok((programs, warnings))
 }
 
 /// Returns the user's knowledge of a file.

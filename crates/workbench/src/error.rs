@@ -165,7 +165,7 @@ pub struct Trapped {
     pub name: String,
     /// The access that was refused, if the cause is one.
     pub access: Option<Access>,
-    /// The instruction as the disassembler prints it.
+    /// The instruction as in the user's own source, or else as the disassembler prints it.
     pub instruction: Option<String>,
     /// The line of the source with the instruction.
     pub line: Option<usize>,

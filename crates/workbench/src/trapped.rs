@@ -45,7 +45,7 @@ pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: 
     }
     let Some(group) = stepping.current() else { return };
     let lane = trapped.lanes.lowest().unwrap_or(Lane(0));
-    // Only the listing has the machine's names of all registers: a source may have names of its own.
+    // The listing has the machine's names of registers. A source may use aliases.
     if let Some(text) = listed(trapped.pc) {
         let read = |(name, register): (String, Vec<Register>)| {
             let of = |register: &Register| stepping.read(group, *register)?.get(lane.index()).copied();
