@@ -5,11 +5,11 @@ use std::path::Path;
 use reconverge_testkit::climbing_imports;
 
 /// `crate` is the registry of machines in `lib.rs`. The modules before it do not refer to all machines.
-const ORDER: [&str; 38] = [
+const ORDER: [&str; 39] = [
     "array", "values", "error", "target", "listing", "faults", "trace", "session", "result", "keys", "holds",
-    "request", "stats", "machine", "r500", "r700", "tesla", "crate", "text", "open", "slots", "naming",
-    "trapped", "counts", "launch", "choose", "manifest", "contents", "edit", "formats", "lint", "kernels",
-    "micro", "suite", "taint", "graph", "report", "debugger",
+    "request", "stats", "machine", "r500", "r700", "tesla", "crate", "text", "source", "open", "slots",
+    "naming", "trapped", "counts", "launch", "choose", "manifest", "contents", "edit", "formats", "lint",
+    "kernels", "micro", "suite", "taint", "graph", "report", "debugger",
 ];
 
 #[test]
