@@ -2,7 +2,7 @@
 //!
 //! * [`machine()`]: returns a [`Machine`] by name, with its text, explanations and findings. [`target`]: machine, chip,
 //!   program type.
-//! * [`open()`]: opens a file's bytes as programs with their machine. [`source`]: lines and labels of the user's source.
+//! * [`open()`]: opens a file's bytes as programs with their machine. [`source`]: lines and labels of a user's source.
 //! * [`formats`]: writes programs to files. [`contents`]: the contents of a file. [`edit`]: replaces one instruction in its
 //!   program.
 //! * [`launch`], [`manifest`]: launch files and run manifests. [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
