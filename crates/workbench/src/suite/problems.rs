@@ -4,7 +4,7 @@ use crate::array::{Array, Dtype};
 
 use super::{Inputs, Problem, Rule};
 
-const fn problem(
+pub(super) const fn problem(
     name: &'static str,
     rule: Rule,
     inputs: fn() -> Inputs,
@@ -14,19 +14,19 @@ const fn problem(
 }
 
 /// Returns a pseudo-random number (the final mix of MurmurHash3).
-fn mixed(number: u32) -> u32 {
+pub(super) fn mixed(number: u32) -> u32 {
     let mut h = number.wrapping_mul(0x9e37_79b9);
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
     h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
     h ^ h >> 16
 }
 
-fn words(count: u32, word: impl Fn(u32) -> u32) -> Array {
+pub(super) fn words(count: u32, word: impl Fn(u32) -> u32) -> Array {
     Array::from_words(Dtype::U32, vec![count as usize], (0..count).map(word))
 }
 
 /// Returns `rows` rows of `row` numbers.
-fn floats(rows: u32, row: u32, number: impl Fn(u32) -> f32) -> Array {
+pub(super) fn floats(rows: u32, row: u32, number: impl Fn(u32) -> f32) -> Array {
     let shape = if row == 1 { vec![rows as usize] } else { vec![rows as usize, row as usize] };
     Array::from_words(Dtype::F32, shape, (0..rows * row).map(|at| number(at).to_bits()))
 }
@@ -248,7 +248,7 @@ pub(super) static NEWTON: Problem = problem(
 // ---- Textures
 
 /// Returns an image with four whole numbers up to 255 per texel.
-fn picture(size: u32) -> Array {
+pub(super) fn picture(size: u32) -> Array {
     floats(size * size, 4, |at| (mixed(at) % 256) as f32)
 }
 
