@@ -68,10 +68,11 @@ const NO_LEVEL: u32 = u32::MAX;
 /// Level of the vertices whose neighbours get the next level.
 const FRONTIER: u32 = 4;
 
-/// From the vertices of the frontier to their neighbours.
+/// Vertices of the frontier give their neighbours a level.
 pub(super) static BFS: Problem = problem("bfs", Rule::Exact, searched_graph, next_level);
 
-/// From the vertices without a level to their neighbours. Edges have no direction, so the result is that of [`BFS`].
+/// Vertices without a level look for a neighbour in the frontier. Edges have no direction, so the result is that of
+/// [`BFS`].
 pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, next_level);
 
 /// Returns lists of neighbours, and the level of each vertex up to the frontier, searched from four vertices. Vertices
@@ -125,7 +126,7 @@ pub(super) static STENCIL: Problem = problem(
     |inputs| heat(&inputs.floats("cells"), 1024, 1),
 );
 
-/// As [`STENCIL`], for four grids in the components of a texture.
+/// The components of the texture are four grids, and each has the step of [`STENCIL`].
 pub(super) static STENCIL4: Problem = problem(
     "stencil4",
     Rule::Exact,
