@@ -212,6 +212,20 @@ kernel void lit(global const float4 *texels, global const float2 *coordinates, g
         weighed(texels[y0 + x0], texels[y0 + x1], texels[y1 + x0], texels[y1 + x1], x - left, y - top);
 }
 
+float normal(float d) {
+    float k = 1.0f / (1.0f + 0.2316419f * fabs(d));
+    float polynomial = k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
+    float below = polynomial * 0.39894228f * exp(-0.5f * d * d);
+    return d > 0.0f ? 1.0f - below : below;
+}
+
+kernel void options(global const float4 *options, global float *out) {
+    uint lane = get_global_id(0);
+    float share = options[lane].x, strike = options[lane].y, time = options[lane].z, root = sqrt(time);
+    float d = (log(share / strike) + 0.065f * time) / (0.3f * root);
+    out[lane] = share * normal(d) - strike * exp(-0.02f * time) * normal(d - 0.3f * root);
+}
+
 kernel void reduce(global const float *values, global float *out) {
     local float s[256];
     uint t = get_local_id(0);

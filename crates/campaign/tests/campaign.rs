@@ -771,7 +771,7 @@ fn all_kernels_of_bench_are_kernels_of_campaigns() {
         .iter()
         .map(|workload| (workload.isa, workload.problem.name))
         .collect();
-    assert_eq!(all.len(), 30);
+    assert_eq!(all.len(), 33);
     for (isa, name) in &all {
         let text = format!("kernel = \"{name}\"\nisa = \"{isa}\"\nlanes = 32\ninjections = 1\n");
         let why = refused(&[("c.toml", &text)], "all-kernels");

@@ -193,6 +193,7 @@ pub static WORKLOADS: &[Workload] = &[
     workload(Isa::Tesla, &problems::NESTED,    include_str!("../kernels/nested.tesla.s"),    1 << 17, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
     workload(Isa::Tesla, &problems::TABLE,     include_str!("../kernels/table.tesla.s"),     1 << 18, "out",    table_on_tesla),
     workload(Isa::Tesla, &problems::LIT,       include_str!("../kernels/lit.tesla.s"),       1 << 19, "color0", lit_on_tesla),
+    workload(Isa::Tesla, &problems::OPTIONS,   include_str!("../kernels/options.tesla.s"),   1 << 18, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
     workload(Isa::Tesla, &patterns::REDUCE,    include_str!("../kernels/reduce.tesla.s"),    1 << 19, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes / 256))),
     workload(Isa::Tesla, &patterns::SPMV,      include_str!("../kernels/spmv.tesla.s"),      1 << 17, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
     workload(Isa::Tesla, &patterns::BFS,       include_str!("../kernels/bfs.tesla.s"),       1 << 18, "levels", |inputs, lanes| grid(&[lanes / 256], &[256], inputs.clone())),
@@ -204,6 +205,7 @@ pub static WORKLOADS: &[Workload] = &[
     workload(Isa::R700,  &problems::SEARCH,    include_str!("../kernels/search.r700.s"),     1 << 18, "pixel0", search_on_r700),
     workload(Isa::R700,  &problems::TABLE16,   include_str!("../kernels/table.r700.s"),      1 << 17, "pixel0", table_on_r700),
     workload(Isa::R700,  &problems::CONVOLVE,  include_str!("../kernels/convolve.r700.s"),   1 << 18, "pixel0", picture_on_r700),
+    workload(Isa::R700,  &problems::OPTIONS,   include_str!("../kernels/options.r700.s"),    1 << 18, "pixel0", options_on_r700),
     workload(Isa::R700,  &patterns::SPMV,      include_str!("../kernels/spmv.r700.s"),       1 << 17, "pixel0", fetched_on_r700),
     workload(Isa::R700,  &patterns::PULL,      include_str!("../kernels/pull.r700.s"),       1 << 18, "pixel0", fetched_on_r700),
     workload(Isa::R700,  &patterns::STENCIL4,  include_str!("../kernels/stencil4.r700.s"),   1 << 18, "pixel0", picture_on_r700),
@@ -211,6 +213,7 @@ pub static WORKLOADS: &[Workload] = &[
     workload(Isa::R700,  &problems::LIT,       include_str!("../kernels/lit.r700.s"),        1 << 19, "pixel0", lit_on_r700),
     workload(Isa::R500,  &problems::SCALE,     include_str!("../kernels/scale.r500.s"),      1 << 18, "color0", |inputs, lanes| picture_on_r500(lanes, texture(inputs, "texels", 128, "linear", "clamp_to_edge"))),
     workload(Isa::R500,  &problems::NEWTON,    include_str!("../kernels/newton.r500.s"),     1 << 20, "color0", |inputs, _| from_temps(inputs, &["a"])),
+    workload(Isa::R500,  &problems::OPTIONS,   include_str!("../kernels/options.r500.s"),    1 << 18, "color0", |inputs, _| from_temps(inputs, &["options"])),
     workload(Isa::R500,  &patterns::STENCIL4,  include_str!("../kernels/stencil4.r500.s"),   1 << 18, "color0", |inputs, lanes| picture_on_r500(lanes, neighbours(inputs))),
     workload(Isa::R500,  &problems::LIT,       include_str!("../kernels/lit.r500.s"),        1 << 19, "color0", lit_on_r500),
 ];
@@ -323,6 +326,11 @@ fn table_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     let values = Array::from_words(Dtype::U32, vec![words.len()], words).into();
     let constant = vec![r700::launch::ConstantValues { number: 0, offset: 0, values }];
     pixels(lanes, 1024, r700::Launch { constant, ..r700::Launch::default() })
+}
+
+fn options_on_r700(inputs: &Inputs, _: u32) -> Launch {
+    let input = vec![in_register(0, inputs.array("options"))];
+    (Vec::new(), Arc::new(r700::Launch { input, clause_temps: Some(0), ..r700::Launch::default() }))
 }
 
 fn picture_on_r700(inputs: &Inputs, lanes: u32) -> Launch {

@@ -245,6 +245,37 @@ pub(super) static NEWTON: Problem = problem(
     |inputs| inputs.floats("a").into_iter().map(|a| (f64::from(a).sqrt() as f32).to_bits()).collect(),
 );
 
+// ---- Functions
+
+/// Prices of options by the formula of Black and Scholes. The machines approximate logarithms, exponentials, reciprocals
+/// and roots, and Tesla's multiply-add truncates its product.
+pub(super) static OPTIONS: Problem = problem(
+    "options",
+    Rule::Within { abs: 1e-4, rel: 1e-5 },
+    || {
+        let ranges = [(5.0, 25.0), (1.0, 99.0), (0.25, 9.75), (0.0, 0.0)];
+        let number = |at: u32| ranges[at as usize % 4].0 + ranges[at as usize % 4].1 * fraction(at);
+        Inputs(vec![("options", floats(1 << 18, 4, number))])
+    },
+    |inputs| {
+        // The normal distribution, by a polynomial in 1 / (1 + 0.2316419 |d|).
+        let normal = |d: f64| {
+            let k = 1.0 / (1.0 + 0.231_641_9 * d.abs());
+            let factors = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_53];
+            let polynomial = factors.iter().fold(0.0, |sum, factor| (sum + factor) * k);
+            let below = polynomial * 0.398_942_28 * (-d * d / 2.0).exp();
+            if d > 0.0 { 1.0 - below } else { below }
+        };
+        let price = |option: &[f32]| {
+            let [share, strike, time] = [0, 1, 2].map(|at| f64::from(option[at]));
+            let d = ((share / strike).ln() + 0.065 * time) / (0.3 * time.sqrt());
+            let price = share * normal(d) - strike * (-0.02 * time).exp() * normal(d - 0.3 * time.sqrt());
+            (price as f32).to_bits()
+        };
+        inputs.floats("options").chunks(4).map(price).collect()
+    },
+);
+
 // ---- Textures
 
 /// Returns an image with four whole numbers up to 255 per texel.
