@@ -304,13 +304,13 @@ kernel void find(global const uchar *lines, constant const uchar *word, global u
 }
 
 kernel void radix(global const uint4 *keys, global uint *out) {
-    local uint counts[16 * 128], sums[128];
+    local uint counts[16 * 64], sums[64];
     uint t = get_local_id(0), key[8], at[8];
     vstore4(keys[get_global_id(0) * 2], 0, key);
     vstore4(keys[get_global_id(0) * 2 + 1], 1, key);
-    for (uint digit = 0; digit < 16; digit++) counts[digit * 128 + t] = 0;
+    for (uint digit = 0; digit < 16; digit++) counts[digit * 64 + t] = 0;
     for (uint i = 0; i < 8; i++) {
-        at[i] = (key[i] >> 8 & 15) * 128 + t;
+        at[i] = (key[i] >> 8 & 15) * 64 + t;
         counts[at[i]]++;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -319,7 +319,7 @@ kernel void radix(global const uint4 *keys, global uint *out) {
     uint sum = own;
     sums[t] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint d = 1; d < 128; d *= 2) {
+    for (uint d = 1; d < 64; d *= 2) {
         uint before = t >= d ? sums[t - d] : 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         sum += before;
@@ -333,6 +333,6 @@ kernel void radix(global const uint4 *keys, global uint *out) {
         sum += count;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    out += get_group_id(0) * 1024;
+    out += get_group_id(0) * 512;
     for (uint i = 0; i < 8; i++) out[counts[at[i]]++] = key[i];
 }

@@ -1,21 +1,21 @@
-; A step of a radix sort by bits 8 to 11: a block of 128 threads sorts 1024 numbers, eight per thread, by this digit. Each thread
+; A step of a radix sort by bits 8 to 11: a block of 64 threads sorts 512 numbers, eight per thread, by this digit. Each thread
 ; counts its digits in shared memory, a sum over all counts gives each thread the place of each digit, and the thread stores its
 ; numbers there.
 ;
 ; Numbers with equal digits keep their order, so that eight such steps sort numbers of 32 bits.
 ;
-; Launch: blocks of 128 threads; the addresses of the numbers and of the result, which is sorted 1024 by 1024.
+; Launch: blocks of 64 threads; the addresses of the numbers and of the result, which is sorted 512 by 512.
 .chip sm_11
 .type CP
 .kernel radix
 .reg 28
-.shared 8768                            ; header and parameters, then counts[digit][thread] at 0x40 and sums at 0x2040
+.shared 4416                            ; header and parameters, then counts[digit][thread] at 0x40 and sums at 0x1040
 .param 0 4
 .param 4 4
 
     and b32 $r0 $r0 0xffff
     mov b32 $r1 u16 s[0xc]
-    shl b32 $r1 $r1 0xc                 ; the block's first number, in bytes
+    shl b32 $r1 $r1 0xb                 ; the block's first number, in bytes
     shl b32 $r2 $r0 0x5
     add b32 $r2 $r1 $r2
     add b32 $r2 b32 s[0x10] $r2
@@ -25,74 +25,66 @@
     shl $a1 $r0 0x2                     ; the thread's counts and its sum
     mov b32 $r3 0x0
     st b32 s[$a1+0x40] $r3
+    st b32 s[$a1+0x140] $r3
     st b32 s[$a1+0x240] $r3
+    st b32 s[$a1+0x340] $r3
     st b32 s[$a1+0x440] $r3
+    st b32 s[$a1+0x540] $r3
     st b32 s[$a1+0x640] $r3
+    st b32 s[$a1+0x740] $r3
     st b32 s[$a1+0x840] $r3
+    st b32 s[$a1+0x940] $r3
     st b32 s[$a1+0xa40] $r3
+    st b32 s[$a1+0xb40] $r3
     st b32 s[$a1+0xc40] $r3
+    st b32 s[$a1+0xd40] $r3
     st b32 s[$a1+0xe40] $r3
-    st b32 s[$a1+0x1040] $r3
-    st b32 s[$a1+0x1240] $r3
-    st b32 s[$a1+0x1440] $r3
-    st b32 s[$a1+0x1640] $r3
-    st b32 s[$a1+0x1840] $r3
-    st b32 s[$a1+0x1a40] $r3
-    st b32 s[$a1+0x1c40] $r3
-    st b32 s[$a1+0x1e40] $r3
+    st b32 s[$a1+0xf40] $r3
 
-    shl b32 $r4 $r0 0x2                 ; the address of each number's count: 512 * digit + 4 * thread
-    shl b32 $r16 $r8 0x1
-    and b32 $r16 $r16 0x1e00
+    shl b32 $r4 $r0 0x2                 ; the address of each number's count: 256 * digit + 4 * thread
+    and b32 $r16 $r8 0xf00
     add b32 $r16 $r16 $r4
     shl $a2 $r16 0x0
     ld $r5 b32 s[$a2+0x40]
     add b32 $r5 $r5 0x1
     st b32 s[$a2+0x40] $r5
-    shl b32 $r17 $r9 0x1
-    and b32 $r17 $r17 0x1e00
+    and b32 $r17 $r9 0xf00
     add b32 $r17 $r17 $r4
     shl $a2 $r17 0x0
     ld $r5 b32 s[$a2+0x40]
     add b32 $r5 $r5 0x1
     st b32 s[$a2+0x40] $r5
-    shl b32 $r18 $r10 0x1
-    and b32 $r18 $r18 0x1e00
+    and b32 $r18 $r10 0xf00
     add b32 $r18 $r18 $r4
     shl $a2 $r18 0x0
     ld $r5 b32 s[$a2+0x40]
     add b32 $r5 $r5 0x1
     st b32 s[$a2+0x40] $r5
-    shl b32 $r19 $r11 0x1
-    and b32 $r19 $r19 0x1e00
+    and b32 $r19 $r11 0xf00
     add b32 $r19 $r19 $r4
     shl $a2 $r19 0x0
     ld $r5 b32 s[$a2+0x40]
     add b32 $r5 $r5 0x1
     st b32 s[$a2+0x40] $r5
-    shl b32 $r20 $r12 0x1
-    and b32 $r20 $r20 0x1e00
+    and b32 $r20 $r12 0xf00
     add b32 $r20 $r20 $r4
     shl $a2 $r20 0x0
     ld $r5 b32 s[$a2+0x40]
     add b32 $r5 $r5 0x1
     st b32 s[$a2+0x40] $r5
-    shl b32 $r21 $r13 0x1
-    and b32 $r21 $r21 0x1e00
+    and b32 $r21 $r13 0xf00
     add b32 $r21 $r21 $r4
     shl $a2 $r21 0x0
     ld $r5 b32 s[$a2+0x40]
     add b32 $r5 $r5 0x1
     st b32 s[$a2+0x40] $r5
-    shl b32 $r22 $r14 0x1
-    and b32 $r22 $r22 0x1e00
+    and b32 $r22 $r14 0xf00
     add b32 $r22 $r22 $r4
     shl $a2 $r22 0x0
     ld $r5 b32 s[$a2+0x40]
     add b32 $r5 $r5 0x1
     st b32 s[$a2+0x40] $r5
-    shl b32 $r23 $r15 0x1
-    and b32 $r23 $r23 0x1e00
+    and b32 $r23 $r15 0xf00
     add b32 $r23 $r23 $r4
     shl $a2 $r23 0x0
     ld $r5 b32 s[$a2+0x40]
@@ -118,17 +110,17 @@
     add b32 $r3 b32 s[$a3+0x78] $r3
     add b32 $r3 b32 s[$a3+0x7c] $r3
     mov b32 $r4 $r3                     ; the sum up to this thread
-    st b32 s[$a1+0x2040] $r4
+    st b32 s[$a1+0x1040] $r4
     bar inc wait 0x0 0xfff
     mov b32 $r5 0x1                     ; d
-    mov b32 $r6 0x80
+    mov b32 $r6 0x40
 step:
     sub b32 $c0 $r2 $r0 $r5             ; the thread d before; below zero there is none
     shl $a2 $r2 0x2
-    (ns $c0) ld $r7 b32 s[$a2+0x2040]
+    (ns $c0) ld $r7 b32 s[$a2+0x1040]
     bar inc wait 0x0 0xfff              ; all have read before any writes
     (ns $c0) add b32 $r4 $r4 $r7
-    (ns $c0) st b32 s[$a1+0x2040] $r4
+    (ns $c0) st b32 s[$a1+0x1040] $r4
     bar inc wait 0x0 0xfff
     add b32 $r5 $r5 $r5
     set $c1 # l u32 $r5 $r6

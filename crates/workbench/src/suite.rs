@@ -199,7 +199,7 @@ pub static WORKLOADS: &[Workload] = &[
     workload(Isa::Tesla, &patterns::BFS,       include_str!("../kernels/bfs.tesla.s"),       1 << 18, "levels", |inputs, lanes| grid(&[lanes / 256], &[256], inputs.clone())),
     workload(Isa::Tesla, &patterns::STENCIL,   include_str!("../kernels/stencil.tesla.s"),   1 << 20, "out",    |inputs, lanes| grid(&[64, 64], &[16, 16], with_output(inputs, lanes))),
     workload(Isa::Tesla, &patterns::FIND,      include_str!("../kernels/find.tesla.s"),      1 << 15, "out",    find_on_tesla),
-    workload(Isa::Tesla, &patterns::RADIX,     include_str!("../kernels/radix.tesla.s"),     1 << 17, "out",    |inputs, lanes| grid(&[lanes / 128], &[128], with_output(inputs, 8 * lanes))),
+    workload(Isa::Tesla, &patterns::RADIX,     include_str!("../kernels/radix.tesla.s"),     1 << 17, "out",    |inputs, lanes| grid(&[lanes / 64], &[64], with_output(inputs, 8 * lanes))),
     workload(Isa::R700,  &problems::HASH4,     include_str!("../kernels/hash4.r700.s"),      1 << 18, "pixel0", |_, lanes| pixels(lanes, 1024, r700::Launch::default())),
     workload(Isa::R700,  &problems::NESTED,    include_str!("../kernels/nested.r700.s"),     1 << 17, "pixel0", |_, lanes| pixels(lanes, 1024, r700::Launch::default())),
     workload(Isa::R700,  &problems::SEARCH,    include_str!("../kernels/search.r700.s"),     1 << 18, "pixel0", search_on_r700),

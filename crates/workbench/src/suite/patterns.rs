@@ -182,14 +182,14 @@ const PLACES: usize = LINE - WORD.len() + 1;
 
 // ---- Digits
 
-/// Sorts each block of 1024 numbers by bits 8 to 11. The order of numbers with equal digits remains.
+/// Sorts each block of 512 numbers by bits 8 to 11. The order of numbers with equal digits remains.
 pub(super) static RADIX: Problem = problem(
     "radix",
     Rule::Exact,
     || Inputs(vec![("keys", words(1 << 20, mixed))]),
     |inputs| {
         let mut keys = inputs.words("keys");
-        keys.chunks_mut(1024).for_each(|block| block.sort_by_key(|key| key >> 8 & 15));
+        keys.chunks_mut(512).for_each(|block| block.sort_by_key(|key| key >> 8 & 15));
         keys
     },
 );
