@@ -26,56 +26,58 @@ use crate::args::{Answer, EngineArgs};
 use crate::messages::{counted, executed};
 use work::Work;
 
-/// Run programs of different kinds on all three machines, or launch files, and time them
+/// Run benchmark kernels of all three machines, or launch files, and print their times
 ///
-/// --list names the programs (with --draw, the loads); docs/performance.md has a table. Every run must give the golden hash, or what a plain evaluation
-/// of the same problem gives. A run of a launch file must give what the file expects, and what its first run gave. Times are medians; assembling, laying out inputs and reading
-/// results is not counted.
+/// --list prints the kernels (with --draw, the loads); docs/performance.md has a table of times. Every run must
+/// return the golden hash, or the result of a plain evaluation of the same problem. A run of a launch file must
+/// return the values that the file expects, and the values of its first run. Times are medians. They do not include
+/// assembling, laying out inputs and reading results.
 #[derive(clap::Args)]
 pub(crate) struct Bench {
-    /// Time these launch files instead
+    /// Launch files to run instead of the kernels
     #[arg(value_name = "LAUNCH", conflicts_with_all = ["isa", "kernel", "list", "micro", "draw", "write"])]
     launches: Vec<PathBuf>,
-    /// Only this machine
+    /// Run only the kernels of this machine
     #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
-    /// Only this kernel, or this load of --draw
+    /// Run only this kernel, or this load of --draw
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// Print what there is, and run nothing
+    /// List the kernels and run nothing
     #[arg(long, conflicts_with = "micro")]
     list: bool,
     #[command(flatten)]
     engine: EngineArgs,
-    /// Look for races on shared memory in strict mode (default: no)
+    /// In strict mode, check shared memory for races (default: no)
     #[arg(long)]
     race_check: bool,
-    /// Threads; when absent, as many as there are processors, with --draw one. The runs of several numbers (1,2) take turns
+    /// Number of threads (default: one per processor; with --draw, one). For a list such as 1,2, the runs alternate
+    /// between the numbers
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
-    /// Runs, of which the median counts
+    /// Number of runs; the reported time is their median
     #[arg(long, value_name = "N", default_value_t = 3, default_value_if("micro", "true", "9"), value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
-    /// Print what single instructions cost, by how their addresses and masks look
+    /// Print the cost of single instructions for patterns of addresses and masks
     ///
-    /// In nanoseconds a group on one thread, and in multiples of what a Tesla warp's `add b32` costs in the same turn. The
-    /// loop around an instruction is measured and taken away.
+    /// The table has nanoseconds per group on one thread, and multiples of the cost of a Tesla warp's `add b32` in
+    /// the same iteration. The cost of the loop around the instruction is measured and subtracted.
     #[arg(long, conflicts_with_all = ["kernel", "threads", "trace"])]
     micro: bool,
     /// Draw with OpenGL on emulated chips, and compare the time with Mesa's software renderers
     ///
-    /// The table has nanoseconds of processor time for a pixel, triangle or draw, and multiples of llvmpipe's time in the same
-    /// turn. The command needs the library and drivers of `drm`. With several numbers of threads, parentheses show the gain in wall
-    /// time.
+    /// The table has nanoseconds of processor time per pixel, triangle or draw, and multiples of llvmpipe's time in
+    /// the same iteration. The command needs the library and drivers of `drm`. With several numbers of threads, the
+    /// speedup in wall time is in parentheses.
     #[arg(long, conflicts_with_all = ["isa", "micro", "trace", "write"])]
     draw: bool,
-    /// With --draw: only these chips, by name; when absent rv770, gt215 and rv515
+    /// With --draw, the chips (default: rv770, gt215, rv515)
     #[arg(long = "chip", value_name = "NAME", value_delimiter = ',', requires = "draw")]
     chips: Vec<String>,
     /// Record issues and stack events, in order on one thread
     #[arg(long)]
     trace: bool,
-    /// Write inputs and results as raw words into this folder, for other programs that compute the same
+    /// Write inputs and results as raw words into this folder, for other programs that compute the same results
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["micro", "list"])]
     write: Option<PathBuf>,
     /// One JSON object on standard output
@@ -206,7 +208,7 @@ fn wanted(args: &Bench) -> Result<Vec<Work>> {
     let isas: Vec<&str> = work::all().filter(named).map(|work| work.isa().name()).collect();
     if !isas.is_empty() {
         bail!(
-            "there is no kernel {name} for {}, but for {}",
+            "no kernel `{name}` for {}; it exists for {}",
             args.isa.map_or("", Isa::name),
             isas.join(" and ")
         );

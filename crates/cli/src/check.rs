@@ -29,57 +29,57 @@ use crate::shown;
 use crate::timeout::Seconds;
 use crate::{builtin, files, interrupt};
 
-/// Run test cases and compare; without a path, the built-in corpus of all machines
+/// Run test cases and compare their results (default: the built-in corpus of all machines)
 #[derive(clap::Args)]
 pub(crate) struct Check {
-    /// Files or folders: corpus cases, vectors, run manifests, launch files, programs
+    /// Files or folders with corpus cases, vectors, run manifests, launch files or programs
     paths: Vec<PathBuf>,
-    /// Judge these programs with the launch files that are named, instead of the programs that those name: solutions of an
-    /// exercise, one line each
+    /// Run the launch files with these programs instead of their own, and print one line per program: solutions of an
+    /// exercise
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "paths")]
     program: Vec<PathBuf>,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
     races: RaceArgs,
-    /// Threads; as many as there are processors when absent
+    /// Number of threads (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Only cases whose name, or FILE:NAME, matches
+    /// Run only cases whose name or FILE:NAME matches
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
-    /// Only the K-th of N parts of the cases, from 1
+    /// Run only part K of N parts of the cases. The first part is 1
     #[arg(long, value_name = "K/N")]
     shard: Option<Part>,
-    /// Stop a case after so many seconds; it has failed then
+    /// Stop a case after this time; the case then fails
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
-    /// What is known to fail: lines NAME,STATUS as deqp-runner has them, or the --json output of an earlier check. It
-    /// does not count again; what is in it and passes does
+    /// Known failures: lines NAME,STATUS as in deqp-runner, or the --json output of an earlier check. A failure in
+    /// the list does not count; a listed case that passes counts as a failure
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Write a baseline of what fails
+    /// Write the failures as a baseline
     #[arg(long, value_name = "FILE")]
     write_baseline: Option<PathBuf>,
-    /// Regular expressions of FILE:NAME, a line each: cases that fail at times, which does not count
+    /// Flaky cases, whose failures do not count: regular expressions for FILE:NAME, one per line
     #[arg(long, value_name = "FILE")]
     flakes: Option<PathBuf>,
-    /// Write a line NAME,STATUS,SECONDS for every case
+    /// Write one line NAME,STATUS,SECONDS per case
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Only strict or only lenient mode; both when absent, a strict trap being a finding
+    /// Run only in this mode (default: both modes; a trap in strict mode is a finding)
     #[arg(long, value_name = "MODE", value_parser = crate::args::mode())]
     mode: Option<Mode>,
-    /// The machine of bare words, where nothing else states it
+    /// Machine of bare words, if the file does not state it
     #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
     #[command(flatten)]
     read: ReadArgs,
-    /// Read what launch files and manifests name wherever it is, not only in the folder that is checked (of a single
-    /// file, its own folder; of a manifest, the folder above)
+    /// Let launch files and manifests name files outside the checked folder. For a single file, that is its own
+    /// folder; for a manifest, the parent folder
     #[arg(long)]
     allow_outside: bool,
     /// One JSON object on standard output

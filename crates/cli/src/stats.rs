@@ -23,32 +23,33 @@ use crate::messages;
 use crate::timeout::{Seconds, Timeout};
 use crate::trace::is_trace;
 
-/// Count what a launch executes, by instruction: how often, for how many lanes, how often lanes part, what that costs
+/// Count the instructions that a launch executes: issues, lanes, divergences and their cost
 ///
-/// FILE is what `run` takes, or with --compare a trace as well.
+/// FILE is an input of `run`. With --compare, it can also be a trace.
 #[derive(clap::Args)]
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
-    /// How the counts are printed
+    /// Format of the counts
     #[arg(long, value_enum, default_value_t = Form::Table, conflicts_with = "json")]
     pub(crate) form: Form,
-    /// Print a line for each instruction, group, or block (Tesla)
+    /// Print one line per instruction, group, or block (Tesla)
     #[arg(long, value_enum, default_value_t = By::Instruction, conflicts_with = "json")]
     by: By,
-    /// Leave out how accesses to memory come together. Faster: that needs the reference interpreter
+    /// Do not count memory transactions. This is faster, because they need the reference interpreter
     #[arg(long)]
     no_memory: bool,
-    /// Find the first difference to another program with the same launch, or of two traces. Exit status 1 if there is one
+    /// Find the first difference from another program with the same launch, or between two traces. The exit status is
+    /// 1 if there is one
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
-    /// Find the first difference to the same launch on another engine
+    /// Find the first difference from the same launch on another engine
     #[arg(long, value_name = "ENGINE", value_parser = crate::args::engine(), conflicts_with = "compare")]
     pub(crate) compare_engine: Option<Engine>,
-    /// Bytes that each of two recordings that are compared may have, at most
+    /// Maximum size in bytes of each of the two recordings that are compared
     #[arg(long, value_name = "BYTES", default_value_t = TRACE.get())]
     pub(crate) limit: u64,
-    /// Stop after so many seconds, with exit status 1 and without counts
+    /// Stop after this time, with exit status 1 and without counts
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<Seconds>,
     /// One JSON object on standard output
@@ -58,20 +59,20 @@ pub(crate) struct Stats {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// Columns for a reader
+    /// Aligned columns
     Table,
-    /// Comma-separated values, a line an instruction
+    /// Comma-separated values, one line per instruction
     Csv,
 }
 
 /// Subject of a line of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// Each instruction
+    /// One line per instruction
     Instruction,
-    /// Each group: wavefront, warp
+    /// One line per group (wavefront or warp)
     Group,
-    /// Each block of warps
+    /// One line per block of warps
     Block,
 }
 

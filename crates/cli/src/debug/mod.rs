@@ -36,10 +36,10 @@ const NO_FILE: &str = "-";
 /// The prompt before a command, typed or echoed.
 const PROMPT: &str = "(debug) ";
 
-/// Step a launch forward and backward, by group or by lane, and ask why each lane runs or does not
+/// Step a launch forward and backward, by group or by lane, and show why each lane runs or waits
 ///
-/// On a terminal this is a screen with a command line; `help` lists the commands. With --batch, or when standard input is no
-/// terminal, commands come from a script, and the answers go to standard output.
+/// On a terminal, the debugger is a screen with a command line; `help` lists the commands. With --batch, or if
+/// standard input is not a terminal, commands come from a script, and the answers go to standard output.
 #[derive(clap::Args)]
 #[command(mut_arg("file", |file| {
     file.required(false)
@@ -49,16 +49,16 @@ const PROMPT: &str = "(debug) ";
 pub(crate) struct Debug {
     #[command(flatten)]
     launch: LaunchArgs,
-    /// Carry out the commands of a file, `-` for standard input; a wrong line or an expectation that fails ends it
+    /// Run the commands in a file; `-` for standard input. An invalid line or a failed expectation ends the debugger
     #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["dap", "plain"])]
     batch: Option<PathBuf>,
-    /// Speak the Debug Adapter Protocol on standard input and output; FILE may come with the launch request
+    /// Use the Debug Adapter Protocol on standard input and output; the launch request can name FILE
     #[arg(long, conflicts_with = "plain")]
     dap: bool,
     /// Print the JSON schema of launch requests, for the manifest of an editor's extension
     #[arg(long, hide = true)]
     dap_schema: bool,
-    /// A command line without the screen
+    /// Use a command line without the screen
     #[arg(long)]
     plain: bool,
 }
