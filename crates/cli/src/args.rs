@@ -166,7 +166,7 @@ pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
 ) -> impl TypedValueParser<Value = T> {
     let names = PossibleValuesParser::new(values.iter().map(name));
     names
-        .try_map(move |given| values.iter().find(|value| name(value) == given).cloned().ok_or("no such name"))
+        .try_map(move |given| values.iter().find(|value| name(value) == given).cloned().ok_or("unknown name"))
 }
 
 pub(crate) fn isa() -> impl TypedValueParser<Value = Isa> {
@@ -191,7 +191,7 @@ fn file_kind() -> impl TypedValueParser<Value = FileKind> {
     let named: Vec<PossibleValue> = kinds.iter().map(named).collect();
     PossibleValuesParser::new(named.clone()).try_map(move |given| {
         let at = named.iter().position(|name| name.matches(&given, false));
-        at.and_then(|at| kinds.get(at).copied()).ok_or("no such name")
+        at.and_then(|at| kinds.get(at).copied()).ok_or("unknown name")
     })
 }
 
@@ -200,13 +200,13 @@ pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
         Engine::Lockstep => PossibleValue::new(engine.name()).alias("lockstep=reference,fast"),
         _ => PossibleValue::new(engine.name()),
     });
-    PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
+    PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("unknown engine"))
 }
 
 /// Returns the parser of `--driver-fixes`: the faults of drivers to fix.
 pub(crate) fn driver_fixes() -> impl TypedValueParser<Value = DriverFixes> {
     let names = DriverFixes::ALL.map(DriverFixes::name);
-    PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("no such fixes"))
+    PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("unknown fixes"))
 }
 
 /// Returns the parser of levels. It rejects levels that this processor or build does not have, and help texts hide
@@ -215,7 +215,7 @@ pub(crate) fn level() -> impl TypedValueParser<Value = Level> {
     let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
     PossibleValuesParser::new(names).try_map(|given| {
         Level::from_name(&given)
-            .ok_or("this processor or this build (feature `every-level`) does not have it")
+            .ok_or("not available on this processor or in this build (feature `every-level`)")
     })
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
 /// Assembles the sources after each change. An error does not end the command.
 fn watch(args: &Asm) -> Result<Answer> {
     let Some(output) = args.output.as_deref().filter(|_| args.file.as_deref() != Some(Path::new("-"))) else {
-        bail!("--watch needs a file for the source and one for the result: -o OUT");
+        bail!("--watch: expected a source file and an output file -o OUT");
     };
     loop {
         let mut watched = Vec::new();
@@ -100,7 +100,7 @@ fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
             None => all = Some((opened, name)),
         }
     }
-    let (opened, name) = all.context("a source is missing")?;
+    let (opened, name) = all.context("missing source")?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let format = match &args.format {
@@ -114,7 +114,7 @@ fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
     })?;
     written.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
     if output == Path::new("-") && stdout().is_terminal() && std::str::from_utf8(&written.content).is_err() {
-        bail!("{format} is not for a terminal: say -o FILE, or send the output elsewhere");
+        bail!("{format}: cannot write binary output to a terminal; use -o FILE or redirect the output");
     }
     files::write(output, &written.content)?;
     Ok(opened.image.programs.len())

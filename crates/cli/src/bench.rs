@@ -71,7 +71,7 @@ pub(crate) struct Bench {
     /// speedup in wall time is in parentheses.
     #[arg(long, conflicts_with_all = ["isa", "micro", "trace", "write"])]
     draw: bool,
-    /// With --draw, the chips (default: rv770, gt215, rv515)
+    /// Chips for --draw (default: rv770, gt215, rv515)
     #[arg(long = "chip", value_name = "NAME", value_delimiter = ',', requires = "draw")]
     chips: Vec<String>,
     /// Record issues and stack events, in order on one thread
@@ -126,7 +126,7 @@ struct Measured {
     /// Size of the generated code in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     code_bytes: Option<u64>,
-    /// Number of pieces of the trace, if one was recorded.
+    /// Number of records in the trace, if one was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_steps: Option<u64>,
     /// Hash of the result.
@@ -190,7 +190,7 @@ fn drawn(args: &Bench) -> Result<Answer> {
 
 #[cfg(not(target_os = "linux"))]
 fn drawn(_args: &Bench) -> Result<Answer> {
-    bail!("bench --draw: only on Linux, whose graphics drivers these are")
+    bail!("bench --draw is available only on Linux, because it runs Linux graphics drivers")
 }
 
 /// Returns the kernels that the arguments choose.
@@ -208,7 +208,7 @@ fn wanted(args: &Bench) -> Result<Vec<Work>> {
     let isas: Vec<&str> = work::all().filter(named).map(|work| work.isa().name()).collect();
     if !isas.is_empty() {
         bail!(
-            "no kernel `{name}` for {}; it exists for {}",
+            "kernel `{name}` is not available for {}, only for {}",
             args.isa.map_or("", Isa::name),
             isas.join(" and ")
         );
@@ -218,7 +218,7 @@ fn wanted(args: &Bench) -> Result<Vec<Work>> {
     names.sort_unstable();
     names.dedup();
     let meant = closest(name, names.iter().copied()).map(|meant| format!("did you mean `{meant}`? "));
-    bail!("there is no kernel `{name}`: {}one of {} fits here", meant.unwrap_or_default(), names.join(", "))
+    bail!("unknown kernel `{name}`: {}expected one of {}", meant.unwrap_or_default(), names.join(", "))
 }
 
 fn list(kernels: &[Work], json: bool) {
@@ -444,7 +444,7 @@ fn summary(results: &[Measured]) {
         let slowest = of.iter().filter_map(|measured| Some((measured.compile_s?, measured)));
         if let Some((seconds, slowest)) = slowest.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
             let (isa, kernel) = (slowest.isa, &slowest.kernel);
-            line += &format!("; compiling {:.2} ms at most ({isa} {kernel})", 1e3 * seconds);
+            line += &format!("; longest compilation {:.2} ms ({isa} {kernel})", 1e3 * seconds);
         }
         if of.iter().all(|measured| measured.speedup.is_some()) {
             let gain = |measured: &Measured| measured.speedup.unwrap_or(1.0);
@@ -479,24 +479,24 @@ fn print(measured: &Measured, golden_is: &str) {
         counted((*runs).into(), "run"),
     );
     say!(
-        "  {}; {:.1} M group instructions a processor second",
+        "  {}; {:.1} M group instructions per processor second",
         executed(groups, measured.lane_instructions, measured.divergent_branches),
         groups as f64 / cpu_s.max(1e-9) / 1e6
     );
     if let (Some(seconds), Some(bytes)) = (measured.compile_s, measured.code_bytes) {
         let once = match measured.compile_once_s {
-            Some(once) => format!("; {:.2} ms before the first in this process", 1e3 * once),
+            Some(once) => format!("; {:.2} ms of one-time cost in this process", 1e3 * once),
             None => String::new(),
         };
-        say!("  compiled in {:.2} ms at most: {} of code{once}", 1e3 * seconds, counted(bytes, "byte"));
+        say!("  longest compilation {:.2} ms: {} of code{once}", 1e3 * seconds, counted(bytes, "byte"));
     }
     if let Some(steps) = measured.trace_steps {
         say!("  a trace of {}", counted(steps, "piece"));
     }
     if let (Some(speedup), Some(machine)) = (measured.speedup, measured.machine_speedup) {
         say!(
-            "  {speedup:.2} times as fast as the first number of threads, adding rows in the nearest cache {machine:.2} \
-             times (medians of the turns' ratios)"
+            "  {speedup:.2} times as fast as the first number of threads; adding rows in the nearest cache: {machine:.2} \
+             times (medians of the iterations' ratios)"
         );
     }
 }

@@ -90,10 +90,7 @@ pub(crate) fn allowed(path: &Path, root: Option<&Path>) -> Result<PathBuf, Strin
     let found = real(path)?;
     let root = root.map(real).transpose()?;
     if let Some(root) = root.filter(|root| !found.starts_with(root)) {
-        return Err(format!(
-            "the file is outside {}; --allow-outside permits it",
-            crate::shown::path(&root)
-        ));
+        return Err(format!("the file is outside {}; --allow-outside permits it", crate::shown::path(&root)));
     }
     match found.metadata() {
         Ok(about) if about.is_file() => Ok(path.to_path_buf()),

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     let folder = args.output.clone().unwrap_or_else(|| args.file.with_extension("results"));
     if (args.summary || args.recheck.is_some()) && !folder.is_dir() {
         bail!(
-            "{}: no such folder of results: name it with -o, or run the campaign first (without --summary and --recheck)",
+            "{}: folder of results not found; name it with -o, or first run the campaign without --summary and --recheck",
             crate::shown::path(&folder)
         );
     }
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     let summary = campaign.summary(&folder)?;
     if args.summary && summary.injections > 0 && summary.finished == 0 {
         bail!(
-            "{}: no results of this campaign: name another folder with -o, or run the campaign first (without --summary)",
+            "{}: no results of this campaign found; name another folder with -o, or first run the campaign without --summary",
             crate::shown::path(&folder)
         );
     }
@@ -176,7 +176,7 @@ fn describe(described: &Description) {
     say!("campaign {campaign}");
     if let (Some(size), Some(margin)) = (size_of_site, margin) {
         say!(
-            "{} at each site bring a rate within {:.3} % at {:.1} %",
+            "{} at each site give a rate within {:.3} % at {:.1} % confidence",
             counted(*size, "experiment"),
             100. * margin,
             100. * confidence

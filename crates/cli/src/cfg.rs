@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
     files::write(output.unwrap_or(Path::new("-")), text.as_bytes())?;
     let file = crate::shown::path(&args.launch.file());
     for place in drawing.nowhere() {
-        tell!("{file}: lanes reach {place}, where there is no instruction; `lint` prints the reason");
+        tell!("{file}: lanes reach {place}, which does not contain an instruction; `lint` prints the reason");
     }
     trap.iter().for_each(|trap| tell!("{trap}"));
     let sound = trap.is_none() && drawing.nowhere().next().is_none();

@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     if left > 0 {
         let left = counted(left as u64, "case");
-        tell!("interrupted: {left} not judged; lists and reports are not written");
+        tell!("interrupted: {left} not judged; no lists or reports are written");
         return Ok(Answer::Status(interrupt::STATUS as u8));
     }
     Ok(if summary.is_good() { Answer::Yes } else { Answer::No })
@@ -188,13 +188,13 @@ fn nothing(args: &Check, read: usize, chosen: usize) -> String {
         }
         (Some(filter), _) if read > 0 => {
             format!(
-                "no case to judge: --filter {filter} matches none of {} in {paths}",
+                "no case to judge: --filter {filter} does not match any of {} in {paths}",
                 counted(read as u64, "case")
             )
         }
         _ => format!(
-            "no case to judge: {paths} holds none (cases are .jsonl.gz, .csv.gz, launch files .toml and .json, run \
-             manifests, and programs; a source is judged through a launch file, or when it is named itself)"
+            "no case to judge: no case found in {paths} (cases are .jsonl.gz, .csv.gz, launch files .toml and .json, run \
+             manifests, and programs; a source is judged through a launch file, or if the command line names it)"
         ),
     }
 }
@@ -210,7 +210,7 @@ fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdi
         let _ = sender.send(case.judge(&settings));
     });
     receiver.recv_timeout(limit).unwrap_or_else(|_| {
-        Verdict::Timeout(format!("timeout: no end after {} s (--timeout)", limit.as_secs_f64()))
+        Verdict::Timeout(format!("timed out after {} s (--timeout)", limit.as_secs_f64()))
     })
 }
 
@@ -237,7 +237,10 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
         say!("… {} (--results or --json has them)", counted((unexpected - SHOWN) as u64, "more failure"));
     }
     for outcome in &summary.unexpected_passes {
-        say!("PASSES   {}: the baseline says that it fails: take it out", shown::name(&outcome.place()));
+        say!(
+            "PASSES   {}: the baseline lists it as a failure; remove it from the baseline",
+            shown::name(&outcome.place())
+        );
     }
     // Each solution of an exercise has its own line.
     if summary.failures.len() > 1 && args.program.is_empty() {
@@ -260,7 +263,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     );
     if args.baseline.is_some() {
         say!(
-            "{unexpected} of the failures are not in the baseline; {} of it now {}",
+            "{unexpected} of the failures are not in the baseline; {} in it now {}",
             summary.unexpected_passes.len(),
             if summary.unexpected_passes.len() == 1 { "passes" } else { "pass" }
         );
@@ -369,7 +372,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
     let text = String::from_utf8(files::read(path)?).with_context(|| place.to_string())?;
     if text.trim_start().starts_with('{') {
         let earlier: Earlier = serde_json::from_str(&text)
-            .with_context(|| format!("{place}: not the --json output of a check"))?;
+            .with_context(|| format!("{place}: expected the --json output of a check"))?;
         let outcome = |Failure { file, name }| Outcome { file, name, why: String::new() }.id();
         return Ok(earlier.failures.into_iter().map(outcome).collect());
     }
@@ -377,7 +380,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
     for (number, line) in text.lines().enumerate() {
         let Some(line) = entries(line).next() else { continue };
         let (name, status) = named(line).ok_or_else(|| {
-            anyhow!("{place}:{}: `{line}`: NAME,STATUS is the form, for instance a.toml,Fail", number + 1)
+            anyhow!("{place}:{}: expected NAME,STATUS such as a.toml,Fail, found `{line}`", number + 1)
         })?;
         if fails(status) {
             failing.insert(shown::unlisted(name));
@@ -537,7 +540,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     let name = plain(path).display().to_string();
     let content = match folder {
         // In a folder, only regular files are read. Reading a pipe or a device may never end.
-        Some(_) if !path.is_file() => Err("it is not a regular file".to_owned()),
+        Some(_) if !path.is_file() => Err("not a regular file".to_owned()),
         _ => files::read(path).map_err(|error| format!("{:#}", error.root_cause())),
     };
     let bytes = match content {
@@ -562,7 +565,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     match read {
         Ok(read) => cases.extend(read),
         Err(ReadError::Unknown { .. }) if folder.is_some() && OTHER_FILES.contains(&extension) => {
-            let why = format!("not recognised, and the name ends in .{extension}");
+            let why = format!("format not recognised, and the name ends in .{extension}");
             cases.push(Case { kind: CaseKind::Skip(why), ..Case::broken(&name, String::new()) });
         }
         Err(ReadError::Damaged { why, .. }) => cases.push(Case::broken(&name, why)),
@@ -570,7 +573,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
             cases.push(Case::broken(&name, format!("line {line}: {why}")))
         }
         Err(ReadError::Unknown { why, .. }) => {
-            let what = "not a case file, a launch file, a run manifest, a vector table or a program";
+            let what = "expected a case file, launch file, run manifest, vector table or program";
             cases.push(Case::broken(&name, format!("{what}: {why}")));
         }
     }

@@ -46,7 +46,7 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
 
     use crate::drm::host::{ended, status_of};
 
-    let [name, arguments @ ..] = &args.command[..] else { unreachable!("the arguments ask for a command") };
+    let [name, arguments @ ..] = &args.command[..] else { unreachable!("clap requires a command") };
     let folder = linux::Folder::new()?;
     let mut program = std::process::Command::new(name);
     program.args(arguments).env("LD_LIBRARY_PATH", folder.library_path()?).env("RECONVERGE_CUDA_CHIP", chip);
@@ -72,7 +72,7 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
 
 #[cfg(not(target_os = "linux"))]
 fn started(_args: &Cuda, _chip: &str) -> Result<Answer> {
-    anyhow::bail!("cuda: only on Linux, where programs load libcuda.so.1")
+    anyhow::bail!("cuda is available only on Linux, where programs load libcuda.so.1")
 }
 
 /// The folder in which a program finds the library.
@@ -127,7 +127,7 @@ mod linux {
                 Err(_) => {
                     let folder = crate::shown::path(&self.path);
                     bail!(
-                        "{folder}: LD_LIBRARY_PATH can name no path with `:` in it; TMPDIR names another folder"
+                        "{folder}: LD_LIBRARY_PATH cannot contain a path with `:`; set TMPDIR to another folder"
                     )
                 }
             }

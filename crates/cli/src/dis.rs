@@ -46,10 +46,7 @@ pub(crate) fn run(args: &Dis) -> Result<Answer> {
     };
     let amd = args.syntax == "amd";
     if amd && opened.target.isa != Isa::R700 {
-        bail!(
-            "--syntax amd: expected a program for R600 or R700, found one for {}",
-            opened.target.isa
-        );
+        bail!("--syntax amd: expected a program for R600 or R700, found one for {}", opened.target.isa);
     }
     let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, amd, notes: true };
     let (mut image, mut target) = (opened.image, opened.target);

@@ -93,7 +93,7 @@ impl ErrataArgs {
         chosen.transpose().map_err(|why| anyhow!("--errata {why}"))?;
         match self.driver_fixes {
             Some(fixes) if fixes.driver() != board.driver => {
-                bail!("--driver-fixes {fixes}: {} has another driver", board.chip)
+                bail!("--driver-fixes {fixes}: not for the driver of {}", board.chip)
             }
             _ => Ok(()),
         }

@@ -321,7 +321,7 @@ const LAUNCH_OPTIONS: [(&str, &str); 16] = [
 fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
     match LAUNCH_OPTIONS.iter().find(given) {
-        Some((_, option)) => bail!("--{option}: {what} says this itself; the option is for programs"),
+        Some((_, option)) => bail!("--{option}: only for programs; {what} states this itself"),
         None => Ok(()),
     }
 }
@@ -345,7 +345,7 @@ fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
         matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
     match OPTIONS.iter().find(|(id, _)| given(id)) {
-        Some((_, option)) => bail!("--{option}: an experiment has this from its campaign"),
+        Some((_, option)) => bail!("--{option}: not for an experiment; its campaign states this"),
         None => Ok(()),
     }
 }
@@ -364,10 +364,14 @@ fn from_case(args: &LaunchArgs, name: &str) -> Result<Prepared> {
     let mut case = case.open().with_context(|| file.clone())?;
     let count = case.launches.len();
     if count == 0 {
-        bail!("{file}: {name} has a program, but no launch: `dis --case` shows it");
+        bail!("{file}: {name} has a program but not a launch; `dis --case` shows the program");
     }
     if args.set >= count {
-        bail!("--set {}: {name} has {}, from 0 on", args.set, counted(count as u64, "set of constants"));
+        bail!(
+            "--set {}: {name} has {}, numbered from 0",
+            args.set,
+            counted(count as u64, "set of constants")
+        );
     }
     let launch = case.launches.swap_remove(args.set);
     let launch = launch_of(args, &case.opened, launch, &[])?;
@@ -389,7 +393,7 @@ fn prepared(
             launch.choose(asked, &beside).with_context(title)?;
         let several = match fragments {
             1 => String::new(),
-            count => format!(", of {count} fragments that cover it"),
+            count => format!(" of {count} fragments that cover it"),
         };
         let last = lanes.end - 1;
         let run =
@@ -408,7 +412,7 @@ fn from_manifest(
     only_of_programs(matches, "a run manifest")?;
     if let Some(asked) = args.pixel.or(args.vertex) {
         bail!(
-            "{}: {asked}: a run manifest has threads, neither pixels nor vertices",
+            "{}: {asked}: a run manifest has threads, not pixels or vertices",
             crate::shown::path(&args.file)
         );
     }
@@ -464,14 +468,14 @@ fn read_launch_file(
     let text = std::str::from_utf8(&bytes).with_context(|| name.clone())?;
     let launch = LaunchFile::parse(text).map_err(|error| match is_campaign(text) {
         true => anyhow!(
-            "{name}: a campaign file: `reconverge campaign` runs it, and --experiment N of trace, stats, debug and run --beside \
-             chooses one of its experiments"
+            "{name}: expected a launch file, found a campaign file; run it with `reconverge campaign`, or select an \
+             experiment with --experiment N of trace, stats, debug or run --beside"
         ),
         false => anyhow!("{}", error.at(&name)),
     })?;
     let beside = Beside::file(file, root(allow_outside, folder_of(file)));
     let file = launch.common.program.as_deref().ok_or_else(|| {
-        anyhow!("{name}: the launch file names no program: add a line such as program = \"shader.s\"")
+        anyhow!("{name}: missing `program` in the launch file; add a line such as program = \"shader.s\"")
     })?;
     let path = beside.path(file).map_err(|why| anyhow!("{name}: program {file}: {why}"))?;
     let stage = launch.stage().with_context(|| name.clone())?;

@@ -39,7 +39,5 @@ pub(crate) fn parse(text: &str) -> Result<Setting, String> {
     };
     let value = digits.parse::<u64>().ok().and_then(|value| value.checked_mul(1 << shift));
     let value = value.filter(|value| (1..=limit.most).contains(value));
-    value
-        .map(|value| Setting { limit, value })
-        .ok_or_else(|| format!("{name}: expected 1 to {}", limit.most))
+    value.map(|value| Setting { limit, value }).ok_or_else(|| format!("{name}: expected 1 to {}", limit.most))
 }

@@ -81,7 +81,7 @@ use args::Answer;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Color messages: auto colors them on a terminal, unless NO_COLOR is set (default: auto)
+    /// Colour messages: auto colours them on a terminal, unless NO_COLOR is set (default: auto)
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     color: ColorChoice,
     /// Do not print notes, warnings or progress

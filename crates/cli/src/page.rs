@@ -43,7 +43,7 @@ impl PageArgs {
     pub(crate) fn say_interrupted(&self) {
         if let Some(file) = &self.html {
             let file = crate::shown::path(&file);
-            tell!("{file}: interrupted: the page is not written; --watchdog N ends a run with a page of it");
+            tell!("{file}: interrupted: the page is not written; use --watchdog N to end a run with a page");
         }
     }
 
@@ -57,7 +57,11 @@ impl PageArgs {
         let others: Vec<Ready> = self.beside.iter().map(|text| launch(text)).collect::<Result<_>>()?;
         let count = others.len() + 1;
         let room = self.page_limit.checked_sub(PAGE.len()).ok_or_else(|| {
-            anyhow!("--page-limit {}: the page without a run has {} bytes", self.page_limit, PAGE.len())
+            anyhow!(
+                "--page-limit {}: expected more than {} bytes, the size of the page without a run",
+                self.page_limit,
+                PAGE.len()
+            )
         })?;
         let whole = Bounds::default();
         let bounds = Bounds {
@@ -98,7 +102,7 @@ impl PageArgs {
 /// Returns the launch that `--beside` describes.
 fn launch(text: &str) -> Result<Ready> {
     let place = || format!("--beside '{text}'");
-    let words = shlex::split(text).ok_or_else(|| anyhow!("{}: a quotation mark is not closed", place()))?;
+    let words = shlex::split(text).ok_or_else(|| anyhow!("{}: missing closing quotation mark", place()))?;
     let command = LaunchArgs::augment_args(Command::new("--beside").no_binary_name(true));
     let matches = command.try_get_matches_from(words).map_err(|error| {
         let text = error.to_string();

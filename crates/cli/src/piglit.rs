@@ -120,5 +120,5 @@ pub(crate) fn run(args: &Piglit) -> Result<Answer> {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_args: &Piglit) -> Result<Answer> {
-    anyhow::bail!("piglit: only on Linux, whose graphics drivers these are")
+    anyhow::bail!("piglit is available only on Linux, because it runs Linux graphics drivers")
 }

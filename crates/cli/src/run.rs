@@ -156,8 +156,8 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     {
         let found = result.outputs.iter().find(|(known, _)| known == name);
         let names: Vec<&str> = result.outputs.iter().map(|(name, _)| name.as_str()).collect();
-        let (_, array) =
-            found.ok_or_else(|| anyhow!("--out {name}: no such output; there is {}", names.join(", ")))?;
+        let (_, array) = found
+            .ok_or_else(|| anyhow!("unknown output --out `{name}`: expected one of {}", names.join(", ")))?;
         save(Path::new(file), array)?;
     }
     print(args, &result, followed.as_ref(), false)?;
@@ -236,7 +236,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>,
 }
 
 fn assignment<'a>(text: &'a str, option: &str) -> Result<(&'a str, &'a str)> {
-    text.split_once('=').ok_or_else(|| anyhow!("{option} {text}: NAME=VALUE is the form"))
+    text.split_once('=').ok_or_else(|| anyhow!("{option}: expected NAME=VALUE, found `{text}`"))
 }
 
 fn save(path: &Path, array: &Array) -> Result<()> {
@@ -248,7 +248,7 @@ fn save(path: &Path, array: &Array) -> Result<()> {
             serde_json::to_writer(&mut file, array)?;
             file.flush()
         }),
-        _ => bail!("{}: the name must end in .npy, .json or .bin", crate::shown::path(&path)),
+        _ => bail!("{}: expected the extension .npy, .json or .bin", crate::shown::path(&path)),
     }
 }
 
@@ -324,7 +324,7 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
     }
     if interrupted {
         note(&format!(
-            "{}: interrupted: these are the results so far; what did not run left zeros, and no file is written",
+            "{}: interrupted: these are the results so far, with zeros for lanes that did not run; no file is written",
             crate::shown::path(&args.launch.file)
         ));
         return Ok(());

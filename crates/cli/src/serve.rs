@@ -34,7 +34,7 @@ pub(crate) struct Serve {
     /// Stop a run after this time
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: Seconds,
-    /// Serve the page in this folder, which scripts/build-web creates; its editor has more functions
+    /// Serve the page that scripts/build-web wrote into this folder. Its editor has more functions
     #[arg(long, value_name = "DIR")]
     page: Option<PathBuf>,
     /// Answer requests of standard input, one per line, on standard output

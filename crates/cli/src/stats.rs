@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     };
     let groups_per_block = groups_per_block(&ready);
     if args.by == By::Block && groups_per_block.is_none() {
-        bail!("--by block: only kernels of Tesla have blocks; --by group lists groups");
+        bail!("--by block: only Tesla kernels have blocks; use --by group");
     }
     let mut profile = Profile::new(width(&ready)).by(conventions, &depths(&ready));
     let recorded = if memory { Recorded::Data } else { Recorded::Flow };
@@ -150,14 +150,14 @@ fn of_trace(args: &Stats) -> Result<Answer> {
         ..Default::default()
     }));
     if args.by == By::Block {
-        bail!("{}: --by block needs the launch: a trace has groups only", place());
+        bail!("{}: --by block: expected a launch, found a trace, which has only groups", place());
     }
     let groups_per_block = None;
     let counts =
         Counts { machine, profile: &profile, lines: &lines, memory: false, rule: "", groups_per_block };
     let trap = reader.end().and_then(|end| end.outcome.trap.clone());
     counts.print(args, None, &trap.clone().map_or(Ended::Well, Ended::Trap));
-    messages::note("classes, stacks and memory are not in a trace: they need the launch");
+    messages::note("a trace does not have classes, stacks and memory; use the launch to count them");
     crate::trace::said_whole(&reader, path)?;
     match trap {
         None => Ok(Answer::Yes),
@@ -328,7 +328,7 @@ impl Counts<'_> {
                 (0, _) => String::new(),
                 (_, 0) => "never".to_owned(),
                 (_, times) => {
-                    format!("{:.1}, at most {}", counts.distance as f64 / times as f64, counts.farthest)
+                    format!("{:.1}, maximum {}", counts.distance as f64 / times as f64, counts.farthest)
                 }
             };
             let diverged = if counts.diverged == 0 { String::new() } else { counts.diverged.to_string() };
@@ -369,13 +369,13 @@ impl Counts<'_> {
         }
         say!("mix: {}", mix.iter().map(class).collect::<Vec<_>>().join(", "));
         for stack in self.profile.stacks() {
-            let room = stack.room.map_or("no limit is known".to_owned(), |room| format!("of {room}"));
-            say!("{}: at most {} in use, {room}", stack.of, stack.high_water);
+            let room = stack.room.map_or("limit unknown".to_owned(), |room| format!("of {room}"));
+            say!("{}: up to {} in use, {room}", stack.of, stack.high_water);
         }
         let memory = self.profile.memory_totals();
         if self.memory && memory.requests > 0 {
             say!(
-                "memory: {} in {}, {} of {} bytes moved were asked for; {}",
+                "memory: {} in {}, {} of {} bytes moved were requested; {}",
                 messages::counted(memory.requests, "request"),
                 messages::counted(memory.transactions, "transaction"),
                 memory.bytes_wanted,
@@ -386,7 +386,7 @@ impl Counts<'_> {
         let banks = self.profile.bank_totals();
         if self.memory && banks.requests > 0 {
             say!(
-                "shared memory: {} in {}, at most {} for a request; {}",
+                "shared memory: {} in {}, up to {} per request; {}",
                 messages::counted(banks.requests, "request"),
                 counted_passes(banks.passes),
                 banks.most,

@@ -46,7 +46,7 @@ pub(crate) struct Trace {
     /// recorded trace does not have the reasons, so each inactive lane is a dot.
     #[arg(long)]
     print: bool,
-    /// Also record writes to registers and accesses to memory
+    /// Record writes to registers and accesses to memory in addition
     #[arg(long)]
     data: bool,
     /// Maximum size of the trace in bytes
@@ -157,8 +157,10 @@ fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
         Some("parquet") => Ok(()),
         Some("json" | "pftrace" | "perfetto-trace") => Ok(()),
         Some("rtrace") if !of_file => Ok(()),
-        Some("rtrace") => bail!("{place}: FILE is a trace; it can be written as .json, .pftrace or .parquet"),
-        _ => bail!("{place}: the name must end in .rtrace, .json, .pftrace or .parquet"),
+        Some("rtrace") => {
+            bail!("{place}: expected the extension .json, .pftrace or .parquet, because FILE is a trace")
+        }
+        _ => bail!("{place}: expected the extension .rtrace, .json, .pftrace or .parquet"),
     }
 }
 
@@ -172,7 +174,10 @@ pub(crate) fn is_trace(path: &Path) -> bool {
 fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     let place = || crate::shown::path(&path);
     if args.page.html.is_some() {
-        bail!("{}: --html needs the launch: a trace has no registers and no stack", place());
+        bail!(
+            "{}: --html: expected a launch, found a trace, which does not have registers and a stack",
+            place()
+        );
     }
     let mut reader =
         Reader::new(BufReader::new(File::open(path).with_context(place)?)).with_context(place)?;
@@ -192,12 +197,12 @@ pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Res
     }
     if let Some(bound) = reader.end().and_then(|end| end.bound_at) {
         messages::note(&format!(
-            "{}: records are missing from step {bound} on: the file reached its bound",
+            "{}: records are missing from step {bound}: the file reached its limit",
             place()
         ));
     }
     if let Some(problem) = reader.problem() {
-        bail!("{}: {problem}; what is before that was read", place());
+        bail!("{}: {problem}; the part before it was read", place());
     }
     Ok(())
 }
@@ -332,7 +337,7 @@ fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ende
     }
     if recorder.writer.is_full() {
         notes.push(format!(
-            "the trace has reached {} bytes; what comes after is counted, not recorded (--limit)",
+            "the trace has reached {} bytes; later events are counted but not recorded; raise --limit",
             what.limit
         ));
     }
@@ -364,7 +369,7 @@ fn show<R: Read + Seek>(
             Some("parquet") => {
                 reconverge_trace::parquet::table(reader, &filter, &mut out).with_context(place)?
             }
-            _ => bail!("{}: a trace cannot be written as that", place()),
+            _ => bail!("{}: cannot write a trace in this format", place()),
         }
         out.into_inner().map_err(|error| error.into_error()).and_then(Whole::finish).with_context(place)?;
     }

@@ -129,8 +129,8 @@ fn describe(campaign: &Campaign, replay: &Replay, differences: &[String]) {
     let why = trap.as_ref().map(|trap| format!(": {trap}")).unwrap_or_default();
     say!("  {outcome}{why}{named}");
     match flow_step {
-        Some(step) => say!("  the flow differs from the golden run's from step {step} on"),
-        None => say!("  the flow is that of the golden run"),
+        Some(step) => say!("  the flow differs from that of the golden run from step {step}"),
+        None => say!("  the flow equals that of the golden run"),
     }
     differences.iter().for_each(|line| say!("  {line}"));
 }

@@ -237,10 +237,10 @@ fn launched(
 ) -> Result<Debugger, String> {
     let Some(program) = &request.program else {
         if args.launch.file() == Path::new(NO_FILE) {
-            return Err("the launch request has no `program`: the file that `run` takes".to_owned());
+            return Err("missing `program` in the launch request: an input file of `run`".to_owned());
         }
         if let Some(option) = request.options.first() {
-            return Err(format!("`{option}` belongs to a `program`, and the launch request has none"));
+            return Err(format!("`{option}` needs a `program` in the launch request"));
         }
         return open(&args.launch, matches).map_err(|error| format!("{error:#}"));
     };
@@ -248,7 +248,7 @@ fn launched(
     let words = words.chain(request.options.iter().map(String::as_str));
     let matches = cli.clone().try_get_matches_from(words).map_err(|error| error.to_string())?;
     let Some(("debug", matches)) = matches.subcommand() else {
-        return Err("`debug` was expected".to_owned());
+        return Err("expected `debug`".to_owned());
     };
     let debug = Debug::from_arg_matches(matches).map_err(|error| error.to_string())?;
     open(&debug.launch, matches).map_err(|error| launch::in_arguments(&format!("{error:#}")))

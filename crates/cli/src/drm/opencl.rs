@@ -49,7 +49,7 @@ pub(crate) fn run(args: &OpenCl) -> Result<Answer> {
     let board = super::board_among(&args.chip, |board| board.driver == Driver::Nv50)?;
     if board.driver != Driver::Nv50 {
         bail!(
-            "--chip {}: Mesa's rusticl has no driver for it; NVIDIA's chips are emulated for OpenCL",
+            "--chip {}: expected an NVIDIA chip; Mesa's rusticl does not have a driver for this chip",
             args.chip
         );
     }
@@ -73,5 +73,5 @@ fn started(args: &OpenCl, board: &'static Board, errata: &ErrataArgs) -> Result<
 
 #[cfg(not(target_os = "linux"))]
 fn started(_args: &OpenCl, _board: &'static Board, _errata: &ErrataArgs) -> Result<Answer> {
-    bail!("opencl: only on Linux, whose graphics drivers these are")
+    bail!("opencl is available only on Linux, because it runs Linux graphics drivers")
 }

@@ -23,13 +23,13 @@ impl RecordingFiles {
     pub(super) fn new(path: &Path) -> Result<RecordingFiles> {
         let named = || format!("--record {}", crate::shown::path(&path));
         if path.extension() != Some(OsStr::new("y4m")) {
-            bail!("{}: expected a name that ends in .y4m; ffmpeg converts such a file to others", named());
+            bail!("{}: expected the extension .y4m; ffmpeg converts this format to others", named());
         }
         let recording = RecordingFiles { path: absolute(path) };
         if let Some((_, old)) = recording.existing().into_iter().next() {
             let old = old.file_name().unwrap_or_default().display().to_string();
             bail!(
-                "{}: {} exists; name a new file, or remove the old recording",
+                "{}: {} exists; name a new file or remove the old recording",
                 named(),
                 crate::shown::name(&old)
             );

@@ -54,7 +54,7 @@ impl Picture {
         if data.len() < count * bytes {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
-                format!("the picture of call {call} is cut off"),
+                format!("the picture of call {call} is truncated"),
             ));
         }
         if bytes == 4 {
