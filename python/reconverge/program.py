@@ -405,7 +405,7 @@ def disassemble(
     if not isinstance(words, (bytes, bytearray)):
         array = np.asarray(words)
         if array.dtype.kind not in "ui" or array.ndim != 1 or np.any((array < 0) | (array > 0xFFFF_FFFF)):
-            raise Error("words: one row of integers from 0 to 0xffffffff fits here, or bytes")
+            raise Error("words: expected one row of integers from 0 to 0xffffffff, or bytes")
         words, endian = array.astype("<u4").tobytes(), endian or "little"
     found = _open(bytes(words), "words", False, isa=isa, chip=chip, stage=stage, endian=endian)
     return _one(found, "words", None)

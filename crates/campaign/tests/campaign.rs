@@ -298,7 +298,7 @@ fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
     let why = campaign.missing(&results).unwrap_err().to_string();
     assert!(why.contains("it is of version 9") && why.contains("use one version"), "{why}");
     std::fs::write(&foreign, "no table").unwrap();
-    assert!(campaign.missing(&results).unwrap_err().to_string().contains("it is no result of a campaign"));
+    assert!(campaign.missing(&results).unwrap_err().to_string().contains("expected a result of a campaign"));
     std::fs::remove_file(&foreign).unwrap();
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     let why = campaign.summary(&results).unwrap_err().to_string();
@@ -348,7 +348,7 @@ fn what_is_not_the_shard_of_its_name_is_damaged() {
         shards[..2].iter().map(|shard| campaign.run_shard(shard, &results).unwrap()).collect();
     let why = || campaign.state(&results).unwrap().damaged.remove(0).why;
     std::fs::copy(&files[0], &files[1]).unwrap();
-    assert_eq!(why(), "it does not have the shard's experiments");
+    assert_eq!(why(), "the file does not contain the shard's experiments");
     let mut older = std::fs::read(&files[0]).unwrap();
     let at = older.windows(9).position(|bytes| bytes == b"fnv1a128:").unwrap();
     older[at] = b'-';
@@ -431,13 +431,13 @@ fn what_cannot_be_is_refused_with_what_fits() {
     case(
         "memory",
         &kernel("r700", &format!("{one}sites = [\"memory\"]\n")),
-        &["never has a memory", "fit here"],
+        &["does not have a memory", "expected"],
     );
     case(
         "kernel",
         "kernel = \"mandle\"\nisa = \"r500\"\ninjections = 1\n",
         &[
-            "c.toml: kernel: r500 has no kernel `mandle`: did you mean `mandel`? one of mandel, scale, newton, lit fits here",
+            "c.toml: kernel: r500 has no kernel `mandle`: did you mean `mandel`? expected one of mandel, scale, newton, lit",
         ],
     );
     case("isa", "kernel = \"mandel\"\nisa = \"r800\"\ninjections = 1\n", &["isa: ", "r800"]);
@@ -451,7 +451,7 @@ fn what_cannot_be_is_refused_with_what_fits() {
     case(
         "shards",
         &kernel("r500", "injections = 10000000\nshard = 1\n"),
-        &["shard: 1 experiments", "10 or more fit here"],
+        &["shard: 1 experiments", "expected 10 or more"],
     );
     case("sweep", &kernel("r500", "[sweep]\ngrid = [1]\n"), &["sweep, grid = 1", "lanes, chip and mode"]);
     let launch = "isa = \"tesla\"\nprogram = \"p.s\"\n";

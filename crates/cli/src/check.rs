@@ -494,7 +494,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
         match entry {
             Ok(entry) if entry.file_type().is_dir() => {}
             Ok(entry) => read_file(entry.path(), Some(path), args, cases),
-            Err(error) if error.loop_ancestor().is_some() => note(&format!("{error}; passed over")),
+            Err(error) if error.loop_ancestor().is_some() => note(&format!("{error}; skipped")),
             Err(error) => {
                 let file = plain(error.path().unwrap_or(path)).display().to_string();
                 cases.push(Case::broken(&file, error.to_string()));

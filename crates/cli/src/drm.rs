@@ -90,7 +90,7 @@ impl ErrataArgs {
     /// The list of errata has an unknown name or an erratum of another driver, or the fixes are for another driver.
     pub(crate) fn check(&self, board: &Board) -> Result<()> {
         let chosen = self.errata.as_deref().map(|list| Errata::chosen(list, board.driver));
-        chosen.transpose().map_err(|why| anyhow!("--errata {why}"))?;
+        chosen.transpose().map_err(|why| anyhow!("--errata: {why}"))?;
         match self.driver_fixes {
             Some(fixes) if fixes.driver() != board.driver => {
                 bail!("--driver-fixes {fixes}: not for the driver of {}", board.chip)

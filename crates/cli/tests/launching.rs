@@ -53,7 +53,7 @@ fn a_parameter_of_another_name_is_refused_with_the_one_that_was_meant() {
     );
     let (status, _, error) = ends(&folder, "run k.s --block 3 --buf a=1,2,3 --buf a=u32[3] --arg n=1");
     assert_eq!(status, 2);
-    assert_eq!(error, "error: k.s: param a: it has two values\n");
+    assert_eq!(error, "error: k.s: param a: expected one value, found two\n");
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn what_cannot_be_replayed_is_refused_by_name() {
     let missing = trace.with_file_name("missing.trace");
     refuses(&replay(&missing, "rv770", &[]).output().unwrap(), &["missing.trace: No such file"]);
     refuses(&replay(&trace, "rv7700", &[]).output().unwrap(), &["--chip rv7700: no such chip"]);
-    refuses(&replay(&trace, "rv770", &["--frames", "2-1"]).output().unwrap(), &["N or N-M fits here"]);
+    refuses(&replay(&trace, "rv770", &["--frames", "2-1"]).output().unwrap(), &["expected N or N-M"]);
     let (trace, path) = scripts("replay-unknown", "Unknown API", "");
     let output = replay(&trace, "rv770", &["--json"]).env("PATH", path).output().unwrap();
     refuses(&output, &["a trace of Unknown API"]);

@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
             self.pass_over_block()?;
         }
         let line = self.line(key.start);
-        notes.push(format!("line {line}: {} has no known meaning and was passed over", quoted(key.text)));
+        notes.push(format!("line {line}: {} has no known meaning and was skipped", quoted(key.text)));
         Ok(())
     }
 
@@ -403,7 +403,7 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
             && !name.starts_with('#')
             && !name.starts_with("//")
             && !name.contains(|c: char| c.is_whitespace() || "{}=".contains(c));
-        let remedy = "a name is not empty and has no space, brace, `=` or leading comment mark";
+        let remedy = "use a non-empty name without spaces, braces, `=` or a leading comment mark";
         if fits { Ok(()) } else { unwritable(format!("{what} {}", quoted(name)), remedy) }
     };
     let mut notes = Vec::new();

@@ -171,7 +171,7 @@ fn device(
         NOUVEAU => {
             let numbers = BOARDS.iter().filter_map(Board::chipset).map(|number| format!("{number:x}"));
             let numbers = numbers.collect::<Vec<_>>().join(", ");
-            format!("{NOUVEAU}: {}: one of {numbers} fits here", chip.display())
+            format!("{NOUVEAU}: {}: expected one of {numbers}", chip.display())
         }
         _ => format!("{variable}: no such chip: {}", chip.display()),
     };
@@ -193,7 +193,7 @@ fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
     let Some(name) = name else { return Ok(ENGINE) };
     name.to_str().and_then(Engine::from_name).ok_or_else(|| {
         let names = Engine::ALL.map(Engine::name).join(", ");
-        format!("RECONVERGE_DRM_ENGINE: {}: one of {names} fits here", name.display())
+        format!("RECONVERGE_DRM_ENGINE: {}: expected one of {names}", name.display())
     })
 }
 
@@ -269,7 +269,7 @@ mod tests {
         let some = errata(Some(OsStr::new("signed-rgtc")), board);
         assert_eq!(some, Ok(Errata::NONE.with(Erratum::SignedRgtc)));
         let refused = |list: &str| errata(Some(OsStr::new(list)), board).unwrap_err();
-        assert!(refused("rgtc").starts_with("RECONVERGE_DRM_ERRATA: `rgtc`: no such erratum; there are "));
+        assert!(refused("rgtc").starts_with("RECONVERGE_DRM_ERRATA: unknown erratum `rgtc`: expected "));
         assert!(refused("flat-back").contains("this chip does not have it; it has alpha-test, "));
     }
 

@@ -349,7 +349,7 @@ impl Analysis {
 
 /// The label that a message misses.
 fn missing_label(message: &str) -> Option<&str> {
-    let begins = ["there is no label `", "no label `", "undefined label `"];
+    let begins = ["undefined label `", "no label `", "undefined label `"];
     let rest = begins.iter().find_map(|begin| message.strip_prefix(begin))?;
     rest.split('`').next().map(|name| name.trim_start_matches('@'))
 }

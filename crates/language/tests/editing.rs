@@ -24,7 +24,7 @@ fn analysis(text: &str) -> Analysis {
     Analysis::new(text, &Settings::default(), &mut |name| match name {
         "lib.inc" => Ok(b".equ OUTER, 7\n.macro twice a\nadd b32 \\a \\a \\a\n.endm\n".to_vec()),
         "bad.inc" => Ok(b"nop\nwrong here\n".to_vec()),
-        _ => Err("there is no such file".to_owned()),
+        _ => Err("no such file".to_owned()),
     })
 }
 
@@ -105,7 +105,7 @@ fn an_error_in_an_included_file_is_at_the_line_that_includes_it() {
     assert_eq!(marker.related[0].0.file.as_deref(), Some("bad.inc"));
     assert_eq!(marker.related[0].0.span.start, 4);
     let missing = self::analysis(".isa tesla\n.include \"none.inc\"\n").markers();
-    assert!(missing[0].message.contains("there is no such file"), "{missing:?}");
+    assert!(missing[0].message.contains("no such file"), "{missing:?}");
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn stray(words: &[u32], formats: &[&'static WordInfo]) -> Vec<String> {
             let value = field.get(raw);
             if field.kind == Kind::Names && !field.names.iter().any(|name| name.value == value) {
                 let name = field.name.to_ascii_uppercase();
-                found.push(format!("word {number}: {value} is no value of {name}"));
+                found.push(format!("word {number}: {value} is not a value of {name}"));
             }
         }
     }
@@ -220,7 +220,7 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
     let mut reading = Reading::of("control flow", words, text, Place::ControlFlow, chip);
     let get = |name: &str| field(words, &formats, name).unwrap_or(0);
     let r600 = chip.family == Family::R600;
-    let (number, missing) = (get("cf_inst"), "is no instruction of this chip");
+    let (number, missing) = (get("cf_inst"), "is not an instruction of this chip");
     let addr = get("addr");
     let mut also = Vec::new();
     if words[1] >> 29 & 1 != 0 {
@@ -260,7 +260,7 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
         let base = get("array_base");
         match (inst, get("type_code")) {
             (ExportInst::EXPORT | ExportInst::EXPORT_DONE, 3) => {
-                reading.findings.push("3 is no value of TYPE".to_owned());
+                reading.findings.push("3 is not a value of TYPE".to_owned());
             }
             (ExportInst::EXPORT | ExportInst::EXPORT_DONE, kind) => {
                 let kind = ["colour or depth", "position", "parameter"][kind as usize];

@@ -20,7 +20,7 @@ pub fn flow(inst: &Inst) -> Vec<&'static str> {
     text.extend(lanes_of(inst));
     text.extend(match inst.end {
         End::None => None,
-        End::Exit => Some("exit: every active lane of the warp ends behind it"),
+        End::Exit => Some("exit: every active lane of the warp ends after it"),
         End::Join => Some(
             "join, before it: a side that still waits runs first; when all have arrived, the JOINAT entry is dropped \
              and they go on together",
@@ -347,7 +347,7 @@ pub fn field(name: &str) -> &'static str {
         "opcode" => "The bits that select this instruction among all.",
         "spare" => "Bits without a known meaning; the text keeps them as `bits`.",
         "not used by this operand choice" => "A field that another choice of operands would use.",
-        "exit or join" => "Whether the active lanes end behind the instruction, or the warp joins before it.",
+        "exit or join" => "Whether the active lanes end after the instruction, or the warp joins before it.",
         "predicate" | "condition" => "The condition that a lane's flags must satisfy for it to take part.",
         "condition register" => "The $c register whose flags are read.",
         "lanes that take part" => "Condition and $c register that decide which lanes take part.",
@@ -425,7 +425,7 @@ mod tests {
         let branch = decode([0x1000_0003, 0x0000_0280], Chip::G80, Stage::Compute).unwrap();
         assert_eq!(flow(&branch).len(), 2);
         let exit = decode([0xf000_0001, 0xe000_0781], Chip::G80, Stage::Compute).unwrap();
-        assert_eq!(flow(&exit), ["exit: every active lane of the warp ends behind it"]);
+        assert_eq!(flow(&exit), ["exit: every active lane of the warp ends after it"]);
     }
 
     /// Visits words of every row of the table. The bits that a row leaves open are random.

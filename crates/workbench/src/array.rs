@@ -109,10 +109,10 @@ pub enum ArrayError {
         names: Vec<String>,
     },
     /// Numbers are expected, but raw bytes without a type were found.
-    #[error("the type of its numbers is not stated: say {0}:f32, :u32 or :i32")]
+    #[error("unknown type of numbers; state it as {0}:f32, :u32 or :i32")]
     Untyped(String),
     /// The data is too short or too long.
-    #[error("{found} bytes of data where shape and type need {wanted}")]
+    #[error("expected {wanted} bytes of data for the shape and type, found {found}")]
     Length {
         /// Bytes needed.
         wanted: u128,

@@ -262,7 +262,7 @@ fn a_message_out_of_order_or_unknown_is_refused_with_the_remedy() {
     client.ask("initialize", json!({}));
     assert_eq!(refused(&mut client, "threads"), "`threads` comes before `launch`");
     assert!(refused(&mut client, "initialize").contains("a connection is one session"));
-    assert_eq!(refused(&mut client, "attach"), "there is nothing to attach to: `launch` names a program");
+    assert_eq!(refused(&mut client, "attach"), "cannot attach; use `launch` with a program");
     assert_eq!(
         refused(&mut client, "setVariables"),
         "`setVariables` is not supported, did you mean `setVariable`?"
@@ -273,8 +273,8 @@ fn a_message_out_of_order_or_unknown_is_refused_with_the_remedy() {
     client.ask("configurationDone", json!({}));
     assert!(refused(&mut client, "configurationDone").contains("`continue` goes on"));
     assert_eq!(refused(&mut client, "exceptionInfo"), "the program has not trapped");
-    assert_eq!(refused(&mut client, "stackTrace"), "there is no thread null");
-    assert_eq!(refused(&mut client, "scopes"), "there is no frame null");
+    assert_eq!(refused(&mut client, "stackTrace"), "unknown thread null");
+    assert_eq!(refused(&mut client, "scopes"), "unknown frame null");
     assert!(refused(&mut client, "variables").contains("references end when the launch goes on"));
     client.ask("terminate", json!({}));
     assert!(refused(&mut client, "continue").contains("comes after the end of the session: `disconnect`"));

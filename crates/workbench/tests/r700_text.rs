@@ -178,7 +178,7 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     // Words without a legal interpretation have findings with the reason.
     let none = explain(&[200, 0x9f00_0000]);
     assert!(
-        none.findings.iter().any(|line| line.contains("CF_INST 0x3e is no instruction of this chip")),
+        none.findings.iter().any(|line| line.contains("CF_INST 0x3e is not an instruction of this chip")),
         "{none:?}"
     );
     assert!(target.machine().explain(&target, &[0; 3]).unwrap_err().to_string().contains("4 (fetch)"));

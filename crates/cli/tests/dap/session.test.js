@@ -236,7 +236,7 @@ test("bytes that are no message are answered, and the next message is read", asy
   const message = `Content-Length: ${good.length}\r\n\r\n${good}`;
   for (const [bad, why] of [
     ["Content-Length: 4\r\n\r\n{nix", "a message that is not JSON"],
-    ["Content-Length: 20\r\n\r\n{\"seq\":1}           ", "this is no request"],
+    ["Content-Length: 20\r\n\r\n{\"seq\":1}           ", "expected a request"],
     ["Content-Length: many\r\n\r\n", "a number of bytes to"],
     ["Content-Length: 99999999999999\r\n\r\n", "a number of bytes to"],
     ["Content-Type: x\r\n\r\n", "a message without `Content-Length: BYTES`"],

@@ -374,7 +374,7 @@ impl<'a> Reader<'a> {
         let member = match format {
             Some(format) => load_as(&bytes, format, hints).map_err(in_member)?,
             None if !is_code(&bytes) => {
-                let note = format!("array {name} holds no known container and no words, and was passed over");
+                let note = format!("array {name} holds no known container and no words, and was skipped");
                 self.image.notes.push(note);
                 return Ok(());
             }
@@ -470,7 +470,7 @@ impl<'a> Reader<'a> {
                 _ => String::new(),
             };
             let note = format!(
-                "array {}: type {spelled} is not a known integer and was passed over{remedy}",
+                "array {}: type {spelled} is not a known integer and was skipped{remedy}",
                 name.text
             );
             self.image.notes.push(note);

@@ -104,7 +104,7 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
         };
         let Some(program) = found.or_else(near).and_then(|index| image.programs.get_mut(index)) else {
             image.notes.push(format!(
-                "array {name} holds registers of no program that is read, and was passed over"
+                "array {name} holds registers of no program that is read, and was skipped"
             ));
             continue;
         };

@@ -118,7 +118,7 @@ pub(super) fn read(
         return Err(parser.wrong(
             at,
             text.trim_end().len(),
-            "an operator or the end of the expression fits here",
+            "expected an operator or the end of the expression",
         ));
     }
     Ok(read)
@@ -191,7 +191,7 @@ impl Parser<'_> {
             return Err(self.wrong(
                 start,
                 start,
-                format!("more than {DEPTH} parentheses and signs within each other"),
+                format!("expected at most {DEPTH} nested parentheses and signs"),
             ));
         }
         let value = self.operand(start);
@@ -233,7 +233,7 @@ impl Parser<'_> {
                 let len = number_len(self.rest());
                 let text = &self.rest()[..len];
                 let value = number(text)
-                    .ok_or_else(|| self.wrong(start, start + len, format!("`{text}` is no number")))?;
+                    .ok_or_else(|| self.wrong(start, start + len, format!("`{text}` is not a number")))?;
                 self.at += len;
                 Ok(value)
             }
@@ -241,7 +241,7 @@ impl Parser<'_> {
                 let len = word_len(self.rest());
                 let name = &self.rest()[..len];
                 let value = (self.constant)(name).ok_or_else(|| {
-                    self.wrong(start, start + len, format!("there is no constant `{name}`"))
+                    self.wrong(start, start + len, format!("unknown constant `{name}`"))
                 })?;
                 self.at += len;
                 self.names = true;
@@ -249,7 +249,7 @@ impl Parser<'_> {
             }
             _ => {
                 let len = self.rest().chars().next().map_or(0, char::len_utf8);
-                Err(self.wrong(start, start + len, "a number, the name of a constant or `(` fits here"))
+                Err(self.wrong(start, start + len, "expected a number, the name of a constant or `(`"))
             }
         }
     }
@@ -327,7 +327,7 @@ fn apply_floats(operator: &str, left: Value, right: Value) -> Result<Value, Stri
     };
     match value.is_finite() {
         true => Ok(Value::Float(value)),
-        false => Err("the result is no finite number".to_owned()),
+        false => Err("the result is not a finite number".to_owned()),
     }
 }
 
@@ -388,7 +388,7 @@ mod tests {
             ("1.0 / 0", "finite"),
             ("0x", "no number"),
             ("12q", "no number"),
-            ("é", "fits here"),
+            ("é", "expected"),
         ] {
             assert!(whole(text).is_err_and(|found| found.contains(why)), "{text}: {:?}", whole(text));
         }

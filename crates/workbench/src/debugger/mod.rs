@@ -816,10 +816,10 @@ impl Debugger {
         match self.stepping.why(self.group, lane) {
             Some(Why::Uncovered) if self.takes_part(lane) => both(
                 "active, not covered",
-                "active, but not covered or discarded: it helps its quad, and its results go nowhere",
+                "active, but not covered or discarded: it helps its quad, and its results are dropped",
             ),
             None | Some(Why::Uncovered) => both("not covered", "not covered: no work for it, or discarded"),
-            Some(Why::Active) => both("active", "active: it takes part in the next instruction"),
+            Some(Why::Active) => both("active", "active: it executes the next instruction"),
             Some(Why::Branch { depth: 0 }) => both("off: branch", "switched off by the innermost branch"),
             Some(Why::Branch { depth }) => {
                 let more = match depth {
@@ -829,7 +829,7 @@ impl Debugger {
                 (format!("off: branch {depth} out"), more)
             }
             Some(Why::Break) => both("off: left the loop", "it has left the loop, and waits for its end"),
-            Some(Why::Continue) => both("off: next round", "it waits for the loop's next round"),
+            Some(Why::Continue) => both("off: next iteration", "it waits for the loop's next iteration"),
             Some(Why::Parked { pc }) => {
                 let (few, more) = match self.holder(lane, pc) {
                     Some(row) => {
@@ -838,7 +838,7 @@ impl Debugger {
                     None => both("", ""),
                 };
                 let (short, long) = (self.named(pc), self.placed(pc));
-                (format!("parked at {short}{few}"), format!("parked: it goes on at {long}{more}"))
+                (format!("parked at {short}{few}"), format!("parked: it continues at {long}{more}"))
             }
             Some(Why::Exited) => both("exited", "exited"),
         }

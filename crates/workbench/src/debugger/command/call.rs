@@ -119,7 +119,7 @@ pub(super) fn range(
         [word] => number(word)
             .filter(|bytes| *bytes > 0)
             .ok_or_else(|| format!("`{word}` is not a number of bytes, such as 16 or 0x40"))?,
-        [_, more, ..] => return Err(format!("`{more}` is too much")),
+        [_, more, ..] => return Err(format!("unexpected `{more}`")),
     };
     Ok((space, at, bytes))
 }

@@ -146,7 +146,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Done {
     })?;
     let value = match call.words[..] {
         [_, value] => word_of(value)?,
-        [_, _, more, ..] => return Err(format!("`{more}` is too much").into()),
+        [_, _, more, ..] => return Err(format!("unexpected `{more}`").into()),
         _ => return Err(format!("the new value of {place} is missing, such as 7, 0x1f, -3 or 0.5").into()),
     };
     let lane = of.unwrap_or(call.debugger.lane());
