@@ -160,7 +160,7 @@ class Launch:
         typed += [f"{place} f32" for place in floats if place not in known]
         if typed:
             read = ", ".join(typed)
-            warn(f"numbers without a type are read as: {read}; an array of that type states it", TypeChosen)
+            warn(f"assumed types of numbers: {read}; state others with an array of that type", TypeChosen)
 
     def __reduce__(self) -> tuple[object, ...]:
         state = self._native.state()

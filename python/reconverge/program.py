@@ -332,9 +332,9 @@ def _one(programs: list[Program], title: str, kernel: str | None) -> Program:
         for each in programs:
             if each.name == kernel:
                 return each
-        raise Error(f"{title}: no program `{kernel}`{meant(kernel, names)}; there is {listed or 'none'}")
+        raise Error(f"{title}: unknown program `{kernel}`{meant(kernel, names)}; expected one of {listed or 'none'}")
     if len(programs) != 1:
-        several = f'several programs; choose one with kernel="…": {listed}' if programs else "there is no program"
+        several = f'several programs; choose one with kernel="…": {listed}' if programs else "no program found"
         raise Error(f"{title}: {several}")
     return programs[0]
 

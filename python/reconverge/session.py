@@ -202,7 +202,7 @@ class Registers(Generic[_WordT]):
                 raise Error(f"{key.start} to {key.stop}: expected registers of one kind, without a step")
             channels = self._channels(first.name)
             if end.number <= first.number:
-                raise Error(f"{key.start} to {key.stop}: there is no register between them")
+                raise Error(f"{key.start} to {key.stop}: no register is in this range")
             rows = self._read(first.name, first.number, end.number - first.number, list(range(len(channels) or 1)))
             return rows if channels else _first(rows)
         chosen = named(key, classes)

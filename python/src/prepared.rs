@@ -58,12 +58,12 @@ impl Beside {
             let (found, folder) = (real(&path)?, real(&self.folder)?);
             if !found.starts_with(&folder) {
                 return Err(format!(
-                    "it is outside {}; outside=True reads it all the same",
+                    "the file is outside {}; outside=True permits it",
                     folder.display()
                 ));
             }
             if !found.is_file() {
-                return Err("it is not a regular file".to_owned());
+                return Err("not a regular file".to_owned());
             }
         }
         Ok(path)

@@ -247,7 +247,7 @@ mod tests {
         assert!(
             wrong("site\nregster\n").starts_with("line 2: unknown site `regster`: did you mean `register`?")
         );
-        assert_eq!(wrong("site,step\nregister\n"), "line 2: 2 columns were named, 1 are here");
+        assert_eq!(wrong("site,step\nregister\n"), "line 2: expected 2 columns, found 1");
         assert_eq!(wrong("site,step\nregister,x\n"), "line 2: step: `x` is not a number");
         assert_eq!(wrong(""), "missing header line with the names of the columns");
     }
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!((&**place, name.as_deref(), *bit), ("line 2", Some("$\"r1, x"), Some(3)));
         assert_eq!((&*found[1].0, found[1].1.site), ("line 5", Some(Site::Memory)));
         let wrong = |text: &str| read(text).unwrap_err();
-        assert_eq!(wrong("site,bit,site\nregister,1,memory\n"), "line 1: the column `site` is named twice");
+        assert_eq!(wrong("site,bit,site\nregister,1,memory\n"), "line 1: duplicate column `site`");
         assert_eq!(wrong("site,bit\n"), "the list has no faults");
         assert_eq!(wrong("site\n\"register\n"), "line 2: missing closing quote");
         assert_eq!(wrong("site\n\"register\"x\n"), "line 2: expected a comma after a quote, found `x`");

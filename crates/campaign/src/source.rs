@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(table["ctm"]["domain"], value);
         assert_eq!((&table["param"][0]["value"], &table["lanes"], &table["grid"]), (&value, &value, &value));
         let missing = set(&mut table, "param.m", &value).unwrap_err();
-        assert_eq!(missing, "param.m: the launch file has no param of the name m");
+        assert_eq!(missing, "param.m: the launch file has no param with the name m");
     }
 
     #[test]

@@ -296,7 +296,7 @@ fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
     let foreign = results.join("00000000000000000000000000000000-000000.parquet");
     std::fs::write(&foreign, older).unwrap();
     let why = campaign.missing(&results).unwrap_err().to_string();
-    assert!(why.contains("it is of version 9") && why.contains("use one version"), "{why}");
+    assert!(why.contains("found version 9") && why.contains("use one version"), "{why}");
     std::fs::write(&foreign, "no table").unwrap();
     assert!(campaign.missing(&results).unwrap_err().to_string().contains("expected a result of a campaign"));
     std::fs::remove_file(&foreign).unwrap();
@@ -623,12 +623,12 @@ fn a_value_that_does_not_fit_the_place_is_refused() {
 #[test]
 fn a_lane_that_the_group_or_the_site_does_not_have_is_refused() {
     let why = fault_refused("lane-99", "site = \"register\"\nlane = 99");
-    assert!(why.contains("lane 99: the group has the lanes 0 to 31"), "{why}");
+    assert!(why.contains("lane 99: expected a lane of the group, 0 to 31"), "{why}");
     let why = fault_refused("lane-mask", "site = \"active-mask\"\nlane = 32");
-    assert!(why.contains("lane 32: the group has the lanes 0 to 31"), "{why}");
+    assert!(why.contains("lane 32: expected a lane of the group, 0 to 31"), "{why}");
     for (site, place) in [("instruction", "word 0"), ("memory", "g 0x10000")] {
         let why = fault_refused("lane-none", &format!("site = \"{site}\"\nlane = 1"));
-        assert!(why.contains(&format!("fault 1: lane 1: {site} has no lanes: leave lane out")), "{why}");
+        assert!(why.contains(&format!("fault 1: lane 1: {site} does not have lanes; omit lane")), "{why}");
         let named = format!("site = \"{site}\"\nplace = \"{place}\"\nlane = 1");
         let why = fault_refused("lane-none", &named);
         assert!(why.contains(" has no lane") || why.contains("does not exist at this step"), "{why}");

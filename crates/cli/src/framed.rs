@@ -46,12 +46,12 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
     let mut bytes = Vec::new();
     let read = input.take(length as u64).read_to_end(&mut bytes);
     if read.is_err() || bytes.len() < length {
-        return malformed(format!("{HEADER}: expected a message of {length} bytes, found {}", bytes.len()));
+        return malformed(format!("expected a message of {length} bytes as in `{HEADER} {length}`, found {}", bytes.len()));
     }
     match serde_json::from_slice(&bytes) {
         Ok(message) => Some(Incoming::Message(message)),
         Err(error) => malformed(format!(
-            "expected a JSON message ({error}); {HEADER} is the number of bytes after the empty line, here {length}"
+            "expected a JSON message ({error}); `{HEADER} {length}` counts the bytes after the empty line"
         )),
     }
 }

@@ -376,7 +376,7 @@ fn a_tesla_program_survives_every_format() {
     assert_eq!(file("one.bin"), file("two.bin"));
     folder.refuses(
         "asm vec.s -o vec.hex",
-        "error: vec.s: hex holds one program and this is 2; --format cubin does",
+        "error: vec.s: hex: expected one program, found 2; use --format cubin",
     );
     folder.refuses(
         "run vec.cubin",
@@ -520,12 +520,12 @@ fn verbose_says_what_compiling_took_and_why_the_fast_engine_ran() {
         String::from_utf8(out.stderr).unwrap()
     };
     let said = bench(&["--level", "baseline", "--verbose"]);
-    assert_eq!(said.matches("the fast engine ran in the place of the compiled one").count(), 1, "{said}");
+    assert_eq!(said.matches("the fast engine ran instead of the compiled one").count(), 1, "{said}");
     assert_eq!(bench(&["--level", "baseline"]), "");
     assert_eq!(bench(&["--engine", "fast", "--level", "baseline", "--verbose"]), "");
     let said = bench(&["--verbose"]);
     let alternatives =
-        ["note: 1 program compiled in ", "the fast engine ran in the place of the compiled one"];
+        ["note: 1 program compiled in ", "the fast engine ran instead of the compiled one"];
     assert_eq!(alternatives.map(|text| said.matches(text).count()).iter().sum::<usize>(), 1, "{said}");
 }
 
@@ -562,7 +562,7 @@ fn bench_times_launch_files_and_compares_what_they_expect() {
     assert!(out.lines().any(|line| line.contains("a.toml") && line.ends_with("right")), "{out}");
     assert!(out.lines().any(|line| line.contains("b.toml") && line.ends_with("WRONG")), "{out}");
     let out = folder.answers("bench a.toml --runs 1", 0);
-    assert!(out.contains("matches what the file expects"), "{out}");
+    assert!(out.contains("matches the file's expectation"), "{out}");
     folder.refuses("bench c.toml", "error: c.toml: No such file or directory (os error 2)");
 }
 
@@ -603,7 +603,7 @@ fn bench_takes_turns_between_numbers_of_threads() {
     );
     folder.refuses(
         "bench --isa r500 --kernel collatz",
-        "error: there is no kernel collatz for r500, but for r700 and tesla",
+        "error: kernel `collatz` is not available for r500, only for r700 and tesla",
     );
     folder.refuses(
         "bench --isa r500 --kernel scal",
@@ -708,7 +708,7 @@ fn programs_of_two_families_in_one_log_are_each_read_as_their_own() {
     assert!(folder.answers("check a.log", 0).contains("3 passed"));
     folder.refuses(
         "dis a.log",
-        "error: a.log: the programs are for rv730 and rv630: choose one with --kernel, or those of a chip with --chip",
+        "error: a.log: expected programs for one chip, found rv730 and rv630; choose a program with --kernel or a chip with --chip",
     );
     assert!(folder.answers("dis a.log --chip rv630", 0).contains(".chip rv630"));
 }

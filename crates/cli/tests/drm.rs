@@ -54,8 +54,8 @@ fn what_needs_execution_is_refused_without_it() {
         let arguments = ["--chip", "rv770", "--execute", "none", option, value, "--", "true"];
         drm(&arguments).output().unwrap()
     };
-    refuses(&refused("--capture", "never-made"), &["--capture: with --execute none no shader runs"]);
-    refuses(&refused("--patch", "1:2"), &["--patch: with --execute none no shader runs"]);
+    refuses(&refused("--capture", "never-made"), &["--capture: no shader runs with --execute none; omit --execute none"]);
+    refuses(&refused("--patch", "1:2"), &["--patch: no shader runs with --execute none; omit --execute none"]);
     assert!(!Path::new("never-made").exists());
 }
 
@@ -307,7 +307,7 @@ fn words_that_no_shader_has_are_said_to_be_in_none() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let said = text(&output.stderr);
-    let warning = "warning: --patch deadbeef:00000000: no shader that was drawn with has these words";
+    let warning = "warning: --patch deadbeef:00000000: these words do not occur in any shader of a draw";
     assert!(said.contains(warning), "{said}");
 }
 
@@ -489,7 +489,7 @@ fn the_engine_and_the_folder_of_programs_reach_the_library() {
 fn errata_that_a_chip_does_not_have_are_refused_with_those_that_it_has() {
     let refused = |list: &str| drm(&["--chip", "rv515", "--errata", list, "--", "true"]).output().unwrap();
     refuses(&refused("rgtc"), &["--errata unknown erratum `rgtc`: expected alpha-test, ", "signed-rgtc"]);
-    let has = "--errata `flat-back`: this chip does not have it; it has alpha-test, unsigned-blending, ";
+    let has = "--errata: the chip does not have the erratum `flat-back`: expected alpha-test, unsigned-blending, ";
     refuses(&refused("all,-flat-back"), &[has]);
     refuses(
         &refused("none,signed-rgtc"),
@@ -735,13 +735,13 @@ fn no_frame_is_lost_without_a_word() {
     let output = run("host flips 10003");
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), files(&folder).len()), (Some(0), 10_000), "{said}");
-    assert!(said.contains("drm-frames: 3 frames shown and not written"), "{said}");
+    assert!(said.contains("drm-frames: 3 frames shown but not written"), "{said}");
     // The disk does not have room for any frame.
     let output = run("host flips 3 8192");
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), files(&folder).len()), (Some(2), 0), "{said}");
     assert_eq!(said.matches("frames are not written: File too large").count(), 1, "{said}");
-    assert!(said.contains("error: not completely written: frames (3)"), "{said}");
+    assert!(said.contains("error: incompletely written: frames (3)"), "{said}");
     let _ = std::fs::remove_dir_all(&folder);
 }
 
@@ -784,7 +784,7 @@ fn a_recording_has_every_frame_also_of_a_program_that_was_killed() {
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), files(&folder).len()), (Some(2), 0), "{said}");
     assert_eq!(said.matches("a.y4m: frames are not recorded: File too large").count(), 1, "{said}");
-    assert!(said.contains("error: not completely written: recorded frames (3)"), "{said}");
+    assert!(said.contains("error: incompletely written: recorded frames (3)"), "{said}");
 }
 
 #[test]

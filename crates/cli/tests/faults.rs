@@ -234,7 +234,7 @@ fn ctrl_c_keeps_the_shards_of_a_campaign_that_are_finished() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let why = text(&output.stderr);
-    assert!(why.contains("interrupted: ") && why.contains("the same command goes on from here"), "{why}");
+    assert!(why.contains("interrupted: ") && why.contains("run the same command again to continue"), "{why}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     let output =
         command.current_dir(&folder).args(["campaign", "a.toml", "--summary", "--json"]).output().unwrap();

@@ -49,7 +49,7 @@ fn a_parameter_of_another_name_is_refused_with_the_one_that_was_meant() {
     assert_eq!(status, 2);
     assert_eq!(
         error,
-        "error: k.s: the program has no parameter `uot`: its parameters are a, out, n; did you mean `out`?\n"
+        "error: k.s: unknown parameter `uot`: the parameters are a, out, n; did you mean `out`?\n"
     );
     let (status, _, error) = ends(&folder, "run k.s --block 3 --buf a=1,2,3 --buf a=u32[3] --arg n=1");
     assert_eq!(status, 2);

@@ -86,7 +86,7 @@ fn a_limit_is_named_with_its_value_and_the_way_to_raise_it() {
         ),
         ("dis a.s --limits lanes=0", 2, "lanes: expected 1 to 1073741824"),
         ("dis a.s --limits eggs=1", 2, "NAME is one of lanes, memory, nesting, file"),
-        ("dis a.s --limits trace=1", 2, "--limit BYTES sets this limit"),
+        ("dis a.s --limits trace=1", 2, "set this limit with --limit BYTES"),
     ] {
         let (printed, said) = folder.ends(arguments, status);
         assert!(printed.contains(message) || said.contains(message), "{arguments}: {printed}{said}");

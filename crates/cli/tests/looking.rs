@@ -53,7 +53,7 @@ fn a_sound_program_and_an_allowed_rule_are_no_findings() {
     assert_eq!(output.status.code(), Some(0));
     let output = run("lint-allow", &files, "lint a.s --allow double-writ");
     assert_eq!(output.status.code(), Some(2));
-    let message = "error: --allow double-writ: there is no such rule: did you mean `double-write`? --rules lists them\n";
+    let message = "error: unknown rule --allow `double-writ`: did you mean `double-write`? --rules lists the rules\n";
     assert_eq!(text(&output.stderr), message);
 }
 
@@ -128,7 +128,7 @@ fn an_inexact_value_is_followed_to_what_it_decides_by_lane() {
         assert_eq!(place["from"]["operation"], "RECIP_IEEE");
         assert_eq!(status, Some(1));
         assert!(
-            wrong.contains("--require specified") && wrong.contains("lane 3; it comes from RECIP_IEEE"),
+            wrong.contains("--require specified") && wrong.contains("lane 3, from RECIP_IEEE"),
             "{wrong}"
         );
         for other in ["flow", "address", "output"].into_iter().filter(|other| *other != role) {
@@ -230,7 +230,7 @@ fn a_graph_goes_to_a_file_of_a_known_kind() {
         assert_eq!(written.starts_with("<svg "), name.ends_with("svg"), "{written}");
     }
     let output = run("cfg-files", &files, "cfg a.s -o a.png");
-    assert_eq!(text(&output.stderr), "error: a.png: the name must end in .dot, .gv or .svg\n");
+    assert_eq!(text(&output.stderr), "error: a.png: expected the extension .dot, .gv or .svg\n");
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -262,7 +262,7 @@ fn of_a_damaged_program_every_command_names_the_word() {
     let files = [("a.s", ".isa tesla\n.chip sm_10\n.word 0xffffffff 0xffffffff\n")];
     for (command, message) in [
         ("lint", "at 0x0: ffffffff ffffffff: no instruction has these bits"),
-        ("cfg", "a.s: lanes come to 0x0, and no instruction is there: `lint` says why"),
+        ("cfg", "a.s: lanes reach 0x0, which does not contain an instruction; `lint` prints the reason"),
         ("cfg --counts", "trap at 0x0 (ffffffff ffffffff)"),
         ("stats", "trap at 0x0 (ffffffff ffffffff)"),
         ("run --exactness", "trap at 0x0 (ffffffff ffffffff)"),

@@ -161,9 +161,9 @@ fn a_page_that_cannot_be_is_refused_with_the_reason() {
     assert!(beside("a.s --wrong").contains("--beside 'a.s --wrong': unexpected argument '--wrong'"));
     assert!(beside("missing.s").contains("missing.s"));
     let three = [html.as_slice(), &[CLAMP, "--beside", CLAMP, "--beside", CLAMP]].concat();
-    assert!(with(&three).contains("3 runs fit side by side, and 4 are asked for"));
+    assert!(with(&three).contains("expected at most 3 runs in one page, found 4"));
     let small = with(&["--html", "/dev/null", "--page-limit", "1000"]);
-    assert!(small.contains("--page-limit 1000: the page without a run has"), "{small}");
+    assert!(small.contains("--page-limit 1000: expected more than "), "{small}");
     let template = root().join("crates/cli/assets/report.html").metadata().unwrap().len();
     let tight = with(&["--html", "/dev/null", "--page-limit", &(template + 1000).to_string()]);
     assert!(tight.contains("the program alone takes"), "{tight}");

@@ -47,13 +47,13 @@ fn asm_refuses_to_drop_state_and_names_the_format_that_holds_it() {
     let here = folder("drop-state");
     std::fs::write(here.join("loop.s"), LOOP).unwrap();
     let refused = run(&here, &["asm", "loop.s", "-o", "loop.hex"], b"");
-    let message = "error: loop.s: hex has no place for `.int 2 3 0 1`, `.const 3 1.0 2.0 3.0 4.0`; --format elf does, \
-                   and --drop-state leaves it out\n";
+    let message = "error: loop.s: hex cannot hold `.int 2 3 0 1`, `.const 3 1.0 2.0 3.0 4.0`; use --format elf, \
+                   or omit it with --drop-state\n";
     assert_eq!((refused.status.code(), text(&refused.stderr)), (Some(2), message.to_owned()));
     assert!(!here.join("loop.hex").exists());
     let dropped = run(&here, &["asm", "loop.s", "-o", "loop.hex", "--drop-state"], b"");
     assert_eq!(dropped.status.code(), Some(0));
-    assert!(text(&dropped.stderr).starts_with("note: loop.s: hex has no place for `.int 2 3 0 1`"));
+    assert!(text(&dropped.stderr).starts_with("note: loop.s: hex cannot hold `.int 2 3 0 1`"));
     let quiet = run(&here, &["asm", "loop.s", "-o", "loop.hex", "--drop-state", "--quiet"], b"");
     assert_eq!((quiet.status.code(), text(&quiet.stderr)), (Some(0), String::new()));
     answer(&here, &["asm", "loop.s", "-o", "loop.elf"], b"");

@@ -250,8 +250,8 @@ mod tests {
     fn malformed_submissions_are_errors_that_name_the_place() {
         let buffers = Buffers::new(1 << 16..1 << 40);
         for (given, why) in [
-            (&[][..], "0 chunks; 1 to 3"),
-            (&[(COMMANDS, &[0][..]); 4], "4 chunks; 1 to 3"),
+            (&[][..], "0 chunks; expected 1 to 3"),
+            (&[(COMMANDS, &[0][..]); 4], "4 chunks; expected 1 to 3"),
             (&[(COMMANDS, &[0]), (COMMANDS, &[0])], "chunk 1 is the second of kind 2"),
             (&[(COMMANDS, &[0]), (4, &[0])], "chunk 1 is of kind 4"),
             (&[(FLAGS, &[0])], "no commands"),
@@ -277,7 +277,7 @@ mod tests {
             (1, 0, fault, "at address 0x0"),
             (1, 0x1000, fault, "chunk 0: words at address 0x1000 cannot be read"),
             (1, address + 1, invalid, "its words are at address"),
-            (WORDS + 1, address, invalid, "262145 words; up to 262144"),
+            (WORDS + 1, address, invalid, "262145 words; expected up to 262144"),
         ] {
             let chunk = Chunk { id: COMMANDS, words, address };
             let list = (&raw const chunk).expose_provenance() as u64;

@@ -262,10 +262,10 @@ mod tests {
     fn several_programs_need_a_format_that_holds_them() {
         let (target, image) = image(Isa::Tesla, ".kernel a\nexit nop\n.kernel b\nexit nop\n");
         let refused = write(&target, &image, HEX, false).unwrap_err().to_string();
-        assert!(refused.starts_with("hex holds one program and this is 2; --format cubin does"), "{refused}");
+        assert!(refused.starts_with("hex: expected one program, found 2; use --format cubin"), "{refused}");
         assert_eq!(
-            write(&target, &image, "gsh", false).unwrap_err().to_string().split(", ").next(),
-            Some("format gsh is not for tesla")
+            write(&target, &image, "gsh", false).unwrap_err().to_string().split(": ").next(),
+            Some("unsupported format `gsh` for tesla")
         );
     }
 

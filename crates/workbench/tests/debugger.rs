@@ -230,7 +230,7 @@ fn a_wrong_line_says_what_the_command_takes() {
     assert!(refused("why 99").contains("is not a lane of 0 to"), "{}", refused("why 99"));
     assert!(refused("break nowhere").contains("neither an instruction's address nor a label"));
     assert!(refused("registers q7").contains("is not a register such as temp0.r"));
-    assert!(refused("where now").contains("`now` is too much"));
+    assert!(refused("where now").contains("unexpected `now`"));
 }
 
 #[test]
@@ -697,22 +697,22 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("memory h 0", "unknown space `h`; expected one of "),
         ("memory g 0 many", "`many` is not a number of bytes, such as 16 or 0x40"),
         ("memory g 0 0", "`0` is not a number of bytes"),
-        ("memory g 0 4 4", "`4` is too much"),
+        ("memory g 0 4 4", "unexpected `4`"),
         ("write g 0", "the new words are missing"),
         ("write g", "an address in g is missing"),
         ("write g 0 x", "`x` is not a number of 32 bits: 7, 0x1f, -3 and 0.5 are"),
         ("step x", "`x` is not a number of instructions, from 1 on"),
         ("step 0", "`0` is not a number of instructions"),
         ("step -1", "`-1` is not a number of instructions"),
-        ("step 1 2", "`2` is too much"),
-        ("back 1 2", "`2` is too much"),
+        ("step 1 2", "unexpected `2`"),
+        ("back 1 2", "unexpected `2`"),
         ("until", "a place is missing: an address, a label or a line"),
-        ("until 0 8", "`8` is too much"),
+        ("until 0 8", "unexpected `8`"),
         ("goto", "the number of a step is missing"),
         ("goto end", "`end` is not a step, a number from 0 on; `until PLACE` goes to a label or line"),
         ("why x", "`x` is not a lane of 0 to 31"),
         ("why 32", "`32` is not a lane of 0 to 31"),
-        ("lane 1 2", "`2` is too much"),
+        ("lane 1 2", "unexpected `2`"),
         ("group 9", "`9` is not a group of 0 to 0"),
         ("delete 7", "stop 7 does not exist: `stops` lists them"),
         ("delete", "the number of a stop is missing"),
@@ -740,7 +740,7 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("set", "a register and a number are missing, or flow state: mask, token, counter, entry, predicate"),
         ("set $r1", "the new value of $r1 is missing, such as 7, 0x1f, -3 or 0.5"),
         ("set $r1 x", "`x` is not a number of 32 bits"),
-        ("set $r1 1 2", "`2` is too much"),
+        ("set $r1 1 2", "unexpected `2`"),
         ("set $r1 99999999999", "`99999999999` is not a number of 32 bits"),
         ("set msk 1", "did you mean `mask`?"),
         ("print", "a formula is missing"),

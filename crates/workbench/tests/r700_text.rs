@@ -245,7 +245,7 @@ fn a_wii_u_program_is_chosen_by_name_or_by_stage() {
     }
     let known = Known { stage: Some(Stage::Geometry), ..Known::default() };
     let refused = open(&bytes, false, &known).unwrap_err().to_string();
-    assert_eq!(refused, "no program of this file is for geometry: there is vertex, pixel");
+    assert_eq!(refused, "no program of this file is for geometry: expected one of vertex, pixel");
     // The file that is written from its text has the same programs.
     let machine = opened.target.machine();
     let text = text(&opened.target, &opened.image);

@@ -145,7 +145,7 @@ fn list(loads: &[ListedLoad], json: bool) {
 fn software_renderer(software: &Setup, name: &str) -> Result<()> {
     let found = start(software, Some(name), "clear", 1)?.renderer;
     if !found.starts_with(name) {
-        bail!("OpenGL draws with `{found}`");
+        bail!("unexpected OpenGL renderer `{found}`");
     }
     Ok(())
 }

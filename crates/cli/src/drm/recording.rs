@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(recording.files()[2..].iter().map(|(_, frames)| *frames).collect::<Vec<_>>(), [0; 3]);
         let refused = |path: &Path| format!("{:#}", RecordingFiles::new(path).err().unwrap());
         assert!(
-            refused(&path).ends_with("a.y4m: a-2.y4m exists; name a new file, or remove the old recording")
+            refused(&path).ends_with("a.y4m: a-2.y4m exists; name a new file or remove the old recording")
         );
         assert!(refused(&folder.join("a.mp4")).contains("a.mp4: expected a name that ends in .y4m"));
         assert!(refused(&folder.join("none/b.y4m")).contains("No such file"));
