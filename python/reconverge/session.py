@@ -307,7 +307,7 @@ class Memory:
     @overload
     def array(self, key: slice | str, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]: ...
     def array(self, key: slice | str, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
-        """The bytes of a range, or of a part with a name, as numbers of a type. The array is a view of these bytes."""
+        """Returns the bytes of a range or of a named part as numbers of a type. The array is a view of these bytes."""
         try:
             kind = np.dtype(dtype)
         except TypeError:

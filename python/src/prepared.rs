@@ -57,10 +57,7 @@ impl Beside {
             let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
             let (found, folder) = (real(&path)?, real(&self.folder)?);
             if !found.starts_with(&folder) {
-                return Err(format!(
-                    "the file is outside {}; outside=True permits it",
-                    folder.display()
-                ));
+                return Err(format!("the file is outside {}; outside=True permits it", folder.display()));
             }
             if !found.is_file() {
                 return Err("not a regular file".to_owned());

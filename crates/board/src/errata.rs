@@ -279,7 +279,9 @@ mod tests {
         for form in ["none,integer-border", "integer-border,all", "all,integer-border", "-integer-border"] {
             assert!(refused(form).contains("expected all, none"), "{form}");
         }
-        assert!(refused("").starts_with("unknown erratum ``") && refused("all,").contains("expected all, none"));
+        assert!(
+            refused("").starts_with("unknown erratum ``") && refused("all,").contains("expected all, none")
+        );
     }
 
     /// The bits of a set.

@@ -95,7 +95,10 @@ impl CampaignFile {
                 return Err(why.to_owned());
             }
             (None, Some(_)) if file.isa.is_none() => {
-                return wrong("kernel", "missing machine; add isa = \"r500\", \"r700\" or \"tesla\"".to_owned());
+                return wrong(
+                    "kernel",
+                    "missing machine; add isa = \"r500\", \"r700\" or \"tesla\"".to_owned(),
+                );
             }
             (Some(_), None) => {
                 for (key, given) in [("isa", file.isa.is_some()), ("lanes", file.lanes.is_some())] {
@@ -115,7 +118,10 @@ impl CampaignFile {
                 ("filter", !file.filter.is_empty()),
             ];
             if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
-                return wrong(key, "not allowed with a list of faults, which states every experiment".to_owned());
+                return wrong(
+                    key,
+                    "not allowed with a list of faults, which states every experiment".to_owned(),
+                );
             }
         }
         match file.bits {
@@ -123,7 +129,10 @@ impl CampaignFile {
                 return wrong("bits", format!("{bits}: expected 1 to 64"));
             }
             None if file.models.contains(&Model::Bits) => {
-                return wrong("models", "missing number of bits for the model `bits`; add bits = 3".to_owned());
+                return wrong(
+                    "models",
+                    "missing number of bits for the model `bits`; add bits = 3".to_owned(),
+                );
             }
             Some(_) if !listed && !file.models.contains(&Model::Bits) => {
                 return wrong("bits", "only for the model `bits`; add it to models".to_owned());
@@ -131,10 +140,11 @@ impl CampaignFile {
             _ => {}
         }
         match (file.injections, file.margin) {
-            (Some(_), Some(_)) => return wrong("margin", "expected injections or a margin, found both".to_owned()),
+            (Some(_), Some(_)) => {
+                return wrong("margin", "expected injections or a margin, found both".to_owned());
+            }
             (None, None) if file.sweep.is_empty() && !listed => {
-                let why =
-                    "missing number of experiments; add injections = 10000, margin = 0.01, or [[fault]] for each";
+                let why = "missing number of experiments; add injections = 10000, margin = 0.01, or [[fault]] for each";
                 return Err(why.to_owned());
             }
             (Some(injections), _) if injections > MOST_INJECTIONS => {
@@ -151,7 +161,10 @@ impl CampaignFile {
         inside("confidence", file.confidence)?;
         inside("margin", file.margin)?;
         if file.margin.is_some_and(|margin| margin < 1e-5) {
-            return wrong("margin", "expected at least 0.00001; a smaller margin needs too many experiments".to_owned());
+            return wrong(
+                "margin",
+                "expected at least 0.00001; a smaller margin needs too many experiments".to_owned(),
+            );
         }
         if !(1. ..=1e6).contains(&file.fuel) {
             return wrong("fuel", format!("{}: expected 1 to 1000000", file.fuel));

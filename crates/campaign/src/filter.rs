@@ -285,7 +285,8 @@ mod tests {
         let wrong = |filter: &str| allowed(filter).unwrap_err();
         assert!(wrong("opcode = \"mull\"").contains("has no `mull`: did you mean `mul`?"));
         assert!(
-            wrong("pc = \"lop\"").contains("expected an address or a label, found `lop`: did you mean `loop`?")
+            wrong("pc = \"lop\"")
+                .contains("expected an address or a label, found `lop`: did you mean `loop`?")
         );
         assert_eq!(wrong("pc = 4"), "filter, pc: the program has no instruction at 4");
         assert!(wrong("register = \"$r7\"").ends_with("it names $r0, $r1, R2.x"));

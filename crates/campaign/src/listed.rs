@@ -59,9 +59,8 @@ impl ListedFault {
             return Err(format!("bit {bit}: expected 0 to 63"));
         }
         if self.xor == Some(0) {
-            return Err(
-                "xor = 0 (or equal before and after) does not flip a bit; state the bits that flip".to_owned()
-            );
+            return Err("xor = 0 (or equal before and after) does not flip a bit; state the bits that flip"
+                .to_owned());
         }
         let Some(stated) = self.stated() else {
             return match (self.model, count) {

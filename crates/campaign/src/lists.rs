@@ -165,8 +165,9 @@ fn cells(line: &str) -> Result<Vec<String>, String> {
         if rest.is_empty() {
             return Ok(cells);
         }
-        rest =
-            rest.strip_prefix(',').ok_or_else(|| format!("expected a comma after a quote, found `{rest}`"))?;
+        rest = rest
+            .strip_prefix(',')
+            .ok_or_else(|| format!("expected a comma after a quote, found `{rest}`"))?;
     }
 }
 

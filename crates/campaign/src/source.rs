@@ -151,8 +151,8 @@ impl Sources {
             toml::from_str(&text).map_err(|error| error.to_string())?
         };
         let program = launch.common.program.as_deref();
-        let program =
-            program.ok_or("missing `program` in the launch file; add a line such as program = \"shader.s\"")?;
+        let program = program
+            .ok_or("missing `program` in the launch file; add a line such as program = \"shader.s\"")?;
         let known = Known {
             isa: Some(launch.isa),
             chip: launch.common.chip.clone(),
@@ -239,7 +239,8 @@ impl Sources {
                 let mut lanes = *lanes;
                 if let Some((_, value)) = point.iter().find(|(key, _)| *key == "lanes") {
                     let number = value.as_integer().and_then(|lanes| u32::try_from(lanes).ok());
-                    lanes = number.ok_or_else(|| format!("lanes: expected a number of lanes, found {value}"))?;
+                    lanes =
+                        number.ok_or_else(|| format!("lanes: expected a number of lanes, found {value}"))?;
                 }
                 of_kernel(kernel.launch(lanes).map_err(|error| error.to_string())?, file, point, true)?
             }
@@ -279,7 +280,8 @@ fn of_kernel(
                 return Err(format!("{other}: expected {fits} in the sweep of a kernel"));
             }
         };
-        *place = Some(value.as_str().ok_or_else(|| format!("{key}: expected a name, found {value}"))?.to_owned());
+        *place =
+            Some(value.as_str().ok_or_else(|| format!("{key}: expected a name, found {value}"))?.to_owned());
     }
     Ok(launch)
 }

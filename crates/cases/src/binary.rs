@@ -106,10 +106,7 @@ pub fn read_as(
         Err(error) => return Err(ReadError::Unknown { file: path.to_owned(), why: error.to_string() }),
     };
     if opened.image.programs.is_empty() {
-        return Err(ReadError::Damaged {
-            file: path.to_owned(),
-            why: "no program found".to_owned(),
-        });
+        return Err(ReadError::Damaged { file: path.to_owned(), why: "no program found".to_owned() });
     }
     let (target, image) = (opened.target, opened.image);
     let whole = image;

@@ -23,7 +23,9 @@ pub fn parse(text: &str) -> Result<Vec<u32>, String> {
             digits
                 .iter()
                 .try_fold(0, |word, digit| Some(word << 4 | char::from(*digit).to_digit(16)?))
-                .ok_or_else(|| format!("expected a hexadecimal word, found `{}`", String::from_utf8_lossy(digits)))
+                .ok_or_else(|| {
+                    format!("expected a hexadecimal word, found `{}`", String::from_utf8_lossy(digits))
+                })
         })
         .collect()
 }
@@ -60,10 +62,7 @@ impl<'de> Deserialize<'de> for Quad {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Quad, D::Error> {
         let words = Words::deserialize(deserializer)?.0;
         let found = words.len();
-        words
-            .try_into()
-            .map(Quad)
-            .map_err(|_| D::Error::custom(format!("expected 4 words, found {found}")))
+        words.try_into().map(Quad).map_err(|_| D::Error::custom(format!("expected 4 words, found {found}")))
     }
 }
 

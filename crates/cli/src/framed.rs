@@ -46,7 +46,10 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
     let mut bytes = Vec::new();
     let read = input.take(length as u64).read_to_end(&mut bytes);
     if read.is_err() || bytes.len() < length {
-        return malformed(format!("expected a message of {length} bytes as in `{HEADER} {length}`, found {}", bytes.len()));
+        return malformed(format!(
+            "expected a message of {length} bytes as in `{HEADER} {length}`, found {}",
+            bytes.len()
+        ));
     }
     match serde_json::from_slice(&bytes) {
         Ok(message) => Some(Incoming::Message(message)),

@@ -280,7 +280,7 @@ pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepare
     #[cfg(feature = "campaign")]
     if args.experiment.is_some() {
         bail!(
-            "--experiment: not available for `run`; use `campaign FILE --replay N`, or --experiment of trace, stats, debug or --beside"
+            "--experiment: not available for `run`; use `campaign FILE --replay N`, `trace`, `stats`, `debug` or --beside"
         );
     }
     if let Some(name) = &args.case {
@@ -345,7 +345,9 @@ fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
         matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
     match OPTIONS.iter().find(|(id, _)| given(id)) {
-        Some((_, option)) => bail!("--{option}: not for an experiment; its campaign states this"),
+        Some((_, option)) => {
+            bail!("--{option}: not allowed with --experiment, because the campaign states this")
+        }
         None => Ok(()),
     }
 }
@@ -393,7 +395,7 @@ fn prepared(
             launch.choose(asked, &beside).with_context(title)?;
         let several = match fragments {
             1 => String::new(),
-            count => format!(" of {count} fragments that cover it"),
+            count => format!(", of {count} fragments that cover it"),
         };
         let last = lanes.end - 1;
         let run =

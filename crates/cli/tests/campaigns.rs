@@ -235,7 +235,11 @@ fn the_summary_of_a_folder_that_does_not_exist_is_an_error() {
     for arguments in ["-o typo --summary", "-o typo --summary --json", "-o typo --recheck 3"] {
         let output = run(&folder, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");
-        assert!(text(&output.stderr).contains("typo: folder of results not found"), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("typo: folder of results not found"),
+            "{}",
+            text(&output.stderr)
+        );
     }
 }
 
@@ -270,7 +274,10 @@ fn a_replay_is_shown_in_words_in_a_page_in_traces_and_in_the_debugger() {
     let traced = looked(&["trace", "c.toml", "--experiment", "0", "--print"]);
     assert!(traced.status.success() && !text(&traced.stdout).contains(" writes "));
     let refused = looked(&["stats", "c.toml", "--experiment", "0", "--watchdog", "3"]);
-    assert!(text(&refused.stderr).contains("--watchdog: not for an experiment; its campaign states this"));
+    assert!(
+        text(&refused.stderr)
+            .contains("--watchdog: not allowed with --experiment, because the campaign states this")
+    );
     let output = run(&folder, "--replay 9");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("experiment 9 does not exist: expected 0 to 0"));

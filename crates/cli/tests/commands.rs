@@ -524,8 +524,7 @@ fn verbose_says_what_compiling_took_and_why_the_fast_engine_ran() {
     assert_eq!(bench(&["--level", "baseline"]), "");
     assert_eq!(bench(&["--engine", "fast", "--level", "baseline", "--verbose"]), "");
     let said = bench(&["--verbose"]);
-    let alternatives =
-        ["note: 1 program compiled in ", "the fast engine ran instead of the compiled one"];
+    let alternatives = ["note: 1 program compiled in ", "the fast engine ran instead of the compiled one"];
     assert_eq!(alternatives.map(|text| said.matches(text).count()).iter().sum::<usize>(), 1, "{said}");
 }
 

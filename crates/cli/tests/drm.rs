@@ -54,8 +54,14 @@ fn what_needs_execution_is_refused_without_it() {
         let arguments = ["--chip", "rv770", "--execute", "none", option, value, "--", "true"];
         drm(&arguments).output().unwrap()
     };
-    refuses(&refused("--capture", "never-made"), &["--capture: no shader runs with --execute none; omit --execute none"]);
-    refuses(&refused("--patch", "1:2"), &["--patch: no shader runs with --execute none; omit --execute none"]);
+    refuses(
+        &refused("--capture", "never-made"),
+        &["--capture: no shader runs with --execute none; omit --execute none"],
+    );
+    refuses(
+        &refused("--patch", "1:2"),
+        &["--patch: no shader runs with --execute none; omit --execute none"],
+    );
     assert!(!Path::new("never-made").exists());
 }
 
@@ -489,7 +495,8 @@ fn the_engine_and_the_folder_of_programs_reach_the_library() {
 fn errata_that_a_chip_does_not_have_are_refused_with_those_that_it_has() {
     let refused = |list: &str| drm(&["--chip", "rv515", "--errata", list, "--", "true"]).output().unwrap();
     refuses(&refused("rgtc"), &["--errata unknown erratum `rgtc`: expected alpha-test, ", "signed-rgtc"]);
-    let has = "--errata: the chip does not have the erratum `flat-back`: expected alpha-test, unsigned-blending, ";
+    let has =
+        "--errata: the chip does not have the erratum `flat-back`: expected alpha-test, unsigned-blending, ";
     refuses(&refused("all,-flat-back"), &[has]);
     refuses(
         &refused("none,signed-rgtc"),

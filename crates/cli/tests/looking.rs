@@ -53,7 +53,8 @@ fn a_sound_program_and_an_allowed_rule_are_no_findings() {
     assert_eq!(output.status.code(), Some(0));
     let output = run("lint-allow", &files, "lint a.s --allow double-writ");
     assert_eq!(output.status.code(), Some(2));
-    let message = "error: unknown rule --allow `double-writ`: did you mean `double-write`? --rules lists the rules\n";
+    let message =
+        "error: unknown rule --allow `double-writ`: did you mean `double-write`? --rules lists the rules\n";
     assert_eq!(text(&output.stderr), message);
 }
 

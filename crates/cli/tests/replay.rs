@@ -75,8 +75,7 @@ fn answer(output: &Output, status: i32) -> Option<Value> {
 }
 
 /// The pixel shares of frames that agree.
-const ALL_AGREE: &str =
-    "pixels: 100.000 % agree, 0.000 % at edges, 0.000 % within 16/255, 0.000 % by more\n";
+const ALL_AGREE: &str = "pixels: 100.000 % agree, 0.000 % at edges, 0.000 % within 16/255, 0.000 % by more\n";
 
 #[test]
 fn a_trace_that_is_drawn_as_on_llvmpipe_agrees() {
@@ -155,7 +154,10 @@ fn draws_of_a_trace_without_frames_are_compared() {
     assert!(
         text(&output.stderr).contains("no frame is shown; pictures are taken after each of its 10 draws")
     );
-    refuses(&replay(&trace, "gt215", &["--frames", "0"]).output().unwrap(), &["the trace does not contain a frame"]);
+    refuses(
+        &replay(&trace, "gt215", &["--frames", "0"]).output().unwrap(),
+        &["the trace does not contain a frame"],
+    );
     let output = replay(&trace, "rv770", &["--patch", PATCH, "--json"]).output().unwrap();
     let Some(found) = answer(&output, 1) else { return };
     assert_eq!(found["first_draw"]["call"], call_with(&trace, "first = 4, count = 4)"), "{found}");

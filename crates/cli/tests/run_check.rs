@@ -405,10 +405,7 @@ fn time_is_limited() {
     folder.write("a.s", R500).write("a.toml", launch(GOOD));
     let json = folder.json("check . --timeout 0.5 --json", 1);
     assert_eq!((&json["passed"], &json["failed"]), (&1.into(), &1.into()));
-    assert!(
-        json["failures"][0]["why"].as_str().unwrap().starts_with("timed out after 0.5 s"),
-        "{json}"
-    );
+    assert!(json["failures"][0]["why"].as_str().unwrap().starts_with("timed out after 0.5 s"), "{json}");
 }
 
 #[test]

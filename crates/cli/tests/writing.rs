@@ -254,7 +254,10 @@ fn patch_changes_one_instruction_and_keeps_every_other_byte() {
         run(&here, &["patch", "k.cubin", "--at", "0x10", "short mov b32 $r2 $r3", "-o", "q.cubin"], b"");
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
-    assert!(said.contains("expected 2 words, as in the old instruction `mov b32 $r2 0x5`; found 1 word"), "{said}");
+    assert!(
+        said.contains("expected 2 words, as in the old instruction `mov b32 $r2 0x5`; found 1 word"),
+        "{said}"
+    );
     let refused = run(&here, &["patch", "k.cubin", "--at", "0x12", "nop", "-o", "q.cubin"], b"");
     assert!(
         text(&refused.stderr).contains("no instruction starts at 0x12: the nearest start at 0x10 and 0x18")

@@ -110,9 +110,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     }
     let mut image = Image { format: Format::CtmElf.name(), isa: Some(Isa::R500), ..Image::default() };
     if elf.entry != 0 {
-        image
-            .notes
-            .push(format!("the entry address is {:#x}, expected 0; it has no meaning here", elf.entry));
+        image.notes.push(format!("the entry address is {:#x}, expected 0; it is ignored", elf.entry));
     }
     let (at, code) = code(&elf)?;
     let mut program =

@@ -421,7 +421,10 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
                 let reached = symbol.value.saturating_add(u64::from(addend));
                 let before = (symbol.section, 0)..=(symbol.section, reached);
                 let Some((place, object)) = objects.range(before).next_back() else {
-                    return bad(format!("accesses byte {reached:#x} of {}, which is outside all objects", home.name));
+                    return bad(format!(
+                        "accesses byte {reached:#x} of {}, which is outside all objects",
+                        home.name
+                    ));
                 };
                 slot.addend = (reached - place.1) as u32;
                 index = *object;

@@ -419,7 +419,11 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
         return Ok(all());
     }
     if !lines[most].loose {
-        return Err(wrong(text, &lines[most], "an address that follows the line before; a line may be missing"));
+        return Err(wrong(
+            text,
+            &lines[most],
+            "an address that follows the line before; a line may be missing",
+        ));
     }
     let mut placed: Vec<(usize, &Line<'_>)> =
         lines.iter().filter_map(|line| Some((address(line, (10, 4))? / width, line))).collect();

@@ -284,7 +284,9 @@ fn add(
             }
             program.state = header.state;
         }
-        None => image.notes.push(format!("byte {at:#x}: the {stage} program has no header block of its own")),
+        None => image
+            .notes
+            .push(format!("byte {at:#x}: the {stage} program does not have a separate header block")),
     }
     image.programs.push(program);
     Ok(())

@@ -89,7 +89,7 @@ pub static TRACE: Limit = Limit {
 pub static NESTING: Limit = Limit {
     name: "nesting",
     unit: "nested constructs",
-    about: "constructs of control flow within each other, for lint, for listings with --structure and for counts",
+    about: "nested constructs of control flow, for lint, for listings with --structure and for counts",
     default: 1 << 10,
     most: 1 << 20,
     raise: "--limits nesting=N",

@@ -11,12 +11,12 @@ pub enum Error {
     #[error("expected a trace, which begins with RTRACE; record one with `reconverge trace LAUNCH -o FILE`")]
     NotATrace,
     /// The line ends among the first bytes have changed.
-    #[error("the line ends of the trace were changed, probably by a transfer in text mode; transfer it as binary")]
+    #[error(
+        "the line ends of the trace were changed, probably by a transfer in text mode; transfer it as binary"
+    )]
     LineEnds,
     /// The file has another version of the format.
-    #[error(
-        "expected version {VERSION} of the trace format, found {found}; record the trace again"
-    )]
+    #[error("expected version {VERSION} of the trace format, found {found}; record the trace again")]
     Version {
         /// Version of the file.
         found: u16,

@@ -54,8 +54,8 @@ impl<R: Read + Seek> Reader<R> {
         let damaged = |at, what: &dyn std::fmt::Display| Error::Damaged { at, what: what.to_string() };
         let header: Header = serde_json::from_slice(&bytes).map_err(|error| damaged(first, &error))?;
         let addresses = header.listing.iter().map(|line| line.address).collect();
-        let order =
-            Order::new(addresses).ok_or_else(|| damaged(first, &"the addresses of the listing are not in ascending order"))?;
+        let order = Order::new(addresses)
+            .ok_or_else(|| damaged(first, &"the addresses of the listing are not in ascending order"))?;
         let mut reader =
             Reader { input, header, order, blocks: Vec::new(), kinds: Vec::new(), end: None, problem: None };
         match reader.indexed(size) {

@@ -86,9 +86,7 @@ impl<'a> Columns<'a> {
         while !column.is_at_end() {
             let count = column.varint()?;
             if count > MOST_SYMBOLS as u64 {
-                return Err(format!(
-                    "expected at most {MOST_SYMBOLS} symbols in a phrase, found {count}"
-                ));
+                return Err(format!("expected at most {MOST_SYMBOLS} symbols in a phrase, found {count}"));
             }
             let mut phrase = Vec::new();
             for _ in 0..count {
@@ -118,7 +116,9 @@ impl<'a> Columns<'a> {
                 let (place, count) = (behind, column.varint()?);
                 let there = u32::try_from(count).map_or(0, |count| order.from(place, count).len() as u64);
                 if count == 0 || there != count {
-                    return Err(format!("invalid run of {count} instructions from position {place} of the listing"));
+                    return Err(format!(
+                        "invalid run of {count} instructions from position {place} of the listing"
+                    ));
                 }
                 behind = place + count as u32;
                 pieces.push((place, count as u32));
@@ -144,7 +144,8 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
     let mut rest = &bytes[head.at..];
     let mut columns = Columns([Cursor { bytes: &[], at: 0 }; COLUMNS]);
     for (column, length) in columns.0.iter_mut().zip(lengths) {
-        let (bytes, behind) = rest.split_at_checked(length).ok_or("a column extends past the end of its block")?;
+        let (bytes, behind) =
+            rest.split_at_checked(length).ok_or("a column extends past the end of its block")?;
         (column.bytes, rest) = (bytes, behind);
     }
     if !rest.is_empty() {
@@ -194,7 +195,9 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
             Err(format!("a copy has {} more entries than its block", symbols.copied))
         }
         None => Ok((step, records.records)),
-        Some(column) => Err(format!("{} unused bytes at the end of a column", column.bytes.len() - column.at)),
+        Some(column) => {
+            Err(format!("{} unused bytes at the end of a column", column.bytes.len() - column.at))
+        }
     }
 }
 

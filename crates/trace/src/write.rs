@@ -64,7 +64,8 @@ impl<W: Write> Writer<W> {
         let addresses = header.listing.iter().map(|line| line.address).collect();
         let order = Order::new(addresses).ok_or_else(|| Error::Damaged {
             at: 0,
-            what: "the addresses of the listing are not in ascending order, or span more than 16 Mi".to_owned(),
+            what: "the addresses of the listing are not in ascending order, or span more than 16 Mi"
+                .to_owned(),
         })?;
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;

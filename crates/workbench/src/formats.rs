@@ -193,7 +193,7 @@ fn directives(text: &str) -> impl Iterator<Item = String> {
 /// The bytes of constants, by bank and offset.
 type Constants = LiteMap<(u32, u32), u8>;
 
-/// Everything that determines the results of a program: words, their address, state, constants, variables of the
+/// Returns the data that determine the results of a program: words, their address, state, constants, variables of the
 /// module.
 type Computes<'a> = (Vec<u32>, u32, Vec<(String, u32)>, Constants, SortedSet<&'a str>);
 

@@ -452,10 +452,11 @@ pub fn choose_program<'a>(image: &'a Image, kernel: Option<&str>) -> Result<&'a 
         (_, []) => Err(Error::Machine("no program found in this file".to_owned())),
         (None, [only]) => Ok(only),
         (None, _) => Err(Error::Machine(format!("several programs; choose one with --kernel: {}", names()))),
-        (Some(kernel), _) => programs
-            .iter()
-            .find(|program| program.name.as_deref() == Some(kernel))
-            .ok_or_else(|| Error::Machine(format!("unknown program `{kernel}`: expected one of {}", names()))),
+        (Some(kernel), _) => {
+            programs.iter().find(|program| program.name.as_deref() == Some(kernel)).ok_or_else(|| {
+                Error::Machine(format!("unknown program `{kernel}`: expected one of {}", names()))
+            })
+        }
     }
 }
 

@@ -248,7 +248,7 @@ pub(crate) fn same_program<M: Machine + ?Sized>(
     }
     match machine.keeps(program, back) {
         true => Ok(()),
-        false => Err("what the container states comes back differently".to_owned()),
+        false => Err("the facts that the container states come back differently".to_owned()),
     }
 }
 

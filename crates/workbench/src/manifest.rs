@@ -141,9 +141,10 @@ impl LaunchEntry {
     /// Returns the program that the entry names, or the first one.
     fn program<'a>(&self, image: &'a Image) -> Result<&'a Program, Error> {
         match &self.kernel {
-            None => {
-                image.programs.first().ok_or_else(|| Error::Machine("no program found in the file".to_owned()))
-            }
+            None => image
+                .programs
+                .first()
+                .ok_or_else(|| Error::Machine("no program found in the file".to_owned())),
             Some(kernel) => choose_program(image, Some(kernel)),
         }
     }
@@ -336,7 +337,9 @@ impl Manifest {
         }
         let Statistics { lane_instructions, .. } = result.statistics;
         if let Some(wanted) = self.thread_instructions.filter(|wanted| *wanted != lane_instructions) {
-            result.mismatches.push(format!("expected {wanted} thread instructions, found {lane_instructions}"));
+            result
+                .mismatches
+                .push(format!("expected {wanted} thread instructions, found {lane_instructions}"));
         }
         Ok(())
     }

@@ -306,9 +306,8 @@ mod tests {
             let text = format!("; made by hand\n.chip {stated} ; this one\n{body}");
             let opened = |chip: &str| source(&text, None, chip);
             let Err(OpenError::Source(errors)) = opened(other) else { panic!("{isa}: {:?}", opened(other)) };
-            let expected = format!(
-                "this source is for {stated}, not for {other} (omit --chip, or use --chip {stated})"
-            );
+            let expected =
+                format!("this source is for {stated}, not for {other} (omit --chip, or use --chip {stated})");
             assert_eq!(errors[0].to_string(), expected);
             assert_eq!(errors[0].span.line_column(&text), (2, 1));
             for same in [alias, stated, ""] {
@@ -332,10 +331,7 @@ mod tests {
             open(cubin, false, &known).map(|opened| opened.target.chip)
         };
         let error = chip("sm_10").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "this is a program for sm_13, not for sm_10: omit --chip, or use --chip sm_13"
-        );
+        assert_eq!(error, "this is a program for sm_13, not for sm_10: omit --chip, or use --chip sm_13");
         assert!(chip("sm_13").is_ok() && chip("SM_13").is_ok());
     }
 

@@ -34,7 +34,10 @@ fn a_number_that_does_not_fit_comes_with_the_range_that_fits_on_tesla() {
         Isa::Tesla,
         &[
             ("mov b32 $r1 0x1ffffffff", "0x1ffffffff is too large for immediate: expected 0x0 to 0xffffffff"),
-            ("mov b32 $r1 -0x1ffffffff", "`-0x1ffffffff` is not a number of 32 bits (-0x80000000 to 0xffffffff"),
+            (
+                "mov b32 $r1 -0x1ffffffff",
+                "`-0x1ffffffff` is not a number of 32 bits (-0x80000000 to 0xffffffff",
+            ),
             ("shl b32 $r1 $r1 0x100000000", "0x100000000 is too large for shift count: expected 0x0 to 0x7f"),
             ("ld b32 $r1 g14[$r200]", "$r200 does not exist: expected $r0 to $r127"),
             ("st b32 g14[$r200] $r1", "$r200 does not exist: expected $r0 to $r127"),

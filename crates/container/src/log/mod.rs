@@ -96,9 +96,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
         if let (Some(isa), Some(asked)) = (isa, hints.isa)
             && isa != asked
         {
-            image
-                .notes
-                .push(format!("line {line}: {name} is for {isa}, not for {asked}, and was skipped"));
+            image.notes.push(format!("line {line}: {name} is for {isa}, not for {asked}, and was skipped"));
             continue;
         }
         if found.passed.count > 0 {

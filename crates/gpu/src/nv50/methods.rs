@@ -327,12 +327,7 @@ const TESLA: &[Method] = &[
     ignored("EDGEFLAG", 0x15e4, 1, "edges of polygons drawn as lines; always 1"),
     ignored("POINT_SMOOTH_ENABLE", 0x1658, 1, FIXED),
     ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
-    ignored(
-        "SAMPLE_SHADING",
-        0x169c,
-        1,
-        "with FP_MULTISAMPLE, every sample is shaded for every minimum",
-    ),
+    ignored("SAMPLE_SHADING", 0x169c, 1, "with FP_MULTISAMPLE, every sample is shaded for every minimum"),
     ignored("PIXEL_CENTER_INTEGER", 0x1924, 1, FIXED),
     ignored("ZCULL", 0x1958, 5, SPEED),
     ignored("UNK196C", 0x196c, 1, "unknown; 11h where a program gives depth"),

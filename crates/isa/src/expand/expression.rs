@@ -240,9 +240,8 @@ impl Parser<'_> {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
                 let len = word_len(self.rest());
                 let name = &self.rest()[..len];
-                let value = (self.constant)(name).ok_or_else(|| {
-                    self.wrong(start, start + len, format!("unknown constant `{name}`"))
-                })?;
+                let value = (self.constant)(name)
+                    .ok_or_else(|| self.wrong(start, start + len, format!("unknown constant `{name}`")))?;
                 self.at += len;
                 self.names = true;
                 Ok(value)

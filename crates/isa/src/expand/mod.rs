@@ -540,8 +540,7 @@ impl Expander<'_> {
 
     fn wrong(&mut self, wrong: Wrong, line: &Line, start: usize, context: usize) {
         let part = line.shown.part(start + wrong.at, start + wrong.end);
-        let help = match wrong.why.split('`').nth(1).filter(|_| wrong.why.starts_with("unknown constant"))
-        {
+        let help = match wrong.why.split('`').nth(1).filter(|_| wrong.why.starts_with("unknown constant")) {
             Some(name) => match self.constants.is_empty() {
                 true => "state it before this line: `.equ NAME, VALUE`".to_owned(),
                 false => {
@@ -591,8 +590,7 @@ impl Expander<'_> {
 
     /// `.equ NAME, EXPRESSION`.
     fn equ(&mut self, line: &Line, start: usize, context: usize) {
-        let Some((name, behind)) = self.name(line, start, context, "expected `.equ NAME, EXPRESSION`")
-        else {
+        let Some((name, behind)) = self.name(line, start, context, "expected `.equ NAME, EXPRESSION`") else {
             return;
         };
         let Some(value) = self.value(line, behind, context) else { return };
@@ -761,7 +759,7 @@ impl Expander<'_> {
         Some(all)
     }
 
-    /// A line that is no directive of these: a macro is used, or it is text for the machine.
+    /// A line that is not one of these directives: a use of a macro, or text for the machine.
     fn plain(&mut self, Line { shown: line, comment }: &Line, context: usize, part: Part) {
         let label = line::label(&line.text);
         let rest = &line.text[label..];

@@ -58,9 +58,7 @@ pub(crate) fn number(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<u6
         Some(value) if value <= max => Ok(value),
         Some(value) => Err(Diagnostic::error(at.here(), format!("{what} cannot be {value}"))
             .help(format!("expected 0 to {max}"))),
-        None => {
-            Err(expected(cursor, format!("expected {what}"), format!("write a number from 0 to {max}")))
-        }
+        None => Err(expected(cursor, format!("expected {what}"), format!("write a number from 0 to {max}"))),
     }
 }
 

@@ -470,7 +470,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Counts an operand or operator.
+    /// Adds one to the number of operands and operators.
     fn count(&mut self) -> Result<(), String> {
         self.parts += 1;
         match self.parts > MOST_PARTS {

@@ -459,11 +459,7 @@ fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<
         } else if word > 0 && cursor.eat("=") {
             words[word] = read_operand(&mut cursor, 4)?.source_word();
         } else {
-            return Err(expected(
-                &cursor,
-                "expected a field",
-                "write A.FIELD=VALUE, A=OPERAND or A|=BITS",
-            ));
+            return Err(expected(&cursor, "expected a field", "write A.FIELD=VALUE, A=OPERAND or A|=BITS"));
         }
     }
 }

@@ -216,7 +216,7 @@ pub fn schema() -> Value {
         property["description"] = json!(row.help);
         (row.name.to_owned(), property)
     };
-    // The editor sends `noDebug` for a command of its own, so it is not an attribute.
+    // The editor sends `noDebug` for a separate command, so it is not an attribute.
     let rows = ARGUMENTS.iter().filter(|row| row.name != "noDebug");
     json!({ "required": ["program"], "properties": rows.map(property).collect::<Map<String, Value>>() })
 }
