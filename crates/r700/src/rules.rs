@@ -139,7 +139,7 @@ rules! {
         "Only MEM_INST, MEM_OP and the word of MUX_CNTL are documented.";
     PUSH_ELSE_INVERTS = 20, Recommended,
         "What exactly do PUSH_ELSE and POP_PUSH_ELSE do?",
-        "They always push, then keep the lanes that fail the test. They jump if there are none.",
+        "They always push, then keep the lanes that fail the test. They jump if no lane is left.",
         "Only one-line descriptions are known.";
     WHOLE_QUAD_REVIVES_BRANCHES_ONLY = 21, Recommended,
         "Which inactive lanes can WHOLE_QUAD_MODE activate?",

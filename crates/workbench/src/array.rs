@@ -123,7 +123,7 @@ pub enum ArrayError {
     #[error("JSON: {0}")]
     Json(String),
     /// Lists of one level differ in length.
-    #[error("JSON: the lists are not all of one length")]
+    #[error("JSON: expected lists of equal length")]
     Ragged,
     /// An element is NaN, but an integer is required.
     #[error(
@@ -146,7 +146,7 @@ pub enum ArrayError {
         wanted: Dtype,
     },
     /// The text is not a range or list.
-    #[error("`{0}` is not a list (1,2,3), a range (0..64 or 0..1..0.125) or a size (f32[64])")]
+    #[error("expected a list (1,2,3), a range (0..64 or 0..1..0.125) or a size (f32[64]), found `{0}`")]
     Literal(String),
     /// The data needs more memory than is available.
     #[error(transparent)]

@@ -843,7 +843,7 @@ fn braces_of_log_points_are_balanced_or_doubled() {
     let mut client = Client::with_source(collatz());
     let line = client.line("set");
     for (text, wanted) in [
-        ("a } b", "`a } b`: a brace `}` closes nothing; `}}` writes one"),
+        ("a } b", "`a } b`: unmatched `}`; write `}}` for a brace"),
         ("a { b", "`a { b`: a brace `{` is not closed; `{{` writes one"),
         ("{}", "a formula is missing between the braces"),
         ("{$q}", "`$q` is not a register"),

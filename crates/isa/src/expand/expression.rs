@@ -392,7 +392,7 @@ mod tests {
             assert!(whole(text).is_err_and(|found| found.contains(why)), "{text}: {:?}", whole(text));
         }
         let deep = "(".repeat(100_000);
-        assert!(whole(&deep).is_err_and(|why| why.contains("within each other")));
+        assert!(whole(&deep).is_err_and(|why| why.contains("nested")));
     }
 
     #[test]

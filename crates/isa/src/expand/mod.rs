@@ -660,7 +660,7 @@ impl Expander<'_> {
             around = self.out.contexts[context].parent.map(|(parent, _)| parent);
         }
         if depth > DEPTH {
-            let message = format!("more than {DEPTH} macros, repetitions and files within each other");
+            let message = format!("expected at most {DEPTH} nested macros, repetitions and files");
             self.error(parent, part, message, "something asks for itself without an end");
             self.full = true;
             return None;

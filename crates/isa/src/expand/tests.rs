@@ -141,7 +141,7 @@ fn errors_have_the_place_of_what_is_wrong() {
         (".macro m a\n\\b\n.endm\nm 1", 2, "no parameter `\\b`"),
         (".macro m a, a\n.endm", 1, "there twice"),
         (".macro m\n.endm\n.macro m\n.endm", 3, "defined twice"),
-        (".macro m\nm\n.endm\nm", 2, "within each other"),
+        (".macro m\nm\n.endm\nm", 2, "nested"),
         (".rept -1\n.endr", 1, "not repeated -1 times"),
         (".rept 2, 3\n.endr", 1, "a name is missing after the comma"),
         (".include \"a\"", 1, "no such file"),
@@ -160,7 +160,7 @@ fn errors_have_the_place_of_what_is_wrong() {
 fn a_file_that_includes_itself_ends() {
     let given = Given { files: vec![file("a", ".include \"a\"\n")], ..Given::default() };
     let errors = expand(".include \"a\"\n", &given).unwrap_err();
-    assert!(errors[0].to_string().contains("within each other"), "{errors:?}");
+    assert!(errors[0].to_string().contains("nested"), "{errors:?}");
     let given = Given {
         files: vec![Included { name: "a".to_owned(), text: Err("no room".to_owned()) }],
         ..Given::default()

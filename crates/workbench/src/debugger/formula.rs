@@ -415,7 +415,7 @@ fn in_floats(operator: Operator, left: f32, right: f32) -> Result<Quantity, Stri
         | Operator::BitXor
         | Operator::BitAnd
         | Operator::ShiftLeft
-        | Operator::ShiftRight => Err(format!("`{operator}` takes integers, and an operand is a float")),
+        | Operator::ShiftRight => Err(format!("`{operator}`: expected integers, found a float")),
     }
 }
 
@@ -488,7 +488,7 @@ impl<'a> Parser<'a> {
             let inside = self.operators(depth + 1)?;
             return match self.eat(")") {
                 true => Ok(inside),
-                false => Err(format!("`{}`: a parenthesis is not closed", self.text)),
+                false => Err(format!("`{}`: missing closing parenthesis", self.text)),
             };
         }
         if self.eat("-") {
@@ -539,7 +539,7 @@ impl<'a> Parser<'a> {
         {
             let address = Box::new(self.operators(depth + 1)?);
             if !self.eat("]") {
-                return Err(format!("`{}`: a bracket is not closed", self.text));
+                return Err(format!("`{}`: missing closing bracket", self.text));
             }
             let (lane, private) = (self.lane()?, space.of == SpaceOf::Lane);
             return Ok(Tree::Memory { space: space.name, private, address, lane });

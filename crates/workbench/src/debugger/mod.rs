@@ -340,7 +340,7 @@ impl Debugger {
             && let Ok(line) = line.parse::<usize>()
         {
             let source = self.source.as_ref();
-            let source = source.ok_or_else(|| format!("`{word}`: the program's source is not known"))?;
+            let source = source.ok_or_else(|| format!("`{word}`: the source of the program is unknown"))?;
             if !file.is_empty() && !source.is_at(file) {
                 return Err(format!("`{file}` is not the program's source, {}", source.path().display()));
             }
@@ -369,7 +369,7 @@ impl Debugger {
         let labels = labels.chain(self.lines.iter().filter_map(|line| line.label.as_deref()));
         let meant =
             closest(word, labels).map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
-        Err(format!("`{word}` is neither an instruction's address nor a label nor a line (`:20`){meant}"))
+        Err(format!("expected the address of an instruction, a label or a line (`:20`), found `{word}`{meant}"))
     }
 
     /// Returns the message that no instruction starts at an address. It mentions the line if the number could be that

@@ -19,7 +19,7 @@ pub(super) fn print(call: &mut Call<'_>) -> Done {
 /// Parses one register of a list.
 fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
     match word.contains(',') {
-        true => Err(format!("`{word}`: one blank between registers, and no comma")),
+        true => Err(format!("expected spaces between registers, found a comma in `{word}`")),
         false => debugger.register(word),
     }
 }
@@ -116,7 +116,7 @@ pub fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
     if bytes.len() < count as usize {
         let has = bytes.len();
         let _ =
-            writeln!(lines, "{space} has {has} of {count} bytes from {at:#x} on{}", places(debugger, space));
+            writeln!(lines, "{space} has {has} of {count} bytes from {at:#x}{}", places(debugger, space));
     }
     Ok(lines)
 }
@@ -177,5 +177,5 @@ pub(super) fn write(call: &mut Call<'_>) -> Done {
         let places = places(call.debugger, space);
         return Err(format!("{space} does not take {many} bytes at {address:#x}{places}").into());
     }
-    text(format!("{many} bytes of {space} from {address:#x} on are changed\n"))
+    text(format!("{many} bytes of {space} from {address:#x} are changed\n"))
 }
