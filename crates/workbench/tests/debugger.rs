@@ -376,7 +376,7 @@ fn p_prints_a_register_and_formulas() {
         ("p $r3@5 +", "expected a register, memory or a number at the end"),
         ("p $q3", "is not a register such as $r0, $a0, $c0"),
         ("p $r3@99", "is not a lane of 0 to"),
-        ("p ($r3@5", "a parenthesis is not closed"),
+        ("p ($r3@5", "missing closing parenthesis"),
         ("p 1 / 0", "division by zero"),
         ("p s[0x100000]", "no such word"),
         ("p", "a formula is missing"),
@@ -451,7 +451,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
         ("set token 9 mask 1", "expected token 0 to"),
         ("set token 0 mask 40", "outside the lanes of the group"),
         ("set token 0 mask x", "`x` is not a lane"),
-        ("set token 0 type jump", "is not a type of token: BRANCH"),
+        ("set token 0 type jump", "expected a type of token (BRANCH"),
         ("set token 0 adress 0x8", "a token has mask, address and type"),
         ("set token 0 address 0x3", "is not the address of an instruction"),
         ("set counter branch 0 1", "flow state of r500"),
@@ -492,7 +492,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     assert!(
         refused(&mut debugger, &format!("set counter branch {idle} 4000")).contains("does not fit: 0 to")
     );
-    assert!(refused(&mut debugger, "set counter loop 0 1").contains("no open loop counts"));
+    assert!(refused(&mut debugger, "set counter loop 0 1").contains("no open loop has a counter"));
     let mut debugger = sample("tutorial-r500");
     assert_eq!(first_taken(&mut debugger, "set counter loop 0 7"), "counter loop 0 is 7\n");
     assert!(ask(&mut debugger, "stack").contains("count 7"));
@@ -709,7 +709,10 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("until", "a place is missing: an address, a label or a line"),
         ("until 0 8", "unexpected `8`"),
         ("goto", "the number of a step is missing"),
-        ("goto end", "expected the number of a step, from 0, found `end`; `until PLACE` goes to a label or line"),
+        (
+            "goto end",
+            "expected the number of a step, from 0, found `end`; `until PLACE` goes to a label or line",
+        ),
         ("why x", "`x` is not a lane of 0 to 31"),
         ("why 32", "`32` is not a lane of 0 to 31"),
         ("lane 1 2", "unexpected `2`"),

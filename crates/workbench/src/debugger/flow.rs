@@ -128,7 +128,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
                     let upper = value.to_ascii_uppercase();
                     let at = TOKEN_TYPES.iter().position(|name| *name == upper);
                     let at = at.ok_or_else(|| {
-                        format!("expected a type of token, {}, found `{value}`", TOKEN_TYPES.join(", "))
+                        format!("expected a type of token ({}), found `{value}`", TOKEN_TYPES.join(", "))
                     })?;
                     Ok((Word { part: Word::TYPE, bits: 7, ..mask }, at as u64 + 1))
                 }

@@ -369,7 +369,9 @@ impl Debugger {
         let labels = labels.chain(self.lines.iter().filter_map(|line| line.label.as_deref()));
         let meant =
             closest(word, labels).map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
-        Err(format!("expected the address of an instruction, a label or a line (`:20`), found `{word}`{meant}"))
+        Err(format!(
+            "expected the address of an instruction, a label or a line (`:20`), found `{word}`{meant}"
+        ))
     }
 
     /// Returns the message that no instruction starts at an address. It mentions the line if the number could be that

@@ -69,9 +69,7 @@ pub(super) fn watch(call: &mut Call<'_>) -> Done {
         [word] if !is_space(bracketed(word).map_or(word, |(space, _)| space)) => match number(word) {
             Some(address) => On::Store(address),
             None if word.starts_with(|letter: char| letter.is_ascii_digit()) => {
-                return Err(
-                    format!("expected a 32-bit address such as 0x10, found `{word}`").into()
-                );
+                return Err(format!("expected a 32-bit address such as 0x10, found `{word}`").into());
             }
             None => {
                 let (register, of) = place_of(debugger, word)?;
@@ -106,8 +104,9 @@ pub(super) fn delete(call: &mut Call<'_>) -> Done {
     match call.words[..] {
         ["all"] => stops.clear(),
         [word] => {
-            let number =
-                word.parse().map_err(|_| format!("expected the number of a stop or `all`, found `{word}`"))?;
+            let number = word
+                .parse()
+                .map_err(|_| format!("expected the number of a stop or `all`, found `{word}`"))?;
             if !stops.remove(number) {
                 return Err(format!("stop {number} does not exist; `stops` lists the stops").into());
             }

@@ -115,8 +115,7 @@ pub fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
     }
     if bytes.len() < count as usize {
         let has = bytes.len();
-        let _ =
-            writeln!(lines, "{space} has {has} of {count} bytes from {at:#x}{}", places(debugger, space));
+        let _ = writeln!(lines, "{space} has {has} of {count} bytes from {at:#x}{}", places(debugger, space));
     }
     Ok(lines)
 }

@@ -242,8 +242,7 @@ fn no_source(debugger: &Debugger, path: &str) -> Refused {
         Some(source) => {
             format!("`{path}` is not the source of this program, which is {}", source.path().display())
         }
-        None => "the source of the program is unknown; set stops at instructions of the listing"
-            .to_owned(),
+        None => "the source of the program is unknown; set stops at instructions of the listing".to_owned(),
     }
 }
 
