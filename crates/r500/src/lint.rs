@@ -204,7 +204,7 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
     let reached = reached(setup, graph);
     let window = setup.range_start..=setup.range_end;
     if setup.slot(setup.start).is_none() {
-        found.add(&OUTSIDE, setup.start, "the program starts where no instruction is");
+        found.add(&OUTSIDE, setup.start, "the program starts outside its instructions");
     }
     for node in &graph.nodes {
         let pc = node.pc as u16;
@@ -238,7 +238,7 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
                 true => (&OUTSIDE, ""),
                 false => (&OUTSIDE_CONSTANT, ", with boolean constants other than those of the program"),
             };
-            found.add(rule, pc, format!("it {how} slot {to}, which holds no instruction{when}"));
+            found.add(rule, pc, format!("it {how} slot {to}, which does not contain an instruction{when}"));
         };
         if stays && setup.slot(pc + 1).is_none() {
             outside(sure.stays, "runs on to", pc + 1);

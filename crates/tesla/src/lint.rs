@@ -125,7 +125,7 @@ impl Subject<'_> {
                 let how = if edge.kind == EdgeKind::Next { "runs on" } else { "goes" };
                 match self.code.at(to) {
                     Err(Cause::OutsideCode) => {
-                        self.find(&OUTSIDE, node.pc, format!("control {how} to {to:#x}, where no code is"));
+                        self.find(&OUTSIDE, node.pc, format!("control {how} to {to:#x}, outside the code"));
                     }
                     Err(Cause::UnalignedLongInstruction) => {
                         self.find(&UNALIGNED, to, "two words at an odd word");

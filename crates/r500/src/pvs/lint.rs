@@ -83,7 +83,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
             add(
                 &POSITION_HINT,
                 pc,
-                format!("the position is written behind slot {hint} (PVS_XYZW_VALID_INST)"),
+                format!("the position is written after slot {hint} (PVS_XYZW_VALID_INST)"),
             );
         }
         let reads = |file: &str| {
@@ -91,7 +91,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
         };
         if reads("i") && pc > setup.last_source {
             let hint = setup.last_source;
-            add(&SOURCE_HINT, pc, format!("an input is read behind slot {hint} (PVS_LAST_VTX_SRC_INST)"));
+            add(&SOURCE_HINT, pc, format!("an input is read after slot {hint} (PVS_LAST_VTX_SRC_INST)"));
         }
         let before = |file: &str| {
             // No path leads back before the program's first loop, so the slots before it have run.
@@ -130,7 +130,9 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
             add(
                 &OUTSIDE,
                 descriptor.act,
-                format!("flow-control descriptor {number} goes to slot {to}, which holds no instruction"),
+                format!(
+                    "flow-control descriptor {number} goes to slot {to}, which does not contain an instruction"
+                ),
             );
         }
     }
@@ -139,7 +141,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
         (&SOURCE_HINT, setup.last_source, "PVS_LAST_VTX_SRC_INST"),
     ] {
         if setup.slot(slot).is_none() {
-            add(rule, setup.first, format!("{name} is slot {slot}, which holds no instruction"));
+            add(rule, setup.first, format!("{name} is slot {slot}, which does not contain an instruction"));
         }
     }
     let writes_position = uses.iter().any(|(pc, all)| {

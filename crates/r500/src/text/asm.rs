@@ -112,7 +112,7 @@ impl Assembler {
         braces(&mut cursor, kind, &mut words)?;
         end(&cursor)?;
         if !self.stated.data.is_empty() {
-            return Err(Diagnostic::error(cursor.since(start), "an instruction behind .data")
+            return Err(Diagnostic::error(cursor.since(start), "an instruction after .data")
                 .help(".data holds words that are no whole instruction: it comes last"));
         }
         self.records.push(Record { words, span: cursor.since(start), target, reads });

@@ -267,7 +267,7 @@ fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Num
             TokenType::Joinat if exits(*to) => {}
             TokenType::Joinat => found.push((&JOINAT_UNANSWERED, *by, "no join pops its token".to_owned())),
             TokenType::Break => {
-                found.push((&BREAKADDR_UNANSWERED, *by, "no break goes where it says".to_owned()))
+                found.push((&BREAKADDR_UNANSWERED, *by, "no break uses its address".to_owned()))
             }
             TokenType::Branch | TokenType::Call | TokenType::CallLim | TokenType::Quadon => {}
         }

@@ -251,7 +251,7 @@ impl<'a> Assembler<'a> {
                     let span = Span::new(offset, offset + line.len());
                     let message = "a two-word instruction must start at an even word";
                     let help =
-                        "make the `short` instruction before it long, or put another `short` one beside it";
+                        "make the `short` instruction before it long, or put another `short` one next to it";
                     self.errors.push(Diagnostic::error(span, message).help(help));
                 }
                 let (index, address) = (self.program().words.len(), self.address());

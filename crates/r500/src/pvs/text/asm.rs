@@ -92,7 +92,7 @@ impl Assembler {
             return self.math_half(&mut cursor, at);
         }
         if !self.stated.data.is_empty() {
-            return Err(Diagnostic::error(cursor.here(), "an instruction behind .data")
+            return Err(Diagnostic::error(cursor.here(), "an instruction after .data")
                 .help(".data holds words that are no whole instruction: it comes last"));
         }
         let record = instruction(&mut cursor, at)?;
