@@ -213,7 +213,7 @@ fn atomic_in_words(atomic: Atomic, signed: bool, b: &str, c: &str) -> String {
         Atomic::Add => format!("its sum with {b}, {kind}"),
         Atomic::Exch => b.to_owned(),
         Atomic::Cas => format!("{c} if it equals {b}"),
-        Atomic::Inc => format!("one more, or 0 beyond {b}"),
+        Atomic::Inc => format!("it plus one, or 0 if that exceeds {b}"),
         Atomic::Dec => format!("it minus one, or {b} if it is 0 or larger than {b}"),
         Atomic::Max => format!("the larger of it and {b}, {kind}"),
         Atomic::Min => format!("the smaller of it and {b}, {kind}"),
