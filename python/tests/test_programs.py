@@ -45,7 +45,7 @@ def test_every_error_of_a_source_has_its_place() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: reconverge.disassemble([1, 2]), "which machine"),
+        (lambda: reconverge.disassemble([1, 2]), "unknown machine"),
         (lambda: reconverge.disassemble([-1], isa="r500"), "0 to 0xffffffff"),
         (lambda: reconverge.disassemble(np.zeros((2, 2), np.uint32), isa="r500"), "one row of integers"),
         (lambda: reconverge.disassemble([1, 2], isa="r501"), "isa: unknown value `r501`.*r500"),  # type: ignore[arg-type]

@@ -231,7 +231,7 @@ mod tests {
             wrong(&format!("{kernel}margin = 0.5\n")),
             "line 4, margin: expected injections or a margin, found both"
         );
-        assert!(wrong("injections = 1\n").contains("names no launch"));
+        assert!(wrong("injections = 1\n").contains("missing launch"));
         assert!(
             wrong("kernel = \"mandel\"\ninjections = 1\n").starts_with("line 1, kernel: add the machine")
         );

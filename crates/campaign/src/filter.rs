@@ -289,7 +289,7 @@ mod tests {
                 .contains("expected an address or a label, found `lop`: did you mean `loop`?")
         );
         assert_eq!(wrong("pc = 4"), "filter, pc: the program has no instruction at 4");
-        assert!(wrong("register = \"$r7\"").ends_with("it names $r0, $r1, R2.x"));
+        assert!(wrong("register = \"$r7\"").ends_with("expected one of $r0, $r1, R2.x"));
         assert!(wrong("lane = \"a\"").starts_with("filter, lane: `a`: numbers and ranges"));
         assert!(wrong("group = \"3-1\"").starts_with("filter, group: `3-1`"));
     }

@@ -353,7 +353,7 @@ fn what_is_not_the_shard_of_its_name_is_damaged() {
     let at = older.windows(9).position(|bytes| bytes == b"fnv1a128:").unwrap();
     older[at] = b'-';
     std::fs::write(&files[1], older).unwrap();
-    assert!(why().starts_with("no checksum: a version before checksums wrote it"));
+    assert!(why().starts_with("missing checksum: an old version wrote the file"));
     std::fs::remove_file(&files[1]).unwrap();
     std::fs::create_dir(&files[1]).unwrap();
     assert_eq!(why(), "not a regular file");
@@ -412,7 +412,7 @@ fn a_shard_that_cannot_be_written_says_what_to_do() {
     let error = campaign.run_shard(&campaign.shards()[3], &path.join("taken")).unwrap_err();
     assert!(matches!(error, Error::File { .. }));
     let why = error.to_string();
-    assert!(why.contains("shards that are finished stay; make room or choose another folder"), "{why}");
+    assert!(why.contains("finished shards are kept; free disk space or choose another folder"), "{why}");
 }
 
 #[test]
@@ -426,7 +426,7 @@ fn what_cannot_be_is_refused_with_what_fits() {
     case(
         "token",
         &kernel("r500", &format!("{one}sites = [\"token\"]\n")),
-        &["r500 has no token, which tesla has", "active-mask"],
+        &["r500 does not have a token, which tesla has", "active-mask"],
     );
     case(
         "memory",
@@ -631,7 +631,7 @@ fn a_lane_that_the_group_or_the_site_does_not_have_is_refused() {
         assert!(why.contains(&format!("fault 1: lane 1: {site} does not have lanes; omit lane")), "{why}");
         let named = format!("site = \"{site}\"\nplace = \"{place}\"\nlane = 1");
         let why = fault_refused("lane-none", &named);
-        assert!(why.contains(" has no lane") || why.contains("does not exist at this step"), "{why}");
+        assert!(why.contains(" does not have lane") || why.contains("does not exist at this step"), "{why}");
     }
     let why = fault_refused("lane-double", "site = \"active-mask\"\nlane = 1\nmodel = \"double\"");
     assert!(why.contains("model `double` changes several lanes of active, and lane = 1 is one"), "{why}");

@@ -139,7 +139,7 @@ fn forms_have_examples_that_assemble() {
     let (_, message) = folder.run("forms ad --isa tesla", 2);
     assert!(message.contains("did you mean `add`"), "{message}");
     let (_, message) = folder.run("forms xyzzy --isa r700", 2);
-    assert!(message.contains("no mnemonic `xyzzy`") && !message.contains("did you mean"), "{message}");
+    assert!(message.contains("unknown mnemonic `xyzzy`") && !message.contains("did you mean"), "{message}");
     let (all, _) = folder.run("forms --isa r500", 0);
     assert!(all.lines().any(|name| name == "VE_ADD") && all.lines().any(|name| name == "endloop"), "{all}");
 }

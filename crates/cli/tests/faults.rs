@@ -202,7 +202,7 @@ fn a_full_disk_keeps_the_shards_of_a_campaign_that_are_finished() {
     let output = ran("1");
     assert_eq!(output.status.code(), Some(2));
     let why = text(&output.stderr);
-    assert!(why.contains("shards that are finished stay; make room or choose another folder"), "{why}");
+    assert!(why.contains("finished shards are kept; free disk space or choose another folder"), "{why}");
     assert!(shards() == whole[..1]);
     assert_eq!(ran("unlimited").status.code(), Some(0));
     assert!(shards() == whole);

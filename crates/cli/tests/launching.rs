@@ -117,7 +117,7 @@ fn a_trap_stands_in_place_of_expectations_and_has_a_text() {
     ];
     let folder = folder("trap", &files);
     for (file, why) in [
-        ("both.toml", "trap stands in place of [[expect]]"),
+        ("both.toml", "expected either trap or [[expect]]"),
         ("empty.toml", "the text is empty"),
         ("any.toml", "abs: inf: expected a finite number"),
     ] {

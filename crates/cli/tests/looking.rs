@@ -203,7 +203,11 @@ fn a_graph_is_drawn_with_and_without_a_run() {
     let files = [("a.s", BRANCH), ("a.toml", "isa = \"r700\"\nprogram = \"a.s\"\nlanes = 4\n")];
     let output = run("cfg", &files, "cfg a.s");
     let dot = text(&output.stdout);
-    assert!(dot.starts_with("digraph \"a.s\" {\n") && dot.contains("lanes may part"), "{}", text_of(&output));
+    assert!(
+        dot.starts_with("digraph \"a.s\" {\n") && dot.contains("lanes may diverge"),
+        "{}",
+        text_of(&output)
+    );
     for file in ["a.toml", "a.s"] {
         let same = text(&run("cfg", &files, &format!("cfg {file} -o -")).stdout);
         assert_eq!(same.lines().skip(1).collect::<Vec<_>>(), dot.lines().skip(1).collect::<Vec<_>>());
@@ -238,7 +242,7 @@ fn a_graph_goes_to_a_file_of_a_known_kind() {
 /// Files that are not programs.
 const BROKEN: [(&str, &str, &str); 4] = [
     ("empty.bin", "", "the file is empty"),
-    ("empty.s", "", "Say --isa"),
+    ("empty.s", "", "state it with --isa"),
     ("cut.bin", "\u{1}\u{0}\u{2}\u{0}\u{3}", "expected a multiple of 4"),
     ("wrong.s", ".isa tesla\n.chip sm_10\n  frob $r0\n", "wrong.s:3:3"),
 ];

@@ -157,7 +157,7 @@ fn a_page_that_cannot_be_is_refused_with_the_reason() {
     assert!(with(&["--beside", CLAMP]).contains("--html"), "--beside alone");
     let html = ["--html", "/dev/null", "--beside"];
     let beside = |text: &str| with(&[html.as_slice(), &[text]].concat());
-    assert!(beside("a.s 'b").contains("a quotation mark is not closed"));
+    assert!(beside("a.s 'b").contains("missing closing quotation mark"));
     assert!(beside("a.s --wrong").contains("--beside 'a.s --wrong': unexpected argument '--wrong'"));
     assert!(beside("missing.s").contains("missing.s"));
     let three = [html.as_slice(), &[CLAMP, "--beside", CLAMP, "--beside", CLAMP]].concat();

@@ -100,10 +100,10 @@ fn sixteen_numbers_for_four_lanes_are_refused() {
     assert!(error.contains("input temp[0]: expected at least one number, found none"), "{error}");
     // A file without rows requires the number of lanes.
     let (_, error) = folder.ends("run a.s --input temp0=a.bin:f32", 2);
-    assert!(error.contains("say --lanes") && error.contains("4 with 4 a lane"), "{error}");
+    assert!(error.contains("state --lanes") && error.contains("4 with 4 per lane"), "{error}");
     folder.ends("run a.s --input temp0=a.bin:f32 --lanes 4", 0);
     let (_, error) = folder.ends("run a.s --input temp0=a.bin --lanes 4", 2);
-    assert!(error.contains("say a.bin:f32, :u32 or :i32"), "{error}");
+    assert!(error.contains("state it as a.bin:f32, :u32 or :i32"), "{error}");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn judging_nothing_is_an_error() {
     let (_, error) = folder.ends("check . --filter nomatch", 2);
     assert!(error.contains("--filter nomatch does not match any of 1 case"), "{error}");
     let (_, error) = folder.ends("check empty", 2);
-    assert!(error.contains("no case to judge: empty holds none"), "{error}");
+    assert!(error.contains("no case to judge: no case found in empty"), "{error}");
     let (_, error) = folder.ends("check . --shard 2/2", 2);
     assert!(error.contains("part 2 of 2 of 1 case is empty"), "{error}");
 }
@@ -286,7 +286,7 @@ fn baselines_and_flakes_are_those_of_deqp_runner() {
     // A passing entry of the baseline is listed, and the exit status is 1, as in deqp-runner.
     folder.write("old.csv", "# comment\nbad.toml,Fail\ngood.toml,Crash\nother.toml,Pass\n");
     let (out, _) = folder.ends("check bad.toml good.toml --baseline old.csv", 1);
-    assert!(out.contains("PASSES   good.toml: the baseline says that it fails"), "{out}");
+    assert!(out.contains("PASSES   good.toml: the baseline lists it as a failure"), "{out}");
     let json = folder.json("check bad.toml good.toml --baseline old.csv --json", 1);
     assert_eq!(json["unexpected_passes"][0]["name"], "good.toml");
     assert_eq!((&json["failed"], &json["expected_failures"]), (&1.into(), &1.into()));

@@ -255,10 +255,10 @@ fn wrong_arguments_of_serve_are_named() {
     };
     let served = Served::start(&[]);
     let port = served.host.rsplit(':').next().unwrap();
-    refused(&["--port", port], &[port, "--port N chooses another port"]);
+    refused(&["--port", port], &[port, "choose another port with --port N"]);
     refused(
         &["--port", "0", "--page", "/nonexistent"],
-        &["/nonexistent/index.html", "scripts/build-web writes it"],
+        &["/nonexistent/index.html", "create the page with scripts/build-web"],
     );
     refused(&["--port", "x"], &["--port"]);
 }

@@ -630,7 +630,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 let above = above.map(|above| format!(" or {above}")).unwrap_or_default();
                 return format!("{text} is not a multiple of {unit}: expected {}{above}", signed_hex(below));
             }
-            let steps = if unit > 1 { format!(", multiples of {unit},") } else { String::new() };
+            let steps = if unit > 1 { format!(", multiples of {unit}") } else { String::new() };
             format!("{text} is out of range: expected {} to {}{steps}", signed_hex(least), signed_hex(most))
         });
     }

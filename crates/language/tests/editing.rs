@@ -62,7 +62,7 @@ fn all_errors_of_a_text_are_found_each_at_its_word() {
 fn errors_of_constants_and_of_instructions_are_found_in_one_run() {
     let text = ".isa tesla\n.equ N, M\nmovv b32 $r0 1\n";
     let found = errors(text);
-    assert!(found.iter().any(|(_, message)| message.contains("no constant `M`")), "{found:?}");
+    assert!(found.iter().any(|(_, message)| message.contains("unknown constant `M`")), "{found:?}");
     assert!(found.iter().any(|(word, _)| word == "movv"), "{found:?}");
 }
 

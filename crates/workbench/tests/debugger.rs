@@ -489,9 +489,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     assert!(
         refused(&mut debugger, &format!("set counter branch {running} 1")).contains("does not count: active")
     );
-    assert!(
-        refused(&mut debugger, &format!("set counter branch {idle} 4000")).contains("does not fit: 0 to")
-    );
+    assert!(refused(&mut debugger, &format!("set counter branch {idle} 4000")).contains("expected 0 to"));
     assert!(refused(&mut debugger, "set counter loop 0 1").contains("no open loop has a counter"));
     let mut debugger = sample("tutorial-r500");
     assert_eq!(first_taken(&mut debugger, "set counter loop 0 7"), "counter loop 0 is 7\n");

@@ -168,7 +168,7 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     // Words that are only a control-flow instruction, and words that are only an ALU instruction.
     let jump = explain(&[3, 0x8500_0001]);
     assert_eq!(jump.text, "JUMP: ADDR(3) POP_CNT(1)");
-    assert!(jump.flow[0].starts_with("When no lane passes, POP_COUNT entries are popped"), "{:?}", jump.flow);
+    assert!(jump.flow[0].starts_with("If no lane passes, POP_COUNT entries are popped"), "{:?}", jump.flow);
     assert_eq!(explain(&[0x8000_0000, 0x0000_0c90]).text, "x: MOV R0.x, R0.x");
     // Words with two legal interpretations are shown with both.
     let nop = explain(&[0, 0]);
