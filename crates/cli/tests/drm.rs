@@ -871,5 +871,5 @@ fn the_variables_of_mesas_drm_shim_choose_a_chip_without_the_command() {
         assert!(said.contains(renderer), "{name}={value}: {said}");
     }
     let said = probe("NOUVEAU_CHIPSET", "e4");
-    assert!(said.contains("NOUVEAU_CHIPSET: e4: one of 50, 84,"), "{said}");
+    assert!(said.contains("NOUVEAU_CHIPSET: e4: expected one of 50, 84,"), "{said}");
 }
