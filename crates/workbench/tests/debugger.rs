@@ -226,7 +226,7 @@ fn a_wrong_line_says_what_the_command_takes() {
     let mut debugger = debugger(kernel, 256);
     let mut refused = |line: &str| command::run(&mut debugger, line).unwrap_err().to_string();
     assert_eq!(refused("stpe"), "unknown command `stpe`, did you mean `step`?; `help` lists the commands");
-    assert!(refused("step x").contains("`step` takes [COUNT]: `x` is not a number"), "{}", refused("step x"));
+    assert!(refused("step x").contains("`step` takes [COUNT]: expected a number"), "{}", refused("step x"));
     assert!(refused("why 99").contains("is not a lane of 0 to"), "{}", refused("why 99"));
     assert!(refused("break nowhere").contains("expected the address of an instruction, a label or a line"));
     assert!(refused("registers q7").contains("is not a register such as temp0.r"));

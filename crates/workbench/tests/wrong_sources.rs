@@ -36,7 +36,7 @@ fn a_number_that_does_not_fit_comes_with_the_range_that_fits_on_tesla() {
             ("mov b32 $r1 0x1ffffffff", "0x1ffffffff is too large for immediate: expected 0x0 to 0xffffffff"),
             (
                 "mov b32 $r1 -0x1ffffffff",
-                "`-0x1ffffffff` is not a number of 32 bits (-0x80000000 to 0xffffffff",
+                "`-0x1ffffffff` is not a number of 32 bits (expected -0x80000000 to 0xffffffff",
             ),
             ("shl b32 $r1 $r1 0x100000000", "0x100000000 is too large for shift count: expected 0x0 to 0x7f"),
             ("ld b32 $r1 g14[$r200]", "$r200 does not exist: expected $r0 to $r127"),
@@ -113,7 +113,10 @@ fn a_wrong_operand_is_named_with_what_fits_on_r500() {
             ("ALU temp[1].r = MOV src0.rrr : src0=const[256]", "expected 0 to 255"),
             ("TEX temp[1].rgba = LD tex[16] temp[0].rgba", "a texture unit cannot be 16 (expected 0 to 15)"),
             ("if alu else -> L99\nendif", "undefined label `L99` (the program has no labels: put `L99:`"),
-            ("OUT out[E].rgb = MOV src0.rgb : src0=temp[1]", "`E` is not a render target (one of A, B, C, D"),
+            (
+                "OUT out[E].rgb = MOV src0.rgb : src0=temp[1]",
+                "`E` is not a render target (expected one of A, B, C, D",
+            ),
         ],
     );
 }
