@@ -31,7 +31,7 @@ def whole(place: str, value: object, least: int = 0, most: int = (1 << 64) - 1) 
         raise WrongType(f"{place}: {article(value)} ({value!r}) where a whole number fits{hint}")
     number = operator.index(value)
     if not least <= number <= most:
-        fits = f"{least} or more fits here" if most >= 1 << 63 else f"{least} to {most} fits here"
+        fits = f"expected {least} or more" if most >= 1 << 63 else f"expected {least} to {most}"
         raise OutOfRange(f"{place}: {number}: {fits}")
     return number
 
@@ -60,7 +60,7 @@ def existing(path: str | os.PathLike[str]) -> Path:
     if not found.exists():
         missing(str(path))
     if found.is_dir():
-        raise Error(f"{found}: it is a folder; a file fits here")
+        raise Error(f"{found}: it is a folder; expected a file")
     return found
 
 
@@ -83,7 +83,7 @@ _LIMITS: dict[str, tuple[int, int]] = {"u": (0, (1 << 32) - 1), "i": (-(1 << 31)
 
 def _range(kind: str) -> str:
     low, high = _LIMITS[kind]
-    return f"{low} to {high} fits here"
+    return f"expected {low} to {high}"
 
 
 def words(place: str, value: object, kind: str) -> npt.NDArray[np.uint32]:
@@ -102,7 +102,7 @@ def words(place: str, value: object, kind: str) -> npt.NDArray[np.uint32]:
         with np.errstate(over="ignore"):
             single = array.astype(np.float32)
         if np.any(np.isinf(single) & ~np.isinf(array.astype(np.float64))):
-            raise OutOfRange(f"{place}: {_largest(array)}: -3.4028235e38 to 3.4028235e38 fits here")
+            raise OutOfRange(f"{place}: {_largest(array)}: expected -3.4028235e38 to 3.4028235e38")
         return single.view(np.uint32)
     low, high = _LIMITS[kind]
     wrong = (array < low) | (array > high)

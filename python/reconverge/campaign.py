@@ -327,7 +327,7 @@ def over(engine: EngineOfTasks = 1) -> Map:
         return dask
     if hasattr(engine, "remote") and hasattr(engine, "wait"):
         return ray
-    raise Error("over: a number of processes, a distributed.Client, or the module ray fits here")
+    raise Error("over: expected a number of processes, a distributed.Client, or the module ray")
 
 
 # ---- Campaigns
@@ -441,7 +441,7 @@ class Campaign:
         if not Path(folder).exists():
             missing(str(folder))
         if not Path(folder).is_dir():
-            raise Error(f"{folder}: it is a file; a folder of results fits here")
+            raise Error(f"{folder}: it is a file; expected a folder of results")
         present = [shard for shard, name in enumerate(self.shards) if (Path(folder) / name).exists()]
         if not present and self.shards:
             raise Error(f"{folder}: no results of this campaign: name another folder, or run the campaign first")

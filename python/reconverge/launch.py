@@ -111,7 +111,7 @@ class Result(Mapping[str, Output]):
         kind, address = np.dtype(dtype), operator.index(address)
         whole("count", count, -(1 << 63))
         if count < 0 or kind.hasobject or kind.itemsize == 0:
-            raise Error(f"{count} numbers of {kind}: a number of elements from 0 on and a type of fixed size fit here")
+            raise Error(f"{count} numbers of {kind}: expected a number of elements from 0 on and a type of fixed size")
         size = count * kind.itemsize
         buffers = self._buffers()
         for name, (first, end) in buffers.items():
@@ -160,7 +160,7 @@ class Launch:
         typed += [f"{place} f32" for place in floats if place not in known]
         if typed:
             read = ", ".join(typed)
-            warn(f"numbers without a type are read as: {read}; an array of that type states it", TypeChosen)
+            warn(f"assumed types of numbers: {read}; state others with an array of that type", TypeChosen)
 
     def __reduce__(self) -> tuple[object, ...]:
         state = self._native.state()
@@ -286,7 +286,7 @@ def _texture(unit: object, value: object, arrays: Arrays) -> str:
         return value
     texels = np.asarray(value)
     if texels.ndim not in (2, 3):
-        raise Error(f"{place}: an array of shape (height, width) or (height, width, channels) fits here")
+        raise Error(f"{place}: expected an array of shape (height, width) or (height, width, channels)")
     return f"{arrays.name(place, value)}:{texels.shape[1]}x{texels.shape[0]}"
 
 
@@ -311,7 +311,7 @@ def _json(fields: Mapping[str, object]) -> str:
     try:
         return json.dumps(fields)
     except TypeError as error:
-        raise Error(f"fields of the launch: {error}; numbers, texts, lists, dicts and arrays fit here") from None
+        raise Error(f"fields of the launch: {error}; expected numbers, texts, lists, dicts and arrays") from None
 
 
 #: Whole numbers, with the least that fits.
@@ -336,7 +336,7 @@ def _param(place: str, value: object, arrays: Arrays) -> tuple[str, str]:
         # numpy's default types are the results of any arithmetic, so they do not count as a choice.
         value = value.item()
     if isinstance(value, int) and not -(1 << 31) <= value < 1 << 32:
-        raise OutOfRange(f"{place}: {value}: -2147483648 to 4294967295 fits here; np.uint64({value}) is a number of 64 bits")
+        raise OutOfRange(f"{place}: {value}: expected -2147483648 to 4294967295; np.uint64({value}) is a number of 64 bits")
     return "arg" if isinstance(value, (bool, int, float)) else "buf", _value(place, value, arrays, memory=True)
 
 

@@ -332,9 +332,9 @@ def _one(programs: list[Program], title: str, kernel: str | None) -> Program:
         for each in programs:
             if each.name == kernel:
                 return each
-        raise Error(f"{title}: no program `{kernel}`{meant(kernel, names)}; there is {listed or 'none'}")
+        raise Error(f"{title}: unknown program `{kernel}`{meant(kernel, names)}; expected one of {listed or 'none'}")
     if len(programs) != 1:
-        several = f'several programs; choose one with kernel="…": {listed}' if programs else "there is no program"
+        several = f'several programs; choose one with kernel="…": {listed}' if programs else "no program found"
         raise Error(f"{title}: {several}")
     return programs[0]
 
@@ -405,7 +405,7 @@ def disassemble(
     if not isinstance(words, (bytes, bytearray)):
         array = np.asarray(words)
         if array.dtype.kind not in "ui" or array.ndim != 1 or np.any((array < 0) | (array > 0xFFFF_FFFF)):
-            raise Error("words: one row of integers from 0 to 0xffffffff fits here, or bytes")
+            raise Error("words: expected one row of integers from 0 to 0xffffffff, or bytes")
         words, endian = array.astype("<u4").tobytes(), endian or "little"
     found = _open(bytes(words), "words", False, isa=isa, chip=chip, stage=stage, endian=endian)
     return _one(found, "words", None)

@@ -199,10 +199,10 @@ class Registers(Generic[_WordT]):
         if isinstance(key, slice):
             first, end = named(key.start, classes), named_end(key.stop, classes)
             if first.name != end.name or key.step is not None:
-                raise Error(f"{key.start} to {key.stop}: registers of one kind, without a step, fit here")
+                raise Error(f"{key.start} to {key.stop}: expected registers of one kind, without a step")
             channels = self._channels(first.name)
             if end.number <= first.number:
-                raise Error(f"{key.start} to {key.stop}: there is no register between them")
+                raise Error(f"{key.start} to {key.stop}: no register is in this range")
             rows = self._read(first.name, first.number, end.number - first.number, list(range(len(channels) or 1)))
             return rows if channels else _first(rows)
         chosen = named(key, classes)
@@ -292,7 +292,7 @@ class Memory:
         if not isinstance(key, slice):
             raise WrongType(f"{self.space}: {article(key)} where a range of bytes or the name of a part fits")
         if key.step is not None or key.stop is None:
-            raise Error(f"{self.space}: a range of bytes with an end and without a step fits here")
+            raise Error(f"{self.space}: expected a range of bytes with an end and without a step")
         first, end = (whole(self.space, each, 0, 1 << 32) for each in (key.start or 0, key.stop))
         if first > end:
             raise Error(f"{self.space}: {first} to {end} is no range of bytes")
@@ -307,13 +307,13 @@ class Memory:
     @overload
     def array(self, key: slice | str, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]: ...
     def array(self, key: slice | str, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
-        """The bytes of a range, or of a part with a name, as numbers of a type. The array is a view of these bytes."""
+        """Returns the bytes of a range or of a named part as numbers of a type. The array is a view of these bytes."""
         try:
             kind = np.dtype(dtype)
         except TypeError:
-            raise WrongType(f"{self.space}: {dtype!r} is not a type of numpy; np.uint32 or np.float32 fits here") from None
+            raise WrongType(f"{self.space}: {dtype!r} is not a type of numpy; expected np.uint32 or np.float32") from None
         if kind.itemsize == 0 or kind.hasobject:
-            raise Error(f"{self.space}: {kind} has no numbers; a type of fixed size fits here, for instance np.uint32")
+            raise Error(f"{self.space}: {kind} has no numbers; expected a type of fixed size, for instance np.uint32")
         data = self[key]
         if len(data) % kind.itemsize:
             raise Error(f"{self.space}: {len(data)} bytes are no whole number of {kind}")
@@ -348,7 +348,7 @@ def _bytes(place: str, value: object, count: int) -> npt.NDArray[np.uint8]:
             raise WrongType(f"{place}: {article(value)} where bytes fit; {remedy}")
         number = whole(place, value, -(1 << 63), 1 << 64)
         if not 0 <= number <= 255:
-            raise OutOfRange(f"{place}: {number}: one byte, 0 to 255, fits here; {remedy}")
+            raise OutOfRange(f"{place}: {number}: expected one byte, 0 to 255; {remedy}")
         data = np.full(count, number, np.uint8)
     if data.nbytes != count:
         raise Error(f"{place}: {data.nbytes} bytes where {count} fit")

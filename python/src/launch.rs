@@ -134,7 +134,7 @@ pub(crate) fn launch_file(
     let files = Beside { folder, inside: !outside, arrays, ..Beside::default() };
     let name = launch.common.program.clone();
     let name =
-        name.ok_or_else(|| wrong("it names no program: add a line such as program = \"a.s\"".to_owned()))?;
+        name.ok_or_else(|| wrong("missing `program`; add a line such as program = \"a.s\"".to_owned()))?;
     let file = files.path(&name).map_err(|why| wrong(format!("{name}: {why}")))?;
     let bytes = std::fs::read(&file).map_err(|error| wrong(format!("{name}: {error}")))?;
     let stage = launch.stage().map_err(errors::run)?;

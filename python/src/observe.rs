@@ -437,7 +437,7 @@ fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<Ho
     }
     match returned.cast::<PyString>() {
         Ok(text) if text == "stop" => Ok(HookAnswer::Stop),
-        Ok(text) => Err(errors::hook(format!("a hook returned `{text}`: \"stop\" or None fits here"))),
+        Ok(text) => Err(errors::hook(format!("a hook returned `{text}`: expected \"stop\" or None"))),
         Err(_) => Ok(HookAnswer::GoOn),
     }
 }

@@ -57,13 +57,10 @@ impl Beside {
             let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
             let (found, folder) = (real(&path)?, real(&self.folder)?);
             if !found.starts_with(&folder) {
-                return Err(format!(
-                    "it is outside {}; outside=True reads it all the same",
-                    folder.display()
-                ));
+                return Err(format!("the file is outside {}; outside=True permits it", folder.display()));
             }
             if !found.is_file() {
-                return Err("it is not a regular file".to_owned());
+                return Err("not a regular file".to_owned());
             }
         }
         Ok(path)

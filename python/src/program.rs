@@ -188,7 +188,7 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     let opened = opened.map_err(|error| match error {
         // The message of the workbench names options of the command line.
         reconverge_workbench::open::OpenError::Target(TargetError::Unknown(_)) => errors::wrong(format!(
-            "{title}: which machine is this for? Give isa=\"r500\", \"r700\" or \"tesla\", or chip="
+            "{title}: unknown machine; state isa=\"r500\", \"r700\" or \"tesla\", or chip="
         )),
         error => errors::open(title, bytes, &error),
     })?;
@@ -212,7 +212,7 @@ pub(crate) fn explain(
     stage: Option<&str>,
 ) -> PyResult<String> {
     let isa = isa_named(isa)?.or_else(|| chip.and_then(target::isa_of_chip));
-    let isa = isa.ok_or_else(|| errors::wrong("which machine is this for? Give isa= or chip="))?;
+    let isa = isa.ok_or_else(|| errors::wrong("unknown machine; state isa= or chip="))?;
     let target = Target::new(isa, chip).map_err(|error| errors::target(&error))?;
     let target = Target { stage: stage_named(stage)?, ..target };
     let explained = match text {

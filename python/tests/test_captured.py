@@ -82,7 +82,7 @@ def test_without_the_fixes_the_kernel_reads_other_words(samples: Path) -> None:
     fields["driver_fixes"] = "nv50-compute"
     left = program.run(**fields)
     assert left["out"].tolist() == np.gcd(np.arange(1, 17), B).tolist()
-    with pytest.raises(reconverge.Error, match="driver_fixes.*nv50-compute fits here"):
+    with pytest.raises(reconverge.Error, match="driver_fixes.*expected nv50-compute"):
         fields["driver_fixes"] = "nv50"
         program.run(**fields)
     fields["driver_fixes"] = "nv50-compute"

@@ -99,7 +99,7 @@ def test_a_hook_that_returns_another_text_is_an_error() -> None:
     hooks = reconverge.Hooks()
     hooks.issue(lambda event: "halt")
     for batch in (1, 100):
-        with pytest.raises(reconverge.HookError, match='a hook returned `halt`: "stop" or None fits here'):
+        with pytest.raises(reconverge.HookError, match='a hook returned `halt`: expected "stop" or None'):
             reconverge.kernel("mandel", "tesla", lanes=256).observe(hooks, batch=batch)
 
 

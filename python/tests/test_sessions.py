@@ -21,7 +21,7 @@ def test_lanes_that_wait_say_why(nested: reconverge.Launch) -> None:
     assert session.mask == 0b1111_1100
     assert session.why(0).word in ("branch", "parked") and session.why(7).word == "active"
     if nested.program.isa != "r500":
-        # R500 counts a lane's branches; it has no stack of them.
+        # R500 has a branch counter per lane instead of a stack.
         assert session.stack()[0].kind
     shown = session._repr_html_()
     assert shown.count("lane ") == 8 and "switched off" in shown or "parked" in shown

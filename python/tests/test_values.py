@@ -29,7 +29,7 @@ def stepped(collatz: reconverge.Program) -> reconverge.Session:
 def test_a_number_outside_the_range_of_a_register_is_an_overflow(stepped: reconverge.Session, value: Any) -> None:
     """`s.regs["$r1"] = 2**40` stores 0."""
     before = stepped.regs["$r1"].tolist()
-    with pytest.raises(OverflowError, match=r"\$r1: .*: 0 to 4294967295 fits here") as caught:
+    with pytest.raises(OverflowError, match=r"\$r1: .*: expected 0 to 4294967295") as caught:
         stepped.regs["$r1"] = value
     assert isinstance(caught.value, ValueError) and isinstance(caught.value, reconverge.Error)
     assert stepped.regs["$r1"].tolist() == before
@@ -46,12 +46,12 @@ def test_floats_are_for_registers_of_floats(stepped: reconverge.Session) -> None
     assert stepped.regs.f32["$r1"].tolist() == [np.float32(1.7)] * 12
     stepped.regs.f32["$r1"] = 3
     assert stepped.regs["$r1"].tolist() == [0x40400000] * 12
-    with pytest.raises(OverflowError, match="1e\\+39: -3.4028235e38 to 3.4028235e38 fits here"):
+    with pytest.raises(OverflowError, match="1e\\+39: expected -3.4028235e38 to 3.4028235e38"):
         stepped.regs.f32["$r1"] = 1e39
     stepped.regs.f32["$r1"] = float("inf")
     stepped.regs.i32["$r1"] = -5
     assert stepped.regs["$r1"].tolist() == [2**32 - 5] * 12
-    with pytest.raises(OverflowError, match="-2147483648 to 2147483647 fits here"):
+    with pytest.raises(OverflowError, match="expected -2147483648 to 2147483647"):
         stepped.regs.i32["$r1"] = 2**31
     values: list[Any] = ["5", None, [1, "2"], {}]
     for wrong in values:
@@ -70,7 +70,7 @@ def test_memory_takes_bytes_that_fit(stepped: reconverge.Session) -> None:
     memory[first + 4 : first + 6] = b"\x05\x06"
     assert memory[first : first + 6].tolist() == [1, 2, 3, 4, 5, 6]
     for number in (256, 2**40, -1):
-        with pytest.raises(OverflowError, match=f"g: {number}: one byte, 0 to 255, fits here"):
+        with pytest.raises(OverflowError, match=f"g: {number}: expected one byte, 0 to 255"):
             memory["a"] = number
     for wrong in (1.7, "7", None):
         with pytest.raises(TypeError, match="where bytes fit"):
@@ -85,7 +85,7 @@ def test_parameters_of_another_type_are_refused(collatz: reconverge.Program) -> 
         with pytest.raises(reconverge.Error, match=rf"params a: an array of {array.dtype}, but .* give array.astype\({fits}\)"):
             collatz.run(block=12, params={"a": array})
     for number in (2**40, -(2**31) - 1):
-        with pytest.raises(OverflowError, match=f"params a: {number}: -2147483648 to 4294967295 fits here"):
+        with pytest.raises(OverflowError, match=f"params a: {number}: expected -2147483648 to 4294967295"):
             collatz.run(block=12, params={"a": number})
     wide = reconverge.assemble(".isa tesla\n.kernel k\n.reg 4\n.shared 20\n.param 0 4\nmov b32 $r2 b32 s[0x10]\nld b64 $r0d g14[$r2]\nexit nop\n")
     assert wide.run(block=1, params={"a": np.zeros(1)})["a"].dtype == np.float64
@@ -134,18 +134,18 @@ def raw(collatz: reconverge.Program) -> list[tuple[Any, type[Exception], str]]:
         (lambda: anything.run(block=12.0), TypeError, r"block: a float \(12.0\) where a whole number fits, for instance 12"),
         (lambda: anything.run(block="twelve"), TypeError, "block: the text 'twelve' where a whole number or several fit"),
         (lambda: anything.run(block="8x8"), TypeError, r"block=\(8, 8\)"),
-        (lambda: anything.run(block=(4, -1)), OverflowError, r"block\[1\]: -1: 1 to 4294967295 fits here"),
+        (lambda: anything.run(block=(4, -1)), OverflowError, r"block\[1\]: -1: expected 1 to 4294967295"),
         (lambda: anything.run(block=0), OverflowError, "block: 0: 1 to"),
         (lambda: anything.launch(lanes=1.5), TypeError, "lanes: a float"),
-        (lambda: launch.run(jobs=-1), OverflowError, "jobs: -1: 1 to 65536 fits here"),
+        (lambda: launch.run(jobs=-1), OverflowError, "jobs: -1: expected 1 to 65536"),
         (lambda: every.run(jobs="2"), TypeError, "jobs: a str"),
-        (lambda: session.step(-1), OverflowError, "times: -1: 0 or more fits here"),
+        (lambda: session.step(-1), OverflowError, "times: -1: expected 0 or more"),
         (lambda: session.step(1.5), TypeError, "times: a float"),
-        (lambda: session.step(group=9), OverflowError, "group: 9: 0 to 0 fits here"),
-        (lambda: session.step(lane=64), OverflowError, "lane: 64: 0 to 63 fits here"),
+        (lambda: session.step(group=9), OverflowError, "group: 9: expected 0 to 0"),
+        (lambda: session.step(lane=64), OverflowError, "lane: 64: expected 0 to 63"),
         (lambda: session.run_until(pc="x"), TypeError, "at: a str"),
         (lambda: session.run_until(budget=-1), OverflowError, "budget: -1"),
-        (lambda: launch.observe(hooks, batch=-1), OverflowError, "batch: -1: 1 or more fits here"),
+        (lambda: launch.observe(hooks, batch=-1), OverflowError, "batch: -1: expected 1 or more"),
         (lambda: launch.observe(hooks, batch=0), OverflowError, "batch: 0"),
         (lambda: launch.trace(limit=-1), OverflowError, "limit: -1"),
         (lambda: reconverge.assemble(b"exit nop"), TypeError, r"assemble: a bytes where a str fits; text.decode\(\)"),  # type: ignore[arg-type]
@@ -210,7 +210,7 @@ def test_folders_without_results_of_the_campaign_are_errors(tmp_path: Path) -> N
     for call in (campaign.frame, campaign.summary, lambda folder: list(campaign.results(folder))):
         with pytest.raises(reconverge.Error, match="no results of this campaign: name another folder, or run"):
             call(tmp_path)
-        with pytest.raises(reconverge.Error, match="it is a file; a folder of results fits here"):
+        with pytest.raises(reconverge.Error, match="it is a file; expected a folder of results"):
             call(file)
 
 

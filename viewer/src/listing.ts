@@ -4,9 +4,9 @@ import { address, type Line, type Run } from "./data";
 import { make } from "./dom";
 
 const COUNTERS = [
-  ["executed", "how often it was issued to a group"],
-  ["lanes executed", "that, summed over the lanes that took part"],
-  ["diverged", "how often it parted the lanes"],
+  ["executed", "number of issues to a group"],
+  ["lanes executed", "number of issues, summed over the active lanes"],
+  ["diverged", "number of times that lanes diverged"],
 ] as const;
 
 export class Listing {
@@ -88,7 +88,7 @@ export class Listing {
     hot.addEventListener("pointermove", (event) => {
       if (hot.hasPointerCapture(event.pointerId)) drag(event);
     });
-    hot.title = "scroll bar; blue: many lanes executed, red: lanes part here";
+    hot.title = "scroll bar; blue: executed by many lanes, red: lanes diverge here";
     hot.append(thumb);
     const body = make("div", "body");
     body.append(scroller, hot);

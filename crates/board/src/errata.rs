@@ -164,13 +164,13 @@ pub struct Errata(u32);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ErrataError {
     /// The name is unknown.
-    #[error("`{name}`: no such erratum; there are {}", Names(Erratum::ALL.to_vec()))]
+    #[error("unknown erratum `{name}`: expected {}", Names(Erratum::ALL.to_vec()))]
     Unknown {
         /// The text.
         name: String,
     },
     /// The erratum belongs to other chips.
-    #[error("`{erratum}`: this chip does not have it; it has {}", Names(Erratum::all_of(*.driver).collect()))]
+    #[error("the chip does not have the erratum `{erratum}`: expected {}", Names(Erratum::all_of(*.driver).collect()))]
     OtherChips {
         /// The erratum.
         erratum: Erratum,
@@ -178,7 +178,7 @@ pub enum ErrataError {
         driver: Driver,
     },
     /// The list mixes the forms.
-    #[error("`{0}`: all, none, NAME,NAME or all,-NAME,-NAME are the forms")]
+    #[error("expected all, none, NAME,NAME or all,-NAME,-NAME, found `{0}`")]
     Form(String),
 }
 
@@ -270,16 +270,18 @@ mod tests {
         let refused = |text: &str| Errata::chosen(text, Driver::R600).unwrap_err().to_string();
         assert!(
             refused("integer-borders")
-                .starts_with("`integer-borders`: no such erratum; there are alpha-test, ")
+                .starts_with("unknown erratum `integer-borders`: expected alpha-test, ")
         );
         assert_eq!(
             refused("all,-signed-rgtc"),
-            "`signed-rgtc`: this chip does not have it; it has integer-border"
+            "the chip does not have the erratum `signed-rgtc`: expected integer-border"
         );
         for form in ["none,integer-border", "integer-border,all", "all,integer-border", "-integer-border"] {
-            assert!(refused(form).contains("all,-NAME,-NAME are the forms"), "{form}");
+            assert!(refused(form).contains("expected all, none"), "{form}");
         }
-        assert!(refused("").starts_with("``: no such erratum") && refused("all,").contains("are the forms"));
+        assert!(
+            refused("").starts_with("unknown erratum ``") && refused("all,").contains("expected all, none")
+        );
     }
 
     /// The bits of a set.

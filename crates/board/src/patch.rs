@@ -24,13 +24,13 @@ pub struct Patch {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatchError {
     /// The text is not two lists.
-    #[error("OLD:NEW is the form, each a list of words in hexadecimal digits: 80000c10:80000c11")]
+    #[error("expected OLD:NEW, two lists of hexadecimal words such as 80000c10:80000c11")]
     Form,
     /// An element is not a word.
-    #[error("`{0}` is no word of up to 8 hexadecimal digits")]
+    #[error("expected a word of up to 8 hexadecimal digits, found `{0}`")]
     Word(String),
     /// The lists have different lengths.
-    #[error("{old} words in the place of {new}: both lists are of one length")]
+    #[error("expected lists of equal length, found {old} old words and {new} new words")]
     Lengths {
         /// Number of words to be replaced.
         old: usize,

@@ -98,7 +98,7 @@ impl Choice<'_> {
         let count = self.stepping.lanes(self.group).len();
         if let Some(lane) = lane.filter(|lane| *lane as usize >= count) {
             let last = count.saturating_sub(1);
-            return Err(format!("lane {lane}: the group has the lanes 0 to {last}"));
+            return Err(format!("lane {lane}: expected a lane of the group, 0 to {last}"));
         }
         match (site, place) {
             (Site::Memory, Some(place)) => return self.memory(place, lane, random),
@@ -220,7 +220,7 @@ impl Choice<'_> {
 const MOST_NAMES: usize = 32;
 
 fn no_lanes(lane: u32, place: &str) -> String {
-    format!("lane {lane}: {place} has no lanes: leave lane out")
+    format!("lane {lane}: {place} does not have lanes; omit lane")
 }
 
 /// Chooses an item with a probability in proportion to its weight, and a random number below its weight.

@@ -88,14 +88,17 @@ impl CampaignFile {
         let wrong = |key: &str, why: String| Err(format!("{}: {why}", line(key)));
         match (&file.launch, &file.kernel) {
             (Some(_), Some(_)) => {
-                return wrong("kernel", "give a launch file or a kernel, not both".to_owned());
+                return wrong("kernel", "expected a launch file or a kernel, found both".to_owned());
             }
             (None, None) => {
-                let why = "the file names no launch: add launch = \"FILE.toml\", or kernel and isa";
+                let why = "missing launch; add launch = \"FILE.toml\", or kernel and isa";
                 return Err(why.to_owned());
             }
             (None, Some(_)) if file.isa.is_none() => {
-                return wrong("kernel", "add the machine: isa = \"r500\", \"r700\" or \"tesla\"".to_owned());
+                return wrong(
+                    "kernel",
+                    "missing machine; add isa = \"r500\", \"r700\" or \"tesla\"".to_owned(),
+                );
             }
             (Some(_), None) => {
                 for (key, given) in [("isa", file.isa.is_some()), ("lanes", file.lanes.is_some())] {
@@ -115,61 +118,71 @@ impl CampaignFile {
                 ("filter", !file.filter.is_empty()),
             ];
             if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
-                return wrong(key, "not with a list of faults, which states every experiment".to_owned());
+                return wrong(
+                    key,
+                    "not allowed with a list of faults, which states every experiment".to_owned(),
+                );
             }
         }
         match file.bits {
             Some(bits) if !(1..=64).contains(&bits) => {
-                return wrong("bits", format!("{bits}: 1 to 64 fits here"));
+                return wrong("bits", format!("{bits}: expected 1 to 64"));
             }
             None if file.models.contains(&Model::Bits) => {
-                return wrong("models", "the model `bits` needs their number: add bits = 3".to_owned());
+                return wrong(
+                    "models",
+                    "missing number of bits for the model `bits`; add bits = 3".to_owned(),
+                );
             }
             Some(_) if !listed && !file.models.contains(&Model::Bits) => {
-                return wrong("bits", "only for the model `bits`: add it to models".to_owned());
+                return wrong("bits", "only for the model `bits`; add it to models".to_owned());
             }
             _ => {}
         }
         match (file.injections, file.margin) {
-            (Some(_), Some(_)) => return wrong("margin", "give injections or a margin, not both".to_owned()),
+            (Some(_), Some(_)) => {
+                return wrong("margin", "expected injections or a margin, found both".to_owned());
+            }
             (None, None) if file.sweep.is_empty() && !listed => {
-                let why =
-                    "how many experiments? Add injections = 10000, margin = 0.01, or [[fault]] for each";
+                let why = "missing number of experiments; add injections = 10000, margin = 0.01, or [[fault]] for each";
                 return Err(why.to_owned());
             }
             (Some(injections), _) if injections > MOST_INJECTIONS => {
-                return wrong("injections", format!("{injections}: 0 to {MOST_INJECTIONS} fits here"));
+                return wrong("injections", format!("{injections}: expected 0 to {MOST_INJECTIONS}"));
             }
             _ => {}
         }
         let inside = |key: &str, value: Option<f64>| match value {
             Some(value) if !(value > 0. && value < 1.) => {
-                Err(format!("{}: {value}: a number between 0 and 1 fits here", line(key)))
+                Err(format!("{}: {value}: expected a number between 0 and 1", line(key)))
             }
             _ => Ok(()),
         };
         inside("confidence", file.confidence)?;
         inside("margin", file.margin)?;
         if file.margin.is_some_and(|margin| margin < 1e-5) {
-            return wrong("margin", "less than 0.00001 takes too many experiments".to_owned());
+            return wrong(
+                "margin",
+                "expected at least 0.00001; a smaller margin needs too many experiments".to_owned(),
+            );
         }
         if !(1. ..=1e6).contains(&file.fuel) {
-            return wrong("fuel", format!("{}: 1 to 1000000 fits here", file.fuel));
+            return wrong("fuel", format!("{}: expected 1 to 1000000", file.fuel));
         }
         if !(1..=10_000_000).contains(&file.shard) {
-            return wrong("shard", format!("{}: 1 to 10000000 experiments fit here", file.shard));
+            return wrong("shard", format!("{}: expected 1 to 10000000 experiments", file.shard));
         }
         let twice = |len: usize, distinct: usize| len != distinct || len == 0;
         let sites = file.sites.clone().unwrap_or_else(|| Site::all().collect());
         if twice(sites.len(), sites.iter().collect::<std::collections::BTreeSet<_>>().len()) {
-            return wrong("sites", "at least one, each once".to_owned());
+            return wrong("sites", "expected at least one entry, and no duplicates".to_owned());
         }
         if twice(file.models.len(), file.models.iter().collect::<std::collections::BTreeSet<_>>().len()) {
-            return wrong("models", "at least one, each once".to_owned());
+            return wrong("models", "expected at least one entry, and no duplicates".to_owned());
         }
         for (key, values) in &file.sweep {
             if values.as_array().is_none_or(|values| values.is_empty()) {
-                return wrong(key, "a sweep is over a list of values, such as [1, 2]".to_owned());
+                return wrong(key, "expected a list of values for a sweep, such as [1, 2]".to_owned());
             }
         }
         Ok(file)
@@ -208,17 +221,17 @@ mod tests {
         assert!(near.starts_with("line 4: unknown key `shards`: did you mean `shard`?"), "{near}");
         assert_eq!(
             wrong(&format!("{kernel}models = [\"bits\"]\n")),
-            "line 4, models: the model `bits` needs their number: add bits = 3"
+            "line 4, models: missing number of bits for the model `bits`; add bits = 3"
         );
         assert!(
             wrong(&format!("{kernel}[[fault]]\nsite = \"register\"\n")).starts_with("line 3, injections")
         );
-        assert_eq!(wrong(&format!("{kernel}fuel = 0.5\n")), "line 4, fuel: 0.5: 1 to 1000000 fits here");
+        assert_eq!(wrong(&format!("{kernel}fuel = 0.5\n")), "line 4, fuel: 0.5: expected 1 to 1000000");
         assert_eq!(
             wrong(&format!("{kernel}margin = 0.5\n")),
-            "line 4, margin: give injections or a margin, not both"
+            "line 4, margin: expected injections or a margin, found both"
         );
-        assert!(wrong("injections = 1\n").contains("names no launch"));
+        assert!(wrong("injections = 1\n").contains("missing launch"));
         assert!(
             wrong("kernel = \"mandel\"\ninjections = 1\n").starts_with("line 1, kernel: add the machine")
         );

@@ -123,7 +123,7 @@ impl FaultFilter {
         let ranges = |part: &Option<OneOrMore>, what: &str| {
             let range = |text: &String| {
                 range(text).ok_or_else(|| {
-                    format!("filter, {what}: `{text}`: numbers and ranges such as 0-3 fit here")
+                    format!("filter, {what}: `{text}`: expected numbers and ranges such as 0-3")
                 })
             };
             part.as_ref()
@@ -147,7 +147,7 @@ fn known_registers(wanted: &[String], registers: &[String]) -> Result<Vec<String
             let meant = closest(text, names()).map(|meant| format!("did you mean `{meant}`? "));
             let list: Vec<&str> = names().collect();
             return Err(format!(
-                "filter, register: the program names no `{text}`: {}it names {}",
+                "filter, register: the program does not use `{text}`: {}expected one of {}",
                 meant.unwrap_or_default(),
                 if list.is_empty() { "none".to_owned() } else { list.join(", ") }
             ));
@@ -178,7 +178,7 @@ fn addresses(text: &str, labels: &[(String, u32)]) -> Result<RangeInclusive<u32>
         let label = || labels.iter().find(|(name, _)| name == text.trim_start_matches('@'));
         number.or_else(|| label().map(|(_, pc)| *pc)).ok_or_else(|| {
             let names = labels.iter().map(|(name, _)| name.as_str());
-            format!("`{text}` is neither an address nor a label: {}", suggest(text, names))
+            format!("expected an address or a label, found `{text}`: {}", suggest(text, names))
         })
     };
     let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -285,10 +285,11 @@ mod tests {
         let wrong = |filter: &str| allowed(filter).unwrap_err();
         assert!(wrong("opcode = \"mull\"").contains("has no `mull`: did you mean `mul`?"));
         assert!(
-            wrong("pc = \"lop\"").contains("`lop` is neither an address nor a label: did you mean `loop`?")
+            wrong("pc = \"lop\"")
+                .contains("expected an address or a label, found `lop`: did you mean `loop`?")
         );
         assert_eq!(wrong("pc = 4"), "filter, pc: the program has no instruction at 4");
-        assert!(wrong("register = \"$r7\"").ends_with("it names $r0, $r1, R2.x"));
+        assert!(wrong("register = \"$r7\"").ends_with("expected one of $r0, $r1, R2.x"));
         assert!(wrong("lane = \"a\"").starts_with("filter, lane: `a`: numbers and ranges"));
         assert!(wrong("group = \"3-1\"").starts_with("filter, group: `3-1`"));
     }

@@ -475,7 +475,7 @@ impl Campaign {
     pub fn recheck(&self, folder: &Path, count: u64, seed: u64) -> Result<Recheck, Error> {
         let there: Vec<usize> = self.present(folder)?.into_iter().collect();
         if there.is_empty() {
-            return Err(Error::file(folder, "there is no shard to check: run the campaign first"));
+            return Err(Error::file(folder, "no finished shard to check; run the campaign first"));
         }
         let mut random = Random::new(seed);
         let mut chosen: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
@@ -558,8 +558,8 @@ impl Campaign {
         let Description { injections, injections_of_point, sites, models, .. } = &self.description;
         if index >= *injections {
             let last = match injections.checked_sub(1) {
-                Some(last) => format!("0 to {last} fits here"),
-                None => "the campaign has none".to_owned(),
+                Some(last) => format!("expected 0 to {last}"),
+                None => "the campaign has no experiments".to_owned(),
             };
             return Err(self.wrong(format!("experiment {index} does not exist: {last}")));
         }
@@ -666,20 +666,20 @@ impl Campaign {
         };
         let injections = of_point.saturating_mul(points.len() as u64);
         if injections > MOST_INJECTIONS {
-            return Err(wrong(format!("{injections} experiments altogether: {MOST_INJECTIONS} at most fit")));
+            return Err(wrong(format!("expected at most {MOST_INJECTIONS} experiments, found {injections}")));
         }
         if sites.is_empty() && injections > 0 {
             let why = if is_filtered {
-                "the filter leaves no site for faults"
+                "the filter does not select any site for faults"
             } else {
-                "the program has no site for faults"
+                "the program does not have a site for faults"
             };
             return Err(wrong(why.to_owned()));
         }
         if injections.div_ceil(file.shard) > MOST_SHARDS {
             let shard = injections.div_ceil(MOST_SHARDS);
             return Err(wrong(format!(
-                "shard: {} experiments make more than {MOST_SHARDS} files: {shard} or more fit here",
+                "shard: {} experiments make more than {MOST_SHARDS} files: expected {shard} or more",
                 file.shard
             )));
         }
@@ -773,14 +773,14 @@ impl Campaign {
         let note = |key| table::note(&bytes, key);
         let why = match (note(CAMPAIGN), note(VERSION)) {
             (Some(_), Some(version)) if version != RELEASE => format!(
-                "it is of version {version}, and this is {RELEASE}: use one version for the whole campaign, or another folder"
+                "expected a result of version {RELEASE}, found version {version}; use one version for the whole campaign, or another folder"
             ),
             (Some(campaign), _) => format!(
                 "it is of another campaign ({campaign}, not {}): the campaign file, the program or its data have changed; \
-                 use another folder, or remove its files",
+                 use another folder, or remove the files in this one",
                 self.description.campaign
             ),
-            _ => "it is no result of a campaign: use a folder for the results alone".to_owned(),
+            _ => "expected a result of a campaign; use a folder that contains only results".to_owned(),
         };
         Error::Folder { file: path.display().to_string(), why }
     }
@@ -803,7 +803,7 @@ impl Campaign {
     }
 
     fn damaged(&self, shard: &Shard, folder: &Path, damage: &Damage) -> Error {
-        let remedy = "the file is damaged; remove it and run the campaign again, which makes it anew";
+        let remedy = "the file is damaged; remove it and run the campaign again to write it anew";
         Error::file(&folder.join(&shard.name), format!("{damage}: {remedy}"))
     }
 
@@ -849,7 +849,7 @@ fn unwritten(path: &Path, error: &(dyn std::error::Error + 'static)) -> Error {
         error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::StorageFull);
     let why = if full { "the disk is full".to_owned() } else { error.to_string() };
     let remedy =
-        "shards that are finished stay; make room or choose another folder, and run the campaign again";
+        "finished shards are kept; free disk space or choose another folder, and run the campaign again";
     Error::file(path, format!("{why}: {remedy}"))
 }
 
@@ -860,14 +860,14 @@ fn no_site(site: Site, point: &Point, has: &[Site]) -> String {
     if !site.machines().contains(&point.isa) {
         let machines: Vec<&str> = site.machines().iter().map(|isa| Isa::name(*isa)).collect();
         return format!(
-            "sites: {} has no {site}, which {} has; {fits} fit here",
+            "sites: {} does not have a {site}, which {} has; expected {fits}",
             point.isa,
             machines.join(" and ")
         );
     }
-    let fits = if has.is_empty() { "no site fits here".to_owned() } else { format!("{fits} fit here") };
+    let fits = if has.is_empty() { "no site exists".to_owned() } else { format!("expected {fits}") };
     format!(
-        "sites: the run without a fault never has a {site} that can be changed (and that the filter allows); {fits}"
+        "sites: the run without a fault does not have a {site} that can be changed and that the filter allows; {fits}"
     )
 }
 

@@ -49,24 +49,23 @@ impl ListedFault {
     /// Returns a message that names the field.
     pub(crate) fn check(&self, count: Option<u32>) -> Result<(), String> {
         if self.site.is_none() {
-            return Err("add the site: site = \"register\"".to_owned());
+            return Err("missing site; add site = \"register\"".to_owned());
         }
         let stated = [self.bit.is_some(), self.xor.is_some(), self.value.is_some()];
         if stated.iter().filter(|stated| **stated).count() > 1 {
-            return Err("give one of bit, xor and value".to_owned());
+            return Err("expected one of bit, xor and value".to_owned());
         }
         if let Some(bit) = self.bit.filter(|bit| *bit > 63) {
-            return Err(format!("bit {bit}: 0 to 63 fits here"));
+            return Err(format!("bit {bit}: expected 0 to 63"));
         }
         if self.xor == Some(0) {
-            return Err(
-                "xor = 0 (or the same before and after) flips no bit: state the bits that flip".to_owned()
-            );
+            return Err("xor = 0 (or equal before and after) does not flip a bit; state the bits that flip"
+                .to_owned());
         }
         let Some(stated) = self.stated() else {
             return match (self.model, count) {
                 (Some(Model::Bits), None) => {
-                    Err("the model `bits` needs their number: add bits = 3 to the campaign file, or xor here"
+                    Err("missing number of bits for the model `bits`; add bits = 3 to the campaign file, or xor here"
                         .to_owned())
                 }
                 _ => Ok(()),
@@ -74,10 +73,10 @@ impl ListedFault {
         };
         match (self.model, self.value) {
             (Some(Model::Zero), None | Some(1..)) => Err(format!(
-                "model `zero` makes the word 0, which contradicts {stated}: leave one of them out"
+                "model `zero` sets the word to 0, which contradicts {stated}: leave one of them out"
             )),
             (Some(model), Some(_)) if model.stuck().is_some() => Err(format!(
-                "model `{}` is about one bit, which contradicts {stated}: state the bit",
+                "model `{}` changes one bit, which contradicts {stated}; state the bit",
                 model.name()
             )),
             _ => Ok(()),
@@ -130,7 +129,7 @@ impl ListedFault {
             Some(Model::Bits) if count > 0 && flips != count.min(all) => {
                 format!("flips {count} bits (bits = {count})")
             }
-            Some(Model::StuckAt0 | Model::StuckAt1) if flips != 1 => "is about one bit".to_owned(),
+            Some(Model::StuckAt0 | Model::StuckAt1) if flips != 1 => "changes one bit".to_owned(),
             _ => return Ok(Some(pattern)),
         };
         let model = self.model().name();
@@ -187,6 +186,6 @@ mod tests {
         };
         assert!(wrong("site = \"register\"\nxor = 0", None).starts_with("xor = 0"));
         let bits = wrong("site = \"register\"\nmodel = \"bits\"", None);
-        assert!(bits.starts_with("the model `bits` needs their number: add bits = 3"), "{bits}");
+        assert!(bits.starts_with("missing number of bits for the model `bits`; add bits = 3"), "{bits}");
     }
 }

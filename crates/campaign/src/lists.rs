@@ -84,7 +84,7 @@ fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>,
     let xor = before ^ after;
     match model {
         Some(Model::Zero) if after != 0 => {
-            Err(format!("model `zero` makes the word 0, which contradicts after = {after:#x}"))
+            Err(format!("model `zero` sets the word to 0, which contradicts after = {after:#x}"))
         }
         Some(Model::Zero) => Ok(None),
         Some(model) if model.stuck().is_some() && xor == 0 => Err(format!(
@@ -108,7 +108,7 @@ fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut lines =
         text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let (first, head) = lines.next().ok_or("it has no line that names its columns")?;
+    let (first, head) = lines.next().ok_or("missing header line with the names of the columns")?;
     let wrong = |why: String| format!("line {}: {why}", first + 1);
     let columns = cells(head).map_err(wrong)?;
     for (place, column) in columns.iter().enumerate() {
@@ -117,7 +117,7 @@ fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
             return Err(wrong(format!("unknown column `{column}`: {}", suggest(column, COLUMNS))));
         }
         if columns[..place].contains(column) {
-            return Err(wrong(format!("the column `{column}` is named twice")));
+            return Err(wrong(format!("duplicate column `{column}`")));
         }
     }
     let mut faults = Vec::new();
@@ -126,7 +126,7 @@ fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
         let wrong = |why: String| format!("{place}: {why}");
         let cells = cells(line).map_err(wrong)?;
         if cells.len() != columns.len() {
-            return Err(wrong(format!("{} columns were named, {} are here", columns.len(), cells.len())));
+            return Err(wrong(format!("expected {} columns, found {}", columns.len(), cells.len())));
         }
         let fault = row(&columns, &cells).map_err(wrong)?;
         faults.push((place, fault));
@@ -151,7 +151,7 @@ fn cells(line: &str) -> Result<Vec<String>, String> {
         };
         let mut cell = String::new();
         loop {
-            let (part, after) = quoted.split_once('"').ok_or("a quote is not closed")?;
+            let (part, after) = quoted.split_once('"').ok_or("missing closing quote")?;
             cell.push_str(part);
             quoted = after;
             match quoted.strip_prefix('"') {
@@ -165,8 +165,9 @@ fn cells(line: &str) -> Result<Vec<String>, String> {
         if rest.is_empty() {
             return Ok(cells);
         }
-        rest =
-            rest.strip_prefix(',').ok_or_else(|| format!("`{rest}` follows a quote; a comma fits here"))?;
+        rest = rest
+            .strip_prefix(',')
+            .ok_or_else(|| format!("expected a comma after a quote, found `{rest}`"))?;
     }
 }
 
@@ -203,10 +204,10 @@ fn row(columns: &[String], cells: &[String]) -> Result<ListedFault, String> {
     let is_stated = bit.is_some() || xor.is_some() || value.is_some();
     let (xor, value) = match (before, after) {
         (None, None) => (xor, value),
-        _ if is_stated => return Err("give before and after, or one of bit, xor and value".to_owned()),
+        _ if is_stated => return Err("expected before and after, or one of bit, xor and value".to_owned()),
         (Some(before), Some(after)) => (changed(model, before, after)?, None),
         (None, after) => (None, after),
-        (Some(_), None) => return Err("before is of no use without after".to_owned()),
+        (Some(_), None) => return Err("before needs after".to_owned()),
     };
     Ok(ListedFault {
         site: site.transpose()?,
@@ -247,9 +248,9 @@ mod tests {
         assert!(
             wrong("site\nregster\n").starts_with("line 2: unknown site `regster`: did you mean `register`?")
         );
-        assert_eq!(wrong("site,step\nregister\n"), "line 2: 2 columns were named, 1 are here");
+        assert_eq!(wrong("site,step\nregister\n"), "line 2: expected 2 columns, found 1");
         assert_eq!(wrong("site,step\nregister,x\n"), "line 2: step: `x` is not a number");
-        assert_eq!(wrong(""), "it has no line that names its columns");
+        assert_eq!(wrong(""), "missing header line with the names of the columns");
     }
 
     #[test]
@@ -262,10 +263,10 @@ mod tests {
         assert_eq!((&**place, name.as_deref(), *bit), ("line 2", Some("$\"r1, x"), Some(3)));
         assert_eq!((&*found[1].0, found[1].1.site), ("line 5", Some(Site::Memory)));
         let wrong = |text: &str| read(text).unwrap_err();
-        assert_eq!(wrong("site,bit,site\nregister,1,memory\n"), "line 1: the column `site` is named twice");
+        assert_eq!(wrong("site,bit,site\nregister,1,memory\n"), "line 1: duplicate column `site`");
         assert_eq!(wrong("site,bit\n"), "the list has no faults");
-        assert_eq!(wrong("site\n\"register\n"), "line 2: a quote is not closed");
-        assert_eq!(wrong("site\n\"register\"x\n"), "line 2: `x` follows a quote; a comma fits here");
+        assert_eq!(wrong("site\n\"register\n"), "line 2: missing closing quote");
+        assert_eq!(wrong("site\n\"register\"x\n"), "line 2: expected a comma after a quote, found `x`");
     }
 
     #[test]

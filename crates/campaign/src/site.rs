@@ -102,7 +102,7 @@ fn named<'de, D: Deserializer<'de>, T: Copy>(
         let meant = closest(&found, names()).map(|meant| format!("did you mean `{meant}`? "));
         let list: Vec<&str> = names().collect();
         de::Error::custom(format!(
-            "unknown {what} `{found}`: {}one of {} fits here",
+            "unknown {what} `{found}`: {}expected one of {}",
             meant.unwrap_or_default(),
             list.join(", ")
         ))

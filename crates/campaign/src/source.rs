@@ -52,7 +52,7 @@ impl Files for Beside {
         let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
         let path = real(&self.path(name))?;
         if !path.starts_with(real(folder)?) {
-            return Err("it is outside the folder of the launch file".to_owned());
+            return Err("the file is outside the folder of the launch file".to_owned());
         }
         if !path.is_file() {
             return Err("it is not a file".to_owned());
@@ -151,8 +151,8 @@ impl Sources {
             toml::from_str(&text).map_err(|error| error.to_string())?
         };
         let program = launch.common.program.as_deref();
-        let program =
-            program.ok_or("the launch file names no program: add a line such as program = \"shader.s\"")?;
+        let program = program
+            .ok_or("missing `program` in the launch file; add a line such as program = \"shader.s\"")?;
         let known = Known {
             isa: Some(launch.isa),
             chip: launch.common.chip.clone(),
@@ -202,7 +202,7 @@ impl Sources {
                 })
                 .collect();
             if points.len() > MOST_POINTS {
-                return Err(format!("sweep: more than {MOST_POINTS} points"));
+                return Err(format!("sweep: expected at most {MOST_POINTS} points"));
             }
         }
         points
@@ -239,7 +239,8 @@ impl Sources {
                 let mut lanes = *lanes;
                 if let Some((_, value)) = point.iter().find(|(key, _)| *key == "lanes") {
                     let number = value.as_integer().and_then(|lanes| u32::try_from(lanes).ok());
-                    lanes = number.ok_or_else(|| format!("lanes: {value} is not a number of lanes"))?;
+                    lanes =
+                        number.ok_or_else(|| format!("lanes: expected a number of lanes, found {value}"))?;
                 }
                 of_kernel(kernel.launch(lanes).map_err(|error| error.to_string())?, file, point, true)?
             }
@@ -276,10 +277,11 @@ fn of_kernel(
             "mode" => &mut launch.common.mode,
             other => {
                 let fits = if has_lanes { "lanes, chip and mode" } else { "chip and mode" };
-                return Err(format!("{other}: the kernel has {fits} to sweep over"));
+                return Err(format!("{other}: expected {fits} in the sweep of a kernel"));
             }
         };
-        *place = Some(value.as_str().ok_or_else(|| format!("{key}: {value} is not a name"))?.to_owned());
+        *place =
+            Some(value.as_str().ok_or_else(|| format!("{key}: expected a name, found {value}"))?.to_owned());
     }
     Ok(launch)
 }
@@ -302,7 +304,7 @@ fn set(table: &mut toml::Table, key: &str, value: &toml::Value) -> Result<(), St
                 |entry: &&mut toml::Value| entry.get("name").and_then(toml::Value::as_str) == Some(rest);
             let entry = list.iter_mut().find(named).and_then(toml::Value::as_table_mut);
             let entry =
-                entry.ok_or_else(|| format!("{key}: the launch file has no {first} of the name {rest}"))?;
+                entry.ok_or_else(|| format!("{key}: the launch file has no {first} with the name {rest}"))?;
             entry.insert("value".to_owned(), value.clone());
             Ok(())
         }
@@ -338,7 +340,7 @@ mod tests {
         assert_eq!(table["ctm"]["domain"], value);
         assert_eq!((&table["param"][0]["value"], &table["lanes"], &table["grid"]), (&value, &value, &value));
         let missing = set(&mut table, "param.m", &value).unwrap_err();
-        assert_eq!(missing, "param.m: the launch file has no param of the name m");
+        assert_eq!(missing, "param.m: the launch file has no param with the name m");
     }
 
     #[test]

@@ -87,13 +87,13 @@ pub(crate) enum Damage {
     #[error("{0}")]
     TooLarge(reconverge_isa::limits::Exceeded),
     /// The file does not have a checksum.
-    #[error("no checksum: a version before checksums wrote it, or it is truncated")]
+    #[error("missing checksum: an old version wrote the file, or it is truncated")]
     NoChecksum,
     /// The bytes differ from those that were written.
     #[error("the checksum differs")]
     Checksum,
     /// A whole file of other experiments.
-    #[error("it does not have the shard's experiments")]
+    #[error("the file does not contain the shard's experiments")]
     Experiments,
     /// A file with a valid checksum that is not a table of records.
     #[error("{0}")]

@@ -296,9 +296,9 @@ fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
     let foreign = results.join("00000000000000000000000000000000-000000.parquet");
     std::fs::write(&foreign, older).unwrap();
     let why = campaign.missing(&results).unwrap_err().to_string();
-    assert!(why.contains("it is of version 9") && why.contains("use one version"), "{why}");
+    assert!(why.contains("found version 9") && why.contains("use one version"), "{why}");
     std::fs::write(&foreign, "no table").unwrap();
-    assert!(campaign.missing(&results).unwrap_err().to_string().contains("it is no result of a campaign"));
+    assert!(campaign.missing(&results).unwrap_err().to_string().contains("expected a result of a campaign"));
     std::fs::remove_file(&foreign).unwrap();
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     let why = campaign.summary(&results).unwrap_err().to_string();
@@ -348,12 +348,12 @@ fn what_is_not_the_shard_of_its_name_is_damaged() {
         shards[..2].iter().map(|shard| campaign.run_shard(shard, &results).unwrap()).collect();
     let why = || campaign.state(&results).unwrap().damaged.remove(0).why;
     std::fs::copy(&files[0], &files[1]).unwrap();
-    assert_eq!(why(), "it does not have the shard's experiments");
+    assert_eq!(why(), "the file does not contain the shard's experiments");
     let mut older = std::fs::read(&files[0]).unwrap();
     let at = older.windows(9).position(|bytes| bytes == b"fnv1a128:").unwrap();
     older[at] = b'-';
     std::fs::write(&files[1], older).unwrap();
-    assert!(why().starts_with("no checksum: a version before checksums wrote it"));
+    assert!(why().starts_with("missing checksum: an old version wrote the file"));
     std::fs::remove_file(&files[1]).unwrap();
     std::fs::create_dir(&files[1]).unwrap();
     assert_eq!(why(), "not a regular file");
@@ -412,7 +412,7 @@ fn a_shard_that_cannot_be_written_says_what_to_do() {
     let error = campaign.run_shard(&campaign.shards()[3], &path.join("taken")).unwrap_err();
     assert!(matches!(error, Error::File { .. }));
     let why = error.to_string();
-    assert!(why.contains("shards that are finished stay; make room or choose another folder"), "{why}");
+    assert!(why.contains("finished shards are kept; free disk space or choose another folder"), "{why}");
 }
 
 #[test]
@@ -426,18 +426,18 @@ fn what_cannot_be_is_refused_with_what_fits() {
     case(
         "token",
         &kernel("r500", &format!("{one}sites = [\"token\"]\n")),
-        &["r500 has no token, which tesla has", "active-mask"],
+        &["r500 does not have a token, which tesla has", "active-mask"],
     );
     case(
         "memory",
         &kernel("r700", &format!("{one}sites = [\"memory\"]\n")),
-        &["never has a memory", "fit here"],
+        &["does not have a memory", "expected"],
     );
     case(
         "kernel",
         "kernel = \"mandle\"\nisa = \"r500\"\ninjections = 1\n",
         &[
-            "c.toml: kernel: r500 has no kernel `mandle`: did you mean `mandel`? one of mandel, scale, newton, options, stencil4, lit fits here",
+            "c.toml: kernel: r500 has no kernel `mandle`: did you mean `mandel`? expected one of mandel, scale, newton, options, stencil4, lit",
         ],
     );
     case("isa", "kernel = \"mandel\"\nisa = \"r800\"\ninjections = 1\n", &["isa: ", "r800"]);
@@ -451,7 +451,7 @@ fn what_cannot_be_is_refused_with_what_fits() {
     case(
         "shards",
         &kernel("r500", "injections = 10000000\nshard = 1\n"),
-        &["shard: 1 experiments", "10 or more fit here"],
+        &["shard: 1 experiments", "expected 10 or more"],
     );
     case("sweep", &kernel("r500", "[sweep]\ngrid = [1]\n"), &["sweep, grid = 1", "lanes, chip and mode"]);
     let launch = "isa = \"tesla\"\nprogram = \"p.s\"\n";
@@ -623,15 +623,15 @@ fn a_value_that_does_not_fit_the_place_is_refused() {
 #[test]
 fn a_lane_that_the_group_or_the_site_does_not_have_is_refused() {
     let why = fault_refused("lane-99", "site = \"register\"\nlane = 99");
-    assert!(why.contains("lane 99: the group has the lanes 0 to 31"), "{why}");
+    assert!(why.contains("lane 99: expected a lane of the group, 0 to 31"), "{why}");
     let why = fault_refused("lane-mask", "site = \"active-mask\"\nlane = 32");
-    assert!(why.contains("lane 32: the group has the lanes 0 to 31"), "{why}");
+    assert!(why.contains("lane 32: expected a lane of the group, 0 to 31"), "{why}");
     for (site, place) in [("instruction", "word 0"), ("memory", "g 0x10000")] {
         let why = fault_refused("lane-none", &format!("site = \"{site}\"\nlane = 1"));
-        assert!(why.contains(&format!("fault 1: lane 1: {site} has no lanes: leave lane out")), "{why}");
+        assert!(why.contains(&format!("fault 1: lane 1: {site} does not have lanes; omit lane")), "{why}");
         let named = format!("site = \"{site}\"\nplace = \"{place}\"\nlane = 1");
         let why = fault_refused("lane-none", &named);
-        assert!(why.contains(" has no lane") || why.contains("does not exist at this step"), "{why}");
+        assert!(why.contains(" does not have lane") || why.contains("does not exist at this step"), "{why}");
     }
     let why = fault_refused("lane-double", "site = \"active-mask\"\nlane = 1\nmodel = \"double\"");
     assert!(why.contains("model `double` changes several lanes of active, and lane = 1 is one"), "{why}");

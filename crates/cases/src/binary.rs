@@ -94,7 +94,7 @@ pub fn read_as(
     let opened = match open(bytes, is_source, &known) {
         Ok(opened) => opened,
         Err(OpenError::Target(TargetError::Unknown(_))) => {
-            let why = "bare words, and nothing states their machine: no index.json above, no --isa";
+            let why = "unknown machine of bare words: expected an index.json in a parent folder, or --isa";
             return Ok(vec![case("", CaseKind::Unsupported(why.to_owned()))]);
         }
         Err(OpenError::Source(errors)) => {
@@ -106,10 +106,7 @@ pub fn read_as(
         Err(error) => return Err(ReadError::Unknown { file: path.to_owned(), why: error.to_string() }),
     };
     if opened.image.programs.is_empty() {
-        return Err(ReadError::Damaged {
-            file: path.to_owned(),
-            why: "there is no program in it".to_owned(),
-        });
+        return Err(ReadError::Damaged { file: path.to_owned(), why: "no program found".to_owned() });
     }
     let (target, image) = (opened.target, opened.image);
     let whole = image;

@@ -225,7 +225,7 @@ where
             let killed = killed.is_some_and(|killed| killed[lane] != 0);
             let colour = || match &colours {
                 Some(all) => Ok(all.as_chunks::<4>().0[lane]),
-                None => Self::UNWRITTEN.ok_or_else(|| format!("nothing was written to {}", Self::OUTPUT)),
+                None => Self::UNWRITTEN.ok_or_else(|| format!("no value was written to {}", Self::OUTPUT)),
             };
             (!killed).then(colour).transpose()
         };

@@ -37,14 +37,14 @@ impl Expectation {
         match (&self.expect, &self.probe) {
             (Some(expected), _) => compare_lanes(expected, out, lanes),
             (None, Some(probe)) => compare_probe(probe, lanes),
-            (None, None) => Err("the case states no expectation".to_owned()),
+            (None, None) => Err("missing expectation in the case".to_owned()),
         }
     }
 }
 
 fn compare_lanes(expected: &[Option<Quad>], out: Out, lanes: &[Option<[u32; 4]>]) -> Result<(), String> {
     if expected.len() != lanes.len() {
-        return Err(format!("{} lanes expected, {} ran", expected.len(), lanes.len()));
+        return Err(format!("expected {} lanes, found {}", expected.len(), lanes.len()));
     }
     let mut differences = Differences::default();
     for (lane, (expected, found)) in expected.iter().zip(lanes).enumerate() {

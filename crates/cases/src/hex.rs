@@ -15,7 +15,7 @@ pub fn parse(text: &str) -> Result<Vec<u32>, String> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let (words, rest) = digits.as_chunks::<8>();
     if !rest.is_empty() {
-        return Err(format!("`{}` is not made of words of 8 hexadecimal digits", shorten(text)));
+        return Err(format!("expected words of 8 hexadecimal digits, found `{}`", shorten(text)));
     }
     words
         .iter()
@@ -23,7 +23,9 @@ pub fn parse(text: &str) -> Result<Vec<u32>, String> {
             digits
                 .iter()
                 .try_fold(0, |word, digit| Some(word << 4 | char::from(*digit).to_digit(16)?))
-                .ok_or_else(|| format!("`{}` is not a hexadecimal word", String::from_utf8_lossy(digits)))
+                .ok_or_else(|| {
+                    format!("expected a hexadecimal word, found `{}`", String::from_utf8_lossy(digits))
+                })
         })
         .collect()
 }
@@ -47,7 +49,7 @@ impl<'de> Deserialize<'de> for Word {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
         match Words::deserialize(deserializer)?.0[..] {
             [word] => Ok(Word(word)),
-            ref words => Err(D::Error::custom(format!("{} words where one is expected", words.len()))),
+            ref words => Err(D::Error::custom(format!("expected 1 word, found {}", words.len()))),
         }
     }
 }
@@ -60,10 +62,7 @@ impl<'de> Deserialize<'de> for Quad {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Quad, D::Error> {
         let words = Words::deserialize(deserializer)?.0;
         let found = words.len();
-        words
-            .try_into()
-            .map(Quad)
-            .map_err(|_| D::Error::custom(format!("{found} words where four are expected")))
+        words.try_into().map(Quad).map_err(|_| D::Error::custom(format!("expected 4 words, found {found}")))
     }
 }
 

@@ -63,9 +63,8 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
     let launch = parse(path, text)?;
     let name = launch.common.program.clone();
-    let name = name.ok_or_else(|| {
-        damaged("it names no program: add a line such as program = \"shader.s\"".to_owned())
-    })?;
+    let name = name
+        .ok_or_else(|| damaged("missing `program`; add a line such as program = \"shader.s\"".to_owned()))?;
     let bytes = folder.read(&name).map_err(|why| damaged(format!("the program {name}: {why}")))?;
     let file = next_to(path, &name);
     let named = HandedIn { path: &file, bytes: &bytes, folder };
@@ -163,7 +162,7 @@ impl LaunchCase {
         }
         if !self.launch.expects_something() {
             return Verdict::Failed(
-                "the launch file states no expectation: add [[expect]] or trap".to_owned(),
+                "missing expectation in the launch file; add [[expect]] or trap".to_owned(),
             );
         }
         let modes = match (self.launch.mode(), settings.mode) {

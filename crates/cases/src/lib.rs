@@ -189,7 +189,7 @@ impl Folder for NoFolder {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
     /// The content has no known format.
-    #[error("{file}: not a case file, a launch file, a run manifest, a vector table or a program: {why}")]
+    #[error("{file}: expected a case file, launch file, run manifest, vector table or program: {why}")]
     Unknown {
         /// The file.
         file: String,

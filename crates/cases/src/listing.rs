@@ -28,7 +28,7 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
             let line = line?;
             let kind = match (line.words, line.arch.as_deref().map(str::parse::<Isa>)) {
                 (None, _) => {
-                    CaseKind::Skip("a listing without words: nothing to run or to round-trip".to_owned())
+                    CaseKind::Skip("the listing does not contain words to run or to round-trip".to_owned())
                 }
                 (Some(Words(words)), Some(Ok(isa))) => match Target::new(isa, line.chip.as_deref()) {
                     Ok(target) => CaseKind::RoundTrip(Box::new(RoundTrip {
@@ -39,7 +39,7 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
                     Err(error) => CaseKind::Broken(error.to_string()),
                 },
                 (Some(_), arch) => CaseKind::Skip(format!(
-                    "code for {}, which is none of the three machines",
+                    "expected code for R500, R700 or Tesla, found code for {}",
                     arch.and_then(Result::err).map_or("an unnamed machine".to_owned(), |unknown| unknown.0)
                 )),
             };

@@ -69,7 +69,7 @@ impl ManifestCase {
             let of_text = self.manifest.run(&back, options, &Beside(&*self.folder))?;
             let mut pairs = result.outputs.iter().zip(&of_text.outputs);
             if let Some(((name, _), _)) = pairs.find(|((_, array), (_, back))| array.bytes != back.bytes) {
-                let why = format!("{name} has other bytes when the program comes from its own text");
+                let why = format!("{name} has different bytes if the program is assembled from its own text");
                 return Err(Trouble::Wrong(why));
             }
             if let Some(mismatch) = result.mismatches.into_iter().next() {

@@ -35,7 +35,7 @@ impl OpenedCase {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OpenCaseError {
     /// No case has this name.
-    #[error("there is no case `{name}` among {count}{}", .meant.as_ref().map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default())]
+    #[error("unknown case `{name}` among {count}{}", .meant.as_ref().map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default())]
     NoCase {
         /// The name.
         name: String,

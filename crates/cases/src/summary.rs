@@ -177,7 +177,7 @@ impl Summary {
                         self.failed += 1;
                         (why, Status::Fail)
                     }
-                    Verdict::Passed { .. } => unreachable!("it is no failure"),
+                    Verdict::Passed { .. } => unreachable!("it did not fail"),
                 };
                 self.count_reason(reason(&why));
                 self.failures.push(outcome(why));

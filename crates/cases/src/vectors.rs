@@ -71,12 +71,12 @@ impl Row {
             "-" => Ok(None),
             digits => u64::from_str_radix(digits, 16)
                 .map(Some)
-                .map_err(|_| format!("column {column}: `{digits}` is not a hexadecimal number")),
+                .map_err(|_| format!("column {column}: expected a hexadecimal number, found `{digits}`")),
         }
     }
 
     fn given(&self, column: usize) -> Result<u64, String> {
-        self.number(column)?.ok_or_else(|| format!("column {column} is missing"))
+        self.number(column)?.ok_or_else(|| format!("missing column {column}"))
     }
 
     /// Returns the oldest chip to which the row applies, or the chip to which all rows apply.

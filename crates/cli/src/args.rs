@@ -10,7 +10,7 @@ use reconverge_simt::{Engine, Level, Mode, Options};
 use reconverge_workbench::target::TargetError;
 use reconverge_workbench::{Known, Target};
 
-/// What the input may not state itself.
+/// Facts about the input that its files may not state.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TargetArgs {
     /// The machine
@@ -19,10 +19,10 @@ pub(crate) struct TargetArgs {
     /// The chip, for instance R580, RV770, GT200 or sm_13
     #[arg(long, value_name = "NAME")]
     pub(crate) chip: Option<String>,
-    /// The program type, where it decides what words mean
+    /// Program type, for machines and formats whose encoding depends on it
     #[arg(long, value_name = "TYPE", value_parser = stage())]
     pub(crate) stage: Option<Stage>,
-    /// The byte order of raw words and of arrays, where their contents do not show it
+    /// Byte order of raw words and arrays, if their contents do not show it
     #[arg(long, value_name = "ORDER", value_parser = endian())]
     pub(crate) endian: Option<Endian>,
 }
@@ -30,13 +30,13 @@ pub(crate) struct TargetArgs {
 /// Options for reading a file.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ReadArgs {
-    /// Format of the file, by default as its content shows; a file of another format is an error
+    /// Format of the file (default: detected from its contents). A file of another format is an error
     #[arg(long, value_name = "FORMAT", value_parser = file_kind())]
     pub(crate) format: Option<FileKind>,
-    /// Define a macro for C sources, with the value 1 by default; NAME(x)=x defines a function; may be repeated
+    /// Define a macro for C sources (default value: 1). NAME(x)=x defines a function-like macro. Can be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     pub(crate) defines: Vec<String>,
-    /// Read the old side of a diff instead of the new one
+    /// Read the old side of a diff instead of the new side
     #[arg(long)]
     pub(crate) old: bool,
 }
@@ -99,7 +99,7 @@ impl InputArgs {
     pub(crate) fn no_case(&self) -> anyhow::Result<()> {
         match self.read.is_given() {
             true => anyhow::bail!(
-                "--format, --define and --old are for files of programs: --case says where its program is"
+                "--format, --define and --old apply to files of programs; a case of --case contains its program"
             ),
             false => Ok(()),
         }
@@ -122,11 +122,11 @@ impl TargetArgs {
 /// The engine, and whether it looks for races. Results of programs without a race do not depend on them.
 #[derive(Args, Clone)]
 pub(crate) struct EngineArgs {
-    /// Which engine runs: compiled, fast, reference, or the reference with one of the others in lockstep. When absent:
-    /// compiled; for many small cases (check) and runs that are observed, fast. Results do not depend on it
+    /// Engine: compiled, fast, reference, or reference and another one in lockstep (default: compiled; fast for check
+    /// and for observed runs). Results do not depend on it
     #[arg(long, value_parser = engine())]
     pub(crate) engine: Option<Engine>,
-    /// Which vector instructions the fast engine uses; the most that this processor has when absent. Results do not
+    /// Vector instructions that the fast engine uses (default: the best that this processor has). Results do not
     /// depend on it
     #[arg(long, value_parser = level())]
     pub(crate) level: Option<Level>,
@@ -134,8 +134,8 @@ pub(crate) struct EngineArgs {
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RaceArgs {
-    /// Do not look for races on shared memory, or for reads of it that nothing has written, in strict mode (Tesla's s[], R700's
-    /// local data share)
+    /// In strict mode, do not check shared memory (Tesla's s[], R700's local data share) for races and uninitialized
+    /// reads
     #[arg(long)]
     no_race_check: bool,
 }
@@ -166,7 +166,7 @@ pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
 ) -> impl TypedValueParser<Value = T> {
     let names = PossibleValuesParser::new(values.iter().map(name));
     names
-        .try_map(move |given| values.iter().find(|value| name(value) == given).cloned().ok_or("no such name"))
+        .try_map(move |given| values.iter().find(|value| name(value) == given).cloned().ok_or("unknown name"))
 }
 
 pub(crate) fn isa() -> impl TypedValueParser<Value = Isa> {
@@ -191,7 +191,7 @@ fn file_kind() -> impl TypedValueParser<Value = FileKind> {
     let named: Vec<PossibleValue> = kinds.iter().map(named).collect();
     PossibleValuesParser::new(named.clone()).try_map(move |given| {
         let at = named.iter().position(|name| name.matches(&given, false));
-        at.and_then(|at| kinds.get(at).copied()).ok_or("no such name")
+        at.and_then(|at| kinds.get(at).copied()).ok_or("unknown name")
     })
 }
 
@@ -200,13 +200,13 @@ pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
         Engine::Lockstep => PossibleValue::new(engine.name()).alias("lockstep=reference,fast"),
         _ => PossibleValue::new(engine.name()),
     });
-    PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
+    PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("unknown engine"))
 }
 
 /// Returns the parser of `--driver-fixes`: the faults of drivers to fix.
 pub(crate) fn driver_fixes() -> impl TypedValueParser<Value = DriverFixes> {
     let names = DriverFixes::ALL.map(DriverFixes::name);
-    PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("no such fixes"))
+    PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("unknown fixes"))
 }
 
 /// Returns the parser of levels. It rejects levels that this processor or build does not have, and help texts hide
@@ -215,7 +215,7 @@ pub(crate) fn level() -> impl TypedValueParser<Value = Level> {
     let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
     PossibleValuesParser::new(names).try_map(|given| {
         Level::from_name(&given)
-            .ok_or("this processor or this build (feature `every-level`) does not have it")
+            .ok_or("not available on this processor or in this build (feature `every-level`)")
     })
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
 pub(crate) fn files_help() -> String {
     let formats = reconverge_container::formats().map(|(name, about)| format!("  {name:<12} {about}"));
     format!(
-        "Formats that are recognised, by their names for --format:\n  source       assembler text, by the file name's extension .s or .asm\n{}",
+        "Formats, by their names for --format:\n  source       assembler text, by the file name's extension .s or .asm\n{}",
         formats.collect::<Vec<_>>().join("\n")
     )
 }

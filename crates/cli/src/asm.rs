@@ -13,32 +13,32 @@ use crate::args::{Answer, TargetArgs};
 use crate::files;
 use crate::messages::{self, SourceErrors, counted, note, warn};
 
-/// Assemble a text
+/// Assemble a source
 ///
-/// Formats: hex, 32-bit words one a line behind a comment with the machine and the chip; hex32, the words alone; bin,
-/// 32-bit words, little endian; and the machine's own, such as cubin (tesla), gsh (r700) and elf (r500). A format that a
-/// machine does not have is answered with those that it has.
+/// Formats of the output: hex has a comment with the machine and the chip, then one 32-bit word per line. hex32 has
+/// the words only. bin has little-endian 32-bit words. Each machine also has its own formats, such as cubin (tesla),
+/// gsh (r700) and elf (r500). For an unknown format, the error message lists the formats of the machine.
 #[derive(clap::Args)]
 pub(crate) struct Asm {
     /// The source; `-` for standard input
     #[arg(required_unless_present_any = ["vsh", "psh"], conflicts_with_all = ["vsh", "psh"])]
     file: Option<PathBuf>,
-    /// A vertex program in the text of latte-assembler, for one gsh with --psh (r700)
+    /// Vertex program in the syntax of latte-assembler; with --psh, both go into one gsh (r700)
     #[arg(long, value_name = "FILE")]
     vsh: Option<PathBuf>,
-    /// A pixel program in the text of latte-assembler (r700)
+    /// Pixel program in the syntax of latte-assembler (r700)
     #[arg(long, value_name = "FILE")]
     psh: Option<PathBuf>,
-    /// Where the result goes; `-` or nothing for standard output
+    /// Output file; `-` for standard output (default: standard output)
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// What to write; by default as OUT's name says (.bin, .cubin, .elf, .gsh), otherwise hex
+    /// Format of the output (default: by the extension of OUT: .bin, .cubin, .elf, .gsh; otherwise hex)
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
-    /// Write even where the format has no place for constants or other state of the source
+    /// Write the output even if the format cannot hold constants or other state of the source
     #[arg(long)]
     drop_state: bool,
-    /// Define a constant of the source, with the value 1 by default; may be repeated
+    /// Define a constant of the source (default value: 1). Can be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     defines: Vec<String>,
     /// Assemble again whenever a source or a file that it includes changes, until interrupted
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
 /// Assembles the sources after each change. An error does not end the command.
 fn watch(args: &Asm) -> Result<Answer> {
     let Some(output) = args.output.as_deref().filter(|_| args.file.as_deref() != Some(Path::new("-"))) else {
-        bail!("--watch needs a file for the source and one for the result: -o OUT");
+        bail!("--watch: expected a source file and an output file -o OUT");
     };
     loop {
         let mut watched = Vec::new();
@@ -100,7 +100,7 @@ fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
             None => all = Some((opened, name)),
         }
     }
-    let (opened, name) = all.context("a source is missing")?;
+    let (opened, name) = all.context("missing source")?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let format = match &args.format {
@@ -114,7 +114,7 @@ fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
     })?;
     written.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
     if output == Path::new("-") && stdout().is_terminal() && std::str::from_utf8(&written.content).is_err() {
-        bail!("{format} is not for a terminal: say -o FILE, or send the output elsewhere");
+        bail!("{format}: cannot write binary output to a terminal; use -o FILE or redirect the output");
     }
     files::write(output, &written.content)?;
     Ok(opened.image.programs.len())
@@ -139,7 +139,7 @@ fn assembled(file: &Path, stage: &str, args: &Asm, watched: &mut Watched) -> Res
     };
     warn(file, &text, &opened.warnings);
     if opened.image.programs.is_empty() {
-        bail!("{name}: there is no program");
+        bail!("{name}: no program found");
     }
     Ok((opened, name.to_string()))
 }

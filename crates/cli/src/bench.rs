@@ -26,56 +26,58 @@ use crate::args::{Answer, EngineArgs};
 use crate::messages::{counted, executed};
 use work::Work;
 
-/// Run programs of different kinds on all three machines, or launch files, and time them
+/// Run benchmark kernels of all three machines, or launch files, and print their times
 ///
-/// --list names the programs (with --draw, the loads); docs/performance.md has a table. Every run must give the golden hash, or what a plain evaluation
-/// of the same problem gives. A run of a launch file must give what the file expects, and what its first run gave. Times are medians; assembling, laying out inputs and reading
-/// results is not counted.
+/// --list prints the kernels (with --draw, the loads); docs/performance.md has a table of times. Every run must
+/// return the golden hash, or the result of a plain evaluation of the same problem. A run of a launch file must
+/// return the values that the file expects, and the values of its first run. Times are medians. They do not include
+/// assembling, laying out inputs and reading results.
 #[derive(clap::Args)]
 pub(crate) struct Bench {
-    /// Time these launch files instead
+    /// Launch files to run instead of the kernels
     #[arg(value_name = "LAUNCH", conflicts_with_all = ["isa", "kernel", "list", "micro", "draw", "write"])]
     launches: Vec<PathBuf>,
-    /// Only this machine
+    /// Run only the kernels of this machine
     #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
-    /// Only this kernel, or this load of --draw
+    /// Run only this kernel, or this load of --draw
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// Print what there is, and run nothing
+    /// List the kernels and run nothing
     #[arg(long, conflicts_with = "micro")]
     list: bool,
     #[command(flatten)]
     engine: EngineArgs,
-    /// Look for races on shared memory in strict mode (default: no)
+    /// In strict mode, check shared memory for races (default: no)
     #[arg(long)]
     race_check: bool,
-    /// Threads; when absent, as many as there are processors, with --draw one. The runs of several numbers (1,2) take turns
+    /// Number of threads (default: one per processor; with --draw, one). For a list such as 1,2, the runs alternate
+    /// between the numbers
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
-    /// Runs, of which the median counts
+    /// Number of runs; the reported time is their median
     #[arg(long, value_name = "N", default_value_t = 3, default_value_if("micro", "true", "9"), value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
-    /// Print what single instructions cost, by how their addresses and masks look
+    /// Print the cost of single instructions for patterns of addresses and masks
     ///
-    /// In nanoseconds a group on one thread, and in multiples of what a Tesla warp's `add b32` costs in the same turn. The
-    /// loop around an instruction is measured and taken away.
+    /// The table has nanoseconds per group on one thread, and multiples of the cost of a Tesla warp's `add b32` in
+    /// the same iteration. The cost of the loop around the instruction is measured and subtracted.
     #[arg(long, conflicts_with_all = ["kernel", "threads", "trace"])]
     micro: bool,
     /// Draw with OpenGL on emulated chips, and compare the time with Mesa's software renderers
     ///
-    /// The table has nanoseconds of processor time for a pixel, triangle or draw, and multiples of llvmpipe's time in the same
-    /// turn. The command needs the library and drivers of `drm`. With several numbers of threads, parentheses show the gain in wall
-    /// time.
+    /// The table has nanoseconds of processor time per pixel, triangle or draw, and multiples of llvmpipe's time in
+    /// the same iteration. The command needs the library and drivers of `drm`. With several numbers of threads, the
+    /// speedup in wall time is in parentheses.
     #[arg(long, conflicts_with_all = ["isa", "micro", "trace", "write"])]
     draw: bool,
-    /// With --draw: only these chips, by name; when absent rv770, gt215 and rv515
+    /// Chips for --draw (default: rv770, gt215, rv515)
     #[arg(long = "chip", value_name = "NAME", value_delimiter = ',', requires = "draw")]
     chips: Vec<String>,
     /// Record issues and stack events, in order on one thread
     #[arg(long)]
     trace: bool,
-    /// Write inputs and results as raw words into this folder, for other programs that compute the same
+    /// Write inputs and results as raw words into this folder, for other programs that compute the same results
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["micro", "list"])]
     write: Option<PathBuf>,
     /// One JSON object on standard output
@@ -124,7 +126,7 @@ struct Measured {
     /// Size of the generated code in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     code_bytes: Option<u64>,
-    /// Number of pieces of the trace, if one was recorded.
+    /// Number of records in the trace, if one was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_steps: Option<u64>,
     /// Hash of the result.
@@ -188,7 +190,7 @@ fn drawn(args: &Bench) -> Result<Answer> {
 
 #[cfg(not(target_os = "linux"))]
 fn drawn(_args: &Bench) -> Result<Answer> {
-    bail!("bench --draw: only on Linux, whose graphics drivers these are")
+    bail!("bench --draw is available only on Linux, because it runs Linux graphics drivers")
 }
 
 /// Returns the kernels that the arguments choose.
@@ -206,7 +208,7 @@ fn wanted(args: &Bench) -> Result<Vec<Work>> {
     let isas: Vec<&str> = work::all().filter(named).map(|work| work.isa().name()).collect();
     if !isas.is_empty() {
         bail!(
-            "there is no kernel {name} for {}, but for {}",
+            "kernel `{name}` is not available for {}, only for {}",
             args.isa.map_or("", Isa::name),
             isas.join(" and ")
         );
@@ -216,7 +218,7 @@ fn wanted(args: &Bench) -> Result<Vec<Work>> {
     names.sort_unstable();
     names.dedup();
     let meant = closest(name, names.iter().copied()).map(|meant| format!("did you mean `{meant}`? "));
-    bail!("there is no kernel `{name}`: {}one of {} fits here", meant.unwrap_or_default(), names.join(", "))
+    bail!("unknown kernel `{name}`: {}expected one of {}", meant.unwrap_or_default(), names.join(", "))
 }
 
 fn list(kernels: &[Work], json: bool) {
@@ -442,7 +444,7 @@ fn summary(results: &[Measured]) {
         let slowest = of.iter().filter_map(|measured| Some((measured.compile_s?, measured)));
         if let Some((seconds, slowest)) = slowest.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
             let (isa, kernel) = (slowest.isa, &slowest.kernel);
-            line += &format!("; compiling {:.2} ms at most ({isa} {kernel})", 1e3 * seconds);
+            line += &format!("; longest compilation {:.2} ms ({isa} {kernel})", 1e3 * seconds);
         }
         if of.iter().all(|measured| measured.speedup.is_some()) {
             let gain = |measured: &Measured| measured.speedup.unwrap_or(1.0);
@@ -477,24 +479,24 @@ fn print(measured: &Measured, golden_is: &str) {
         counted((*runs).into(), "run"),
     );
     say!(
-        "  {}; {:.1} M group instructions a processor second",
+        "  {}; {:.1} M group instructions per processor second",
         executed(groups, measured.lane_instructions, measured.divergent_branches),
         groups as f64 / cpu_s.max(1e-9) / 1e6
     );
     if let (Some(seconds), Some(bytes)) = (measured.compile_s, measured.code_bytes) {
         let once = match measured.compile_once_s {
-            Some(once) => format!("; {:.2} ms before the first in this process", 1e3 * once),
+            Some(once) => format!("; {:.2} ms of one-time cost in this process", 1e3 * once),
             None => String::new(),
         };
-        say!("  compiled in {:.2} ms at most: {} of code{once}", 1e3 * seconds, counted(bytes, "byte"));
+        say!("  longest compilation {:.2} ms: {} of code{once}", 1e3 * seconds, counted(bytes, "byte"));
     }
     if let Some(steps) = measured.trace_steps {
         say!("  a trace of {}", counted(steps, "piece"));
     }
     if let (Some(speedup), Some(machine)) = (measured.speedup, measured.machine_speedup) {
         say!(
-            "  {speedup:.2} times as fast as the first number of threads, adding rows in the nearest cache {machine:.2} \
-             times (medians of the turns' ratios)"
+            "  {speedup:.2} times as fast as the first number of threads; adding rows in the nearest cache: {machine:.2} \
+             times (medians of the iterations' ratios)"
         );
     }
 }

@@ -51,7 +51,7 @@ impl Beside {
         let list: Vec<String> = types.iter().map(|(place, dtype)| format!("{place} {dtype}")).collect();
         (!list.is_empty()).then(|| {
             format!(
-                "numbers without a type are read as: {} (:f32, :u32, :i32 or :bits behind them states it)",
+                "assumed types of numbers: {}; state others with a suffix :f32, :u32, :i32 or :bits",
                 list.join(", ")
             )
         })
@@ -90,14 +90,11 @@ pub(crate) fn allowed(path: &Path, root: Option<&Path>) -> Result<PathBuf, Strin
     let found = real(path)?;
     let root = root.map(real).transpose()?;
     if let Some(root) = root.filter(|root| !found.starts_with(root)) {
-        return Err(format!(
-            "it is outside {}; --allow-outside reads it all the same",
-            crate::shown::path(&root)
-        ));
+        return Err(format!("the file is outside {}; --allow-outside permits it", crate::shown::path(&root)));
     }
     match found.metadata() {
         Ok(about) if about.is_file() => Ok(path.to_path_buf()),
-        Ok(_) => Err("it is not a regular file".to_owned()),
+        Ok(_) => Err("not a regular file".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

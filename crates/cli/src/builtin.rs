@@ -93,7 +93,7 @@ impl Folder for Beside {
     fn read(&self, relative: &str) -> Result<Vec<u8>, String> {
         let folder = self.0.rsplit_once('/').map_or("", |(folder, _)| folder);
         let path = format!("{folder}/{relative}");
-        let file = FILES.iter().find(|file| file.path == path).ok_or("it is not in the built-in corpus")?;
+        let file = FILES.iter().find(|file| file.path == path).ok_or("not found in the built-in corpus")?;
         Ok(file.bytes.to_vec())
     }
 

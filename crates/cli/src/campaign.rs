@@ -16,35 +16,36 @@ use crate::part::Part;
 
 mod replay;
 
-/// Inject faults into a launch, many times, and count what becomes of them; or run a launch over parameters
+/// Inject many faults into a launch, one per experiment, and count the outcomes; or run a launch for many parameters
 ///
-/// FILE is TOML: docs/campaigns.md has its fields. Results are Parquet files in a folder, one for each shard of experiments.
-/// A shard that exists is not run again, unless it is damaged. Results do not depend on the number of jobs. Several commands,
-/// on one host or on several, may share a folder and divide its shards. Ctrl-C keeps the shards that are finished.
+/// FILE is a TOML file; docs/campaigns.md lists its fields. Results are Parquet files in a folder, one for each shard
+/// of experiments. A shard that exists does not run again, unless it is damaged. Results do not depend on the number
+/// of jobs. Several commands, on one host or on several, can share a folder and divide its shards. Ctrl-C keeps the
+/// finished shards.
 #[derive(clap::Args)]
 pub(crate) struct CampaignArgs {
     /// The campaign file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where results are; when absent, FILE with the ending .results
+    /// Folder of the results (default: FILE with the extension .results)
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Shards at once; as many as there are processors when absent
+    /// Number of shards that run at the same time (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Run the K-th of N parts of the shards, from 1 (default: all)
+    /// Run only part K of N parts of the shards. The first part is 1 (default: all)
     #[arg(long, value_name = "K/N", conflicts_with_all = ["describe", "summary", "recheck", "replay"])]
     shard: Option<Part>,
-    /// Only run without a fault, and print the profile and how many experiments there are
+    /// Run the launch once without a fault, and print its profile and the number of experiments
     #[arg(long, conflicts_with_all = ["summary", "recheck"])]
     describe: bool,
-    /// Run nothing, and print the summary of what is there
+    /// Print the summary of the finished shards and run nothing
     #[arg(long, conflicts_with = "recheck")]
     summary: bool,
-    /// Run so many experiments of the folder again on the reference engine, and compare
+    /// Run N experiments of the folder again on the reference engine, and compare
     #[arg(long, value_name = "N")]
     recheck: Option<u64>,
-    /// Which experiments --recheck chooses
+    /// Seed that selects the experiments of --recheck
     #[arg(long, value_name = "S", default_value_t = 0, requires = "recheck")]
     seed: u64,
     #[command(flatten)]
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     let folder = args.output.clone().unwrap_or_else(|| args.file.with_extension("results"));
     if (args.summary || args.recheck.is_some()) && !folder.is_dir() {
         bail!(
-            "{}: no such folder of results: name it with -o, or run the campaign first (without --summary and --recheck)",
+            "{}: folder of results not found; name it with -o, or first run the campaign without --summary and --recheck",
             crate::shown::path(&folder)
         );
     }
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     let summary = campaign.summary(&folder)?;
     if args.summary && summary.injections > 0 && summary.finished == 0 {
         bail!(
-            "{}: no results of this campaign: name another folder with -o, or run the campaign first (without --summary)",
+            "{}: no results of this campaign found; name another folder with -o, or first run the campaign without --summary",
             crate::shown::path(&folder)
         );
     }
@@ -123,7 +124,7 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     }
     if stopped {
         let left = counted(summary.missing as u64, "shard");
-        tell!("interrupted: {left} to go; the same command goes on from here");
+        tell!("interrupted: {left} remaining; run the same command again to continue");
         return Ok(Answer::Status(STATUS as u8));
     }
     Ok(Answer::Yes)
@@ -175,7 +176,7 @@ fn describe(described: &Description) {
     say!("campaign {campaign}");
     if let (Some(size), Some(margin)) = (size_of_site, margin) {
         say!(
-            "{} at each site bring a rate within {:.3} % at {:.1} %",
+            "{} at each site give a rate within {:.3} % at {:.1} % confidence",
             counted(*size, "experiment"),
             100. * margin,
             100. * confidence

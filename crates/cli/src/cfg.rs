@@ -13,19 +13,20 @@ use crate::args::Answer;
 use crate::launch::LaunchArgs;
 use crate::{files, messages};
 
-/// Draw the control flow of a program: basic blocks, the ways between them, where lanes part and come together
+/// Draw the control flow of a program: basic blocks, the edges between them, and where lanes diverge and reconverge
 ///
-/// The words on the ways are next, jump, loop, break, continue, call and return. --counts runs the program as `run` does.
-/// A block then shows how often its first instruction was issued, for how many lanes, and how often lanes diverged in it.
-/// A way shows the number of lanes that followed it. The ways into a block have all lanes that execute the block, and lanes that wait.
+/// The labels of edges are next, jump, loop, break, continue, call and return. --counts runs the program like `run`.
+/// A block then shows how often its first instruction was issued, for how many lanes, and how often lanes diverged in
+/// it. An edge shows the number of lanes that followed it. The edges into a block include all lanes that execute the
+/// block, and lanes that wait.
 #[derive(clap::Args)]
 pub(crate) struct Cfg {
     #[command(flatten)]
     launch: LaunchArgs,
-    /// Where the graph goes: .dot or .gv for Graphviz, .svg for a picture; DOT on standard output when absent or `-`
+    /// Output file: .dot or .gv for Graphviz, .svg for a picture (default, and for `-`: DOT on standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Run the launch, and add counts
+    /// Run the launch and add counts
     #[arg(long)]
     counts: bool,
 }
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
         Some(Some("svg")) => true,
         Some(_) => {
             bail!(
-                "{}: the name must end in .dot, .gv or .svg",
+                "{}: expected the extension .dot, .gv or .svg",
                 crate::shown::path(output.unwrap_or(Path::new("-")))
             )
         }
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
     files::write(output.unwrap_or(Path::new("-")), text.as_bytes())?;
     let file = crate::shown::path(&args.launch.file());
     for place in drawing.nowhere() {
-        tell!("{file}: lanes come to {place}, and no instruction is there: `lint` says why");
+        tell!("{file}: lanes reach {place}, which does not contain an instruction; `lint` prints the reason");
     }
     trap.iter().for_each(|trap| tell!("{trap}"));
     let sound = trap.is_none() && drawing.nowhere().next().is_none();

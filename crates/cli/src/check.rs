@@ -29,57 +29,57 @@ use crate::shown;
 use crate::timeout::Seconds;
 use crate::{builtin, files, interrupt};
 
-/// Run test cases and compare; without a path, the built-in corpus of all machines
+/// Run test cases and compare their results (default: the built-in corpus of all machines)
 #[derive(clap::Args)]
 pub(crate) struct Check {
-    /// Files or folders: corpus cases, vectors, run manifests, launch files, programs
+    /// Files or folders with corpus cases, vectors, run manifests, launch files or programs
     paths: Vec<PathBuf>,
-    /// Judge these programs with the launch files that are named, instead of the programs that those name: solutions of an
-    /// exercise, one line each
+    /// Run the launch files with these programs instead of their own, and print one line per program: solutions of an
+    /// exercise
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "paths")]
     program: Vec<PathBuf>,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
     races: RaceArgs,
-    /// Threads; as many as there are processors when absent
+    /// Number of threads (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Only cases whose name, or FILE:NAME, matches
+    /// Run only cases whose name or FILE:NAME matches
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
-    /// Only the K-th of N parts of the cases, from 1
+    /// Run only part K of N parts of the cases. The first part is 1
     #[arg(long, value_name = "K/N")]
     shard: Option<Part>,
-    /// Stop a case after so many seconds; it has failed then
+    /// Stop a case after this time; the case then fails
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
-    /// What is known to fail: lines NAME,STATUS as deqp-runner has them, or the --json output of an earlier check. It
-    /// does not count again; what is in it and passes does
+    /// Known failures: lines NAME,STATUS as in deqp-runner, or the --json output of an earlier check. A failure in
+    /// the list does not count; a listed case that passes counts as a failure
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Write a baseline of what fails
+    /// Write the failures as a baseline
     #[arg(long, value_name = "FILE")]
     write_baseline: Option<PathBuf>,
-    /// Regular expressions of FILE:NAME, a line each: cases that fail at times, which does not count
+    /// Flaky cases, whose failures do not count: regular expressions for FILE:NAME, one per line
     #[arg(long, value_name = "FILE")]
     flakes: Option<PathBuf>,
-    /// Write a line NAME,STATUS,SECONDS for every case
+    /// Write one line NAME,STATUS,SECONDS per case
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Only strict or only lenient mode; both when absent, a strict trap being a finding
+    /// Run only in this mode (default: both modes; a trap in strict mode is a finding)
     #[arg(long, value_name = "MODE", value_parser = crate::args::mode())]
     mode: Option<Mode>,
-    /// The machine of bare words, where nothing else states it
+    /// Machine of bare words, if the file does not state it
     #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
     #[command(flatten)]
     read: ReadArgs,
-    /// Read what launch files and manifests name wherever it is, not only in the folder that is checked (of a single
-    /// file, its own folder; of a manifest, the folder above)
+    /// Let launch files and manifests name files outside the checked folder. For a single file, that is its own
+    /// folder; for a manifest, the parent folder
     #[arg(long)]
     allow_outside: bool,
     /// One JSON object on standard output
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     if left > 0 {
         let left = counted(left as u64, "case");
-        tell!("interrupted: {left} not judged; lists and reports are not written");
+        tell!("interrupted: {left} not judged; no lists or reports are written");
         return Ok(Answer::Status(interrupt::STATUS as u8));
     }
     Ok(if summary.is_good() { Answer::Yes } else { Answer::No })
@@ -188,13 +188,13 @@ fn nothing(args: &Check, read: usize, chosen: usize) -> String {
         }
         (Some(filter), _) if read > 0 => {
             format!(
-                "no case to judge: --filter {filter} matches none of {} in {paths}",
+                "no case to judge: --filter {filter} does not match any of {} in {paths}",
                 counted(read as u64, "case")
             )
         }
         _ => format!(
-            "no case to judge: {paths} holds none (cases are .jsonl.gz, .csv.gz, launch files .toml and .json, run \
-             manifests, and programs; a source is judged through a launch file, or when it is named itself)"
+            "no case to judge: no case found in {paths} (cases are .jsonl.gz, .csv.gz, launch files .toml and .json, run \
+             manifests, and programs; a source is judged through a launch file, or if the command line names it)"
         ),
     }
 }
@@ -210,7 +210,7 @@ fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdi
         let _ = sender.send(case.judge(&settings));
     });
     receiver.recv_timeout(limit).unwrap_or_else(|_| {
-        Verdict::Timeout(format!("timeout: no end after {} s (--timeout)", limit.as_secs_f64()))
+        Verdict::Timeout(format!("timed out after {} s (--timeout)", limit.as_secs_f64()))
     })
 }
 
@@ -237,7 +237,10 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
         say!("… {} (--results or --json has them)", counted((unexpected - SHOWN) as u64, "more failure"));
     }
     for outcome in &summary.unexpected_passes {
-        say!("PASSES   {}: the baseline says that it fails: take it out", shown::name(&outcome.place()));
+        say!(
+            "PASSES   {}: the baseline lists it as a failure; remove it from the baseline",
+            shown::name(&outcome.place())
+        );
     }
     // Each solution of an exercise has its own line.
     if summary.failures.len() > 1 && args.program.is_empty() {
@@ -260,7 +263,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     );
     if args.baseline.is_some() {
         say!(
-            "{unexpected} of the failures are not in the baseline; {} of it now {}",
+            "{unexpected} of the failures are not in the baseline; {} in it now {}",
             summary.unexpected_passes.len(),
             if summary.unexpected_passes.len() == 1 { "passes" } else { "pass" }
         );
@@ -369,7 +372,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
     let text = String::from_utf8(files::read(path)?).with_context(|| place.to_string())?;
     if text.trim_start().starts_with('{') {
         let earlier: Earlier = serde_json::from_str(&text)
-            .with_context(|| format!("{place}: not the --json output of a check"))?;
+            .with_context(|| format!("{place}: expected the --json output of a check"))?;
         let outcome = |Failure { file, name }| Outcome { file, name, why: String::new() }.id();
         return Ok(earlier.failures.into_iter().map(outcome).collect());
     }
@@ -377,7 +380,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
     for (number, line) in text.lines().enumerate() {
         let Some(line) = entries(line).next() else { continue };
         let (name, status) = named(line).ok_or_else(|| {
-            anyhow!("{place}:{}: `{line}`: NAME,STATUS is the form, for instance a.toml,Fail", number + 1)
+            anyhow!("{place}:{}: expected NAME,STATUS such as a.toml,Fail, found `{line}`", number + 1)
         })?;
         if fails(status) {
             failing.insert(shown::unlisted(name));
@@ -491,7 +494,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
         match entry {
             Ok(entry) if entry.file_type().is_dir() => {}
             Ok(entry) => read_file(entry.path(), Some(path), args, cases),
-            Err(error) if error.loop_ancestor().is_some() => note(&format!("{error}; passed over")),
+            Err(error) if error.loop_ancestor().is_some() => note(&format!("{error}; skipped")),
             Err(error) => {
                 let file = plain(error.path().unwrap_or(path)).display().to_string();
                 cases.push(Case::broken(&file, error.to_string()));
@@ -537,7 +540,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     let name = plain(path).display().to_string();
     let content = match folder {
         // In a folder, only regular files are read. Reading a pipe or a device may never end.
-        Some(_) if !path.is_file() => Err("it is not a regular file".to_owned()),
+        Some(_) if !path.is_file() => Err("not a regular file".to_owned()),
         _ => files::read(path).map_err(|error| format!("{:#}", error.root_cause())),
     };
     let bytes = match content {
@@ -562,7 +565,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     match read {
         Ok(read) => cases.extend(read),
         Err(ReadError::Unknown { .. }) if folder.is_some() && OTHER_FILES.contains(&extension) => {
-            let why = format!("not recognised, and the name ends in .{extension}");
+            let why = format!("format not recognised, and the name ends in .{extension}");
             cases.push(Case { kind: CaseKind::Skip(why), ..Case::broken(&name, String::new()) });
         }
         Err(ReadError::Damaged { why, .. }) => cases.push(Case::broken(&name, why)),
@@ -570,7 +573,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
             cases.push(Case::broken(&name, format!("line {line}: {why}")))
         }
         Err(ReadError::Unknown { why, .. }) => {
-            let what = "not a case file, a launch file, a run manifest, a vector table or a program";
+            let what = "expected a case file, launch file, run manifest, vector table or program";
             cases.push(Case::broken(&name, format!("{what}: {why}")));
         }
     }

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     // The timer ends with the command.
     let _limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file()));
     if args.form == Form::Csv {
-        bail!("--form csv is for the counts of one launch; --json has a comparison for programs");
+        bail!("--form csv: only for the counts of one launch; use --json for a comparison");
     }
     let a = args.launch.file().to_owned();
     let (mut a, mut b) = match (&args.compare, args.compare_engine) {
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
         }
         (None, engine) => {
             if is_trace(&a) {
-                bail!("{}: --compare-engine needs a launch, this is a trace", crate::shown::path(&a));
+                bail!("{}: --compare-engine: expected a launch, found a trace", crate::shown::path(&a));
             }
             let mut ready = args.launch.ready(matches)?;
             let first = of_launch(&ready, ready.options.engine.name().to_owned(), args.limit)?;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
             Some(found) => side_by_side(&a, &b, found),
             None if comparable => say!("no step differs"),
             None => say!(
-                "A is of {}, B of {}: their steps cannot be compared, only their counts",
+                "A is for {}, B for {}: only their counts are compared, not their steps",
                 machines[0],
                 machines[1]
             ),
@@ -115,11 +115,11 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     }
     for side in [&a, &b] {
         if let Some(part) = &side.part {
-            messages::note(&format!("{}: {part}; compared is what is there", side.name));
+            messages::note(&format!("{}: {part}; only the recorded steps are compared", side.name));
         }
     }
     if equal && (a.part.is_some() || b.part.is_some()) {
-        bail!("no difference as far as the recordings go, and they do not go to the end");
+        bail!("no difference found, but the recordings are incomplete");
     }
     Ok(if equal { Answer::Yes } else { Answer::No })
 }
@@ -150,7 +150,7 @@ fn of_reader(name: String, mut reader: Reader<Box<dyn Input>>) -> Result<Side> {
         (Some(problem), _) => Some(problem.to_string()),
         (_, Some(end)) if end.outcome.interrupted => Some("the run was interrupted".to_owned()),
         (_, Some(end)) => {
-            end.bound_at.map(|step| format!("records are missing from step {step} on (--limit)"))
+            end.bound_at.map(|step| format!("records are missing from step {step}; raise --limit"))
         }
         _ => None,
     };
@@ -252,6 +252,6 @@ fn counts(a: &Side, b: &Side, rows: &[(u32, String, [Row; 2])], totals: [Totals;
     say!("SIMD efficiency: A {}, B {}", efficiency[0], efficiency[1]);
     let stacks = [a, b].map(|side| side.profile.totals().stack_high_water);
     if stacks[0] != stacks[1] {
-        say!("stack: entries at most: A {}, B {}", stacks[0], stacks[1]);
+        say!("stack: maximum number of entries: A {}, B {}", stacks[0], stacks[1]);
     }
 }

@@ -11,21 +11,21 @@ use crate::args::Answer;
 
 /// Run a CUDA program on an emulated Tesla chip
 ///
-/// COMMAND finds a libcuda.so.1 with the driver API of CUDA, whose only device is the chip. It needs no change and no special
-/// rights. Kernels are cubins for sm_10 to sm_13; there is no compiler for PTX. The exit status is that of COMMAND, or 128 plus the
-/// number of the signal that ends it.
+/// COMMAND finds a libcuda.so.1 with the driver API of CUDA, whose only device is the chip. COMMAND needs neither
+/// changes nor special rights. Kernels are cubins for sm_10 to sm_13; PTX is not supported. The exit status is that
+/// of COMMAND, or 128 plus the number of the signal that ends it.
 #[derive(clap::Args)]
 pub(crate) struct Cuda {
     /// The chip: g80 (sm_10), g84 (sm_11), gt215 (sm_12), gt200 (sm_13), or another name of one of them
     #[arg(long, value_name = "NAME", default_value = "gt215")]
     chip: String,
-    /// Which engine runs kernels: compiled when absent
+    /// Engine that runs kernels (default: compiled)
     #[arg(long, value_parser = crate::args::engine())]
     engine: Option<Engine>,
-    /// Instructions that a block may issue before the watchdog stops the kernel
+    /// Number of instructions that a block can issue before the watchdog stops the kernel
     #[arg(long, value_name = "N")]
     watchdog: Option<u64>,
-    /// Look for races on shared memory, and for reads of it that nothing has written: a kernel with one fails
+    /// Check shared memory for races and uninitialized reads; a kernel with one of them fails
     #[arg(long)]
     race_check: bool,
     /// The program and its arguments
@@ -46,7 +46,7 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
 
     use crate::drm::host::{ended, status_of};
 
-    let [name, arguments @ ..] = &args.command[..] else { unreachable!("the arguments ask for a command") };
+    let [name, arguments @ ..] = &args.command[..] else { unreachable!("clap requires a command") };
     let folder = linux::Folder::new()?;
     let mut program = std::process::Command::new(name);
     program.args(arguments).env("LD_LIBRARY_PATH", folder.library_path()?).env("RECONVERGE_CUDA_CHIP", chip);
@@ -72,7 +72,7 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
 
 #[cfg(not(target_os = "linux"))]
 fn started(_args: &Cuda, _chip: &str) -> Result<Answer> {
-    anyhow::bail!("cuda: only on Linux, where programs load libcuda.so.1")
+    anyhow::bail!("cuda is available only on Linux, where programs load libcuda.so.1")
 }
 
 /// The folder in which a program finds the library.
@@ -127,7 +127,7 @@ mod linux {
                 Err(_) => {
                     let folder = crate::shown::path(&self.path);
                     bail!(
-                        "{folder}: LD_LIBRARY_PATH can name no path with `:` in it; TMPDIR names another folder"
+                        "{folder}: LD_LIBRARY_PATH cannot contain a path with `:`; set TMPDIR to another folder"
                     )
                 }
             }

@@ -11,16 +11,16 @@ use crate::args::{Answer, InputArgs};
 use crate::files::open_program_or_case;
 use crate::launch::open_programs;
 
-/// Print a program as text that `asm` takes back
+/// Print a program as text that `asm` accepts
 #[derive(clap::Args)]
 #[command(after_help = crate::args::files_help())]
 pub(crate) struct Dis {
     /// The program, a launch file (.toml) that names it, or a file of cases; `-` for standard input
     file: PathBuf,
-    /// One case of a file of cases, by name
+    /// Use the case with this name in a file of cases
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
-    /// Only the program of this name
+    /// Use only the program with this name
     #[arg(long)]
     kernel: Option<String>,
     /// Add addresses and words
@@ -29,10 +29,10 @@ pub(crate) struct Dis {
     /// Indent and label the flow constructs
     #[arg(long)]
     structure: bool,
-    /// Print common forms of an operation by names of their own, such as MOV and ADD (r500)
+    /// Print common forms of an operation with their own names, such as MOV and ADD (r500)
     #[arg(long)]
     idioms: bool,
-    /// Whose assembly text to print: own, or amd for AMD's text of R600 and R700 (default: own)
+    /// Syntax of the text: own, or amd for AMD's syntax of R600 and R700 (default: own)
     #[arg(long, value_name = "SYNTAX", value_parser = ["own", "amd"], default_value = "own", hide_default_value = true, hide_possible_values = true)]
     syntax: String,
     #[command(flatten)]
@@ -46,10 +46,7 @@ pub(crate) fn run(args: &Dis) -> Result<Answer> {
     };
     let amd = args.syntax == "amd";
     if amd && opened.target.isa != Isa::R700 {
-        bail!(
-            "--syntax amd: AMD's text is of R600 and R700, but this is a program for {}",
-            opened.target.isa
-        );
+        bail!("--syntax amd: expected a program for R600 or R700, found one for {}", opened.target.isa);
     }
     let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, amd, notes: true };
     let (mut image, mut target) = (opened.image, opened.target);
@@ -60,7 +57,7 @@ pub(crate) fn run(args: &Dis) -> Result<Answer> {
     } else if let Some(chips) = target.several_chips(&image) {
         let names = chips.join(" and ");
         bail!(
-            "{}: the programs are for {names}: choose one with --kernel, or those of a chip with --chip",
+            "{}: expected programs for one chip, found {names}; choose a program with --kernel or a chip with --chip",
             crate::shown::path(&args.file)
         );
     }

@@ -29,38 +29,41 @@ use crate::args::Answer;
 
 /// Run an OpenGL program on Mesa's driver and an emulated chip
 ///
-/// COMMAND finds a render node of the chip, /dev/dri/renderD128, which no other process sees, and by /dev/dri/card0 a
-/// screen. It needs no change and no special rights. Before it starts, an OpenGL context is made in the same surroundings: where its renderer is not the
-/// chip's, COMMAND is not run. The exit status is that of COMMAND, or 128 plus the number of the signal that ends it.
-/// EGL_PLATFORM and PIGLIT_PLATFORM ask for rendering without a window system, unless they are set.
+/// COMMAND finds a render node of the chip at /dev/dri/renderD128 and a screen at /dev/dri/card0. Other processes do
+/// not see them. COMMAND needs neither changes nor special rights. Before COMMAND starts, `drm` creates an OpenGL
+/// context in the same environment; if its renderer is not the chip's, COMMAND does not run. The exit status is that
+/// of COMMAND, or 128 plus the number of the signal that ends it. Unless they are set, EGL_PLATFORM and
+/// PIGLIT_PLATFORM request rendering without a window system.
 #[derive(clap::Args)]
 pub(crate) struct Drm {
-    /// The chip, a board's name or its PCI id, for instance rv770, `Radeon HD 4870` or 9440
+    /// The chip: its name, a board's name or a PCI ID, for instance rv770, `Radeon HD 4870` or 9440
     #[arg(long, value_name = "NAME")]
     chip: String,
-    /// What is done with what the driver submits
+    /// Execute the driver's submissions, or only count them
     #[arg(long, value_name = "WHAT", default_value = "yes")]
     execute: Execute,
     #[command(flatten)]
     errata: ErrataArgs,
     #[command(flatten)]
     shaders: Shaders,
-    /// Write each draw into this folder, new or empty, as launch files of its shaders, which `run`, `trace` and `debug`
-    /// open, with --pixel or --vertex at one of its pixels or vertices; draws.jsonl in it lists them
+    /// Write the launch files of each draw's shaders into this folder, which must be new or empty; draws.jsonl lists
+    /// the draws. `run`, `trace` and `debug` open the files, and select a pixel or vertex with --pixel or --vertex
     #[arg(long, value_name = "DIR")]
     capture: Option<PathBuf>,
-    /// Write each frame that the program shows on the screen of /dev/dri/card0 into this folder, new or empty, as a picture;
-    /// `window` shows frames in a window instead, which is keyboard and mouse of the program. ./window is a folder
+    /// Write each frame on the screen of /dev/dri/card0 as a picture into this folder, which must be new or empty.
+    /// `window` shows the frames in a window instead, which is also the keyboard and mouse of the program; for a
+    /// folder with this name, write ./window
     #[arg(long, value_name = "DIR")]
     screen: Option<PathBuf>,
-    /// Record each frame that the program shows on that screen in a new video file, uncompressed, of 60 frames per second.
-    /// A frame of another size starts FILE-2.y4m, and so does another process
+    /// Record the frames on that screen in a new video file, uncompressed, at 60 frames per second. A frame of
+    /// another size starts FILE-2.y4m, and so does another process
     #[arg(long, value_name = "FILE.y4m")]
     record: Option<PathBuf>,
-    /// Replace words of shaders on their way into the chip, wherever they are: 80000c10,00000001:80000c10,00000002
+    /// Replace all occurrences of these words in shaders before the chip runs them:
+    /// 80000c10,00000001:80000c10,00000002
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
-    /// Below this folder is the build of Mesa to take instead of the installed one: unpacked packages, or an installation
+    /// Folder of a build of Mesa to use instead of the installed one: unpacked packages, or an installation prefix
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
     /// The program and its arguments
@@ -71,11 +74,11 @@ pub(crate) struct Drm {
 /// The options that choose errata of the chip and faults of its driver.
 #[derive(clap::Args)]
 pub(crate) struct ErrataArgs {
-    /// Errata of the chip that are on: all, none, NAME,NAME or all,-NAME,-NAME. As on silicon, all are on when absent.
+    /// Errata of the chip to emulate: all, none, NAME,NAME or all,-NAME,-NAME (default: all, as on silicon).
     /// docs/mesa.md lists them
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) errata: Option<String>,
-    /// Faults of Mesa's driver that are fixed: nv50-compute. As on silicon, none is when absent. docs/mesa.md lists them
+    /// Faults of Mesa's driver to fix: nv50-compute (default: none, as on silicon). docs/mesa.md lists them
     #[arg(long, value_name = "FIXES", value_parser = crate::args::driver_fixes())]
     pub(crate) driver_fixes: Option<DriverFixes>,
 }
@@ -87,33 +90,33 @@ impl ErrataArgs {
     /// The list of errata has an unknown name or an erratum of another driver, or the fixes are for another driver.
     pub(crate) fn check(&self, board: &Board) -> Result<()> {
         let chosen = self.errata.as_deref().map(|list| Errata::chosen(list, board.driver));
-        chosen.transpose().map_err(|why| anyhow!("--errata {why}"))?;
+        chosen.transpose().map_err(|why| anyhow!("--errata: {why}"))?;
         match self.driver_fixes {
             Some(fixes) if fixes.driver() != board.driver => {
-                bail!("--driver-fixes {fixes}: {} has another driver", board.chip)
+                bail!("--driver-fixes {fixes}: not for the driver of {}", board.chip)
             }
             _ => Ok(()),
         }
     }
 }
 
-/// What runs the chip's shaders, and where they are written.
+/// Options for the engine that runs shaders, and for the folder that receives them.
 #[derive(clap::Args)]
 pub(crate) struct Shaders {
-    /// Which engine runs programs: compiled when absent. Of two in lockstep, a difference resets the chip
+    /// Engine that runs programs (default: compiled). If two engines in lockstep differ, the chip is reset
     #[arg(long, value_parser = crate::args::engine())]
     pub(crate) engine: Option<Engine>,
-    /// Write each vertex and pixel program into this folder, once, for check, lint and dis
+    /// Write each vertex and pixel program once into this folder, for check, lint and dis
     #[arg(long, value_name = "DIR")]
     pub(crate) programs: Option<PathBuf>,
 }
 
-/// What is done with submissions.
+/// Treatment of the driver's submissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Execute {
-    /// They are executed
+    /// Execute submissions
     Yes,
-    /// They are counted: nothing is drawn
+    /// Count submissions, without drawing
     None,
 }
 
@@ -123,7 +126,7 @@ pub(crate) fn run(args: &Drm) -> Result<Answer> {
     if args.execute == Execute::None {
         let given = [("--capture", args.capture.is_some()), ("--patch", args.patch.is_some())];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-            bail!("{option}: with --execute none no shader runs");
+            bail!("{option}: no shader runs with --execute none; omit --execute none");
         }
     }
     started(args, board)
@@ -157,7 +160,7 @@ fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
 
 #[cfg(not(target_os = "linux"))]
 fn started(_args: &Drm, _board: &'static Board) -> Result<Answer> {
-    bail!("drm: only on Linux, whose graphics drivers these are")
+    bail!("drm is available only on Linux, because it runs Linux graphics drivers")
 }
 
 /// Returns names with their counts, for a message.
@@ -180,10 +183,10 @@ pub(crate) fn board_among(name: &str, fits: impl Fn(&Board) -> bool) -> Result<&
         return Ok(board);
     }
     if let Some(isa) = isa_of_chip(name) {
-        bail!("--chip {name}: not yet: of the {isa} chips no device is emulated");
+        bail!("--chip {name}: not implemented: this command does not emulate {isa} chips");
     }
     let names: Vec<&str> = BOARDS.iter().filter(|board| fits(board)).map(|board| board.chip).collect();
     let meant = closest(name, names.iter().copied());
     let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-    Err(anyhow!("--chip {name}: no such chip; {meant}there are {}", names.join(", ")))
+    Err(anyhow!("unknown --chip `{name}`: {meant}expected one of {}", names.join(", ")))
 }

@@ -38,9 +38,7 @@ impl Followed {
         let machine = target.machine();
         let uses = machine.uses(target, program)?;
         if uses.is_empty() {
-            bail!(
-                "what the instructions of this program read and write is not known: its values cannot be followed"
-            );
+            bail!("cannot follow the values of this program: the operands of its instructions are not known");
         }
         let stepping = session.start(options)?;
         let groups = stepping.groups();
@@ -110,11 +108,11 @@ impl Followed {
     pub(crate) fn worse_than(&self, required: Fidelity) -> Option<String> {
         let reached = self.exactness.worse_than(required)?;
         Some(format!(
-            "--require {required}: {} is only {} at {}, lane {}; it comes from {}",
+            "--require {required}: {} is only {} at {}, lane {}, from {}",
             match reached.role {
-                Role::Flow => "what decides the flow",
-                Role::Address => "what chooses an address",
-                Role::Output | Role::Value => "what leaves the program",
+                Role::Flow => "a value that decides the flow",
+                Role::Address => "a value that selects an address",
+                Role::Output | Role::Value => "a value that leaves the program",
             },
             reached.grade.fidelity,
             self.place(reached.pc),

@@ -14,17 +14,17 @@ use crate::messages::{SourceErrors, answer_as};
 
 /// Explain one instruction, field by field
 ///
-/// It is given by its words in memory order (10000003 00000280), by its text ('add b32 $r0 $r1 $r2'), or by its place in a
-/// file (kernels.cubin@0x38; addresses as dis --hex shows them).
+/// The instruction is given by its words in memory order (10000003 00000280), by its text ('add b32 $r0 $r1 $r2'), or
+/// by its address in a file (kernels.cubin@0x38). `dis --hex` prints addresses.
 #[derive(clap::Args)]
 pub(crate) struct Explain {
-    /// Words, a text, or FILE@ADDRESS
+    /// Words, text, or FILE@ADDRESS
     #[arg(required = true, value_name = "INSTRUCTION")]
     instruction: Vec<String>,
-    /// The program, where the file has several
+    /// Use the program with this name; needed if the file contains several
     #[arg(long)]
     kernel: Option<String>,
-    /// With FILE@ADDRESS, one case of a file of cases, by name
+    /// With FILE@ADDRESS, use the case with this name in a file of cases
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
     /// One JSON object on standard output
@@ -52,7 +52,7 @@ fn explained(args: &Explain) -> Result<Explanation> {
         return explained.context(file.to_owned());
     }
     if args.kernel.is_some() || args.case.is_some() {
-        bail!("--kernel and --case go with FILE@ADDRESS, and there is no such file");
+        bail!("--kernel and --case: expected FILE@ADDRESS with an existing file");
     }
     let isa = args.known.target.isa.or_else(|| args.known.target.chip.as_deref().and_then(isa_of_chip));
     let isa = isa.ok_or(TargetError::Unknown("--chip"))?;

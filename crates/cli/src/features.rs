@@ -13,7 +13,7 @@ use crate::args::Answer;
 pub(crate) fn missing(what: &str, feature: &str) -> String {
     format!(
         "{what} is not in this build: `cargo install --path crates/cli --features {feature}` builds the command with it, \
-         `--features full` with everything"
+         `--features full` with all features"
     )
 }
 

@@ -10,8 +10,9 @@ use crate::messages::answer_as;
 
 /// Show the legal forms of a mnemonic
 ///
-/// Each form has an example that assembles. In a form, a|b is one of both, [a] may be left out, capital letters stand for numbers,
-/// and <a> is explained below the example. Without a mnemonic, the command lists all mnemonics of the machine.
+/// Each form has an example that assembles. In a form, a|b means either of them, [a] is optional, capital letters are
+/// numbers, and <a> is explained after the example. Without a mnemonic, the command lists all mnemonics of the
+/// machine.
 #[derive(clap::Args)]
 pub(crate) struct Forms {
     /// The mnemonic, such as add (tesla), MUL or SAMPLE (r700), MAD or loop (r500)
@@ -68,11 +69,11 @@ pub(crate) fn run(args: &Forms) -> Result<Answer> {
         let names = || all.iter().copied();
         let on = target.chip_name().map(|chip| format!(" on {chip}")).unwrap_or_default();
         if names().any(|name| name == mnemonic) {
-            bail!("{isa} has no form of `{mnemonic}`{on} in programs of this type");
+            bail!("no form of `{mnemonic}` for {isa}{on} in programs of this type");
         }
         match closest(&mnemonic, names()) {
-            Some(_) => bail!("{isa} has no mnemonic `{mnemonic}`: {}", suggest(&mnemonic, names())),
-            None => bail!("{isa} has no mnemonic `{mnemonic}`; without one, the command lists all of them"),
+            Some(_) => bail!("unknown mnemonic `{mnemonic}` for {isa}: {}", suggest(&mnemonic, names())),
+            None => bail!("unknown mnemonic `{mnemonic}` for {isa}; omit it to list all mnemonics"),
         }
     }
     let forms = forms.into_iter().map(|form| Shown {

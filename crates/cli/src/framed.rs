@@ -38,20 +38,23 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
         }
     }
     let Some(length) = length else {
-        return malformed(format!("a message without `{HEADER} BYTES` before it"));
+        return malformed(format!("missing `{HEADER} BYTES` before a message"));
     };
     let Some(length) = length.parse().ok().filter(|length| *length <= MOST_BYTES) else {
-        return malformed(format!("`{HEADER} {length}`: a number of bytes to {MOST_BYTES} fits there"));
+        return malformed(format!("`{HEADER} {length}`: expected a number of bytes up to {MOST_BYTES}"));
     };
     let mut bytes = Vec::new();
     let read = input.take(length as u64).read_to_end(&mut bytes);
     if read.is_err() || bytes.len() < length {
-        return malformed(format!("a message of {} bytes, but {HEADER} says {length}", bytes.len()));
+        return malformed(format!(
+            "expected a message of {length} bytes as in `{HEADER} {length}`, found {}",
+            bytes.len()
+        ));
     }
     match serde_json::from_slice(&bytes) {
         Ok(message) => Some(Incoming::Message(message)),
         Err(error) => malformed(format!(
-            "a message that is not JSON ({error}): {HEADER} counts the bytes after the empty line, here {length}"
+            "expected a JSON message ({error}); `{HEADER} {length}` counts the bytes after the empty line"
         )),
     }
 }

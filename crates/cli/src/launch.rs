@@ -24,97 +24,97 @@ use crate::files;
 use crate::files::open_program;
 use crate::messages::{counted, note};
 
-/// What is to run.
+/// Input of a run.
 #[derive(clap::Args, Clone)]
 pub(crate) struct LaunchArgs {
-    /// A program (.s, cubin, hex, bin, ELF), a launch file (.toml, .json), a run manifest (.json) or a file of cases
+    /// Program (.s, cubin, hex, bin, ELF), launch file (.toml, .json), run manifest (.json) or file of cases
     pub(crate) file: PathBuf,
-    /// One case of a file of cases, by name
+    /// Use the case with this name in a file of cases
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
-    /// Which of the case's sets of constants, from 0
+    /// Index of the case's set of constants (default: 0)
     #[arg(long, value_name = "N", default_value_t = 0, requires = "case", hide_default_value = true)]
     set: usize,
-    /// The program of this name, where the file has several
+    /// Use the program with this name; needed if the file contains several
     #[arg(long)]
     pub(crate) kernel: Option<String>,
-    /// Blocks, 4 or 4x2 (tesla kernels)
+    /// Number of blocks: 4 or 4x2 (tesla kernels)
     #[arg(long, value_name = "XxY")]
     grid: Option<String>,
-    /// Threads of a block, 64 or 8x8 or 8x8x2 (tesla kernels)
+    /// Threads per block: 64, 8x8 or 8x8x2 (tesla kernels)
     #[arg(long, value_name = "XxYxZ")]
     block: Option<String>,
     /// Bytes of dynamic shared memory (tesla kernels)
     #[arg(long, value_name = "BYTES")]
     shared: Option<u32>,
-    /// A buffer whose address is the next parameter: a=in.npy or out=f32[256] (tesla kernels); with --domain, a typed
-    /// surface: in0=VALUES:FLOAT32_1:8x8 or out0=FLOAT32_1:8x8 (r500); a vertex resource with the bytes of an element:
+    /// Buffer whose address is the next parameter: a=in.npy or out=f32[256] (tesla kernels). With --domain, a typed
+    /// surface: in0=VALUES:FLOAT32_1:8x8 or out0=FLOAT32_1:8x8 (r500). Vertex resource with the bytes per element:
     /// 160=VALUES:16 (r700)
     #[arg(long = "buf", value_name = "NAME=VALUES")]
     buffer: Vec<String>,
-    /// The next parameter: n=256, x=0.5, n=256:u64 (tesla kernels)
+    /// Value of the next parameter: n=256, x=0.5, n=256:u64 (tesla kernels)
     #[arg(long = "arg", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     argument: Vec<String>,
-    /// Bytes of a pointer among the parameters, where the program's file does not state them: 4 or 8 (tesla kernels)
+    /// Bytes per pointer parameter, if the program's file does not state them: 4 or 8 (tesla kernels)
     #[arg(long, value_name = "N")]
     pointer_bytes: Option<u32>,
-    /// Type of what a pixel, vertex or geometry program exports: f32, u32 or i32 (r700)
+    /// Type of the exports of a pixel, vertex or geometry program: f32, u32 or i32 (r700)
     #[arg(long, value_name = "TYPE")]
     output_type: Option<String>,
-    /// How many lanes (all but kernels)
+    /// Number of lanes (all programs except for kernels)
     #[arg(long, value_name = "N", value_parser = lanes)]
     lanes: Option<usize>,
-    /// Values at the start: temp0=VALUES (r500), R0=VALUES (r700), v4=VALUES for v[0x10] and following (tesla); (1,2,3,4) are
-    /// the numbers of one register, (1,2),(3,4) those of two lanes
+    /// Initial values: temp0=VALUES (r500), R0=VALUES (r700), v4=VALUES for v[0x10] and following (tesla). (1,2,3,4)
+    /// has the numbers of one register, (1,2),(3,4) those of two lanes
     #[arg(long, value_name = "NAME=VALUES")]
     input: Vec<String>,
-    /// A segment of global memory that is a buffer, and an output of this name: 1=VALUES for g1[] (tesla kernels)
+    /// Segment of global memory that is a buffer and an output: 1=VALUES for g1[] (tesla kernels)
     #[arg(long, value_name = "NUMBER=VALUES")]
     segment: Vec<String>,
     /// Constants: 3=1,2,3,4 (r500), 0=VALUES for constant buffer 0 or C3=1,2,3,4 for the constant file (r700),
     /// c1[0x10]=VALUES (tesla)
     #[arg(long = "const", value_name = "PLACE=VALUES")]
     constant: Vec<String>,
-    /// A texture: 0=VALUES:8x8
+    /// Texture: 0=VALUES:8x8
     #[arg(long, value_name = "UNIT=VALUES:SIZE")]
     texture: Vec<String>,
-    /// A sampler: 0=mag=linear,min=linear,wrap=repeat, with the fields of [[sampler]] in a launch file
+    /// Sampler: 0=mag=linear,min=linear,wrap=repeat, with the fields of [[sampler]] in a launch file
     #[arg(long, value_name = "NUMBER=FIELDS")]
     sampler: Vec<String>,
-    /// A loop constant: 0=COUNT,INIT,INC (r700)
+    /// Loop constant: 0=COUNT,INIT,INC (r700)
     #[arg(long = "loop", value_name = "NUMBER=VALUES")]
     loop_constant: Vec<String>,
-    /// The address at which the program starts, in 64-bit words (r700)
+    /// Start address of the program in 64-bit words (r700)
     #[arg(long, value_name = "ADDRESS")]
     start: Option<u32>,
-    /// Run over a domain of index pairs, WIDTHxHEIGHT, in the CTM model (r500)
+    /// Run on a domain of index pairs, WIDTHxHEIGHT, in the CTM model (r500)
     #[arg(long, value_name = "WxH")]
     domain: Option<String>,
-    /// The program's outputs are uncached: each goes to out0 at once (r500 with --domain)
+    /// Treat outputs as uncached: each is written to out0 at once (r500 with --domain)
     #[arg(long)]
     uncached: bool,
-    /// strict: undefined behaviour traps; lenient: it does what is recommended
+    /// Treatment of undefined behaviour: strict traps, lenient does what the documents recommend
     #[arg(long, value_name = "MODE", value_parser = crate::args::mode())]
     pub(crate) mode: Option<Mode>,
     /// Lanes that share a program counter (r500)
     #[arg(long, value_name = "N")]
     group_width: Option<usize>,
-    /// Instructions that a group may issue
+    /// Number of instructions that a group can issue
     #[arg(long, value_name = "N")]
     pub(crate) watchdog: Option<u64>,
-    /// Only the quad of a pixel, X,Y or, of several fragments that cover it, X,Y,N from 0 on (the last when absent); for
-    /// launch files that say which pixels their lanes are, as those of `drm --capture` do
+    /// Run only the quad of pixel X,Y. If several fragments cover the pixel, N selects one, from 0 (default: the
+    /// last). Needs a launch file that states the pixels of its lanes, such as one of `drm --capture`
     #[arg(long, value_name = "X,Y[,N]", value_parser = pixel, conflicts_with = "vertex", allow_hyphen_values = true)]
     pixel: Option<Asked>,
-    /// Only one vertex, by its index, and its instance where it is not 0; for launch files that say which vertices their
-    /// lanes are
+    /// Run only the vertex with this index, and this instance (default: 0). Needs a launch file that states the
+    /// vertices of its lanes
     #[arg(long, value_name = "INDEX[,INSTANCE]", value_parser = vertex)]
     vertex: Option<Asked>,
-    /// FILE is a campaign: its experiment N, with the fault
+    /// Use experiment N of the campaign FILE, with its fault
     #[cfg(feature = "campaign")]
     #[arg(long, value_name = "N", conflicts_with = "case")]
     experiment: Option<u64>,
-    /// The launch of the experiment, without the fault
+    /// Run the experiment without its fault
     #[cfg(feature = "campaign")]
     #[arg(long, requires = "experiment")]
     without_fault: bool,
@@ -122,10 +122,10 @@ pub(crate) struct LaunchArgs {
     engine: EngineArgs,
     #[command(flatten)]
     races: RaceArgs,
-    /// Threads; as many as there are processors when absent
+    /// Number of threads (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Read what a launch file or manifest names wherever it is, not only in its folder (of a manifest the folder above)
+    /// Let a launch file name files outside its folder, and a manifest files outside its parent folder
     #[arg(long)]
     allow_outside: bool,
     #[command(flatten)]
@@ -230,7 +230,7 @@ impl LaunchArgs {
 }
 
 fn pixel(text: &str) -> Result<Asked, String> {
-    let form = || "X,Y or X,Y,N fits here, for instance 3,5".to_owned();
+    let form = || "expected X,Y or X,Y,N, for instance 3,5".to_owned();
     let numbers: Option<Vec<i32>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     match numbers.as_deref() {
         Some([x, y]) => Ok(Asked::Pixel { x: *x, y: *y, fragment: None }),
@@ -243,7 +243,7 @@ fn pixel(text: &str) -> Result<Asked, String> {
 }
 
 fn vertex(text: &str) -> Result<Asked, String> {
-    let form = || "INDEX or INDEX,INSTANCE fits here, for instance 2".to_owned();
+    let form = || "expected INDEX or INDEX,INSTANCE, for instance 2".to_owned();
     let (index, instance) = text.split_once(',').unwrap_or((text, "0"));
     let number = |text: &str| text.trim().parse().map_err(|_| form());
     Ok(Asked::Vertex { index: number(index)?, instance: number(instance)? })
@@ -251,7 +251,7 @@ fn vertex(text: &str) -> Result<Asked, String> {
 
 fn lanes(text: &str) -> Result<usize, String> {
     // The upper bound depends on `--limits`, which is not known yet.
-    text.parse().ok().filter(|lanes| *lanes > 0).ok_or_else(|| "a number above 0 fits here".to_owned())
+    text.parse().ok().filter(|lanes| *lanes > 0).ok_or_else(|| "expected a number greater than 0".to_owned())
 }
 
 /// A parsed launch or manifest with its files.
@@ -275,7 +275,7 @@ pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepare
     #[cfg(feature = "campaign")]
     if args.experiment.is_some() {
         bail!(
-            "--experiment: `campaign FILE --replay N` runs an experiment; trace, stats, debug and the option --beside show it"
+            "--experiment: not available for `run`; use `campaign FILE --replay N`, `trace`, `stats`, `debug` or --beside"
         );
     }
     if let Some(name) = &args.case {
@@ -316,7 +316,7 @@ const LAUNCH_OPTIONS: [(&str, &str); 16] = [
 fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
     match LAUNCH_OPTIONS.iter().find(given) {
-        Some((_, option)) => bail!("--{option}: {what} says this itself; the option is for programs"),
+        Some((_, option)) => bail!("--{option}: only for programs; {what} states this itself"),
         None => Ok(()),
     }
 }
@@ -340,7 +340,9 @@ fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
         matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
     match OPTIONS.iter().find(|(id, _)| given(id)) {
-        Some((_, option)) => bail!("--{option}: an experiment has this from its campaign"),
+        Some((_, option)) => {
+            bail!("--{option}: not allowed with --experiment, because the campaign states this")
+        }
         None => Ok(()),
     }
 }
@@ -359,10 +361,14 @@ fn from_case(args: &LaunchArgs, name: &str) -> Result<Prepared> {
     let mut case = case.open().with_context(|| file.clone())?;
     let count = case.launches.len();
     if count == 0 {
-        bail!("{file}: {name} has a program, but no launch: `dis --case` shows it");
+        bail!("{file}: {name} has a program but not a launch; `dis --case` shows the program");
     }
     if args.set >= count {
-        bail!("--set {}: {name} has {}, from 0 on", args.set, counted(count as u64, "set of constants"));
+        bail!(
+            "--set {}: {name} has {}, numbered from 0",
+            args.set,
+            counted(count as u64, "set of constants")
+        );
     }
     let launch = case.launches.swap_remove(args.set);
     let launch = launch_of(args, &case.opened, launch, &[])?;
@@ -403,7 +409,7 @@ fn from_manifest(
     only_of_programs(matches, "a run manifest")?;
     if let Some(asked) = args.pixel.or(args.vertex) {
         bail!(
-            "{}: {asked}: a run manifest has threads, neither pixels nor vertices",
+            "{}: {asked}: a run manifest has threads, not pixels or vertices",
             crate::shown::path(&args.file)
         );
     }
@@ -459,14 +465,14 @@ fn read_launch_file(
     let text = std::str::from_utf8(&bytes).with_context(|| name.clone())?;
     let launch = LaunchFile::parse(text).map_err(|error| match is_campaign(text) {
         true => anyhow!(
-            "{name}: a campaign file: `reconverge campaign` runs it, and --experiment N of trace, stats, debug and run --beside \
-             chooses one of its experiments"
+            "{name}: expected a launch file, found a campaign file; run it with `reconverge campaign`, or select an \
+             experiment with --experiment N of trace, stats, debug or run --beside"
         ),
         false => anyhow!("{}", error.at(&name)),
     })?;
     let beside = Beside::file(file, root(allow_outside, folder_of(file)));
     let file = launch.common.program.as_deref().ok_or_else(|| {
-        anyhow!("{name}: the launch file names no program: add a line such as program = \"shader.s\"")
+        anyhow!("{name}: missing `program` in the launch file; add a line such as program = \"shader.s\"")
     })?;
     let path = beside.path(file).map_err(|why| anyhow!("{name}: program {file}: {why}"))?;
     let stage = launch.stage().with_context(|| name.clone())?;

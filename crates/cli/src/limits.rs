@@ -25,11 +25,11 @@ fn settable() -> impl Iterator<Item = &'static Limit> {
 /// Parses `lanes=64M`.
 pub(crate) fn parse(text: &str) -> Result<Setting, String> {
     let names = || settable().map(|limit| limit.name).collect::<Vec<_>>().join(", ");
-    let form = || format!("NAME=N fits here, for instance lanes=64M; NAME is one of {}", names());
+    let form = || format!("expected NAME=N, for instance lanes=64M; NAME is one of {}", names());
     let (name, number) = text.split_once('=').ok_or_else(form)?;
     let limit = Limit::from_name(name).ok_or_else(form)?;
     if !settable().any(|known| known.name == name) {
-        return Err(format!("{} sets this limit", limit.raise.trim_end_matches(',')));
+        return Err(format!("set this limit with {}", limit.raise.trim_end_matches(',')));
     }
     let (digits, shift) = match number.char_indices().next_back() {
         Some((at, 'K')) => (&number[..at], 10),
@@ -39,7 +39,5 @@ pub(crate) fn parse(text: &str) -> Result<Setting, String> {
     };
     let value = digits.parse::<u64>().ok().and_then(|value| value.checked_mul(1 << shift));
     let value = value.filter(|value| (1..=limit.most).contains(value));
-    value
-        .map(|value| Setting { limit, value })
-        .ok_or_else(|| format!("{name}: 1 to {} fits here", limit.most))
+    value.map(|value| Setting { limit, value }).ok_or_else(|| format!("{name}: expected 1 to {}", limit.most))
 }

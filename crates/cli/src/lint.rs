@@ -20,26 +20,26 @@ use crate::launch::{Programs, open_programs};
 use crate::messages::{answer_coloured, counted};
 use crate::shown;
 
-/// Find where programs break the rules of their machine
+/// Check programs against the rules of their machine
 ///
-/// What is an error, the documents forbid, or the machine traps; what is a warning has an undefined result; what is a note
-/// is allowed and probably not meant. Exit status 1 where there is an error or a warning, 0 where there are notes only.
+/// An error is forbidden by the documents or traps. A warning has an undefined result. A note is allowed and probably
+/// a mistake. The exit status is 1 if there is an error or a warning, otherwise 0.
 #[derive(clap::Args)]
 #[command(after_help = crate::args::files_help())]
 pub(crate) struct Lint {
     /// Programs, launch files, run manifests, or a file of cases with --case; `-` for standard input
     #[arg(required_unless_present = "rules", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// One case of a file of cases, by name
+    /// Use the case with this name in a file of cases
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
-    /// Only the program of this name
+    /// Use only the program with this name
     #[arg(long)]
     kernel: Option<String>,
-    /// Leave the findings of a rule out; may be repeated
+    /// Do not report findings of this rule. Can be repeated
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
-    /// List the rules, of one machine with --isa or --chip
+    /// List the rules; with --isa or --chip, those of one machine
     #[arg(long, conflicts_with_all = ["files", "case", "kernel", "allow"])]
     rules: bool,
     /// One JSON object on standard output
@@ -201,7 +201,7 @@ fn check_names(allowed: &[String]) -> Result<()> {
     };
     let meant = closest(unknown, rules().map(|rule| rule.name));
     let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-    bail!("--allow {unknown}: there is no such rule: {meant}--rules lists them")
+    bail!("unknown rule --allow `{unknown}`: {meant}--rules lists the rules")
 }
 
 /// Prints the list of rules.

@@ -13,7 +13,7 @@ use crate::files::{cases, open_program};
 use crate::messages::{self, answer_as, answer_json, counted};
 use crate::shown;
 
-/// List the programs of a file with what they need
+/// List the programs of a file with the resources that they need
 #[derive(clap::Args)]
 #[command(after_help = crate::args::files_help())]
 pub(crate) struct List {
@@ -33,12 +33,12 @@ pub(crate) fn run(args: &List) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// List the cases of a file: names for run, dis and explain with --case
+/// List the cases of a file, by the names that --case of run, dis and explain accepts
 #[derive(clap::Args)]
 pub(crate) struct Cases {
     /// The file, such as shaders.jsonl.gz; `-` for standard input
     file: PathBuf,
-    /// Only cases whose name matches
+    /// List only cases whose name matches
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
     /// One JSON object on standard output

@@ -23,13 +23,13 @@ use crate::framed::{Incoming, read_message, write_message};
 use crate::messages;
 use server::Server;
 
-/// Serve an editor: messages, explanations and completions for assembler sources and launch files
+/// Run a language server for assembler sources and launch files: messages, explanations and completions
 ///
-/// The command is a server of the Language Server Protocol on standard input and output. The machine of a source is the one that
-/// it states, that of the launch file next to it, that of the editor's settings, or --isa.
+/// The server speaks the Language Server Protocol on standard input and output. The machine of a source is stated by
+/// the source, by the launch file next to it, by the editor's settings, or by --isa, in this order.
 #[derive(clap::Args)]
 pub(crate) struct Lsp {
-    /// Accepted for editors that state the transport: standard input and output are the only one
+    /// Use standard input and output, the only transport; accepted because editors pass it
     #[arg(long)]
     stdio: bool,
     #[command(flatten)]

@@ -81,30 +81,30 @@ use args::Answer;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// When messages are coloured; auto: on a terminal, unless NO_COLOR is set
+    /// Colour messages: auto colours them on a terminal, unless NO_COLOR is set (default: auto)
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     color: ColorChoice,
-    /// No notes, warnings and progress
+    /// Do not print notes, warnings or progress
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Also say which engine ran where the one that was asked for could not, and what compiling took
+    /// Print compile times, and which engine ran if the requested engine could not
     #[arg(long, global = true, conflicts_with = "quiet")]
     verbose: bool,
-    /// What input may ask of the host, at most: lanes, memory, nesting, file; K, M and G behind a number count in 2^10,
-    /// 2^20 and 2^30
+    /// Set limits on the resources that input can request: lanes, memory, nesting, file. The suffixes K, M and G mean
+    /// 2^10, 2^20 and 2^30
     #[arg(long, global = true, value_name = "NAME=N,…", value_delimiter = ',', value_parser = limits::parse)]
     limits: Vec<limits::Setting>,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print a program as text that `asm` takes back
+    /// Print a program as text that `asm` accepts
     Dis(dis::Dis),
-    /// Assemble a text
+    /// Assemble a source
     Asm(asm::Asm),
-    /// List the programs of a file with what they need
+    /// List the programs of a file with the resources that they need
     List(list::List),
-    /// List the cases of a file: names for run, dis and explain with --case
+    /// List the cases of a file, by the names that --case of run, dis and explain accepts
     Cases(list::Cases),
     /// Change one instruction of a file and keep every other byte
     Patch(patch::Patch),
@@ -112,28 +112,28 @@ enum Command {
     Explain(explain::Explain),
     /// Show the legal forms of a mnemonic
     Forms(forms::Forms),
-    /// Serve an editor: messages, explanations and completions for sources
+    /// Run a language server for editors: messages, explanations and completions
     Lsp(lsp::Lsp),
-    /// Find where programs break the rules of their machine
+    /// Check programs against the rules of their machine
     Lint(lint::Lint),
     /// Draw the control flow of a program
     Cfg(Box<cfg::Cfg>),
     /// Run a program, a launch file or a run manifest
     Run(Box<run::Run>),
-    /// Record which lanes ran when, and what happened to the flow between
+    /// Record which lanes ran at each step, and the events that changed the control flow
     Trace(Box<trace::Trace>),
-    /// Count what a launch executes, by instruction, and what divergence costs
+    /// Count the instructions that a launch executes, and the cost of divergence
     Stats(Box<stats::Stats>),
-    /// Step a launch forward and backward, and ask why each lane runs or does not
+    /// Step a launch forward and backward, and show why each lane runs or waits
     Debug(Box<debug::Debug>),
-    /// Run test cases and compare; without a path, the built-in corpus
+    /// Run test cases and compare their results (default: the built-in corpus)
     Check(check::Check),
     /// Run benchmark kernels or draw frames, and time them
     Bench(bench::Bench),
-    /// Inject faults into a launch, many times, and count what becomes of them
+    /// Inject many faults into a launch, one per experiment, and count the outcomes
     #[cfg(feature = "campaign")]
     Campaign(campaign::CampaignArgs),
-    /// Inject faults into a launch, many times, and count what becomes of them (not in this build: feature `campaign`)
+    /// Inject many faults into a launch, one per experiment, and count the outcomes (not in this build: feature `campaign`)
     #[cfg(not(feature = "campaign"))]
     Campaign(features::Absent),
     /// Run an OpenGL program on Mesa's driver and an emulated chip
@@ -151,7 +151,7 @@ enum Command {
     Webgl(Box<webgl::Webgl>),
     /// Serve the playground to a browser on this machine
     Serve(serve::Serve),
-    /// Print the completions of a shell
+    /// Print the completion script for a shell
     Completions(man::Completions),
     /// Print the manual page, or write the pages of all commands into a folder
     Man(man::Man),
@@ -226,7 +226,7 @@ fn main() -> ExitCode {
     if cli.command.executes() && !Level::any() {
         let what = "vector code for a processor without AVX2";
         messages::note(&format!(
-            "the reference interpreter runs in the place of the other engines: {}",
+            "the reference interpreter runs instead of the other engines: {}",
             features::missing(what, "every-level")
         ));
     }
@@ -267,7 +267,7 @@ fn main() -> ExitCode {
         Command::Man(args) => man::run(&args, Cli::command()),
     };
     if let Some(why) = reconverge_simt::compiling::refusal().filter(|_| cli.verbose) {
-        tell!("note: the fast engine ran in the place of the compiled one: {why}");
+        tell!("note: the fast engine ran instead of the compiled one: {why}");
     }
     let spent = reconverge_simt::compiling::spent();
     if cli.verbose && spent.programs > 0 {

@@ -11,7 +11,7 @@ use crate::args::Answer;
 use crate::files;
 use crate::messages::answer_bytes;
 
-/// Print the completions of a shell
+/// Print the completion script for a shell
 #[derive(clap::Args)]
 pub(crate) struct Completions {
     /// The shell
@@ -21,7 +21,7 @@ pub(crate) struct Completions {
 /// Print the manual page, or write the pages of all commands into a folder
 #[derive(clap::Args)]
 pub(crate) struct Man {
-    /// The folder
+    /// Folder for one manual page per command (default: print the main page)
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Print one page of Markdown with all commands instead
@@ -64,7 +64,7 @@ fn reference(mut cli: Command) -> String {
     let commands: Vec<&Command> =
         cli.get_subcommands().filter(|command| command.get_name() != "help").collect();
     let mut page = String::from("# Commands\n\n");
-    page += "What `reconverge man --markdown` prints; `reconverge COMMAND --help` prints the same for a terminal.\n\n";
+    page += "`reconverge man --markdown` prints this page. `reconverge COMMAND --help` prints the section of a command.\n\n";
     page += "| command | does |\n|---|---|\n";
     for command in &commands {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();

@@ -26,13 +26,14 @@ pub(crate) struct PageArgs {
     /// Write a page that shows the run: program, counts, a timeline of all lanes, registers, and why each lane waits
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Show another launch beside it in the page: its file and options in one word, 'other.s --lanes 8'; may be given twice
+    /// Show another launch next to this one in the page: its file and options as one argument, 'other.s --lanes 8'.
+    /// Can be given twice
     #[arg(long, value_name = "LAUNCH", requires = "html")]
     beside: Vec<String>,
-    /// Steps of each run that the page has, at most
+    /// Maximum number of steps of each run in the page
     #[arg(long, value_name = "N", default_value_t = Bounds::default().steps, hide_default_value = true)]
     steps: usize,
-    /// Bytes that the page may have: registers, then steps, are left out where it would be larger
+    /// Maximum size of the page in bytes. If it would be larger, the page omits registers, then steps
     #[arg(long, value_name = "BYTES", default_value_t = BYTES, hide_default_value = true)]
     page_limit: usize,
 }
@@ -42,7 +43,7 @@ impl PageArgs {
     pub(crate) fn say_interrupted(&self) {
         if let Some(file) = &self.html {
             let file = crate::shown::path(&file);
-            tell!("{file}: interrupted: the page is not written; --watchdog N ends a run with a page of it");
+            tell!("{file}: interrupted: the page is not written; use --watchdog N to end a run with a page");
         }
     }
 
@@ -51,12 +52,16 @@ impl PageArgs {
     pub(crate) fn write(&self, ready: &Ready, mismatches: &[String]) -> Result<Option<String>> {
         let Some(file) = &self.html else { return Ok(None) };
         if self.beside.len() >= RUNS {
-            bail!("--beside: {RUNS} runs fit side by side, and {} are asked for", self.beside.len() + 1);
+            bail!("--beside: expected at most {RUNS} runs in one page, found {}", self.beside.len() + 1);
         }
         let others: Vec<Ready> = self.beside.iter().map(|text| launch(text)).collect::<Result<_>>()?;
         let count = others.len() + 1;
         let room = self.page_limit.checked_sub(PAGE.len()).ok_or_else(|| {
-            anyhow!("--page-limit {}: the page without a run has {} bytes", self.page_limit, PAGE.len())
+            anyhow!(
+                "--page-limit {}: expected more than {} bytes, the size of the page without a run",
+                self.page_limit,
+                PAGE.len()
+            )
         })?;
         let whole = Bounds::default();
         let bounds = Bounds {
@@ -97,7 +102,7 @@ impl PageArgs {
 /// Returns the launch that `--beside` describes.
 fn launch(text: &str) -> Result<Ready> {
     let place = || format!("--beside '{text}'");
-    let words = shlex::split(text).ok_or_else(|| anyhow!("{}: a quotation mark is not closed", place()))?;
+    let words = shlex::split(text).ok_or_else(|| anyhow!("{}: missing closing quotation mark", place()))?;
     let command = LaunchArgs::augment_args(Command::new("--beside").no_binary_name(true));
     let matches = command.try_get_matches_from(words).map_err(|error| {
         let text = error.to_string();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A part K/N of a list: the K-th item, and every N-th item after it.
+/// Part K/N of a list: items K, K + N, K + 2N and so on, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     part: usize,
@@ -31,7 +31,7 @@ impl FromStr for Part {
             text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
         let part = numbers.map(|(part, of)| Part { part, of });
         part.filter(|Part { part, of }| (1..=*of).contains(part))
-            .ok_or_else(|| "K/N with K from 1 to N fits here, for instance 1/4".to_owned())
+            .ok_or_else(|| "expected K/N with K from 1 to N, for instance 1/4".to_owned())
     }
 }
 

@@ -15,21 +15,21 @@ use crate::messages::SourceErrors;
 
 /// Change one instruction of a file and keep every other byte
 ///
-/// TEXT is what `dis` shows at the address: an instruction, of an ALU group one operation, of a clause one fetch; jumps
-/// go to addresses. It must be as long as the instruction that is there.
+/// TEXT has the syntax of `dis`: an instruction, one operation of an ALU group, or one fetch of a clause. Targets of
+/// jumps are addresses. The new instruction must be as long as the old one.
 #[derive(clap::Args)]
 pub(crate) struct Patch {
     /// The file; `-` for standard input
     file: PathBuf,
-    /// The program, where the file has several
+    /// Use the program with this name; needed if the file contains several
     #[arg(long)]
     kernel: Option<String>,
-    /// The address that `dis --hex` shows: bytes (tesla), 64-bit words (r700), slots (r500)
+    /// Address of the instruction as `dis --hex` prints it: in bytes (tesla), 64-bit words (r700) or slots (r500)
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     at: u32,
     /// The new instruction
     text: String,
-    /// Where the changed file goes; `-` for standard output
+    /// Output file; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     #[command(flatten)]
@@ -39,13 +39,13 @@ pub(crate) struct Patch {
 /// Parses an address, decimal or `0x…`.
 pub(crate) fn address(text: &str) -> Result<u32, String> {
     let number = parse_number(text).and_then(|number| u32::try_from(number).ok());
-    number.ok_or_else(|| "an address is a number such as 56 or 0x38".to_owned())
+    number.ok_or_else(|| "expected an address such as 56 or 0x38".to_owned())
 }
 
 pub(crate) fn run(args: &Patch) -> Result<Answer> {
     let name = crate::shown::path(&args.file);
     if is_source(&name) {
-        bail!("{name}: a source is changed by editing it: patch is for files of machine code");
+        bail!("{name}: expected a file of machine code, found a source; edit the source instead");
     }
     let bytes = files::read(&args.file)?;
     let opened = files::opened(&args.file, &bytes, &args.known)?;

@@ -42,11 +42,11 @@ use crate::timeout::Seconds;
 
 /// Run piglit's GLSL 1.10 to 1.30 execution tests, or its profiles, on Mesa's driver and an emulated chip
 ///
-/// Every test runs twice: executed, and as a control with nothing executed. With --profile, tests run once. Names and lists are
-/// those of deqp-runner. The files of Debian's package `piglit` are enough.
+/// Every test runs twice: once on the chip, and once as a control in which nothing is executed. With --profile, tests
+/// run once. Names and lists have the forms of deqp-runner. The files of Debian's package `piglit` are sufficient.
 #[derive(clap::Args)]
 pub(crate) struct Piglit {
-    /// The chip, a board's name or its PCI id, for instance rv770
+    /// The chip: its name, a board's name or a PCI ID, for instance rv770
     #[arg(long, value_name = "NAME")]
     chip: String,
     #[command(flatten)]
@@ -62,45 +62,47 @@ pub(crate) struct Piglit {
     /// Run the tests of the profile again as a control, with nothing executed
     #[arg(long, requires = "profile")]
     control: bool,
-    /// Only tests whose name matches, for instance `glsl-1.20@.*clip`
+    /// Run only tests whose name matches, for instance `glsl-1.20@.*clip`
     #[arg(long, value_name = "REGEX")]
     tests: Option<Regex>,
-    /// Only so many of them, chosen by the seed
+    /// Run only N of the tests, selected by --seed
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// What --sample chooses
+    /// Seed that selects the tests of --sample
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Run part K of N parts of the tests. The first part is 1
+    /// Run only part K of N parts of the tests. The first part is 1
     #[arg(long, value_name = "K/N")]
     shard: Option<Part>,
-    /// What is known to fail: lines NAME,STATUS. It does not count again; what is in it and passes does
+    /// Known failures: lines NAME,STATUS. A failure in the list does not count; a listed test that passes counts as a
+    /// failure
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Tests at once; as many as there are processors when absent
+    /// Number of tests that run at the same time (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Run one test per process. By default, up to 50 tests share a process, and those that do not pass run again alone
+    /// Run one test per process (default: up to 50 tests share a process, and those that do not pass run again alone)
     #[arg(long)]
     isolate: bool,
-    /// Below this folder is the build of Mesa to take instead of the installed one: unpacked packages, or an installation
+    /// Folder of a build of Mesa to use instead of the installed one: unpacked packages, or an installation prefix
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
-    /// Instead of the control, compare two builds of Mesa, each a folder as --driver takes or `installed`: the tests whose
-    /// verdicts or surfaces differ, each with the first draw that does, its pixels and its shaders
+    /// Compare two builds of Mesa instead of running a control. Each build is a folder as in --driver, or
+    /// `installed`. The command prints the tests whose verdicts or surfaces differ, with the first draw that differs,
+    /// its pixels and its shaders
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["driver", "baseline", "resume", "output"])]
     compare: Option<Vec<PathBuf>>,
-    /// Stop a test after so many seconds
+    /// Stop a test after this time
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: Seconds,
-    /// Where piglit is; without it the folder of Debian's package
+    /// Folder of piglit (default: the folder of Debian's package)
     #[arg(long, value_name = "DIR")]
     piglit: Option<PathBuf>,
-    /// Write results.csv, control.csv, failures.csv and junit.xml into this folder, the first two as tests end. Without a control
-    /// there is no control.csv
+    /// Write results.csv, control.csv, failures.csv and junit.xml into this folder, and update the first two after
+    /// each test. There is a control.csv only if there is a control
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Do not run again what results.csv and control.csv of the folder already have
+    /// Do not run tests again that results.csv and control.csv of the folder already contain
     #[arg(long, requires = "output")]
     resume: bool,
     /// One JSON object on standard output
@@ -118,5 +120,5 @@ pub(crate) fn run(args: &Piglit) -> Result<Answer> {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_args: &Piglit) -> Result<Answer> {
-    anyhow::bail!("piglit: only on Linux, whose graphics drivers these are")
+    anyhow::bail!("piglit is available only on Linux, because it runs Linux graphics drivers")
 }

@@ -30,42 +30,44 @@ use crate::drm::{ErrataArgs, Shaders};
 
 /// Replay a trace of apitrace on an emulated chip, and find the first draw that differs from llvmpipe
 ///
-/// Mesa's unmodified driver replays the trace on the chip, and llvmpipe next to it. The first frame that differs is printed,
-/// then the first draw in this frame after which the pictures differ. A pixel agrees if every channel is within 1/255 of
-/// llvmpipe's, at its place or at one of the eight around it. The exit status is 1 if a frame differs.
+/// The trace is replayed by Mesa's unmodified driver on the chip, and by llvmpipe. The command prints the first frame
+/// that differs, then the first draw in this frame after which the pictures differ. A pixel agrees if every channel
+/// is within 1/255 of llvmpipe's pixel at this position or at one of the eight around it. The exit status is 1 if a
+/// frame differs.
 #[derive(clap::Args)]
 pub(crate) struct Replay {
     /// A trace of OpenGL or OpenGL ES, written by `apitrace trace`
     trace: PathBuf,
-    /// The chip, a board's name or its PCI id, for instance rv770
+    /// The chip: its name, a board's name or a PCI ID, for instance rv770
     #[arg(long, value_name = "NAME")]
     chip: String,
     /// The renderer to compare with
     #[arg(long, value_name = "RENDERER", default_value = "llvmpipe")]
     compare: Reference,
-    /// Compare only these frames, from 0 on: N or N-M. Earlier ones are replayed as well
+    /// Compare only these frames, numbered from 0: N or N-M. Earlier frames are also replayed
     #[arg(long, value_name = "N-M", value_parser = frames)]
     frames: Option<RangeInclusive<usize>>,
-    /// Compare every frame, instead of ending the search with the first that differs
+    /// Compare every frame; do not stop at the first that differs
     #[arg(long)]
     all: bool,
     /// Accept differences of a channel up to N steps of 1/255
     #[arg(long, value_name = "N", default_value_t = 1)]
     tolerance: u8,
-    /// Accept up to N pixels of a picture that differ. One in 10,000 is accepted when absent
+    /// Accept up to N pixels of a picture that differ (default: one in 10,000)
     #[arg(long, value_name = "N")]
     pixels: Option<u64>,
     #[command(flatten)]
     errata: ErrataArgs,
     #[command(flatten)]
     shaders: Shaders,
-    /// Replace words of shaders on their way into the chip, as `drm --patch` does
+    /// Replace words of shaders before the chip runs them, like `drm --patch`
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
-    /// Below this folder is the build of Mesa to take instead of the installed one, on both sides
+    /// Folder of a build of Mesa to use instead of the installed one, on both sides
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
-    /// Write pictures that differ into this folder, new or empty, and the launch files of the first draw that differs
+    /// Write the pictures that differ, and the launch files of the first draw that differs, into this folder, which
+    /// must be new or empty
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Open the debugger at the first pixel that differs
@@ -93,7 +95,7 @@ fn frames(text: &str) -> Result<RangeInclusive<usize>, String> {
     let number = |text: &str| text.trim().parse::<usize>().ok();
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        _ => Err("N or N-M fits here, for instance 3 or 0-9".to_owned()),
+        _ => Err("expected N or N-M, for instance 3 or 0-9".to_owned()),
     }
 }
 
@@ -104,7 +106,7 @@ pub(crate) fn run(args: &Replay) -> Result<Answer> {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_args: &Replay) -> Result<Answer> {
-    anyhow::bail!("replay: only on Linux, whose graphics drivers these are")
+    anyhow::bail!("replay is available only on Linux, because it runs Linux graphics drivers")
 }
 
 #[cfg(test)]

@@ -27,30 +27,31 @@ use crate::{files, interrupt};
 
 /// Run a program, a launch file or a run manifest
 ///
-/// VALUES is a file (.npy, .npz:NAME, .json, .bin:TYPE) or written in place: a list 1,2.5,-3, a range 0..64 or
-/// 0..1..0.125, or zeros f32[64]. Numbers are floats where floats are expected, unless :u32, :i32, :f32 or :bits is behind
-/// them. A .toml or .json file is a launch file or a run manifest, which say everything themselves.
+/// VALUES is a file (.npy, .npz:NAME, .json, .bin:TYPE) or literal values: a list 1,2.5,-3, a range 0..64 or
+/// 0..1..0.125, or zeros f32[64]. Numbers are floats where floats are expected, unless a suffix :u32, :i32, :f32 or
+/// :bits states the type. A .toml or .json file is a launch file or a run manifest, which describes the launch
+/// completely.
 #[derive(clap::Args)]
 pub(crate) struct Run {
     #[command(flatten)]
     launch: LaunchArgs,
     #[command(flatten)]
     page: PageArgs,
-    /// Stop after so many seconds, with exit status 1
+    /// Stop after this time, with exit status 1
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
-    /// Rows of each output that are printed: a number, or all
+    /// Number of rows to print of each output, or all
     #[arg(long, value_name = "N", default_value = "64")]
     rows: Rows,
     /// Write an output to a file (.npy, .json, .bin): color0=out.npy
     #[arg(long = "out", value_name = "NAME=FILE")]
     output: Vec<String>,
-    /// Follow values by lane, in a second run on the reference engine: how exact is what decided the flow, chose an address
-    /// or left the program
+    /// Report how exact the values are that decided the flow, selected an address or left the program. This needs a
+    /// second run on the reference engine
     #[arg(long)]
     exactness: bool,
-    /// End with status 1 where a value that is less than this decided the flow, chose an address or left the program; an
-    /// inexact value that nothing uses for that is no fault
+    /// Exit with status 1 if a value below this grade decided the flow, selected an address or left the program.
+    /// Inexact values with other uses are accepted
     #[arg(long, value_name = "GRADE", value_parser = grade())]
     require: Option<Fidelity>,
     /// One JSON object on standard output
@@ -81,7 +82,7 @@ impl FromStr for Rows {
     fn from_str(text: &str) -> Result<Rows, String> {
         match text {
             "all" => Ok(Rows::All),
-            number => number.parse().map(Rows::First).map_err(|_| "a number or `all` fits here".to_owned()),
+            number => number.parse().map(Rows::First).map_err(|_| "expected a number or `all`".to_owned()),
         }
     }
 }
@@ -155,8 +156,8 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     {
         let found = result.outputs.iter().find(|(known, _)| known == name);
         let names: Vec<&str> = result.outputs.iter().map(|(name, _)| name.as_str()).collect();
-        let (_, array) =
-            found.ok_or_else(|| anyhow!("--out {name}: no such output; there is {}", names.join(", ")))?;
+        let (_, array) = found
+            .ok_or_else(|| anyhow!("unknown output --out `{name}`: expected one of {}", names.join(", ")))?;
         save(Path::new(file), array)?;
     }
     print(args, &result, followed.as_ref(), false)?;
@@ -235,7 +236,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>,
 }
 
 fn assignment<'a>(text: &'a str, option: &str) -> Result<(&'a str, &'a str)> {
-    text.split_once('=').ok_or_else(|| anyhow!("{option} {text}: NAME=VALUE is the form"))
+    text.split_once('=').ok_or_else(|| anyhow!("{option}: expected NAME=VALUE, found `{text}`"))
 }
 
 fn save(path: &Path, array: &Array) -> Result<()> {
@@ -247,7 +248,7 @@ fn save(path: &Path, array: &Array) -> Result<()> {
             serde_json::to_writer(&mut file, array)?;
             file.flush()
         }),
-        _ => bail!("{}: the name must end in .npy, .json or .bin", crate::shown::path(&path)),
+        _ => bail!("{}: expected the extension .npy, .json or .bin", crate::shown::path(&path)),
     }
 }
 
@@ -323,7 +324,7 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
     }
     if interrupted {
         note(&format!(
-            "{}: interrupted: these are the results so far; what did not run left zeros, and no file is written",
+            "{}: interrupted: these are the results so far, with zeros for lanes that did not run; no file is written",
             crate::shown::path(&args.launch.file)
         ));
         return Ok(());

@@ -18,23 +18,23 @@ use crate::timeout::Seconds;
 
 /// Serve the playground to a browser on this machine
 ///
-/// The page has an editor, and runs programs with the engines of this command. It reads no files of this machine. Ctrl-C ends the
-/// server.
+/// The page has an editor, and runs programs with the engines of this command. It does not read files of this
+/// machine. Ctrl-C ends the server.
 #[derive(clap::Args)]
 pub(crate) struct Serve {
-    /// The port; 0 chooses a free one
+    /// Port to listen on; 0 selects a free one
     #[arg(long, value_name = "N", default_value_t = 8660)]
     port: u16,
-    /// The address of this machine to listen on; with another address than the default, other machines reach the server
+    /// Address to listen on. With any other address than the default, other machines can reach the server
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
     /// Open the page in a browser
     #[arg(long)]
     open: bool,
-    /// Bound the time of each run
+    /// Stop a run after this time
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: Seconds,
-    /// Serve the page of this folder of scripts/build-web, which has a larger editor
+    /// Serve the page that scripts/build-web wrote into this folder. Its editor has more functions
     #[arg(long, value_name = "DIR")]
     page: Option<PathBuf>,
     /// Answer requests of standard input, one per line, on standard output

@@ -23,32 +23,33 @@ use crate::messages;
 use crate::timeout::{Seconds, Timeout};
 use crate::trace::is_trace;
 
-/// Count what a launch executes, by instruction: how often, for how many lanes, how often lanes part, what that costs
+/// Count the instructions that a launch executes: issues, lanes, divergences and their cost
 ///
-/// FILE is what `run` takes, or with --compare a trace as well.
+/// FILE is an input of `run`. With --compare, it can also be a trace.
 #[derive(clap::Args)]
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
-    /// How the counts are printed
+    /// Format of the counts
     #[arg(long, value_enum, default_value_t = Form::Table, conflicts_with = "json")]
     pub(crate) form: Form,
-    /// Print a line for each instruction, group, or block (Tesla)
+    /// Print one line per instruction, group, or block (Tesla)
     #[arg(long, value_enum, default_value_t = By::Instruction, conflicts_with = "json")]
     by: By,
-    /// Leave out how accesses to memory come together. Faster: that needs the reference interpreter
+    /// Do not count memory transactions. This is faster, because they need the reference interpreter
     #[arg(long)]
     no_memory: bool,
-    /// Find the first difference to another program with the same launch, or of two traces. Exit status 1 if there is one
+    /// Find the first difference from another program with the same launch, or between two traces. The exit status is
+    /// 1 if there is one
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
-    /// Find the first difference to the same launch on another engine
+    /// Find the first difference from the same launch on another engine
     #[arg(long, value_name = "ENGINE", value_parser = crate::args::engine(), conflicts_with = "compare")]
     pub(crate) compare_engine: Option<Engine>,
-    /// Bytes that each of two recordings that are compared may have, at most
+    /// Maximum size in bytes of each of the two recordings that are compared
     #[arg(long, value_name = "BYTES", default_value_t = TRACE.get())]
     pub(crate) limit: u64,
-    /// Stop after so many seconds, with exit status 1 and without counts
+    /// Stop after this time, with exit status 1 and without counts
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<Seconds>,
     /// One JSON object on standard output
@@ -58,20 +59,20 @@ pub(crate) struct Stats {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// Columns for a reader
+    /// Aligned columns
     Table,
-    /// Comma-separated values, a line an instruction
+    /// Comma-separated values, one line per instruction
     Csv,
 }
 
 /// Subject of a line of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// Each instruction
+    /// One line per instruction
     Instruction,
-    /// Each group: wavefront, warp
+    /// One line per group (wavefront or warp)
     Group,
-    /// Each block of warps
+    /// One line per block of warps
     Block,
 }
 
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     };
     let groups_per_block = groups_per_block(&ready);
     if args.by == By::Block && groups_per_block.is_none() {
-        bail!("--by block: only kernels of Tesla have blocks; --by group lists groups");
+        bail!("--by block: only Tesla kernels have blocks; use --by group");
     }
     let mut profile = Profile::new(width(&ready)).by(conventions, &depths(&ready));
     let recorded = if memory { Recorded::Data } else { Recorded::Flow };
@@ -149,14 +150,14 @@ fn of_trace(args: &Stats) -> Result<Answer> {
         ..Default::default()
     }));
     if args.by == By::Block {
-        bail!("{}: --by block needs the launch: a trace has groups only", place());
+        bail!("{}: --by block: expected a launch, found a trace, which has only groups", place());
     }
     let groups_per_block = None;
     let counts =
         Counts { machine, profile: &profile, lines: &lines, memory: false, rule: "", groups_per_block };
     let trap = reader.end().and_then(|end| end.outcome.trap.clone());
     counts.print(args, None, &trap.clone().map_or(Ended::Well, Ended::Trap));
-    messages::note("classes, stacks and memory are not in a trace: they need the launch");
+    messages::note("a trace does not have classes, stacks and memory; use the launch to count them");
     crate::trace::said_whole(&reader, path)?;
     match trap {
         None => Ok(Answer::Yes),
@@ -327,7 +328,7 @@ impl Counts<'_> {
                 (0, _) => String::new(),
                 (_, 0) => "never".to_owned(),
                 (_, times) => {
-                    format!("{:.1}, at most {}", counts.distance as f64 / times as f64, counts.farthest)
+                    format!("{:.1}, maximum {}", counts.distance as f64 / times as f64, counts.farthest)
                 }
             };
             let diverged = if counts.diverged == 0 { String::new() } else { counts.diverged.to_string() };
@@ -368,13 +369,13 @@ impl Counts<'_> {
         }
         say!("mix: {}", mix.iter().map(class).collect::<Vec<_>>().join(", "));
         for stack in self.profile.stacks() {
-            let room = stack.room.map_or("no limit is known".to_owned(), |room| format!("of {room}"));
-            say!("{}: at most {} in use, {room}", stack.of, stack.high_water);
+            let room = stack.room.map_or("limit unknown".to_owned(), |room| format!("of {room}"));
+            say!("{}: up to {} in use, {room}", stack.of, stack.high_water);
         }
         let memory = self.profile.memory_totals();
         if self.memory && memory.requests > 0 {
             say!(
-                "memory: {} in {}, {} of {} bytes moved were asked for; {}",
+                "memory: {} in {}, {} of {} bytes moved were requested; {}",
                 messages::counted(memory.requests, "request"),
                 messages::counted(memory.transactions, "transaction"),
                 memory.bytes_wanted,
@@ -385,7 +386,7 @@ impl Counts<'_> {
         let banks = self.profile.bank_totals();
         if self.memory && banks.requests > 0 {
             say!(
-                "shared memory: {} in {}, at most {} for a request; {}",
+                "shared memory: {} in {}, up to {} per request; {}",
                 messages::counted(banks.requests, "request"),
                 counted_passes(banks.passes),
                 banks.most,

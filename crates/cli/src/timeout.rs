@@ -14,7 +14,7 @@ impl FromStr for Seconds {
     fn from_str(text: &str) -> Result<Seconds, String> {
         let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.);
         let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        time.map(Seconds).ok_or_else(|| "a time in seconds above 0 fits here".to_owned())
+        time.map(Seconds).ok_or_else(|| "expected a time in seconds greater than 0".to_owned())
     }
 }
 
@@ -30,7 +30,7 @@ impl Timeout {
         let what = what.to_owned();
         std::thread::spawn(move || {
             if receiver.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                let why = format!("timeout: no end after {} s (--timeout)", limit.as_secs_f64());
+                let why = format!("timed out after {} s (--timeout)", limit.as_secs_f64());
                 if as_json {
                     crate::messages::answer_json(&serde_json::json!({ "timeout": why }));
                 }

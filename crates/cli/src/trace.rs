@@ -27,44 +27,44 @@ use crate::page::PageArgs;
 use crate::timeout::{Seconds, Timeout};
 use crate::{interrupt, messages};
 
-/// Record which lanes ran when, and what happened to the flow between
+/// Record which lanes ran at each step, and the events that changed the control flow
 ///
-/// FILE is what `run` takes, or a trace that was recorded before.
+/// FILE is an input of `run`, or a recorded trace.
 #[derive(clap::Args)]
 pub(crate) struct Trace {
     #[command(flatten)]
     launch: LaunchArgs,
-    /// Where the trace goes: .rtrace, .json for Chrome and others, .pftrace for Perfetto, .parquet for data frames
+    /// Output file: .rtrace, .json for Chrome and others, .pftrace for Perfetto, or .parquet for data frames
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     page: PageArgs,
-    /// Print it: a line an instruction, a letter a lane
+    /// Print the trace with one line per instruction and one letter per lane
     ///
-    /// A: it takes part; b: a branch switched it off; k: it left its loop by a break; c: it waits for the next round; p: it
-    /// is parked at another address; x: it has exited; u: it is not covered. Of a file, which does not have the reasons,
-    /// a dot.
+    /// The letters are: A, the lane is active; b, a branch switched it off; k, it left its loop by a break; c, it
+    /// waits for the next iteration; p, it is parked at another address; x, it has exited; u, it is not covered. A
+    /// recorded trace does not have the reasons, so each inactive lane is a dot.
     #[arg(long)]
     print: bool,
-    /// Record writes to registers and accesses to memory too
+    /// Record writes to registers and accesses to memory in addition
     #[arg(long)]
     data: bool,
-    /// Bytes that the trace may have, at most
+    /// Maximum size of the trace in bytes
     #[arg(long, value_name = "BYTES", default_value_t = TRACE.get())]
     limit: u64,
-    /// Stop after so many seconds, with exit status 1 and without a trace
+    /// Stop after this time, with exit status 1 and without a trace
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
-    /// Only these groups: 3 or 0-7
+    /// Record only these groups: 3 or 0-7
     #[arg(long, value_name = "RANGE", value_parser = range)]
     groups: Option<RangeInclusive<u32>>,
-    /// Only what concerns these lanes of a group: 3 or 0-15
+    /// Record only these lanes of each group: 3 or 0-15
     #[arg(long, value_name = "RANGE", value_parser = range)]
     only_lanes: Option<RangeInclusive<u32>>,
-    /// Only instructions at these addresses: 0x40 or 0x40-0x80
+    /// Record only instructions at these addresses: 0x40 or 0x40-0x80
     #[arg(long, value_name = "RANGE", value_parser = range)]
     addresses: Option<RangeInclusive<u32>>,
-    /// Only these types of records
+    /// Record only these types of records
     #[arg(long, value_name = "TYPE,…", value_delimiter = ',', value_parser = EVENTS.to_vec())]
     events: Option<Vec<String>>,
 }
@@ -81,7 +81,7 @@ fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        _ => Err("a number or a range such as 0-7 fits here".to_owned()),
+        _ => Err("expected a number or a range such as 0-7".to_owned()),
     }
 }
 
@@ -103,7 +103,7 @@ impl Trace {
 
 pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     if args.output.is_none() && args.page.html.is_none() && !args.print {
-        bail!("say what to make: -o FILE, --html FILE or --print");
+        bail!("missing output: expected -o FILE, --html FILE or --print");
     }
     let file = is_trace(args.launch.file());
     args.output.iter().try_for_each(|output| can_be_written(output, file))?;
@@ -157,8 +157,10 @@ fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
         Some("parquet") => Ok(()),
         Some("json" | "pftrace" | "perfetto-trace") => Ok(()),
         Some("rtrace") if !of_file => Ok(()),
-        Some("rtrace") => bail!("{place}: FILE is a trace; it can be written as .json, .pftrace or .parquet"),
-        _ => bail!("{place}: the name must end in .rtrace, .json, .pftrace or .parquet"),
+        Some("rtrace") => {
+            bail!("{place}: expected the extension .json, .pftrace or .parquet, because FILE is a trace")
+        }
+        _ => bail!("{place}: expected the extension .rtrace, .json, .pftrace or .parquet"),
     }
 }
 
@@ -172,7 +174,10 @@ pub(crate) fn is_trace(path: &Path) -> bool {
 fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     let place = || crate::shown::path(&path);
     if args.page.html.is_some() {
-        bail!("{}: --html needs the launch: a trace has no registers and no stack", place());
+        bail!(
+            "{}: --html: expected a launch, found a trace, which does not have registers and a stack",
+            place()
+        );
     }
     let mut reader =
         Reader::new(BufReader::new(File::open(path).with_context(place)?)).with_context(place)?;
@@ -192,12 +197,12 @@ pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Res
     }
     if let Some(bound) = reader.end().and_then(|end| end.bound_at) {
         messages::note(&format!(
-            "{}: records are missing from step {bound} on: the file reached its bound",
+            "{}: records are missing from step {bound}: the file reached its limit",
             place()
         ));
     }
     if let Some(problem) = reader.problem() {
-        bail!("{}: {problem}; what is before that was read", place());
+        bail!("{}: {problem}; the part before it was read", place());
     }
     Ok(())
 }
@@ -332,7 +337,7 @@ fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ende
     }
     if recorder.writer.is_full() {
         notes.push(format!(
-            "the trace has reached {} bytes; what comes after is counted, not recorded (--limit)",
+            "the trace has reached {} bytes; later events are counted but not recorded; raise --limit",
             what.limit
         ));
     }
@@ -364,7 +369,7 @@ fn show<R: Read + Seek>(
             Some("parquet") => {
                 reconverge_trace::parquet::table(reader, &filter, &mut out).with_context(place)?
             }
-            _ => bail!("{}: a trace cannot be written as that", place()),
+            _ => bail!("{}: cannot write a trace in this format", place()),
         }
         out.into_inner().map_err(|error| error.into_error()).and_then(Whole::finish).with_context(place)?;
     }

@@ -22,7 +22,7 @@ fn loads_are_listed_and_unknown_ones_are_refused() {
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
         .collect();
     assert!(names.len() >= 8 && names.iter().any(|name| name == "fill"), "{names:?}");
-    refuses(&bench(&["--kernel", "fil"]), &["no load `fil`", "did you mean `fill`"]);
+    refuses(&bench(&["--kernel", "fil"]), &["unknown load --kernel `fil`", "did you mean `fill`"]);
     refuses(&bench(&["--chip", "gt2155", "--list"]), &["gt2155"]);
     refuses(&on_driver("bench").args(["--chip", "rv770"]).output().unwrap(), &["--draw"]);
 }

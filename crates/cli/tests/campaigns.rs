@@ -99,7 +99,7 @@ fn parts_of_a_campaign_are_together_the_whole_and_wrong_parts_are_usage_errors()
     for part in ["0/3", "4/3", "1/0", "1", "a/b", "-1/3", "1/3/5", "1/"] {
         let output = run(&folder, &format!("-o parts --shard={part}"));
         assert_eq!(output.status.code(), Some(2), "{part}");
-        assert!(text(&output.stderr).contains("K/N with K from 1 to N fits here"), "{part}");
+        assert!(text(&output.stderr).contains("expected K/N with K from 1 to N"), "{part}");
     }
     assert_eq!(run(&folder, "-o parts --shard 1/2 --summary").status.code(), Some(2));
 }
@@ -235,7 +235,11 @@ fn the_summary_of_a_folder_that_does_not_exist_is_an_error() {
     for arguments in ["-o typo --summary", "-o typo --summary --json", "-o typo --recheck 3"] {
         let output = run(&folder, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");
-        assert!(text(&output.stderr).contains("typo: no such folder of results"), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("typo: folder of results not found"),
+            "{}",
+            text(&output.stderr)
+        );
     }
 }
 
@@ -270,8 +274,11 @@ fn a_replay_is_shown_in_words_in_a_page_in_traces_and_in_the_debugger() {
     let traced = looked(&["trace", "c.toml", "--experiment", "0", "--print"]);
     assert!(traced.status.success() && !text(&traced.stdout).contains(" writes "));
     let refused = looked(&["stats", "c.toml", "--experiment", "0", "--watchdog", "3"]);
-    assert!(text(&refused.stderr).contains("--watchdog: an experiment has this from its campaign"));
+    assert!(
+        text(&refused.stderr)
+            .contains("--watchdog: not allowed with --experiment, because the campaign states this")
+    );
     let output = run(&folder, "--replay 9");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("experiment 9 does not exist: 0 to 0 fits here"));
+    assert!(text(&output.stderr).contains("experiment 9 does not exist: expected 0 to 0"));
 }

@@ -257,11 +257,11 @@ fn a_wrong_chip_or_machine_is_refused() {
     folder.refuses("dis a.hex --isa r500 --chip RV770", "error: a.hex: RV770 is a chip of r700, not of r500");
     folder.refuses(
         "dis a.hex",
-        "error: a.hex: which machine is this for? Say --isa r500, r700 or tesla, or --chip",
+        "error: a.hex: unknown machine; state it with --isa r500, r700 or tesla, or --chip",
     );
     folder.refuses(
         "asm a.s -o b.hex --isa tesla",
-        "error: this source is for r500, not for tesla\n --> a.s:1:1\n  |\n1 | .isa r500\n  | ^^^^^^^^^\n  |\n  = help: leave --isa out, or say --isa r500",
+        "error: this source is for r500, not for tesla\n --> a.s:1:1\n  |\n1 | .isa r500\n  | ^^^^^^^^^\n  |\n  = help: omit --isa, or use --isa r500",
     );
 }
 
@@ -271,7 +271,7 @@ fn an_unknown_field_value_is_refused_with_what_fits() {
     folder.write("a.s", ".isa r500\nOUT nop {RGB_PRED_SEL=RRRG}\n");
     folder.refuses(
         "asm a.s -o b.hex",
-        "error: unknown value `RRRG` for RGB_PRED_SEL\n --> a.s:2:23\n  |\n2 | OUT nop {RGB_PRED_SEL=RRRG}\n  |                       ^^^^\n  |\n  = help: did you mean `RRRR`? one of NONE, RGBA, RRRR, GGGG, BBBB, AAAA fits here",
+        "error: unknown value `RRRG` for RGB_PRED_SEL\n --> a.s:2:23\n  |\n2 | OUT nop {RGB_PRED_SEL=RRRG}\n  |                       ^^^^\n  |\n  = help: did you mean `RRRR`? expected one of NONE, RGBA, RRRR, GGGG, BBBB, AAAA",
     );
 }
 
@@ -281,7 +281,7 @@ fn more_than_512_instructions_are_refused() {
     folder.write("a.s", format!(".isa r500\n{}", "OUT nop\n".repeat(513)));
     folder.refuses(
         "asm a.s -o b.hex",
-        "error: 513 instructions do not fit: R500 has 512 instruction slots\n   --> a.s:514:1\n    |\n514 | OUT nop\n    | ^^^^^^^ the first instruction too many\n    |\n    = help: shorten the program; there is no way to load more",
+        "error: 513 instructions do not fit: R500 has 512 instruction slots\n   --> a.s:514:1\n    |\n514 | OUT nop\n    | ^^^^^^^ the first instruction too many\n    |\n    = help: shorten the program; the hardware cannot load more",
     );
     folder.write("a.hex", "00000005\n00000000\n00000000\n00000000\n00000000\n00000000\n".repeat(513));
     folder.refuses(
@@ -303,7 +303,7 @@ fn missing_inputs_are_refused() {
     folder.write("tex.s", ".isa r500\nTEX temp[0].rgba = LD tex[3], temp[0].rgaa\nOUT nop\n");
     folder.refuses(
         "run tex.s",
-        "error: tex.s: the program fetches from unit 3 (slot 0), to which nothing is bound: give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
+        "error: tex.s: the program fetches from unit 3 (slot 0), to which nothing is bound: state it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
     );
 }
 
@@ -376,7 +376,7 @@ fn a_tesla_program_survives_every_format() {
     assert_eq!(file("one.bin"), file("two.bin"));
     folder.refuses(
         "asm vec.s -o vec.hex",
-        "error: vec.s: hex holds one program and this is 2; --format cubin does",
+        "error: vec.s: hex: expected one program, found 2; use --format cubin",
     );
     folder.refuses(
         "run vec.cubin",
@@ -390,12 +390,12 @@ fn parameters_are_checked_against_the_kernel() {
     folder.write("k.s", ".isa tesla\n.kernel k\n.param 0x0 8\n.param 0x8 2\n    exit nop\n");
     folder.refuses(
         "run k.s --buf a=0..4",
-        "error: k.s: k takes 2 parameters (8 bytes at s[0x10], 2 bytes at s[0x18]), and 1 parameter was given, by --buf and \
-         --arg in their order",
+        "error: k.s: k: expected 2 parameters (8 bytes at s[0x10], 2 bytes at s[0x18]), found 1 parameter, given by --buf \
+         and --arg in their order",
     );
     folder.refuses(
         "run k.s --buf a=0..4 --arg n=70000",
-        "error: k.s: param n: a value of 4 bytes; the kernel declares 2",
+        "error: k.s: param n: expected 2 bytes as the kernel declares, found 4",
     );
     folder.refuses(
         "run k.s --buf a=0..4 --arg n=1 --lanes 4",
@@ -472,7 +472,7 @@ fn a_run_manifest_is_judged_by_bytes_and_counts() {
     folder.write("out.bin", bytes(9));
     assert!(folder.answers("check run.json", 1).contains("expect out: 1 of 4 u32 elements differs: element 3 (byte 12): expected 9 (0x00000009), found 3 (0x00000003)"));
     folder.write("out.bin", bytes(3)).write("run.json", manifest(13));
-    assert!(folder.answers("check run.json", 1).contains("12 thread instructions, expected 13"));
+    assert!(folder.answers("check run.json", 1).contains("expected 13 thread instructions, found 12"));
 }
 
 #[test]
@@ -520,12 +520,11 @@ fn verbose_says_what_compiling_took_and_why_the_fast_engine_ran() {
         String::from_utf8(out.stderr).unwrap()
     };
     let said = bench(&["--level", "baseline", "--verbose"]);
-    assert_eq!(said.matches("the fast engine ran in the place of the compiled one").count(), 1, "{said}");
+    assert_eq!(said.matches("the fast engine ran instead of the compiled one").count(), 1, "{said}");
     assert_eq!(bench(&["--level", "baseline"]), "");
     assert_eq!(bench(&["--engine", "fast", "--level", "baseline", "--verbose"]), "");
     let said = bench(&["--verbose"]);
-    let alternatives =
-        ["note: 1 program compiled in ", "the fast engine ran in the place of the compiled one"];
+    let alternatives = ["note: 1 program compiled in ", "the fast engine ran instead of the compiled one"];
     assert_eq!(alternatives.map(|text| said.matches(text).count()).iter().sum::<usize>(), 1, "{said}");
 }
 
@@ -539,7 +538,7 @@ fn dis_of_a_launch_file_prints_the_program_that_it_names() {
     folder.write("b.toml", "isa = \"tesla\"\n");
     folder.refuses(
         "dis b.toml",
-        "error: b.toml: the launch file names no program: add a line such as program = \"shader.s\"",
+        "error: b.toml: missing `program` in the launch file; add a line such as program = \"shader.s\"",
     );
 }
 
@@ -562,7 +561,7 @@ fn bench_times_launch_files_and_compares_what_they_expect() {
     assert!(out.lines().any(|line| line.contains("a.toml") && line.ends_with("right")), "{out}");
     assert!(out.lines().any(|line| line.contains("b.toml") && line.ends_with("WRONG")), "{out}");
     let out = folder.answers("bench a.toml --runs 1", 0);
-    assert!(out.contains("matches what the file expects"), "{out}");
+    assert!(out.contains("matches the file's expectation"), "{out}");
     folder.refuses("bench c.toml", "error: c.toml: No such file or directory (os error 2)");
 }
 
@@ -603,11 +602,11 @@ fn bench_takes_turns_between_numbers_of_threads() {
     );
     folder.refuses(
         "bench --isa r500 --kernel collatz",
-        "error: there is no kernel collatz for r500, but for r700 and tesla",
+        "error: kernel `collatz` is not available for r500, only for r700 and tesla",
     );
     folder.refuses(
         "bench --isa r500 --kernel scal",
-        "error: there is no kernel `scal`: did you mean `scale`? one of lit, mandel, newton, scale fits here",
+        "error: unknown kernel `scal`: did you mean `scale`? expected one of lit, mandel, newton, scale",
     );
     let list = folder.answers("bench --isa r500 --list", 0);
     assert_eq!(
@@ -665,7 +664,7 @@ fn every_shader_of_a_log_is_listed_and_each_is_checked_linted_shown_and_run() {
     assert!(folder.answers("list b.log --chip rv710", 0).contains("rv710"));
     folder.refuses(
         "list b.log --chip rv630",
-        "error: b.log: this is a program for r700, not for rv630: leave --chip out, or say --chip r700",
+        "error: b.log: this is a program for r700, not for rv630: omit --chip, or use --chip r700",
     );
     folder.refuses("list a.log --format c", "error: a.log: an array with machine code is missing: found 0 integer arrays and 0 strings with contents that are read, expected an array such as `unsigned char name[] = { 0x7f, … };`");
     for format in ["log", "listing", "dump"] {
@@ -708,7 +707,7 @@ fn programs_of_two_families_in_one_log_are_each_read_as_their_own() {
     assert!(folder.answers("check a.log", 0).contains("3 passed"));
     folder.refuses(
         "dis a.log",
-        "error: a.log: the programs are for rv730 and rv630: choose one with --kernel, or those of a chip with --chip",
+        "error: a.log: expected programs for one chip, found rv730 and rv630; choose a program with --kernel or a chip with --chip",
     );
     assert!(folder.answers("dis a.log --chip rv630", 0).contains(".chip rv630"));
 }

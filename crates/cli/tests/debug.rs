@@ -120,7 +120,7 @@ fn the_screen_answers_why_a_lane_is_idle_in_one_key() {
     terminal.tmux(&["send-keys", "c"]);
     terminal.with("lanes diverge");
     terminal.tmux(&["send-keys", "y"]);
-    terminal.with("lane 0: parked: it goes on at 0x28, ");
+    terminal.with("lane 0: parked: it continues at 0x28, ");
     terminal.tmux(&["send-keys", "-l", ":mem"]);
     terminal.tmux(&["send-keys", "Tab"]);
     terminal.ends_with(": memory");

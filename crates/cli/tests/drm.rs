@@ -22,9 +22,9 @@ fn drm(arguments: &[&str]) -> Command {
 #[test]
 fn chips_that_are_not_emulated_are_refused_by_name() {
     let refused = |chip: &str| drm(&["--chip", chip, "--", "true"]).output().unwrap();
-    refuses(&refused("rv7700"), &["--chip rv7700: no such chip", "did you mean `rv770`?", "rs880"]);
-    refuses(&refused("68f9"), &["--chip 68f9: no such chip"]);
-    refuses(&refused("GT212"), &["--chip GT212: not yet", "tesla"]);
+    refuses(&refused("rv7700"), &["unknown --chip `rv7700`", "did you mean `rv770`?", "rs880"]);
+    refuses(&refused("68f9"), &["unknown --chip `68f9`"]);
+    refuses(&refused("GT212"), &["--chip GT212: not implemented", "tesla"]);
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn a_folder_that_cannot_take_a_capture_is_named_with_what_can() {
         let path = path.to_str().unwrap();
         drm(&["--chip", "rv770", "--capture", path, "--", "true"]).output().unwrap()
     };
-    refuses(&refused(&folder), &["drm-full: the folder is not empty", "a new one"]);
-    refuses(&refused(&file), &["draws.jsonl: it is no folder", "a new one"]);
+    refuses(&refused(&folder), &["drm-full: expected an empty folder", "or new folder"]);
+    refuses(&refused(&file), &["draws.jsonl: expected a folder", "or new folder"]);
     // The file is unchanged.
     assert_eq!(std::fs::read(&file).unwrap(), b"");
 }
@@ -54,16 +54,22 @@ fn what_needs_execution_is_refused_without_it() {
         let arguments = ["--chip", "rv770", "--execute", "none", option, value, "--", "true"];
         drm(&arguments).output().unwrap()
     };
-    refuses(&refused("--capture", "never-made"), &["--capture: with --execute none no shader runs"]);
-    refuses(&refused("--patch", "1:2"), &["--patch: with --execute none no shader runs"]);
+    refuses(
+        &refused("--capture", "never-made"),
+        &["--capture: no shader runs with --execute none; omit --execute none"],
+    );
+    refuses(
+        &refused("--patch", "1:2"),
+        &["--patch: no shader runs with --execute none; omit --execute none"],
+    );
     assert!(!Path::new("never-made").exists());
 }
 
 #[test]
 fn a_patch_that_cannot_be_is_refused_with_its_form() {
     let refused = |patch: &str| drm(&["--chip", "rv770", "--patch", patch, "--", "true"]).output().unwrap();
-    refuses(&refused("80100cfe"), &["OLD:NEW is the form"]);
-    refuses(&refused("1,2:3"), &["both lists are of one length"]);
+    refuses(&refused("80100cfe"), &["expected OLD:NEW"]);
+    refuses(&refused("1,2:3"), &["expected lists of equal length"]);
 }
 
 /// Returns piglit's runner of shader tests and sets its environment variables. The runner is in the folder that
@@ -135,7 +141,7 @@ fn a_miscompile_placed_on_purpose_is_found_from_its_pixel() {
     let Some(mut command) = run_test(&options, &ramp()) else { return };
     let output = command.env("R600_DEBUG", "ps").output().unwrap();
     let said = text(&output.stderr);
-    if said.contains("no shader that was drawn with has these words") {
+    if said.contains("these words do not occur in any shader of a draw") {
         println!("skipped: this Mesa compiles the shader to other words");
         return;
     }
@@ -285,7 +291,7 @@ fn a_shader_that_traps_is_a_reset_for_the_program_and_named_with_its_draw() {
     let Some(mut command) = run_test(&options, &ramp()) else { return };
     let output = command.env("RECONVERGE_DRM_REPORT", &report).output().unwrap();
     let said = text(&output.stderr);
-    if said.contains("no shader that was drawn with has these words") {
+    if said.contains("these words do not occur in any shader of a draw") {
         println!("skipped: this Mesa compiles the shader to other words");
         return;
     }
@@ -307,7 +313,7 @@ fn words_that_no_shader_has_are_said_to_be_in_none() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let said = text(&output.stderr);
-    let warning = "warning: --patch deadbeef:00000000: no shader that was drawn with has these words";
+    let warning = "warning: --patch deadbeef:00000000: these words do not occur in any shader of a draw";
     assert!(said.contains(warning), "{said}");
 }
 
@@ -380,7 +386,7 @@ fn a_library_that_is_not_there_is_named_with_what_builds_it() {
 fn a_file_that_is_no_library_is_named() {
     let mut command = drm(&["--chip", "rv770", "--", "true"]);
     let output = command.env("RECONVERGE_DRM_LIBRARY", file!()).current_dir(root()).output().unwrap();
-    refuses(&output, &["tests/drm.rs was loaded into no program", "cannot be preloaded"]);
+    refuses(&output, &["tests/drm.rs was not loaded into any program", "cannot be preloaded"]);
 }
 
 /// Returns the folder to which `file!()` is relative.
@@ -488,12 +494,13 @@ fn the_engine_and_the_folder_of_programs_reach_the_library() {
 #[test]
 fn errata_that_a_chip_does_not_have_are_refused_with_those_that_it_has() {
     let refused = |list: &str| drm(&["--chip", "rv515", "--errata", list, "--", "true"]).output().unwrap();
-    refuses(&refused("rgtc"), &["--errata `rgtc`: no such erratum; there are alpha-test, ", "signed-rgtc"]);
-    let has = "--errata `flat-back`: this chip does not have it; it has alpha-test, unsigned-blending, ";
+    refuses(&refused("rgtc"), &["--errata: unknown erratum `rgtc`: expected alpha-test, ", "signed-rgtc"]);
+    let has =
+        "--errata: the chip does not have the erratum `flat-back`: expected alpha-test, unsigned-blending, ";
     refuses(&refused("all,-flat-back"), &[has]);
     refuses(
         &refused("none,signed-rgtc"),
-        &["--errata `none,signed-rgtc`: all, none, NAME,NAME or all,-NAME,"],
+        &["--errata: expected all, none, NAME,NAME or all,-NAME,", "found `none,signed-rgtc`"],
     );
     if !has_driver() {
         return;
@@ -509,7 +516,7 @@ fn errata_that_a_chip_does_not_have_are_refused_with_those_that_it_has() {
     // The library reports a wrong value and does not offer a device.
     let mut wrong = drm(&["--chip", "rv515", "--", "true"]);
     let output = wrong.env("RECONVERGE_DRM_ERRATA", "rgtc").output().unwrap();
-    refuses(&output, &["not with ATI RV515", "RECONVERGE_DRM_ERRATA: `rgtc`: no such erratum; there are "]);
+    refuses(&output, &["not with ATI RV515", "RECONVERGE_DRM_ERRATA: unknown erratum `rgtc`: expected "]);
 }
 
 /// Piglit tests that fail on the real chips, one for each family.
@@ -735,13 +742,13 @@ fn no_frame_is_lost_without_a_word() {
     let output = run("host flips 10003");
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), files(&folder).len()), (Some(0), 10_000), "{said}");
-    assert!(said.contains("drm-frames: 3 frames shown and not written"), "{said}");
+    assert!(said.contains("drm-frames: 3 frames shown but not written"), "{said}");
     // The disk does not have room for any frame.
     let output = run("host flips 3 8192");
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), files(&folder).len()), (Some(2), 0), "{said}");
     assert_eq!(said.matches("frames are not written: File too large").count(), 1, "{said}");
-    assert!(said.contains("error: not completely written: frames (3)"), "{said}");
+    assert!(said.contains("error: incompletely written: frames (3)"), "{said}");
     let _ = std::fs::remove_dir_all(&folder);
 }
 
@@ -784,7 +791,7 @@ fn a_recording_has_every_frame_also_of_a_program_that_was_killed() {
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), files(&folder).len()), (Some(2), 0), "{said}");
     assert_eq!(said.matches("a.y4m: frames are not recorded: File too large").count(), 1, "{said}");
-    assert!(said.contains("error: not completely written: recorded frames (3)"), "{said}");
+    assert!(said.contains("error: incompletely written: recorded frames (3)"), "{said}");
 }
 
 #[test]
@@ -864,5 +871,5 @@ fn the_variables_of_mesas_drm_shim_choose_a_chip_without_the_command() {
         assert!(said.contains(renderer), "{name}={value}: {said}");
     }
     let said = probe("NOUVEAU_CHIPSET", "e4");
-    assert!(said.contains("NOUVEAU_CHIPSET: e4: one of 50, 84,"), "{said}");
+    assert!(said.contains("NOUVEAU_CHIPSET: e4: expected one of 50, 84,"), "{said}");
 }

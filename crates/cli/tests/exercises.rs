@@ -103,7 +103,8 @@ fn one_command_grades_an_exercise_handed_in_in_five_variants() {
     let endless = line("dora.s");
     assert!(endless.starts_with("FAILED   dora.s: strict: endless: "), "{endless}");
     assert!(endless.ends_with("; dora.s:16: bra again"), "{endless}");
-    let broken = "FAILED   emil.s: does not assemble: emil.s:13:5: there is no instruction `adds` (did you mean `add`?";
+    let broken =
+        "FAILED   emil.s: does not assemble: emil.s:13:5: unknown instruction `adds` (did you mean `add`?";
     assert!(line("emil.s").starts_with(broken), "{text}");
     assert!(text.contains("5 cases: 1 passed, 4 failed"), "{text}");
     let (status, json, _) = ends(&folder, &[&arguments[..], &["--json"]].concat());

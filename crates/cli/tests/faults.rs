@@ -40,7 +40,7 @@ fn a_launch_of_too_many_lanes_is_refused_before_anything_is_allocated() {
             "isa = \"{isa}\"\nprogram = \"a.s\"\nlanes = 9223372036854775807\n[[expect]]\noutput = \"x\"\nvalues = [1]\n"
         );
         let files = [("a.s", &source[..]), ("a.toml", &launch)];
-        let bound = "9223372036854775807 lanes; 1 to 16777216 fits here";
+        let bound = "expected 1 to 16777216, found 9223372036854775807";
         let output = run(&format!("lanes-{isa}"), &files, "run a.toml");
         assert_eq!(output.status.code(), Some(2), "{isa}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains(bound), "{isa}: {}", text(&output.stderr));
@@ -66,7 +66,7 @@ fn a_case_of_too_many_lanes_fails_alone() {
     let output = run("lanes-case", &[("a.jsonl", &cases)], "check a.jsonl");
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    assert!(printed.contains("many: lanes: 9223372036854775808 lanes; 1 to 16777216 fits here"), "{printed}");
+    assert!(printed.contains("many: lanes: expected 1 to 16777216, found 9223372036854775808"), "{printed}");
     assert!(printed.contains("1 passed, 1 failed"), "{printed}");
 }
 
@@ -202,7 +202,7 @@ fn a_full_disk_keeps_the_shards_of_a_campaign_that_are_finished() {
     let output = ran("1");
     assert_eq!(output.status.code(), Some(2));
     let why = text(&output.stderr);
-    assert!(why.contains("shards that are finished stay; make room or choose another folder"), "{why}");
+    assert!(why.contains("finished shards are kept; free disk space or choose another folder"), "{why}");
     assert!(shards() == whole[..1]);
     assert_eq!(ran("unlimited").status.code(), Some(0));
     assert!(shards() == whole);
@@ -234,7 +234,7 @@ fn ctrl_c_keeps_the_shards_of_a_campaign_that_are_finished() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let why = text(&output.stderr);
-    assert!(why.contains("interrupted: ") && why.contains("the same command goes on from here"), "{why}");
+    assert!(why.contains("interrupted: ") && why.contains("run the same command again to continue"), "{why}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     let output =
         command.current_dir(&folder).args(["campaign", "a.toml", "--summary", "--json"]).output().unwrap();

@@ -49,11 +49,11 @@ fn a_parameter_of_another_name_is_refused_with_the_one_that_was_meant() {
     assert_eq!(status, 2);
     assert_eq!(
         error,
-        "error: k.s: the program has no parameter `uot`: its parameters are a, out, n; did you mean `out`?\n"
+        "error: k.s: unknown parameter `uot`: the parameters are a, out, n; did you mean `out`?\n"
     );
     let (status, _, error) = ends(&folder, "run k.s --block 3 --buf a=1,2,3 --buf a=u32[3] --arg n=1");
     assert_eq!(status, 2);
-    assert_eq!(error, "error: k.s: param a: it has two values\n");
+    assert_eq!(error, "error: k.s: param a: expected one value, found two\n");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_trap_stands_in_place_of_expectations_and_has_a_text() {
     ];
     let folder = folder("trap", &files);
     for (file, why) in [
-        ("both.toml", "trap stands in place of [[expect]]"),
+        ("both.toml", "expected either trap or [[expect]]"),
         ("empty.toml", "the text is empty"),
         ("any.toml", "abs: inf: expected a finite number"),
     ] {

@@ -57,9 +57,9 @@ fn a_limit_is_named_with_its_value_and_the_way_to_raise_it() {
         (
             "run a.s --lanes 20000000",
             2,
-            "lanes: 20000000 lanes; 1 to 16777216 fits here; --limits lanes=N allows more",
+            "lanes: expected 1 to 16777216, found 20000000; --limits lanes=N allows more",
         ),
-        ("run a.s --lanes 9 --limits lanes=8", 2, "1 to 8 fits here; --limits lanes=N allows more"),
+        ("run a.s --lanes 9 --limits lanes=8", 2, "expected 1 to 8, found 9; --limits lanes=N allows more"),
         (
             "run k.s --buf a=u32[257] --limits memory=1K",
             2,
@@ -76,7 +76,7 @@ fn a_limit_is_named_with_its_value_and_the_way_to_raise_it() {
         (
             "dis nested.s --structure --limits nesting=1",
             2,
-            "2 constructs within each other are more than the limit `nesting` of 1; --limits nesting=N allows more",
+            "2 nested constructs are more than the limit `nesting` of 1; --limits nesting=N allows more",
         ),
         ("lint nested.s --limits nesting=1", 2, "more than the limit `nesting` of 1"),
         (
@@ -84,9 +84,9 @@ fn a_limit_is_named_with_its_value_and_the_way_to_raise_it() {
             1,
             "after 1000 instructions; --watchdog N, or watchdog = N in a launch file, allows more",
         ),
-        ("dis a.s --limits lanes=0", 2, "lanes: 1 to 1073741824 fits here"),
+        ("dis a.s --limits lanes=0", 2, "lanes: expected 1 to 1073741824"),
         ("dis a.s --limits eggs=1", 2, "NAME is one of lanes, memory, nesting, file"),
-        ("dis a.s --limits trace=1", 2, "--limit BYTES sets this limit"),
+        ("dis a.s --limits trace=1", 2, "set this limit with --limit BYTES"),
     ] {
         let (printed, said) = folder.ends(arguments, status);
         assert!(printed.contains(message) || said.contains(message), "{arguments}: {printed}{said}");

@@ -53,7 +53,8 @@ fn a_sound_program_and_an_allowed_rule_are_no_findings() {
     assert_eq!(output.status.code(), Some(0));
     let output = run("lint-allow", &files, "lint a.s --allow double-writ");
     assert_eq!(output.status.code(), Some(2));
-    let message = "error: --allow double-writ: there is no such rule: did you mean `double-write`? --rules lists them\n";
+    let message =
+        "error: unknown rule --allow `double-writ`: did you mean `double-write`? --rules lists the rules\n";
     assert_eq!(text(&output.stderr), message);
 }
 
@@ -128,7 +129,7 @@ fn an_inexact_value_is_followed_to_what_it_decides_by_lane() {
         assert_eq!(place["from"]["operation"], "RECIP_IEEE");
         assert_eq!(status, Some(1));
         assert!(
-            wrong.contains("--require specified") && wrong.contains("lane 3; it comes from RECIP_IEEE"),
+            wrong.contains("--require specified") && wrong.contains("lane 3, from RECIP_IEEE"),
             "{wrong}"
         );
         for other in ["flow", "address", "output"].into_iter().filter(|other| *other != role) {
@@ -202,7 +203,11 @@ fn a_graph_is_drawn_with_and_without_a_run() {
     let files = [("a.s", BRANCH), ("a.toml", "isa = \"r700\"\nprogram = \"a.s\"\nlanes = 4\n")];
     let output = run("cfg", &files, "cfg a.s");
     let dot = text(&output.stdout);
-    assert!(dot.starts_with("digraph \"a.s\" {\n") && dot.contains("lanes may part"), "{}", text_of(&output));
+    assert!(
+        dot.starts_with("digraph \"a.s\" {\n") && dot.contains("lanes may diverge"),
+        "{}",
+        text_of(&output)
+    );
     for file in ["a.toml", "a.s"] {
         let same = text(&run("cfg", &files, &format!("cfg {file} -o -")).stdout);
         assert_eq!(same.lines().skip(1).collect::<Vec<_>>(), dot.lines().skip(1).collect::<Vec<_>>());
@@ -230,14 +235,14 @@ fn a_graph_goes_to_a_file_of_a_known_kind() {
         assert_eq!(written.starts_with("<svg "), name.ends_with("svg"), "{written}");
     }
     let output = run("cfg-files", &files, "cfg a.s -o a.png");
-    assert_eq!(text(&output.stderr), "error: a.png: the name must end in .dot, .gv or .svg\n");
+    assert_eq!(text(&output.stderr), "error: a.png: expected the extension .dot, .gv or .svg\n");
     assert_eq!(output.status.code(), Some(2));
 }
 
 /// Files that are not programs.
 const BROKEN: [(&str, &str, &str); 4] = [
     ("empty.bin", "", "the file is empty"),
-    ("empty.s", "", "Say --isa"),
+    ("empty.s", "", "state it with --isa"),
     ("cut.bin", "\u{1}\u{0}\u{2}\u{0}\u{3}", "expected a multiple of 4"),
     ("wrong.s", ".isa tesla\n.chip sm_10\n  frob $r0\n", "wrong.s:3:3"),
 ];
@@ -262,7 +267,7 @@ fn of_a_damaged_program_every_command_names_the_word() {
     let files = [("a.s", ".isa tesla\n.chip sm_10\n.word 0xffffffff 0xffffffff\n")];
     for (command, message) in [
         ("lint", "at 0x0: ffffffff ffffffff: no instruction has these bits"),
-        ("cfg", "a.s: lanes come to 0x0, and no instruction is there: `lint` says why"),
+        ("cfg", "a.s: lanes reach 0x0, which does not contain an instruction; `lint` prints the reason"),
         ("cfg --counts", "trap at 0x0 (ffffffff ffffffff)"),
         ("stats", "trap at 0x0 (ffffffff ffffffff)"),
         ("run --exactness", "trap at 0x0 (ffffffff ffffffff)"),

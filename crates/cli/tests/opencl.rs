@@ -48,7 +48,7 @@ fn opencl(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
 #[test]
 fn chips_without_a_driver_for_opencl_are_refused() {
     let refused = on_driver("opencl").args(["--chip", "rv770", "--", "true"]).output().unwrap();
-    refuses(&refused, &["--chip rv770: Mesa's rusticl has no driver for it"]);
+    refuses(&refused, &["--chip rv770: expected an NVIDIA chip"]);
     refuses(
         &reconverge(&["opencl", "--chip", "gt2155", "--", "true"]),
         &["no such chip", "did you mean `gt215`?"],

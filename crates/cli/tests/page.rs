@@ -157,13 +157,13 @@ fn a_page_that_cannot_be_is_refused_with_the_reason() {
     assert!(with(&["--beside", CLAMP]).contains("--html"), "--beside alone");
     let html = ["--html", "/dev/null", "--beside"];
     let beside = |text: &str| with(&[html.as_slice(), &[text]].concat());
-    assert!(beside("a.s 'b").contains("a quotation mark is not closed"));
+    assert!(beside("a.s 'b").contains("missing closing quotation mark"));
     assert!(beside("a.s --wrong").contains("--beside 'a.s --wrong': unexpected argument '--wrong'"));
     assert!(beside("missing.s").contains("missing.s"));
     let three = [html.as_slice(), &[CLAMP, "--beside", CLAMP, "--beside", CLAMP]].concat();
-    assert!(with(&three).contains("3 runs fit side by side, and 4 are asked for"));
+    assert!(with(&three).contains("expected at most 3 runs in one page, found 4"));
     let small = with(&["--html", "/dev/null", "--page-limit", "1000"]);
-    assert!(small.contains("--page-limit 1000: the page without a run has"), "{small}");
+    assert!(small.contains("--page-limit 1000: expected more than "), "{small}");
     let template = root().join("crates/cli/assets/report.html").metadata().unwrap().len();
     let tight = with(&["--html", "/dev/null", "--page-limit", &(template + 1000).to_string()]);
     assert!(tight.contains("the program alone takes"), "{tight}");

@@ -146,7 +146,7 @@ fn a_run_ends_when_its_time_is_used_up() {
     let served = Served::start(&["--timeout", "0.5"]);
     let start = Instant::now();
     let reply = served.answer("a", &endless());
-    assert_eq!(reply["error"]["message"], "stopped after 0.5 s, the longest time of a run on this server");
+    assert_eq!(reply["error"]["message"], "stopped after 0.5 s, the time limit of this server");
     assert!(start.elapsed() < Duration::from_secs(20));
 }
 
@@ -255,10 +255,10 @@ fn wrong_arguments_of_serve_are_named() {
     };
     let served = Served::start(&[]);
     let port = served.host.rsplit(':').next().unwrap();
-    refused(&["--port", port], &[port, "--port N chooses another port"]);
+    refused(&["--port", port], &[port, "choose another port with --port N"]);
     refused(
         &["--port", "0", "--page", "/nonexistent"],
-        &["/nonexistent/index.html", "scripts/build-web writes it"],
+        &["/nonexistent/index.html", "create the page with scripts/build-web"],
     );
     refused(&["--port", "x"], &["--port"]);
 }

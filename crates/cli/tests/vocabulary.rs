@@ -340,7 +340,7 @@ fn counts_by_group_and_block_add_up() {
     assert!(csv.lines().nth(1).unwrap().starts_with(&format!("0,{all},")), "{csv}");
     let output = reconverge(&with("stats", &launch("nested-if.r700"), &["--by", "block"])).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("only kernels of Tesla have blocks"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("only Tesla kernels have blocks"));
 }
 
 /// Each lane loads a word in its own bank, then every second word, then all lanes load the same word.

@@ -25,12 +25,12 @@ fn webgl(name: &str, files: &[(&str, &str)], arguments: &[&str]) -> Output {
 fn a_folder_that_is_no_webgl_suite_is_named() {
     refuses(&webgl("webgl-none", &[], &[]), &["no 00_test_list.txt", "KhronosGroup/WebGL"]);
     let list = [("00_test_list.txt", "--min-version 2.0.0 one.html\n")];
-    refuses(&webgl("webgl-empty", &list, &[]), &["no file is left of the 0 for version 1 of WebGL"]);
-    refuses(&webgl("webgl-three", &list, &["--version", "3"]), &["3"]);
     refuses(
-        &webgl("webgl-errata", &list, &["--errata", "x"]),
-        &["--errata `x`: no such erratum; there are "],
+        &webgl("webgl-empty", &list, &[]),
+        &["the options do not select any of the 0 for version 1 of WebGL"],
     );
+    refuses(&webgl("webgl-three", &list, &["--version", "3"]), &["3"]);
+    refuses(&webgl("webgl-errata", &list, &["--errata", "x"]), &["--errata: unknown erratum `x`: expected "]);
     if has_driver() {
         let answered = webgl("webgl-browser", &list, &["--version", "2", "--browser", "/nonexistent"]);
         refuses(&answered, &["/nonexistent", "apt-get install chromium"]);

@@ -47,13 +47,13 @@ fn asm_refuses_to_drop_state_and_names_the_format_that_holds_it() {
     let here = folder("drop-state");
     std::fs::write(here.join("loop.s"), LOOP).unwrap();
     let refused = run(&here, &["asm", "loop.s", "-o", "loop.hex"], b"");
-    let message = "error: loop.s: hex has no place for `.int 2 3 0 1`, `.const 3 1.0 2.0 3.0 4.0`; --format elf does, \
-                   and --drop-state leaves it out\n";
+    let message = "error: loop.s: hex cannot hold `.int 2 3 0 1`, `.const 3 1.0 2.0 3.0 4.0`; use --format elf, \
+                   or omit it with --drop-state\n";
     assert_eq!((refused.status.code(), text(&refused.stderr)), (Some(2), message.to_owned()));
     assert!(!here.join("loop.hex").exists());
     let dropped = run(&here, &["asm", "loop.s", "-o", "loop.hex", "--drop-state"], b"");
     assert_eq!(dropped.status.code(), Some(0));
-    assert!(text(&dropped.stderr).starts_with("note: loop.s: hex has no place for `.int 2 3 0 1`"));
+    assert!(text(&dropped.stderr).starts_with("note: loop.s: hex cannot hold `.int 2 3 0 1`"));
     let quiet = run(&here, &["asm", "loop.s", "-o", "loop.hex", "--drop-state", "--quiet"], b"");
     assert_eq!((quiet.status.code(), text(&quiet.stderr)), (Some(0), String::new()));
     answer(&here, &["asm", "loop.s", "-o", "loop.elf"], b"");
@@ -254,7 +254,10 @@ fn patch_changes_one_instruction_and_keeps_every_other_byte() {
         run(&here, &["patch", "k.cubin", "--at", "0x10", "short mov b32 $r2 $r3", "-o", "q.cubin"], b"");
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
-    assert!(said.contains("has 1 word, and the instruction there, `mov b32 $r2 0x5`, has 2 words"), "{said}");
+    assert!(
+        said.contains("expected 2 words, as in the old instruction `mov b32 $r2 0x5`; found 1 word"),
+        "{said}"
+    );
     let refused = run(&here, &["patch", "k.cubin", "--at", "0x12", "nop", "-o", "q.cubin"], b"");
     assert!(
         text(&refused.stderr).contains("no instruction starts at 0x12: the nearest start at 0x10 and 0x18")

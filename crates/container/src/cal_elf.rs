@@ -51,7 +51,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             Some((_, chip)) => encoding(&elf, &mut image, (u64::from(*offset), u64::from(*size)), *kind)
                 .map(|()| (*chip).to_owned()),
             None if (5..=8).contains(machine) => {
-                image.notes.push(format!("{name}: intermediate language, not machine code, was passed over"));
+                image.notes.push(format!("{name}: intermediate language, not machine code, was skipped"));
                 continue;
             }
             None => Err(Error::OtherChip {

@@ -110,16 +110,14 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     }
     let mut image = Image { format: Format::CtmElf.name(), isa: Some(Isa::R500), ..Image::default() };
     if elf.entry != 0 {
-        image
-            .notes
-            .push(format!("the entry address is {:#x}, expected 0; it has no meaning here", elf.entry));
+        image.notes.push(format!("the entry address is {:#x}, expected 0; it is ignored", elf.entry));
     }
     let (at, code) = code(&elf)?;
     let mut program =
         Program { stage: Some(Stage::Pixel), ..little_endian(words("the code", at, code)?, at) };
     if !program.words.len().is_multiple_of(6) {
         image.notes.push(format!(
-            "the code has {} words, no multiple of the six of an instruction",
+            "the code has {} words, which is not a multiple of 6, the words of an instruction",
             program.words.len()
         ));
     }
@@ -176,7 +174,7 @@ fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
         .filter(|segment| segment.kind == elf::PT_LOAD && segment.flags & PF_X != 0)
         .collect();
     let [load] = loads[..] else {
-        let remedy = format!("expected exactly one executable PT_LOAD segment, there are {}", loads.len());
+        let remedy = format!("expected exactly one executable PT_LOAD segment, found {}", loads.len());
         return Err(Error::missing("the code", remedy));
     };
     let Some(text) = elf.sections.iter().find(|section| section.name == ".text") else {
@@ -244,7 +242,7 @@ fn notes(
                 }
                 if !rest.is_empty() {
                     passed.push(format!(
-                        "{} words of the program information behind FG_DEPTH_SRC have no documented meaning and were passed over",
+                        "{} words of the program information after FG_DEPTH_SRC do not have a documented meaning and were skipped",
                         rest.len()
                     ));
                 }
@@ -267,7 +265,7 @@ fn notes(
                 found.constants = true;
             }
             _ => passed.push(format!(
-                "a note of type {kind} at byte {start:#x} has no known meaning and was passed over"
+                "a note of type {kind} at byte {start:#x} has no known meaning and was skipped"
             )),
         }
     }

@@ -111,12 +111,12 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         } else if is_debug(name) {
             debug.push(name);
         } else if !is_plumbing(section) {
-            image.notes.push(format!("section {name} has no known meaning and was passed over"));
+            image.notes.push(format!("section {name} has no known meaning and was skipped"));
         }
     }
     if let [first, rest @ ..] = &debug[..] {
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        image.notes.push(format!("debug information ({first}{more}) was passed over"));
+        image.notes.push(format!("debug information ({first}{more}) was skipped"));
     }
     module.variables = variables(&elf)?;
     image.modules.push(module);
@@ -124,7 +124,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
 }
 
 fn no_kernel(section: &Section<'_>) -> String {
-    format!("section {} belongs to a kernel that is not there and was passed over", section.name)
+    format!("the kernel of section {} does not exist, so the section was skipped", section.name)
 }
 
 /// Returns whether a section is for debuggers: DWARF, or NVIDIA's own format.
@@ -212,14 +212,14 @@ fn attributes(
         if program.params.is_empty() && !offsets.is_empty() {
             program.params = parameters_of_offsets(offsets, program.resources.param_bytes);
             if program.params.is_empty() {
-                notes.push(format!("{}: parameter offsets without sizes were passed over", section.name));
+                notes.push(format!("{}: parameter offsets without sizes were skipped", section.name));
             }
         }
         program.params.sort_by_key(|param| param.offset);
     }
     if !unknown.is_empty() {
         let list: Vec<String> = unknown.iter().map(|attribute| format!("{attribute:#04x}")).collect();
-        notes.push(format!("{}: attributes {} were passed over", section.name, list.join(", ")));
+        notes.push(format!("{}: attributes {} were skipped", section.name, list.join(", ")));
     }
     Ok(())
 }
@@ -363,7 +363,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
             })
         };
         let Some(target) = elf.sections.get(section.info as usize) else {
-            return wrong(format!("section {}, which is not there", section.info));
+            return wrong(format!("section {}, which does not exist", section.info));
         };
         let name = target.name;
         if matches!(target.kind, elf::REL | elf::RELA) {
@@ -421,7 +421,10 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
                 let reached = symbol.value.saturating_add(u64::from(addend));
                 let before = (symbol.section, 0)..=(symbol.section, reached);
                 let Some((place, object)) = objects.range(before).next_back() else {
-                    return bad(format!("reaches byte {reached:#x} of {}, where no object is", home.name));
+                    return bad(format!(
+                        "accesses byte {reached:#x} of {}, which is outside all objects",
+                        home.name
+                    ));
                 };
                 slot.addend = (reached - place.1) as u32;
                 index = *object;

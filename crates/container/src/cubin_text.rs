@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
             self.pass_over_block()?;
         }
         let line = self.line(key.start);
-        notes.push(format!("line {line}: {} has no known meaning and was passed over", quoted(key.text)));
+        notes.push(format!("line {line}: {} has no known meaning and was skipped", quoted(key.text)));
         Ok(())
     }
 
@@ -309,7 +309,7 @@ impl<'a> Reader<'a> {
             let mut contents = crate::bytes::to_bytes(&words);
             if contents.len() as u64 > u64::from(segment.bytes).next_multiple_of(4) {
                 let found = format!("{} words of contents", words.len());
-                let expected = format!("at most as many as the block's `bytes = {}` hold", segment.bytes);
+                let expected = format!("at most the words of the block's `bytes = {}`", segment.bytes);
                 return Err(Error::syntax(self.text, key.start, found, expected));
             }
             contents.truncate(segment.bytes as usize);
@@ -386,7 +386,7 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
     if image.modules.len() > 1 {
         return unwritable(
             format!("an image of {} modules", image.modules.len()),
-            "a text cubin holds one module; write each to a file of its own",
+            "a text cubin holds one module; write each to a separate file",
         );
     }
     if image.programs.is_empty() {
@@ -403,7 +403,7 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
             && !name.starts_with('#')
             && !name.starts_with("//")
             && !name.contains(|c: char| c.is_whitespace() || "{}=".contains(c));
-        let remedy = "a name is not empty and has no space, brace, `=` or leading comment mark";
+        let remedy = "use a non-empty name without spaces, braces, `=` or a leading comment mark";
         if fits { Ok(()) } else { unwritable(format!("{what} {}", quoted(name)), remedy) }
     };
     let mut notes = Vec::new();

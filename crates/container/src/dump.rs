@@ -419,7 +419,11 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
         return Ok(all());
     }
     if !lines[most].loose {
-        return Err(wrong(text, &lines[most], "an address that follows the line before: is a line missing?"));
+        return Err(wrong(
+            text,
+            &lines[most],
+            "an address that follows the line before; a line may be missing",
+        ));
     }
     let mut placed: Vec<(usize, &Line<'_>)> =
         lines.iter().filter_map(|line| Some((address(line, (10, 4))? / width, line))).collect();
@@ -468,7 +472,7 @@ impl Passed {
     fn note(self) -> Vec<String> {
         let Some((number, line)) = self.first else { return Vec::new() };
         let lines = counted(self.count, "line");
-        vec![format!("{lines} without words passed over, first line {number}: {line}")]
+        vec![format!("{lines} without words skipped, first line {number}: {line}")]
     }
 }
 
@@ -512,7 +516,7 @@ mod tests {
             ],
         );
         assert_eq!(notes.len(), 2, "{notes:?}");
-        assert!(notes[0].starts_with("3 lines without words passed over, first line 1"), "{notes:?}");
+        assert!(notes[0].starts_with("3 lines without words skipped, first line 1"), "{notes:?}");
         let second = "\
             0000  00000002 a0000000     ALU 1 @4\n0004  801f4c00 00000c90         x:     MOV R0.x, 1.0\n\
             0002  c0008000 94600688     EXPORT_DONE PIXEL 0 R0.xyzw\n";

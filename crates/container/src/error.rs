@@ -30,7 +30,7 @@ pub enum Error {
         expected: String,
     },
     /// Blocks are nested deeper than in any real file.
-    #[error("line {line}, column {column}: blocks nest deeper than {limit}: is a closing brace missing?")]
+    #[error("line {line}, column {column}: blocks nest deeper than {limit}; a closing brace may be missing")]
     TooDeep {
         /// One-based line.
         line: usize,
@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// The file or the surrounding part ends too early.
     #[error(
-        "byte {at:#x}: {what} needs {wanted} bytes there, but the file has {size} bytes: is it cut off or damaged?"
+        "byte {at:#x}: {what} needs {wanted} bytes there, but the file has {size} bytes; it may be truncated or damaged"
     )]
     Truncated {
         /// The part that extends past the end of the file.
@@ -55,7 +55,7 @@ pub enum Error {
     },
     /// A length is not a multiple of the element size.
     #[error(
-        "byte {at:#x}: {what} is {bytes} bytes long, expected a multiple of {multiple}: is the file cut off, or not raw words?"
+        "byte {at:#x}: {what} is {bytes} bytes long, expected a multiple of {multiple}; the file may be truncated, or not contain raw words"
     )]
     Uneven {
         /// The part with this length.
@@ -100,7 +100,7 @@ pub enum Error {
         at: u64,
     },
     /// Two items have the same name.
-    #[error("{what} `{name}` is there twice: names must differ")]
+    #[error("{what} `{name}` occurs twice: names must differ")]
     Duplicate {
         /// The kind of item.
         what: &'static str,
@@ -300,7 +300,7 @@ impl Unread {
         let more = self.count - self.errors.len();
         image.notes.extend(self.errors.iter().map(|error| format!("passed over: {error}")));
         if more > 0 {
-            image.notes.push(format!("{more} more that cannot be read were passed over"));
+            image.notes.push(format!("{more} more that cannot be read were skipped"));
         }
         Ok(())
     }

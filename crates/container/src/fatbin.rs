@@ -122,7 +122,7 @@ fn member(
     }
     let name = format!("member {number}, sm_{sm}");
     match kind {
-        1 => image.notes.push(format!("{name}: PTX text, not machine code, was passed over")),
+        1 => image.notes.push(format!("{name}: PTX text, not machine code, was skipped")),
         2 if flags & COMPRESSED != 0 => unread.push(Error::Compressed { at, name, flags }),
         2 => {
             let loaded = if data.starts_with(b"\x7fELF") {
@@ -144,7 +144,7 @@ fn member(
             }
             merge(image, &Hints::default(), &name, loaded, |place| place.shift(start as usize));
         }
-        other => image.notes.push(format!("{name}: kind {other} has no known meaning and was passed over")),
+        other => image.notes.push(format!("{name}: kind {other} has no known meaning and was skipped")),
     }
     Ok(next)
 }

@@ -163,7 +163,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             7 => add(&mut image, &mut pending, Stage::Pixel, data, start)?,
             9 => add(&mut image, &mut pending, Stage::Geometry, data, start)?,
             10 => add(&mut image, &mut pending, Stage::GsCopy, data, start)?,
-            other => image.notes.push(format!("byte {at:#x}: a block of type {other} was passed over")),
+            other => image.notes.push(format!("byte {at:#x}: a block of type {other} was skipped")),
         }
         at = start + size;
     }
@@ -239,7 +239,7 @@ fn registers(
     let there = |(index, _): &&(u64, _)| word(*index).is_ok_and(|value| value > 0);
     let unread: Vec<&str> = layout.unread.iter().filter(there).map(|(_, name)| *name).collect();
     if !unread.is_empty() {
-        notes.push(format!("not read: {} beside {}", unread.join(", "), layout.what));
+        notes.push(format!("not read: {} next to {}", unread.join(", "), layout.what));
     }
     Ok(Pending { stage, state, bytes: word(layout.size)? })
 }
@@ -284,7 +284,9 @@ fn add(
             }
             program.state = header.state;
         }
-        None => image.notes.push(format!("byte {at:#x}: the {stage} program has no header block of its own")),
+        None => image
+            .notes
+            .push(format!("byte {at:#x}: the {stage} program does not have a separate header block")),
     }
     image.programs.push(program);
     Ok(())

@@ -19,7 +19,7 @@ pub(crate) fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let mut content = Vec::new();
     let unpacked = MultiGzDecoder::new(bytes).take(FILE.get().saturating_add(1)).read_to_end(&mut content);
     if unpacked.is_err() {
-        let remedy = "its data are damaged or cut off";
+        let remedy = "its data are damaged or truncated";
         return Err(Error::Unsupported { at: 0, what: "a gzip file", remedy });
     }
     if content.len() as u64 > FILE.get() {

@@ -240,7 +240,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     match (image.isa, hints.isa) {
         (None, isa) => image.isa = isa,
         (Some(found), Some(hint)) if found != hint => {
-            image.notes.push(format!("the file says it is for {found}; the given {hint} is ignored"));
+            image.notes.push(format!("the file is for {found}; the given {hint} is ignored"));
         }
         (Some(_), _) => {}
     }
@@ -249,7 +249,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
             image.chip.clone_from(chip)
         }
         (Some(found), Some(hint)) if found != hint => {
-            image.notes.push(format!("the file says it is for {found}; the given {hint} is ignored"));
+            image.notes.push(format!("the file is for {found}; the given {hint} is ignored"));
         }
         (_, _) => {}
     }
@@ -359,7 +359,7 @@ fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place:
     if let (Some(found), Some(asked)) = (member.isa, hints.isa)
         && found != asked
     {
-        image.notes.push(format!("{name}: for {found}, not for {asked}, and was passed over"));
+        image.notes.push(format!("{name}: for {found}, not for {asked}, and was skipped"));
         return;
     }
     let first = image.modules.len();

@@ -4,7 +4,7 @@
 use crate::Error;
 use crate::bytes::Bytes;
 
-const NO_CODE: &str = "no shader code is in such a file";
+const NO_CODE: &str = "such a file does not contain shader code";
 const PACKED: &str = "unpack it first";
 
 /// Marks of at least four bytes. A program may begin with two or three bytes that look like a mark.

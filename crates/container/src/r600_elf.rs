@@ -70,7 +70,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     }) {
         return Err(Error::Relocation {
             at: relocated.offset,
-            why: "of .text: R600 objects have none with a known meaning; link constant data into a buffer instead"
+            why: "of .text: R600 objects do not have relocations with a known meaning; link constant data into a buffer instead"
                 .to_owned(),
         });
     }
@@ -89,7 +89,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         }
         None => image
             .notes
-            .push("there is no section .AMDGPU.config: register count and stage are not known".to_owned()),
+            .push("missing section .AMDGPU.config: register count and stage are unknown".to_owned()),
     }
     Ok(image)
 }

@@ -97,7 +97,7 @@ fn inflate(data: &[u8], at: u64, room: &mut u64) -> Result<Vec<u8>, Error> {
     // Reading one more byte detects a wrong size.
     let read = ZlibDecoder::new(&data[4..]).take(size + 1).read_to_end(&mut content);
     if read.is_err() {
-        let remedy = "its data are damaged or cut off";
+        let remedy = "its data are damaged or truncated";
         return Err(Error::Unsupported { at, what: "a compressed section", remedy });
     }
     if content.len() as u64 != size {

@@ -546,5 +546,5 @@ fn debug_sections_are_one_note() {
     let names = [".debug_line", ".debug_info", ".nv_debug_ptx_txt"];
     elf.sections.extend(names.map(|name| containers::sec(name, &[1, 2, 3])));
     let image = read(&elf.build());
-    assert_eq!(image.notes, ["debug information (.debug_line and 2 more) was passed over"]);
+    assert_eq!(image.notes, ["debug information (.debug_line and 2 more) was skipped"]);
 }

@@ -171,7 +171,7 @@ fn device(
         NOUVEAU => {
             let numbers = BOARDS.iter().filter_map(Board::chipset).map(|number| format!("{number:x}"));
             let numbers = numbers.collect::<Vec<_>>().join(", ");
-            format!("{NOUVEAU}: {}: one of {numbers} fits here", chip.display())
+            format!("{NOUVEAU}: {}: expected one of {numbers}", chip.display())
         }
         _ => format!("{variable}: no such chip: {}", chip.display()),
     };
@@ -193,7 +193,7 @@ fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
     let Some(name) = name else { return Ok(ENGINE) };
     name.to_str().and_then(Engine::from_name).ok_or_else(|| {
         let names = Engine::ALL.map(Engine::name).join(", ");
-        format!("RECONVERGE_DRM_ENGINE: {}: one of {names} fits here", name.display())
+        format!("RECONVERGE_DRM_ENGINE: {}: expected one of {names}", name.display())
     })
 }
 
@@ -258,7 +258,10 @@ mod tests {
         assert_eq!(engine(None), Ok(Engine::Compiled));
         assert_eq!(engine(Some(OsStr::new("lockstep"))), Ok(Engine::Lockstep));
         let refused = engine(Some(OsStr::new("quick"))).unwrap_err();
-        assert!(refused.contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast"), "{refused}");
+        assert!(
+            refused.contains("RECONVERGE_DRM_ENGINE: quick: expected one of reference, fast"),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -269,8 +272,8 @@ mod tests {
         let some = errata(Some(OsStr::new("signed-rgtc")), board);
         assert_eq!(some, Ok(Errata::NONE.with(Erratum::SignedRgtc)));
         let refused = |list: &str| errata(Some(OsStr::new(list)), board).unwrap_err();
-        assert!(refused("rgtc").starts_with("RECONVERGE_DRM_ERRATA: `rgtc`: no such erratum; there are "));
-        assert!(refused("flat-back").contains("this chip does not have it; it has alpha-test, "));
+        assert!(refused("rgtc").starts_with("RECONVERGE_DRM_ERRATA: unknown erratum `rgtc`: expected "));
+        assert!(refused("flat-back").contains("expected alpha-test, "));
     }
 
     /// The examples of Mesa's `src/amd/drm-shim/README.md` and `src/nouveau/drm-shim/README.md`.
@@ -284,7 +287,7 @@ mod tests {
         assert_eq!(found(NOUVEAU, "a3"), Ok(("gt215", 0x0ca3)));
         assert_eq!(found(NOUVEAU, "0xAC"), Ok(("mcp79", 0x0861)));
         assert!(found(RADEON, "0x0ca3").unwrap_err().contains("RADEON_GPU_ID: 0x0ca3"));
-        assert!(found(NOUVEAU, "e4").unwrap_err().contains("NOUVEAU_CHIPSET: e4: one of 50, 84,"));
+        assert!(found(NOUVEAU, "e4").unwrap_err().contains("NOUVEAU_CHIPSET: e4: expected one of 50, 84,"));
     }
 
     #[test]

@@ -117,7 +117,7 @@ struct Chunks {
 /// Copies the chunks from the memory of the program.
 fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
     if submit.chunks == 0 || submit.chunks > CHUNKS {
-        return Err(format!("{} chunks; 1 to {CHUNKS} fits here", submit.chunks).into());
+        return Err(format!("{} chunks; expected 1 to {CHUNKS}", submit.chunks).into());
     }
     let addresses = user::read_list::<u64>(submit.addresses, submit.chunks as usize);
     let addresses = addresses.map_err(unreadable("the list of chunks", submit.addresses))?;
@@ -132,7 +132,7 @@ fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
             COMMANDS => 0,
             RELOCATIONS => 1,
             FLAGS => 2,
-            id => return Err(format!("chunk {number} is of kind {id}; 1 to 3 fits here").into()),
+            id => return Err(format!("chunk {number} is of kind {id}; expected 1 to 3").into()),
         };
         check(chunk).map_err(|why| format!("chunk {number}: {why}"))?;
         if places[place].replace(number).is_some() {
@@ -161,7 +161,7 @@ fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
 /// Checks the length and the alignment of a chunk's words.
 fn check(chunk: &Chunk) -> Result<(), String> {
     if chunk.words > WORDS {
-        return Err(format!("{} words; up to {WORDS} fits here", chunk.words));
+        return Err(format!("{} words; expected up to {WORDS}", chunk.words));
     }
     if chunk.words > 0 && !chunk.address.is_multiple_of(size_of::<u32>() as u64) {
         return Err(format!("its words are at address {:#x}", chunk.address));
@@ -250,8 +250,8 @@ mod tests {
     fn malformed_submissions_are_errors_that_name_the_place() {
         let buffers = Buffers::new(1 << 16..1 << 40);
         for (given, why) in [
-            (&[][..], "0 chunks; 1 to 3"),
-            (&[(COMMANDS, &[0][..]); 4], "4 chunks; 1 to 3"),
+            (&[][..], "0 chunks; expected 1 to 3"),
+            (&[(COMMANDS, &[0][..]); 4], "4 chunks; expected 1 to 3"),
             (&[(COMMANDS, &[0]), (COMMANDS, &[0])], "chunk 1 is the second of kind 2"),
             (&[(COMMANDS, &[0]), (4, &[0])], "chunk 1 is of kind 4"),
             (&[(FLAGS, &[0])], "no commands"),
@@ -277,7 +277,7 @@ mod tests {
             (1, 0, fault, "at address 0x0"),
             (1, 0x1000, fault, "chunk 0: words at address 0x1000 cannot be read"),
             (1, address + 1, invalid, "its words are at address"),
-            (WORDS + 1, address, invalid, "262145 words; up to 262144"),
+            (WORDS + 1, address, invalid, "262145 words; expected up to 262144"),
         ] {
             let chunk = Chunk { id: COMMANDS, words, address };
             let list = (&raw const chunk).expose_provenance() as u64;

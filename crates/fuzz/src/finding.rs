@@ -49,8 +49,8 @@ impl Finding {
     /// Returns the problem with the text.
     pub fn parse(text: &str) -> Result<Finding, String> {
         let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let text = |name: &str| json[name].as_str().ok_or(format!("there is no text `{name}`"));
-        let number = |name: &str| json[name].as_u64().ok_or(format!("there is no number `{name}`"));
+        let text = |name: &str| json[name].as_str().ok_or(format!("missing text `{name}`"));
+        let number = |name: &str| json[name].as_u64().ok_or(format!("missing number `{name}`"));
         Ok(Finding {
             target: text("target")?.to_owned(),
             seed: number("seed")?,

@@ -193,7 +193,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
             Some(target) => chosen.push(target),
             None => chosen.extend(targets().filter(|target| target.name.starts_with(name.as_str()))),
         }
-        ensure!(chosen.len() > before, "there is no target `{name}`: --list lists them");
+        ensure!(chosen.len() > before, "unknown target `{name}`: --list lists the targets");
     }
     Ok(chosen)
 }
@@ -364,5 +364,5 @@ fn again(target: &Target, bytes: &[u8], wrong: impl FnOnce(String)) -> Result<Ex
 
 /// Returns the target with a name.
 fn named(name: &str) -> Result<&'static Target> {
-    target(name).with_context(|| format!("there is no target `{name}`: fuzz --list lists them"))
+    target(name).with_context(|| format!("unknown target `{name}`: fuzz --list lists the targets"))
 }

@@ -1,4 +1,4 @@
-//! Creates cases from others: bits, bytes, words and ranges are changed, copied, inserted and removed.
+//! Creates cases from other cases. It changes, copies, inserts and removes bits, bytes, words and ranges.
 
 use reconverge_simt::random::Random;
 
@@ -9,10 +9,10 @@ const WORDS: [u32; 12] =
 /// Bytes that are common in texts.
 const TEXT: &[u8] = b"0123456789abcdefxrctsuv.,:;@#$%()[]{}<>+-*/|=_\"' \n";
 
-/// Longest input that is made.
+/// Maximum length of a created case, in bytes.
 const MOST: usize = 1 << 16;
 
-/// One of the seeds with some changes. There is at least one seed.
+/// Returns a random seed with 1 to 8 changes. `seeds` contains at least one seed.
 pub fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let seed = |random: &mut Random| &seeds[random.next() as usize % seeds.len()];
     let mut bytes = seed(random).clone();
@@ -23,7 +23,7 @@ pub fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Changes one thing; `other` is another seed.
+/// Makes one random change. Some changes copy a part of `other`, which is a seed.
 fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     if bytes.is_empty() {
         bytes.extend(other);
@@ -50,7 +50,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         }
         8 => drop(bytes.drain(at..end)),
         9 => drop(bytes.drain(word..bytes.len().min(word + 4 * length))),
-        // A piece of another.
+        // Copies a part of the other seed.
         10 | 11 if !other.is_empty() => {
             let from = (random.next() as usize % other.len()) & !3;
             let piece = other[from..other.len().min(from + 4 * length)].to_vec();

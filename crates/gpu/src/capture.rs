@@ -144,7 +144,7 @@ impl Recording {
         let mut recording = Recording::new(FRAGMENT, program, machine, options, Lanes::Pixels(Vec::new()));
         recording.launched.integers = draw.targets.iter().any(|target| target.format.numbers[0].is_integer());
         if captured.launches.iter().any(|launched| launched.stage == FRAGMENT) {
-            recording.refuse("of a draw into several layers or viewports the first is captured");
+            recording.refuse("only the first layer or viewport of a draw is captured");
         }
         recording
     }

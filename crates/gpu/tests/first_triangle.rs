@@ -268,7 +268,10 @@ fn a_draw_of_more_vertices_than_a_launch_has_is_named() {
         stream.packet(0x2f, &[instances]);
         stream.packet(0x2d, &[vertices, 2]);
         gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
-        assert_eq!((gpu.draws(), gpu.unknown()), (0, vec![("a draw of that many vertices".to_owned(), 1)]));
+        assert_eq!(
+            (gpu.draws(), gpu.unknown()),
+            (0, vec![("draws that exceed the limit of vertices".to_owned(), 1)])
+        );
     }
 }
 

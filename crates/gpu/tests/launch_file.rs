@@ -232,15 +232,15 @@ fn a_pixel_or_vertex_that_is_not_there_is_named_with_what_is() {
     let pixel = |x, y, fragment| Asked::Pixel { x, y, fragment };
     assert_eq!(
         refused(pixel(2, 5, None)),
-        "pixel 2,5: no fragment covers it; x is from 2 to 3, y from 4 to 5"
+        "pixel 2,5: no fragment covers this pixel; x is from 2 to 3, y from 4 to 5"
     );
-    assert_eq!(refused(pixel(2, 4, Some(2))), "pixel 2,4: 2 fragments cover it, from 0 on");
+    assert_eq!(refused(pixel(2, 4, Some(2))), "pixel 2,4: 2 fragments cover this pixel, numbered from 0");
     let vertex = Asked::Vertex { index: 0, instance: 0 };
-    assert_eq!(refused(vertex), "the launch does not say what its lanes are: it has no `vertices`");
+    assert_eq!(refused(vertex), "missing `vertices` in the launch, which describes its lanes");
     let (mut file, shelf) = numbered(Lanes::Vertices(vec![[7, 0], [7, 1]]));
     assert_eq!(file.choose(Asked::Vertex { index: 7, instance: 1 }, &shelf).unwrap().lanes, 1..2);
     let refused = file.choose(Asked::Vertex { index: 8, instance: 1 }, &shelf).unwrap_err().to_string();
-    assert_eq!(refused, "vertex 8 of instance 1: no lane is it; indices are from 7 to 7");
+    assert_eq!(refused, "vertex 8 of instance 1: not found; indices are from 7 to 7");
 }
 
 /// The fields of textures that R500 does not have.

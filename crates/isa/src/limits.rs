@@ -67,7 +67,7 @@ pub static LANES: Limit = Limit {
 pub static MEMORY: Limit = Limit {
     name: "memory",
     unit: "bytes",
-    about: "bytes of an array, of a buffer, and of what the lanes of a launch leave",
+    about: "bytes of an array, a buffer, and the results of a launch",
     default: 1 << 32,
     most: 1 << 48,
     raise: "--limits memory=N",
@@ -78,7 +78,7 @@ pub static MEMORY: Limit = Limit {
 pub static TRACE: Limit = Limit {
     name: "trace",
     unit: "bytes",
-    about: "bytes of a trace; what comes after is counted, not recorded",
+    about: "bytes of a trace; later events are counted but not recorded",
     default: 1 << 30,
     most: u64::MAX,
     raise: "--limit BYTES",
@@ -88,8 +88,8 @@ pub static TRACE: Limit = Limit {
 /// Depth of nested control-flow constructs in a listing or a rule.
 pub static NESTING: Limit = Limit {
     name: "nesting",
-    unit: "constructs within each other",
-    about: "constructs of control flow within each other, for lint, for listings with --structure and for counts",
+    unit: "nested constructs",
+    about: "nested constructs of control flow, for lint, for listings with --structure and for counts",
     default: 1 << 10,
     most: 1 << 20,
     raise: "--limits nesting=N",

@@ -204,10 +204,10 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String {
     let list: Vec<&str> = candidates.collect();
     let fits = match list.as_slice() {
-        [] => "nothing fits here".to_owned(),
-        [one] => format!("`{one}` fits here"),
-        many if many.len() <= 24 => format!("one of {} fits here", many.join(", ")),
-        many => format!("one of {}, … fits here", many[..12].join(", ")),
+        [] => "no value is allowed here".to_owned(),
+        [one] => format!("expected `{one}`"),
+        many if many.len() <= 24 => format!("expected one of {}", many.join(", ")),
+        many => format!("expected one of {}, …", many[..12].join(", ")),
     };
     match closest(word, list) {
         Some(meant) => format!("did you mean `{meant}`? {fits}"),
@@ -228,7 +228,7 @@ fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String 
 pub fn proposed(help: &str) -> Option<&str> {
     let quoted = |before: &str| help.split_once(before)?.1.split_once('`');
     let meant = quoted("did you mean `").or_else(|| quoted("write `"));
-    let only = || quoted("`").filter(|(_, rest)| help.starts_with('`') && *rest == " fits here");
+    let only = || help.strip_prefix("expected `")?.split_once('`').filter(|(_, rest)| rest.is_empty());
     meant.or_else(only).map(|(text, _)| text)
 }
 

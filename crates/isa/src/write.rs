@@ -148,7 +148,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
             if name.is_empty() {
                 return Diagnostic::error(named.span_of(place), "an instruction is missing here");
             }
-            return Diagnostic::error(named.span_of(place), format!("there is no instruction `{name}`"))
+            return Diagnostic::error(named.span_of(place), format!("unknown instruction `{name}`"))
                 .help(suggest(name, sorted(self.table.names()).iter().copied()));
         }
         let mut failure = Failure::default();
@@ -187,7 +187,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         let fits = sorted(failure.expected.iter().map(String::as_str).filter(|text| !hidden(text)));
         let message = match found.peek() {
             "" => "the instruction is not complete".to_owned(),
-            text => format!("`{text}` does not fit here"),
+            text => format!("unexpected `{text}`"),
         };
         if let Some(help) = missing {
             return Diagnostic::error(span, message).help(help);
@@ -518,7 +518,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             let half = 1_i64 << (field.len() - 1);
             let text = self.reader.text_from(place);
             let range = format!("{} to {}", signed_hex(-half), signed_hex(half - 1));
-            self.refuse(place, || format!("{text} is out of range for {}: {range} fit here", number.name));
+            self.refuse(place, || format!("{text} is out of range for {}: expected {range}", number.name));
             self.reader.at = place;
             return None;
         }
@@ -552,7 +552,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 if field.get(bits) != bank {
                     let (space, most) = (memory.space, field.get(field.mask()));
                     self.refuse_above(start, most, || {
-                        format!("{space}{bank}[] does not exist: {space}0[] to {space}{most}[] fit here")
+                        format!("{space}{bank}[] does not exist: expected {space}0[] to {space}{most}[]")
                     });
                     return None;
                 }
@@ -572,7 +572,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                         let (least, most) = (u8::from(!memory.always_base), field.get(field.mask()));
                         self.refuse_above(place, most, || {
                             format!(
-                                "{prefix}{number} does not exist: {prefix}{least} to {prefix}{most} fit here"
+                                "{prefix}{number} does not exist: expected {prefix}{least} to {prefix}{most}"
                             )
                         });
                         self.reader.at = place;
@@ -628,10 +628,10 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 let below = offset.div_euclid(unit) * unit;
                 let above = Some(below + unit).filter(|above| *above <= most).map(signed_hex);
                 let above = above.map(|above| format!(" or {above}")).unwrap_or_default();
-                return format!("{text} is not a multiple of {unit}: {}{above} fits here", signed_hex(below));
+                return format!("{text} is not a multiple of {unit}: expected {}{above}", signed_hex(below));
             }
-            let steps = if unit > 1 { format!(", multiples of {unit},") } else { String::new() };
-            format!("{text} is out of range: {} to {}{steps} fit here", signed_hex(least), signed_hex(most))
+            let steps = if unit > 1 { format!(", multiples of {unit}") } else { String::new() };
+            format!("{text} is out of range: expected {} to {}{steps}", signed_hex(least), signed_hex(most))
         });
     }
 
@@ -676,17 +676,17 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         self.refuse_above(place, most, || match number.style {
             Style::Register(prefix, suffix) | Style::Aligned(prefix, suffix, _) => {
                 format!(
-                    "{prefix}{value}{suffix} is too large: {prefix}0{suffix} to {prefix}{most}{suffix} fit here"
+                    "{prefix}{value}{suffix} is too large: expected {prefix}0{suffix} to {prefix}{most}{suffix}"
                 )
             }
             Style::Half(prefix) => {
-                format!("{prefix}{} is too large: {prefix}0l to {prefix}{}h fit here", value >> 1, most >> 1)
+                format!("{prefix}{} is too large: expected {prefix}0l to {prefix}{}h", value >> 1, most >> 1)
             }
             Style::Code(shift) if !is_multiple => {
                 format!("{text} is not a multiple of {:#x}: {name}", 1_u32 << shift)
             }
-            Style::Code(shift) => format!("{text} is too large for {name}: 0x0 to {:#x} fit here", most << shift),
-            Style::Hex | Style::Signed => format!("{text} is too large for {name}: 0x0 to {most:#x} fit here"),
+            Style::Code(shift) => format!("{text} is too large for {name}: expected 0x0 to {:#x}", most << shift),
+            Style::Hex | Style::Signed => format!("{text} is too large for {name}: expected 0x0 to {most:#x}"),
         });
     }
 

@@ -11,7 +11,7 @@
 //! use reconverge_language::{Analysis, Settings};
 //!
 //! let text = ".isa tesla\n.equ N, 4\n    movv b32 $r0 N\n    exit nop\n";
-//! let analysis = Analysis::new(text, &Settings::default(), &mut |_| Err("there is no such file".to_owned()));
+//! let analysis = Analysis::new(text, &Settings::default(), &mut |_| Err("no such file".to_owned()));
 //! let markers = analysis.markers();
 //! assert_eq!(&text[markers[0].span.start..markers[0].span.end], "movv");
 //! let remedy = &analysis.remedies(markers[0].span)[0];

@@ -236,7 +236,7 @@ impl Analysis {
         }
         // The only label of a program is not what another name means.
         let is_meant =
-            |help: &&str| diagnostic.file.is_none() && !(missing.is_some() && help.starts_with('`'));
+            |help: &&str| diagnostic.file.is_none() && !(missing.is_some() && help.starts_with("expected `"));
         let proposal = diagnostic.help.as_deref().filter(is_meant).and_then(proposed);
         Marker {
             span: self.shown(span),
@@ -349,7 +349,6 @@ impl Analysis {
 
 /// The label that a message misses.
 fn missing_label(message: &str) -> Option<&str> {
-    let begins = ["there is no label `", "no label `", "undefined label `"];
-    let rest = begins.iter().find_map(|begin| message.strip_prefix(begin))?;
+    let rest = message.strip_prefix("undefined label `")?;
     rest.split('`').next().map(|name| name.trim_start_matches('@'))
 }

@@ -24,7 +24,7 @@ fn analysis(text: &str) -> Analysis {
     Analysis::new(text, &Settings::default(), &mut |name| match name {
         "lib.inc" => Ok(b".equ OUTER, 7\n.macro twice a\nadd b32 \\a \\a \\a\n.endm\n".to_vec()),
         "bad.inc" => Ok(b"nop\nwrong here\n".to_vec()),
-        _ => Err("there is no such file".to_owned()),
+        _ => Err("no such file".to_owned()),
     })
 }
 
@@ -62,7 +62,7 @@ fn all_errors_of_a_text_are_found_each_at_its_word() {
 fn errors_of_constants_and_of_instructions_are_found_in_one_run() {
     let text = ".isa tesla\n.equ N, M\nmovv b32 $r0 1\n";
     let found = errors(text);
-    assert!(found.iter().any(|(_, message)| message.contains("no constant `M`")), "{found:?}");
+    assert!(found.iter().any(|(_, message)| message.contains("unknown constant `M`")), "{found:?}");
     assert!(found.iter().any(|(word, _)| word == "movv"), "{found:?}");
 }
 
@@ -105,7 +105,7 @@ fn an_error_in_an_included_file_is_at_the_line_that_includes_it() {
     assert_eq!(marker.related[0].0.file.as_deref(), Some("bad.inc"));
     assert_eq!(marker.related[0].0.span.start, 4);
     let missing = self::analysis(".isa tesla\n.include \"none.inc\"\n").markers();
-    assert!(missing[0].message.contains("there is no such file"), "{missing:?}");
+    assert!(missing[0].message.contains("no such file"), "{missing:?}");
 }
 
 #[test]

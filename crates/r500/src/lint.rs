@@ -20,52 +20,52 @@ use crate::words::*;
 reconverge_isa::rules! {
     // One instruction
     RESERVED_BITS = "reserved-bits", Error, "Reserved bits are 0.", "REG", "clear the bits";
-    FC_PREDICATE = "fc-predicate", Error, "An FC instruction has one predicate: RGB_PRED_SEL is not RGBA.", "CTM guide p. 31", "select one bit: RRRR, GGGG, BBBB or AAAA";
-    OMASK = "omask", Error, "RGB_OMASK and ALPHA_OMASK are of ALU and OUT.", "CTM guide p. 31; REG", "clear the output masks";
+    FC_PREDICATE = "fc-predicate", Error, "An FC instruction has one predicate, so RGB_PRED_SEL is not RGBA.", "CTM guide p. 31", "select one bit: RRRR, GGGG, BBBB or AAAA";
+    OMASK = "omask", Error, "Only ALU and OUT have RGB_OMASK and ALPHA_OMASK.", "CTM guide p. 31; REG", "clear the output masks";
     SOP_SOURCE = "sop-source", Error, "SOP needs EX2, LN2, RCP, RSQ, SIN or COS in the alpha unit.", "REG", "put the function into the alpha unit, or another operation into the RGB unit";
     DP_SOURCE = "dp-source", Error, "DP needs DP3, DP4 or D2A in the RGB unit.", "REG", "put the dot product into the RGB unit, or another operation into the alpha unit";
     OMOD_DISABLED = "omod-disabled", Error, "OMOD is disabled only for MIN, MAX, CND and CMP.", "CTM guide p. 29", "use OMOD MUL_1";
-    CLAMP_IGNORED = "clamp-ignored", Note, "A clamp has an output modifier: with OMOD disabled it is not applied.", "CTM guide p. 29", "use OMOD MUL_1, or clear the clamp";
+    CLAMP_IGNORED = "clamp-ignored", Note, "A clamp has an output modifier, because it is not applied if OMOD is disabled.", "CTM guide p. 29", "use OMOD MUL_1, or clear the clamp";
     RELATIVE_INLINE = "relative-inline", Error, "An inline constant is not relative.", "CTM guide p. 26", "clear REL";
-    ALU_RESULT_ON_OUT = "alu-result-on-out", Error, "ALU_WMASK is of ALU.", "CTM guide p. 35", "compare in an ALU instruction";
-    DEPTH_ON_ALU = "depth-on-alu", Error, "W_OMASK is of OUT.", "REG", "write the depth in an OUT instruction";
+    ALU_RESULT_ON_OUT = "alu-result-on-out", Error, "Only ALU has ALU_WMASK.", "CTM guide p. 35", "compare in an ALU instruction";
+    DEPTH_ON_ALU = "depth-on-alu", Error, "Only OUT has W_OMASK.", "REG", "write the depth in an OUT instruction";
     FRAME = "frame", Error, "Temporaries are below the frame size, US_PIXSIZE + 1.", "REG, US_PIXSIZE", "raise US_PIXSIZE, or use lower temporaries";
     FULL_MODE = "full-mode", Error, "Loops, calls and returns need full flow control.", "REG, US_FC_CTRL", "set US_FC_CTRL.FULL_FC_EN";
 
     // The shape of the program
-    OUTSIDE = "outside", Error, "Every path stays on the program's instructions and in US_CODE_RANGE.", "CTM guide p. 23; REG, US_CODE_RANGE", "end the path with END_ADDR, or mend the jump";
-    OUTSIDE_CONSTANT = "outside-constant", Note, "Every path stays on the program's instructions, whatever the boolean constants.", "CTM guide p. 23", "end the path with END_ADDR, or keep the constants as they are";
+    OUTSIDE = "outside", Error, "Every path stays within the program's instructions and US_CODE_RANGE.", "CTM guide p. 23; REG, US_CODE_RANGE", "end the path with END_ADDR, or correct the jump";
+    OUTSIDE_CONSTANT = "outside-constant", Note, "Every path stays within the program's instructions for all values of the boolean constants.", "CTM guide p. 23", "end the path with END_ADDR, or do not change the constants";
     END = "end", Error, "Some path reaches the instruction at END_ADDR.", "REG, US_CODE_ADDR", "set END_ADDR to the last instruction that runs";
     END_OUT = "end-out", Error, "The instruction at END_ADDR is OUT.", "CTM guide p. 23", "append an OUT with empty masks";
     END_WAIT = "end-wait", Warning, "The last OUT waits for the texture semaphore.", "CTM guide p. 23", "set TEX_SEM_WAIT";
-    UNREACHABLE = "unreachable", Note, "Every instruction can be reached.", "-", "take the instructions away, or jump to them";
+    UNREACHABLE = "unreachable", Note, "Every instruction can be reached.", "-", "remove the instructions, or jump to them";
 
     // Nesting, on all paths
-    BRANCH_DEPTH = "branch-depth", Warning, "Branches nest 32 deep, in partial flow control 4.", "CTM guide p. 35; Mesa", "nest fewer ifs and conditional calls, or set US_FC_CTRL.FULL_FC_EN";
-    LOOP_DEPTH = "loop-depth", Warning, "Loops nest 4 deep.", "CTM guide p. 35; Shader Model 3", "unroll a loop";
-    CALL_DEPTH = "call-depth", Warning, "Calls nest 4 deep, and do not recurse.", "CTM guide p. 35; Shader Model 3", "put the subroutine in place of its call";
-    NO_IF = "no-if", Warning, "DECR takes off levels that are open.", "CTM guide p. 37", "lower B_POP_CNT, or take the endif away";
-    NO_LOOP = "no-loop", Error, "ENDLOOP, ENDREP, BREAK and CONTINUE are inside a loop.", "CTM guide p. 35", "open the loop, or take the instruction away";
-    LOOP_KIND = "loop-kind", Error, "LOOP has ENDLOOP and BREAKLOOP, REP has ENDREP and BREAKREP.", "CTM guide p. 37", "use the operation of the loop's kind";
-    LOOP_LEVELS = "loop-levels", Error, "A loop closes the branches that it opens: before ENDLOOP and ENDREP, and by B_POP_CNT when BREAK or CONTINUE jumps.", "CTM guide p. 40", "close what is open: B_POP_CNT counts the ifs around the instruction";
+    BRANCH_DEPTH = "branch-depth", Warning, "Branches nest up to 32 deep, or 4 deep in partial flow control.", "CTM guide p. 35; Mesa", "nest fewer ifs and conditional calls, or set US_FC_CTRL.FULL_FC_EN";
+    LOOP_DEPTH = "loop-depth", Warning, "Loops nest up to 4 deep.", "CTM guide p. 35; Shader Model 3", "unroll a loop";
+    CALL_DEPTH = "call-depth", Warning, "Calls nest up to 4 deep and do not recurse.", "CTM guide p. 35; Shader Model 3", "inline the subroutine";
+    NO_IF = "no-if", Warning, "DECR closes only open levels.", "CTM guide p. 37", "lower B_POP_CNT, or remove the endif";
+    NO_LOOP = "no-loop", Error, "ENDLOOP, ENDREP, BREAK and CONTINUE are inside a loop.", "CTM guide p. 35", "open the loop, or remove the instruction";
+    LOOP_KIND = "loop-kind", Error, "LOOP goes with ENDLOOP and BREAKLOOP, REP with ENDREP and BREAKREP.", "CTM guide p. 37", "use the operation of the loop's kind";
+    LOOP_LEVELS = "loop-levels", Error, "A loop closes the branches that it opens: before ENDLOOP and ENDREP, and by B_POP_CNT when BREAK or CONTINUE jumps.", "CTM guide p. 40", "close the open branches; B_POP_CNT is the number of ifs around the instruction";
     LOOP_CONSTANT = "loop-constant", Note, "The end of a LOOP names the integer constant of its start.", "REG, US_FC_ADDR", "name the same constant";
-    LOOP_SKIP = "loop-skip", Note, "LOOP and REP name what follows the end of the loop: at the end itself, a loop that was skipped pops what it has not pushed.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
-    LOOP_SKIP_INSIDE = "loop-skip-inside", Warning, "A loop that names its own end is reached with an active lane: skipped inside another loop, it closes that loop.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
-    NO_CALL = "no-call", Error, "A return has a call.", "CTM guide p. 35", "call the subroutine, and jump around it";
-    RETURN_LEVELS = "return-levels", Error, "A return is outside the branches and loops of its subroutine, and takes off the level that its calls add.", "CTM guide p. 36", "return at the end of the subroutine, and give all its calls INCR or none";
-    JOIN = "join", Error, "All paths to an instruction have the same loops and branches open.", "CTM guide p. 35", "jump neither into nor out of a construct";
+    LOOP_SKIP = "loop-skip", Note, "LOOP and REP name the address after the end of the loop. At the end itself, a skipped loop pops an entry that it has not pushed.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    LOOP_SKIP_INSIDE = "loop-skip-inside", Warning, "A loop that names its own end is reached with an active lane. If it is skipped inside another loop, it closes that loop.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    NO_CALL = "no-call", Error, "A return belongs to a call.", "CTM guide p. 35", "call the subroutine, and jump around it";
+    RETURN_LEVELS = "return-levels", Error, "A return is outside the branches and loops of its subroutine, and removes the level that its calls add.", "CTM guide p. 36", "return at the end of the subroutine, and give all its calls INCR or none";
+    JOIN = "join", Error, "All paths to an instruction have the same loops and branches open.", "CTM guide p. 35", "do not jump into or out of a construct";
     LEFT_OPEN = "left-open", Warning, "Nothing is open at the end of the program.", "CTM guide p. 35", "close the loop or branch, or return";
 
     // Values
-    UNWRITTEN = "unwritten", Warning, "What decides, addresses or leaves the program comes from inputs and from what was written, on some path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary first";
-    UNWRITTEN_PATH = "unwritten-path", Note, "What decides, addresses or leaves the program comes from inputs and from what was written, on every path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary on the path that does not, if lanes can take it";
+    UNWRITTEN = "unwritten", Warning, "Values that decide the flow, address memory or leave the program come only from inputs and written registers, on some path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary first";
+    UNWRITTEN_PATH = "unwritten-path", Note, "Values that decide the flow, address memory or leave the program come only from inputs and written registers, on every path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary on the path that does not, if lanes can take it";
     UNWRITTEN_PREDICATE = "unwritten-predicate", Warning, "A predicate bit is written before it is read, on every path.", "r500.md 10: what registers hold at the start is undefined", "write it first";
-    STALE_RESULT = "stale-result", Error, "The first FC instruction behind a comparison reads the ALU result, and no other.", "CTM guide p. 35", "compare again, or use a predicate";
+    STALE_RESULT = "stale-result", Error, "Only the first FC instruction after a comparison reads the ALU result.", "CTM guide p. 35", "compare again, or use a predicate";
     AL_OUTSIDE = "al-outside", Error, "aL is read inside a LOOP.", "r500.md Q17", "open a LOOP, or clear REL";
 
     // Hazards
-    TEXTURE_WAIT = "texture-wait", Warning, "What a fetch writes is used behind a wait for a semaphore that this fetch, or a later one, acquired.", "CTM guide p. 33", "set TEX_SEM_ACQUIRE on the last fetch, and TEX_SEM_WAIT where its result is first used";
-    TEXTURE_OVERWRITE = "texture-overwrite", Warning, "What a fetch writes is written by arithmetic behind a wait for that fetch: the later of both writes stays.", "CTM guide p. 33; Mesa 22.3.6 waits only where the result is read", "set TEX_SEM_WAIT where the register is written, or leave the channel out of the fetch";
+    TEXTURE_WAIT = "texture-wait", Warning, "Results of a fetch are used only after a wait for a semaphore that this fetch, or a later one, acquired.", "CTM guide p. 33", "set TEX_SEM_ACQUIRE on the last fetch, and TEX_SEM_WAIT where its result is first used";
+    TEXTURE_OVERWRITE = "texture-overwrite", Warning, "Arithmetic writes the destination of a fetch only after a wait for that fetch, because the later write remains.", "CTM guide p. 33; Mesa 22.3.6 waits only where the result is read", "set TEX_SEM_WAIT where the register is written, or leave the channel out of the fetch";
     SECOND_ACQUIRE = "second-acquire", Warning, "A fetch that acquires the semaphore waits where another may hold it.", "CTM guide p. 33", "set TEX_SEM_WAIT";
     NOP_PRESUBTRACT = "nop-presubtract", Warning, "An idle slot comes before a presubtract of what the instruction before it wrote.", "REG, US_CMN_INST.NOP; CTM guide p. 26", "set NOP on the instruction that writes";
     NOP_DERIVATIVE = "nop-derivative", Warning, "An idle slot comes before MDH or MDV of what the instruction before it wrote.", "REG, US_CMN_INST.NOP", "set NOP on the instruction that writes";
@@ -204,7 +204,7 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
     let reached = reached(setup, graph);
     let window = setup.range_start..=setup.range_end;
     if setup.slot(setup.start).is_none() {
-        found.add(&OUTSIDE, setup.start, "the program starts where no instruction is");
+        found.add(&OUTSIDE, setup.start, "the program starts outside its instructions");
     }
     for node in &graph.nodes {
         let pc = node.pc as u16;
@@ -238,7 +238,7 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
                 true => (&OUTSIDE, ""),
                 false => (&OUTSIDE_CONSTANT, ", with boolean constants other than those of the program"),
             };
-            found.add(rule, pc, format!("it {how} slot {to}, which holds no instruction{when}"));
+            found.add(rule, pc, format!("it {how} slot {to}, which does not contain an instruction{when}"));
         };
         if stays && setup.slot(pc + 1).is_none() {
             outside(sure.stays, "runs on to", pc + 1);

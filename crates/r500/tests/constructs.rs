@@ -112,7 +112,7 @@ fn the_error(source: &str) -> String {
 fn what_would_silently_be_something_else_is_an_error() {
     assert_eq!(
         the_error("ALU temp[0].r = MAD src0.rgb, src1.rgb"),
-        "MAD takes 3 operands, not 2 (3 operands fit here, separated by commas)"
+        "MAD takes 3 operands, not 2 (expected 3 operands, separated by commas)"
     );
     assert_eq!(
         the_error("ALU temp[1].r, temp[2].g = FRC src0.rgb"),

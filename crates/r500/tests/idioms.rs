@@ -143,7 +143,7 @@ fn an_unknown_operation_says_how_to_write_what_is_meant() {
             "the RGB unit has no operation `ABS`",
             "write the operand as |src0.rgb|, of MOV for instance",
         ),
-        ("ADD src0.rgb", "ADD takes 2 operands, not 1", "2 operands fit here, separated by commas"),
+        ("ADD src0.rgb", "ADD takes 2 operands, not 1", "expected 2 operands, separated by commas"),
         ("MOV src0.rgb, src0.rgb", "MOV takes 1 operand, not 2", ""),
     ] {
         let errors = assemble(&format!("ALU temp[0].rgb = {operation} : src0=temp[1]")).unwrap_err();

@@ -266,7 +266,7 @@ fn errors_name_the_place_and_what_would_fit() {
     let one = |source: &str, expected: &str| assert_eq!(errors(source), [expected]);
     one(
         "ifg alu\nendif",
-        "1:1: unknown mnemonic `ifg` (did you mean `if`? one of ALU, OUT, TEX, FC, if, else, endif, loop, endloop, rep, endrep, break, breakrep, continue, call, return, goto fits here)",
+        "1:1: unknown mnemonic `ifg` (did you mean `if`? expected one of ALU, OUT, TEX, FC, if, else, endif, loop, endloop, rep, endrep, break, breakrep, continue, call, return, goto)",
     );
     one(
         "if alu\nOUT nop",
@@ -278,12 +278,12 @@ fn errors_name_the_place_and_what_would_fit() {
     );
     one(
         "goto nowhere\nnowhre:\nOUT nop",
-        "1:6: undefined label `nowhere` (did you mean `nowhre`? `nowhre` fits here)",
+        "1:6: undefined label `nowhere` (did you mean `nowhre`? expected `nowhre`)",
     );
-    one("ALU temp[128].r = FRC src0.rgb", "1:10: a temporary cannot be 128 (0 to 127 fits here)");
+    one("ALU temp[128].r = FRC src0.rgb", "1:10: a temporary cannot be 128 (expected 0 to 127)");
     one(
         "ALU temp[1].r = FRC src0.rgb : src0=const[256]",
-        "1:43: a const address cannot be 256 (0 to 255 fits here)",
+        "1:43: a const address cannot be 256 (expected 0 to 255)",
     );
     one(
         "ALU temp[1].r = FRC src0.rgb : src0=#0.3",
@@ -291,19 +291,19 @@ fn errors_name_the_place_and_what_would_fit() {
     );
     one(
         "ALU temp[1].r = FRX src0.rgb",
-        "1:17: the RGB unit has no operation `FRX` (did you mean `FRC`? one of MAD, DP3, DP4, D2A, MIN, MAX, CND, CMP, FRC, SOP, MDH, MDV, MOV, SUB, ADD, MUL, GEZ, LTZ fits here)",
+        "1:17: the RGB unit has no operation `FRX` (did you mean `FRC`? expected one of MAD, DP3, DP4, D2A, MIN, MAX, CND, CMP, FRC, SOP, MDH, MDV, MOV, SUB, ADD, MUL, GEZ, LTZ)",
     );
     one(
         "OUT nop {RGB_PRED_SEL=RRRG}",
-        "1:23: unknown value `RRRG` for RGB_PRED_SEL (did you mean `RRRR`? one of NONE, RGBA, RRRR, GGGG, BBBB, AAAA fits here)",
+        "1:23: unknown value `RRRG` for RGB_PRED_SEL (did you mean `RRRR`? expected one of NONE, RGBA, RRRR, GGGG, BBBB, AAAA)",
     );
     one(
         "ALU out[A].r = FRC src0.rgb",
-        "1:5: ALU cannot write to `out` (one of temp, pred, alu_result fits here)",
+        "1:5: ALU cannot write to `out` (expected one of temp, pred, alu_result)",
     );
     one(
         ".chip G80",
-        "1:7: `G80` is not an R500 chip (one of R500, R520, RV515, RV530, R580, RV560, RV570 fits here)",
+        "1:7: `G80` is not an R500 chip (expected one of R500, R520, RV515, RV530, R580, RV560, RV570)",
     );
     one(
         "if bool[1]\nendif",
@@ -321,7 +321,7 @@ fn several_errors_are_reported_in_one_run() {
 #[test]
 fn the_513th_instruction_is_one_too_many() {
     let source = "OUT nop\n".repeat(513);
-    let expected = "513:1: 513 instructions do not fit: R500 has 512 instruction slots (shorten the program; there is no way to load more)";
+    let expected = "513:1: 513 instructions do not fit: R500 has 512 instruction slots (shorten the program; the hardware cannot load more)";
     assert_eq!(errors(&source), [expected]);
     assert!(assemble(&"OUT nop\n".repeat(512)).is_ok());
 }

@@ -411,7 +411,7 @@ pub enum CodeFault {
     #[error(transparent)]
     Word(#[from] WordError),
     /// No instruction has this number on this chip.
-    #[error("{field} {number:#x} is no instruction of this chip")]
+    #[error("{field} {number:#x} is not an instruction of this chip")]
     Unknown {
         /// The field.
         field: &'static str,

@@ -108,34 +108,34 @@ pub fn effect(inst: CfInst) -> &'static str {
         CfInst::TEX_ACK | CfInst::VTX_ACK | CfInst::VTX_TC_ACK => "",
         CfInst::EMIT_VERTEX | CfInst::EMIT_CUT_VERTEX | CfInst::CUT_VERTEX => "",
         CfInst::LOOP_START | CfInst::LOOP_START_DX10 | CfInst::LOOP_START_NO_AL => {
-            "The states of all lanes are pushed as one entry; lanes that do not pass become inactive-break. When none passes, the entry is dropped and execution goes on at ADDR, behind the LOOP_END."
+            "The states of all lanes are pushed as one entry; lanes that do not pass become inactive-break. If no lane passes, the entry is dropped and execution continues at ADDR, after the LOOP_END."
         }
         CfInst::LOOP_END => {
-            "Lanes that are inactive-continue or inactive-branch become active again. When one of them takes another turn, execution goes on at ADDR, behind the LOOP_START; otherwise the loop's entry is popped and the lanes are as they were before the loop."
+            "Lanes that are inactive-continue or inactive-branch become active again. If one of them starts another iteration, execution continues at ADDR, after the LOOP_START. Otherwise the loop's entry is popped, which restores the states of the lanes before the loop."
         }
         CfInst::LOOP_CONTINUE => {
-            "Lanes that pass become inactive-continue. When no lane of the loop is active or inactive-branch, the entries pushed inside the loop are popped and execution goes on at ADDR, the LOOP_END."
+            "Lanes that pass become inactive-continue. If no lane of the loop is active or inactive-branch, the entries pushed inside the loop are popped and execution continues at ADDR, the LOOP_END."
         }
         CfInst::LOOP_BREAK => {
-            "Lanes that pass become inactive-break until the loop ends. When no lane of the loop is active or inactive-branch, the entries pushed inside the loop are popped and execution goes on at ADDR, the LOOP_END."
+            "Lanes that pass become inactive-break until the loop ends. If no lane of the loop is active or inactive-branch, the entries pushed inside the loop are popped and execution continues at ADDR, the LOOP_END."
         }
         CfInst::JUMP => {
-            "When no lane passes, POP_COUNT entries are popped and execution goes on at ADDR; otherwise nothing changes."
+            "If no lane passes, POP_COUNT entries are popped and execution continues at ADDR. Otherwise nothing changes."
         }
         CfInst::PUSH => {
-            "The active mask is pushed; lanes that do not pass become inactive-branch. When no lane passes, nothing is pushed, POP_COUNT entries are popped and execution goes on at ADDR."
+            "The active mask is pushed; lanes that do not pass become inactive-branch. If no lane passes, nothing is pushed, POP_COUNT entries are popped and execution continues at ADDR."
         }
         CfInst::PUSH_ELSE => {
-            "The active mask is pushed; lanes that pass become inactive-branch. When none is left active, execution goes on at ADDR."
+            "The active mask is pushed; lanes that pass become inactive-branch. If no lane is left active, execution continues at ADDR."
         }
         CfInst::ELSE => {
-            "Of the lanes that were active at the innermost push, active ones become inactive-branch and inactive-branch ones active. When none is active then, POP_COUNT entries are popped and execution goes on at ADDR."
+            "Among the lanes that were active at the innermost push, active lanes become inactive-branch, and inactive-branch lanes become active. If no lane is active then, POP_COUNT entries are popped and execution continues at ADDR."
         }
         CfInst::POP => {
-            "POP_COUNT entries are popped: the active mask is as before the push, lanes that broke or continued excepted."
+            "POP_COUNT entries are popped: the active mask is as before the push, except for lanes that broke or continued."
         }
         CfInst::POP_JUMP => {
-            "POP_COUNT entries are popped; when no lane passes then, execution goes on at ADDR."
+            "POP_COUNT entries are popped. If no lane passes then, execution continues at ADDR."
         }
         CfInst::POP_PUSH => {
             "POP_COUNT entries are popped, then the active mask is pushed and lanes that do not pass become inactive-branch."
@@ -144,16 +144,16 @@ pub fn effect(inst: CfInst) -> &'static str {
             "POP_COUNT entries are popped, then the active mask is pushed and lanes that pass become inactive-branch."
         }
         CfInst::CALL => {
-            "When a lane passes, the address behind is pushed and execution goes on at ADDR; masks do not change. A call beyond the greatest depth is passed over."
+            "If a lane passes, the next address is pushed and execution continues at ADDR; masks do not change. A call beyond the maximum depth is skipped."
         }
         CfInst::CALL_FS => {
-            "When a lane passes, the address behind is pushed and execution goes on in the fetch program."
+            "If a lane passes, the next address is pushed and execution continues in the fetch program."
         }
         CfInst::RETURN => {
-            "When every active lane passes, the address of the call is popped and execution goes on there."
+            "If every active lane passes, the address of the call is popped and execution continues there."
         }
         CfInst::KILL => {
-            "Lanes that pass leave the valid mask and stay active. When no lane is valid, execution goes on at ADDR."
+            "Lanes that pass leave the valid mask and stay active. If no lane is valid, execution continues at ADDR."
         }
         CfInst::END_PROGRAM => "All lanes end.",
     }
@@ -167,10 +167,10 @@ pub fn form_effect(form: AluForm) -> &'static str {
             "The active mask is pushed before the clause, also when no lane is active; lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-branch."
         }
         AluForm::ALU_POP_AFTER => {
-            "After the clause one entry is popped: the active mask is as before its push, lanes that broke or continued excepted."
+            "After the clause one entry is popped: the active mask is as before its push, except for lanes that broke or continued."
         }
         AluForm::ALU_POP2_AFTER => {
-            "After the clause two entries are popped: the active mask is as before the outer push, lanes that broke or continued excepted."
+            "After the clause two entries are popped: the active mask is as before the outer push, except for lanes that broke or continued."
         }
         AluForm::ALU_CONTINUE => {
             "Lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-continue until the LOOP_END."
@@ -179,7 +179,7 @@ pub fn form_effect(form: AluForm) -> &'static str {
             "Lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-break until the loop ends."
         }
         AluForm::ALU_ELSE_AFTER => {
-            "After the clause, of the lanes that were active at the innermost push, active ones become inactive-branch and inactive-branch ones active."
+            "After the clause, among the lanes that were active at the innermost push, active lanes become inactive-branch, and inactive-branch lanes become active."
         }
     }
 }

@@ -87,7 +87,7 @@ pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
             if slots > 1 {
                 let (last, slots) = (first + slots - 1, ["two", "three", "four", "five"][slots - 2]);
                 reading.meaning.push(format!(
-                    "It belongs to the group of {slots} instructions at {first} to {last}, which all read before any of them writes."
+                    "It belongs to the group of {slots} instructions at {first} to {last}, in which all reads precede all writes."
                 ));
             }
             Some(reading)
@@ -207,7 +207,7 @@ fn stray(words: &[u32], formats: &[&'static WordInfo]) -> Vec<String> {
             let value = field.get(raw);
             if field.kind == Kind::Names && !field.names.iter().any(|name| name.value == value) {
                 let name = field.name.to_ascii_uppercase();
-                found.push(format!("word {number}: {value} is no value of {name}"));
+                found.push(format!("word {number}: {value} is not a value of {name}"));
             }
         }
     }
@@ -220,7 +220,7 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
     let mut reading = Reading::of("control flow", words, text, Place::ControlFlow, chip);
     let get = |name: &str| field(words, &formats, name).unwrap_or(0);
     let r600 = chip.family == Family::R600;
-    let (number, missing) = (get("cf_inst"), "is no instruction of this chip");
+    let (number, missing) = (get("cf_inst"), "is not an instruction of this chip");
     let addr = get("addr");
     let mut also = Vec::new();
     if words[1] >> 29 & 1 != 0 {
@@ -260,7 +260,7 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
         let base = get("array_base");
         match (inst, get("type_code")) {
             (ExportInst::EXPORT | ExportInst::EXPORT_DONE, 3) => {
-                reading.findings.push("3 is no value of TYPE".to_owned());
+                reading.findings.push("3 is not a value of TYPE".to_owned());
             }
             (ExportInst::EXPORT | ExportInst::EXPORT_DONE, kind) => {
                 let kind = ["colour or depth", "position", "parameter"][kind as usize];
@@ -270,11 +270,11 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
                 let index =
                     if kind & 1 != 0 { format!(" plus R{}.x", get("index_gpr")) } else { String::new() };
                 let read = if r600 && kind & 2 != 0 { " comes from" } else { " goes to" };
-                let ack = if !r600 && kind & 2 != 0 { ", and an acknowledge is asked for" } else { "" };
+                let ack = if !r600 && kind & 2 != 0 { ", and an acknowledge is requested" } else { "" };
                 also.push(format!("{registers}{read} element {base}{index}{ack}."));
             }
         }
-        also.extend(sentence("Only lanes that are active take part."));
+        also.extend(sentence("Only active lanes execute it."));
     } else {
         reading.source =
             "R700-Family Instruction Set Architecture, pp. 47 to 54 (flow control), p. 37 (clauses)";
@@ -321,8 +321,8 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
         }
     }
     for (name, text) in [
-        ("whole_quad_mode", "It acts for whole quads that have an active lane."),
-        ("valid_pixel_mode", "Only lanes that are valid pixels take part."),
+        ("whole_quad_mode", "It executes for all lanes of a quad that has an active lane."),
+        ("valid_pixel_mode", "Only lanes that are valid pixels execute it."),
         ("end_of_program", "The program ends after it."),
     ] {
         if get(name) != 0 {
@@ -419,7 +419,7 @@ fn broken_group(words: &[u32], fault: &code::CodeFault, chip: Chip) -> Vec<Strin
             };
             if !all.is_empty() && matches!(fault, code::CodeFault::Incomplete { .. }) {
                 said.push(format!(
-                    "{slot}: The operation takes the slots {all} of one group, each with operands of its own; the group has \
+                    "{slot}: The operation takes the slots {all} of one group, each with its own operands; the group has \
                      {}.",
                     there.join(", ")
                 ));
@@ -493,7 +493,7 @@ fn alu_flow(op: &AluOp, form: Option<AluForm>) -> Vec<String> {
     if op.update_execute_mask {
         let become_ = match form {
             Some(AluForm::ALU_BREAK) => "inactive-break: they leave the loop",
-            Some(AluForm::ALU_CONTINUE) => "inactive-continue: they end their turn of the loop",
+            Some(AluForm::ALU_CONTINUE) => "inactive-continue: they end their iteration of the loop",
             Some(_) => "inactive-branch: they wait for an ELSE or a POP",
             None => {
                 "inactive: inactive-branch, in ALU_BREAK inactive-break, in ALU_CONTINUE inactive-continue"
@@ -797,16 +797,16 @@ fn selector(value: u32) -> String {
 #[rustfmt::skip]
 pub fn field_says(name: &str) -> &'static str {
     match name {
-        "addr" => "Where the instruction or the clause is that this one names, in 64-bit words.",
-        "pop_count" => "How many stack entries are popped.",
+        "addr" => "Address of the target instruction or clause, in 64-bit words.",
+        "pop_count" => "Number of stack entries that are popped.",
         "cf_const" => "The loop constant or the boolean constant.",
         "cond" => "Which lanes pass.",
-        "count" => "Instructions of the clause (slots of an ALU clause) less one.",
+        "count" => "Number of instructions in the clause (slots of an ALU clause) minus one.",
         "count_3" => "The highest bit of COUNT.",
-        "call_count" => "What a call adds to the depth of calls.",
+        "call_count" => "Amount that a call adds to the depth of calls.",
         "end_of_program" => "Whether the program ends after this instruction.",
-        "valid_pixel_mode" => "Whether only valid pixels take part.",
-        "whole_quad_mode" => "Whether a quad takes part as a whole when one of its lanes is active.",
+        "valid_pixel_mode" => "Whether only valid pixels execute.",
+        "whole_quad_mode" => "Whether all lanes of a quad execute if one of them is active.",
         "cf_inst" => "The operation.",
         "barrier" => "Whether all clauses before must have ended.",
         "kcache_bank0" => "The constant buffer of window KC0.",
@@ -818,19 +818,19 @@ pub fn field_says(name: &str) -> &'static str {
         "uses_waterfall" => "Whether constants are indexed by a value that differs between lanes.",
         "alt_const" => "Whether constants and resources are those of the other stage.",
         "array_base" => "The target, or the first element.",
-        "array_size" => "The highest element, from ARRAY_BASE on, that may be accessed.",
+        "array_size" => "The highest element that may be accessed, relative to ARRAY_BASE.",
         "type_code" => "The kind of the target, or of the access.",
         "rw_gpr" => "The first register.",
         "rw_rel" => "Whether aL is added to the register.",
         "index_gpr" => "The register whose x is added to the address.",
-        "elem_size" => "Dwords of an element less one.",
+        "elem_size" => "Dwords per element minus one.",
         "comp_mask" => "The components that are written.",
         "elem_loop" => "Leave 0.",
-        "burst_count" => "Registers less one.",
-        "sel_x" | "sel_y" | "sel_z" | "sel_w" => "What the component of the target receives.",
+        "burst_count" => "Number of registers minus one.",
+        "sel_x" | "sel_y" | "sel_z" | "sel_w" => "Value for this component of the target.",
         "src0_sel" | "src1_sel" | "src2_sel" => "Where the operand comes from.",
         "src0_rel" | "src1_rel" | "src2_rel" => "Whether the index is added to the operand's number.",
-        "src0_chan" | "src1_chan" | "src2_chan" => "The operand's component; of a literal its dword.",
+        "src0_chan" | "src1_chan" | "src2_chan" => "Component of the operand, or dword of a literal.",
         "src0_neg" | "src1_neg" | "src2_neg" => "Whether the operand's sign is changed, after SRC_ABS.",
         "src0_abs" | "src1_abs" => "Whether the operand's absolute value is taken.",
         "index_mode" => "The index for operands with REL.",
@@ -859,9 +859,9 @@ pub fn field_says(name: &str) -> &'static str {
         "src_gpr" => "The register with the index, the coordinates or the data.",
         "src_rel" => "Whether aL is added to the source register.",
         "src_sel_x" | "src_sel_y" | "src_sel_z" | "src_sel_w" => "The component of the source register that is taken.",
-        "mega_fetch_count" => "Bytes of a mega fetch less one.",
+        "mega_fetch_count" => "Bytes of a mega fetch minus one.",
         "mega_fetch" => "Whether this is a mega fetch, which later mini fetches share.",
-        "dst_sel_x" | "dst_sel_y" | "dst_sel_z" | "dst_sel_w" => "What the component of the register receives.",
+        "dst_sel_x" | "dst_sel_y" | "dst_sel_z" | "dst_sel_w" => "Value for this component of the register.",
         "use_const_fields" => "Whether the resource states the format, not this word.",
         "data_format" => "The format of an element.",
         "num_format_all" => "How integers of the element become numbers.",
@@ -871,13 +871,13 @@ pub fn field_says(name: &str) -> &'static str {
         "endian_swap" => "The order of bytes.",
         "const_buf_no_stride" => "Whether the stride counts as 0.",
         "bc_frac_mode" => "How fractions of compressed blocks are handled. Leave 0.",
-        "lod_bias" => "What is added to the level of detail, in eighths.",
+        "lod_bias" => "Bias of the level of detail, in eighths.",
         "coord_type_x" | "coord_type_y" | "coord_type_z" | "coord_type_w" => "Whether the coordinate counts from 0 to 1 or in texels.",
-        "offset_x" | "offset_y" | "offset_z" => "What is added to the coordinate, in half texels.",
-        "uncached" => "Whether the cache is passed over, to read one's own writes.",
+        "offset_x" | "offset_y" | "offset_z" => "Offset of the coordinate, in half texels.",
+        "uncached" => "Whether the cache is bypassed, so that a program reads its own writes.",
         "indexed" => "Whether the source register is added to the address.",
         "lds_req" | "coalesced_read" => "A bit of later chips. Leave 0.",
-        "dst_index" => "Where in the thread's area the write goes, in dwords.",
+        "dst_index" => "Offset of the write in the thread's area, in dwords.",
         "dst_stride" => "Dwords of a thread's area.",
         "simd_wave_rel" => "Whether threads are counted from the start of the thread group.",
         "mux_cntl" => "How the dwords read are distributed.",

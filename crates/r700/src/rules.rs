@@ -71,43 +71,43 @@ rules! {
         "Mesa uses both, keyed on the family.";
     POP_KEEPS_BREAKS = 3, Compilers,
         "Does a pop overwrite the states inactive-continue and inactive-break?",
-        "It touches only lanes that are active or inactive-branch.",
-        "MAN p. 49 says the active state is overwritten, but Mesa and LLVM put LOOP_BREAK between PUSH and POP, and a subentry holds one bit a lane.";
+        "It changes only lanes that are active or inactive-branch.",
+        "MAN p. 49 says the active state is overwritten, but Mesa and LLVM put LOOP_BREAK between PUSH and POP, and a subentry holds one bit per lane.";
     DX10_LOOP_HAS_NO_COUNT = 4, OneSource,
-        "Has LOOP_START_DX10 a trip count?",
-        "No; it ends through breaks alone, or at a limit that the launch sets (`dx10_loop_limit`).",
+        "Does LOOP_START_DX10 have a trip count?",
+        "No. It ends only by breaks, or at a limit that the launch sets (`dx10_loop_limit`).",
         "Mesa's loops run past the 4095 that a loop constant could hold.";
     POP_ONLY_WHEN_JUMPING = 5, Compilers,
         "Do JUMP and ELSE pop POP_COUNT entries always, or only when they jump?",
         "Only when they jump.",
-        "MAN p. 53 words it the other way, but `JUMP POP 1` followed by a POP at the target's end balances only so; POP_JUMP exists for the other order.";
+        "MAN p. 53 states the opposite, but only this balances `JUMP POP 1` followed by a POP at the target's end. POP_JUMP exists for the other order.";
     ALU_PUSH_BEFORE_ALWAYS_PUSHES = 6, Compilers,
         "Does a push without any active lane push?",
-        "PUSH does not and jumps, as the manual says; ALU_PUSH_BEFORE does.",
+        "PUSH does not push, and jumps, as the manual says. ALU_PUSH_BEFORE pushes.",
         "ALU_PUSH_BEFORE has no address or POP_COUNT of its own and is followed by `JUMP POP 1`.";
     EXECUTE_MASK_FROM_THE_NEXT_GROUP = 7, Recommended,
         "When does an UPDATE_EXECUTE_MASK result take effect inside its clause?",
-        "For the next group; strict mode requires that there is none.",
+        "For the next group. In strict mode, a next group traps.",
         "No statement found; every known compiler ends the clause there.";
     CONSTANT_READ_PORTS = 8, Compilers,
         "How many constants may one group read on R700?",
-        "Execution accepts all; the limits are the assembler's business.",
+        "Execution accepts any number. The assembler checks the limits.",
         "Mesa and LLVM keep to two component pairs; MAN p. 70 shows four addresses.";
     EVERGREEN_NUMBERS_ARE_RESERVED = 9, OneSource,
         "Are OP2 0x54 to 0x5c, OP3 4 to 7 and fetch numbers above 0x1f instructions?",
         "No.",
         "DECAF lists them; Mesa marks them absent before Evergreen.";
     FLT_TO_INT_SATURATES = 10, Recommended,
-        "What do FLT_TO_INT and FLT_TO_UINT give for values that do not fit?",
-        "The nearest value that does; 0 for NaN.",
+        "What do FLT_TO_INT and FLT_TO_UINT return for values that do not fit?",
+        "The nearest value that fits, or 0 for NaN.",
         "The Direct3D 10 rule; no text for this chip.";
     R600_SIN_TAKES_RADIANS = 11, OneSource,
         "What is the unit of SIN and COS on R600?",
         "Radians in [-pi, pi]; R700 takes revolutions.",
         "Mesa scales to +-pi; LLVM's R600 path multiplies by half of that.";
     TRANSCENDENTALS_ARE_ROUNDED_ONCE = 12, Recommended,
-        "Which bits do the transcendental instructions give?",
-        "Computed in double precision and rounded once; marked approximate.",
+        "Which bits do the transcendental instructions return?",
+        "The result is computed in double precision, rounded once, and marked approximate.",
         "The tables of the hardware are not published.";
     PRED_SET_WRITES_ZERO_FOR_TRUE = 13, OneSource,
         "What does PRED_SET* write to its destination?",
@@ -120,35 +120,35 @@ rules! {
     LDEXP_64_TAKES_THE_DOUBLE_FIRST = 15, OneSource,
         "Which source of LDEXP_64 is the double?",
         "src0, with a switch for the manual's src1.",
-        "Mesa; MAN p. 175 has it the other way round.";
+        "Mesa; MAN p. 175 has the opposite order.";
     CUBE_SC_SIGN = 16, OneSource,
-        "Which sign has sc on the +-X faces of CUBE?",
+        "Which sign does sc have on the +-X faces of CUBE?",
         "-Z on +X, +Z on -X.",
         "The mapping of Direct3D and OpenGL, and of later chips; DECAF has sign(X)*Z.";
     LOD_BIAS_IN_EIGHTHS = 17, OneSource,
         "Where is the binary point of LOD_BIAS in a texture fetch?",
-        "Behind four bits: steps of 1/8.",
+        "The field counts in steps of 1/8.",
         "DECAF.";
     ARRAY_SIZE_IS_THE_LAST_ELEMENT = 18, OneSource,
-        "Is ARRAY_SIZE a size or a size less one?",
-        "The highest element, relative to ARRAY_BASE, that may be accessed.",
+        "Is ARRAY_SIZE a size or a size minus one?",
+        "It is the highest element that may be accessed, relative to ARRAY_BASE.",
         "Mesa stores size - 1; the formula of MAN p. 45 uses it as a size.";
     DATA_SHARE_WORDS_ARE_OURS = 19, Recommended,
         "Where are the fields of the local data share instructions?",
-        "A layout of this project's own.",
+        "This project defines its own layout.",
         "Only MEM_INST, MEM_OP and the word of MUX_CNTL are documented.";
     PUSH_ELSE_INVERTS = 20, Recommended,
         "What exactly do PUSH_ELSE and POP_PUSH_ELSE do?",
-        "Push always, then keep the lanes that fail the test; jump when there is none.",
+        "They always push, then keep the lanes that fail the test. They jump if no lane is left.",
         "Only one-line descriptions are known.";
     WHOLE_QUAD_REVIVES_BRANCHES_ONLY = 21, Recommended,
-        "Which inactive lanes can WHOLE_QUAD_MODE wake?",
+        "Which inactive lanes can WHOLE_QUAD_MODE activate?",
         "Those in inactive-branch.",
-        "A lane that left the loop must stay out of it.";
+        "A lane that left the loop must not run in it again.";
     PREDICATE_STARTS_TRUE = 22, OneSource,
         "What is the predicate at the start of a clause?",
         "1 for every lane.",
-        "M2S starts it from the active mask; LLVM recomputes it in each clause.";
+        "M2S initializes it from the active mask. LLVM recomputes it in each clause.";
     MUL_LIT_TESTS_SRC1 = 23, OneSource,
         "Which operand does MUL_LIT test for -FLT_MAX, -infinity and NaN?",
         "src1.",
@@ -159,7 +159,7 @@ rules! {
         "Undocumented.";
     BAD_INDEX_READS_R0 = 25, Recommended,
         "What does a register index outside the allocation do?",
-        "A read gives R0, a write is dropped; strict mode traps.",
+        "A read returns R0 and a write is dropped. Strict mode traps.",
         "The manual refers to a page that says so.";
     MUL_LIT_IS_TRANS_ONLY = 26, OneSource,
         "Which slots take MUL_LIT_M2, _M4 and _D2?",
@@ -170,41 +170,41 @@ rules! {
         "((x + y) + z) + w with every step rounded; MULADD_64 rounds once, with a switch.",
         "Undocumented.";
     GRADIENTS_ARE_COARSE = 28, Recommended,
-        "Are gradients taken once a quad, or for each row and column?",
-        "Once a quad: lane 1 - lane 0, lane 2 - lane 0.",
+        "Are gradients computed once per quad, or for each row and column?",
+        "Once per quad: lane 1 - lane 0, lane 2 - lane 0.",
         "Undocumented.";
     MOVA_GPR_INT_IS_EARLY_R600 = 29, OneSource,
         "Does R700 have MOVA_GPR_INT, and what does it write on R600?",
         "No; on early R600 chips it writes aL and, for each lane, AR.",
-        "A register header and DECAF name it; Mesa keeps it to R600. What Mesa 22.3 compiles for RV610 indexes by AR.x behind it, with no MOVA; older versions by aL.";
+        "A register header and DECAF name it. Mesa uses it only on R600. For RV610, Mesa 22.3 indexes by AR.x after it, without a MOVA; older versions index by aL.";
     KILL_JUMPS_WHEN_NONE_IS_VALID = 30, OneSource,
         "When does the control-flow KILL jump?",
-        "When no lane of the wavefront is valid any more.",
+        "When the wavefront has no valid lane left.",
         "Secondary description only.";
     INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP = 31, OneSource,
-        "Does a group see what one of its own instructions writes through an index?",
-        "The instructions after it do; all other writes are seen by the next group only.",
-        "The manual lets every read of a group come before every write and names no exception. LLVM packs an indexed write with a plain read of the same array after it, and 21 of 631 such programs compute what their source says only so. No program of Mesa's separates the two readings.";
+        "Does a group see the indexed writes of its own instructions?",
+        "The instructions after the write see it. All other writes are visible only to the next group.",
+        "In the manual, every read of a group precedes every write, without an exception. LLVM packs an indexed write and a later plain read of the same array into one group; with any other rule, 21 of 631 such programs do not compute what their source states. No program of Mesa distinguishes the two interpretations.";
     GLOBAL_REGISTERS_ARE_COLUMNS = 32, Recommended,
         "What are the registers that INDEX_MODE GLOBAL and GLOBAL_AR_X reach?",
-        "One file for all wavefronts, a column for each lane position; an operand that is indexed reaches it, the others do not. Without it, or beyond it, the rules of a bad index apply.",
+        "One file for all wavefronts, with a column for each lane position. Only indexed operands access it. Without the file, or outside it, the rule for bad indices (D25) applies.",
         "MAN p. 33 says only that global registers are shared by the wavefronts of a SIMD and lie before the clause temporaries.";
     KEEP_GRADIENTS_TAKES_THE_QUADS = 33, Recommended,
         "Which gradients does KEEP_GRADIENTS keep?",
-        "The differences of its source vector within the quad; the SAMPLE_*_G of the clause use them as if SET_GRADIENTS_H and _V had loaded them.",
-        "Opcode tables give it one source and no destination; nothing else is said.";
+        "The differences of its source vector within the quad. Each SAMPLE_*_G of the clause uses them as if SET_GRADIENTS_H and _V had loaded them.",
+        "Opcode tables give it one source and no destination. No other source describes it.";
     GET_LERP_GIVES_FOUR_WEIGHTS = 34, Recommended,
-        "In which order does GET_LERP give the filter's weights?",
-        "Along x, y, z, then between the two levels: each the share of the upper neighbour.",
+        "In which order does GET_LERP return the filter's weights?",
+        "Along x, y and z, then between the two levels. Each weight is the share of the upper neighbour.",
         "Only `filter weights` is known.";
     CUBEMAP_INDEX_IS_THE_ELEMENT = 35, Recommended,
-        "Where does SET_CUBEMAP_INDEX take its index from, and how long does it hold?",
-        "From x of its source, as a float; for the cube fetches after it in the same clause, in place of the element that the face number carries.",
-        "Opcode tables give it one source and no destination; gradients live in their clause, too.";
+        "Which operand of SET_CUBEMAP_INDEX is the index, and how long is it valid?",
+        "The index is x of its source, as a float. The later cube fetches of the same clause use it instead of the element in the face number.",
+        "Opcode tables give it one source and no destination. Gradients are also valid only within their clause.";
     MAX_DX10_GIVES_THE_NUMBER = 36, OneSource,
-        "What do MAX_DX10 and MIN_DX10 give where one operand is a NaN?",
+        "What do MAX_DX10 and MIN_DX10 return if one operand is a NaN?",
         "The other operand, in both orders.",
-        "MAN names the Direct3D 10 rule. An RV770 (Mesa 22.3.6, r600/ci/r600-rv770-fails.txt) passes piglit's isinf-and-isnan, which wants the number of min(2, NaN) and max(2, NaN), and range_analysis_fmax_of_nan and _fmin_of_nan, which want it of max(NaN, -42) and min(NaN, 42). It fails fs-, vs-nan-builtin-min and -max, which no rule of the operands' order explains after that: these also need a product and a sum that overflow, both to infinity.";
+        "MAN names the Direct3D 10 rule. An RV770 (Mesa 22.3.6, r600/ci/r600-rv770-fails.txt) passes piglit's isinf-and-isnan, which requires the number from min(2, NaN) and max(2, NaN), and range_analysis_fmax_of_nan and _fmin_of_nan, which require it from max(NaN, -42) and min(NaN, 42). It fails fs-, vs-nan-builtin-min and -max. No rule about the order of operands explains these failures, because the tests also need a product and a sum that overflow, both to infinity.";
 }
 
 impl Rule {

@@ -153,7 +153,7 @@ fn equal_literals_share_a_dword_and_four_fit() {
 fn labels_that_do_not_fit_are_told_with_their_place() {
     let end = "NOP: END_OF_PROGRAM\n";
     let cases = [
-        (format!("JUMP: ADDR(@lop)\n@loop: {end}"), "@lop", "no label `@lop`", "`loop`"),
+        (format!("JUMP: ADDR(@lop)\n@loop: {end}"), "@lop", "undefined label `@lop`", "`loop`"),
         (format!("@a: NOP:\n@a: {end}"), "@a:", "label `@a` is defined twice", "the first is in line 1"),
         (format!("{end}@a:\n"), "@a:", "label `@a` names nothing: the text ends here", ""),
         (
@@ -174,7 +174,7 @@ fn labels_that_do_not_fit_are_told_with_their_place() {
             "the label names a line of a clause of another kind",
             "",
         ),
-        (format!(".start @man\n@main: {end}"), "@man", "no label `@man`", "`main`"),
+        (format!(".start @man\n@main: {end}"), "@man", "undefined label `@man`", "`main`"),
     ];
     for (source, at, message, help) in &cases {
         let found = first(source);

@@ -137,29 +137,29 @@ controls! {
     } => "preret", Recommended, Active,
         Effect::Push { token: TokenType::Call, address: Some(target), goes: None, limited: lim },
         |_| format!("A later `ret` continues at {target:#x}."),
-        "pushes a CALL entry with the target as return address and goes on";
+        "pushes a CALL entry with the target as return address and continues";
     /// Returns. \[ret\]
     Ret => "ret", Specified, Guarded, Effect::Leave(TokenType::Call),
         |_| "Returns from the function; without a call, the lane ends.".to_owned(),
-        "lanes that take it wait for the innermost CALL entry; its address is next when all have returned";
+        "lanes that execute it wait for the innermost CALL entry; its address is next after all have returned";
     /// Pushes the address at which `break` continues. \[breakaddr\]
     Breakaddr {
         /// Byte address.
         target: u32,
     } => "breakaddr", Specified, Active, Effect::push(TokenType::Break, target),
         |_| format!("A later `break` continues at {target:#x}."),
-        "pushes a BREAK entry with the target and goes on";
+        "pushes a BREAK entry with the target and continues";
     /// Leaves the loop. \[break\]
     Break => "break", Specified, Guarded, Effect::Leave(TokenType::Break),
         |_| "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
-        "lanes that take it wait for the innermost BREAK entry; its address is next when all have left";
+        "lanes that execute it wait for the innermost BREAK entry; its address is next after all have left";
     /// Pushes the address at which lanes reconverge. \[joinat\]
     Joinat {
         /// Byte address.
         target: u32,
     } => "joinat", Specified, Active, Effect::push(TokenType::Joinat, target),
-        |_| format!("Lanes that part from here on meet again at {target:#x}."),
-        "pushes a JOINAT entry with the target: where paths that part from here on meet again";
+        |_| format!("Lanes that diverge after this instruction reconverge at {target:#x}."),
+        "pushes a JOINAT entry with the target, where paths that diverge after this instruction reconverge";
     /// Activates whole quads. \[quadon\]
     Quadon => "quadon", Specified, Active,
         Effect::Push { token: TokenType::Quadon, address: None, goes: None, limited: false },

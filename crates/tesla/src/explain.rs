@@ -15,15 +15,15 @@ use crate::sentence::{Words, signedness};
 pub fn flow(inst: &Inst) -> Vec<&'static str> {
     let mut text = Vec::new();
     if !inst.guard.is_always() {
-        text.push("only lanes whose condition holds take part; the others stay active and do nothing");
+        text.push("only lanes whose condition holds execute it; the others stay active and do nothing");
     }
     text.extend(lanes_of(inst));
     text.extend(match inst.end {
         End::None => None,
-        End::Exit => Some("exit: every active lane of the warp ends behind it"),
+        End::Exit => Some("exit: every active lane of the warp ends after it"),
         End::Join => Some(
-            "join, before it: a side that still waits runs first; when all have arrived, the JOINAT entry is dropped \
-             and they go on together",
+            "join, before it: a side that still waits runs first; after all have arrived, the JOINAT entry is dropped \
+             and they continue together",
         ),
     });
     text
@@ -33,7 +33,7 @@ fn lanes_of(inst: &Inst) -> Option<&'static str> {
     match &inst.op {
         Op::Control(control) => Some(control.sentences(&words(inst)).1),
         Op::Group(Group::Vote { .. }) => {
-            Some("compares the condition of all active lanes; all get the same flags")
+            Some("compares the condition of all active lanes, which all receive the same flags")
         }
         Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => None,
     }
@@ -59,14 +59,14 @@ pub fn meaning(inst: &Inst) -> Vec<String> {
     }
     if !inst.guard.is_always() && !matches!(inst.op, Op::Group(Group::Vote { .. })) {
         let name = condition_name(inst.guard.condition.code());
-        text.push(format!("Lanes take part where $c{} satisfies `{name}`.", inst.guard.c));
+        text.push(format!("Lanes execute it if $c{} satisfies `{name}`.", inst.guard.c));
     }
     if inst.lanes != 15 {
         let lanes: Vec<String> =
             (0..4).filter(|lane| inst.lanes >> lane & 1 != 0).map(|lane| lane.to_string()).collect();
         text.push(match lanes.is_empty() {
             true => "No lane of a quad is written.".to_owned(),
-            false => format!("Of each quad, lanes {} are written.", lanes.join(", ")),
+            false => format!("Lanes {} of each quad are written.", lanes.join(", ")),
         });
     }
     let increments = inst.src.iter().find_map(|source| match source {
@@ -213,8 +213,8 @@ fn atomic_in_words(atomic: Atomic, signed: bool, b: &str, c: &str) -> String {
         Atomic::Add => format!("its sum with {b}, {kind}"),
         Atomic::Exch => b.to_owned(),
         Atomic::Cas => format!("{c} if it equals {b}"),
-        Atomic::Inc => format!("one more, or 0 beyond {b}"),
-        Atomic::Dec => format!("one less, or {b} from 0 and beyond it"),
+        Atomic::Inc => format!("it plus one, or 0 if that exceeds {b}"),
+        Atomic::Dec => format!("it minus one, or {b} if it is 0 or larger than {b}"),
         Atomic::Max => format!("the larger of it and {b}, {kind}"),
         Atomic::Min => format!("the smaller of it and {b}, {kind}"),
         Atomic::And => format!("it and {b}, bit by bit"),
@@ -293,17 +293,17 @@ fn of_texture(tex: &Tex) -> String {
         TexOp::Bias => "Samples, with a bias of the level of detail, texture",
         TexOp::Lod => "Samples, at a given level of detail, texture",
         TexOp::Fetch => "Fetches one texel, by integer coordinates, of texture",
-        TexOp::Size => "Asks for the size of texture",
+        TexOp::Size => "Returns the size of texture",
         TexOp::Csaa => "Reads coverage samples of texture",
         TexOp::Gather => "Gathers one component of four texels of texture",
         TexOp::Prep => "Prepares coordinates for texture",
-        TexOp::QueryLod => "Asks for the level of detail of texture",
+        TexOp::QueryLod => "Returns the level of detail of texture",
     };
     let mut text = format!("{what} {} with sampler {}, at {sources}: {results}.", tex.texture, tex.sampler);
     for (on, more) in [
         (tex.cube, " The texture is a cube."),
         (tex.live, " Lanes that are only helpers are skipped."),
-        (tex.deriv, " Derivatives are used outside fragment programs too."),
+        (tex.deriv, " Derivatives are also used outside fragment programs."),
     ] {
         if on {
             text.push_str(more);
@@ -347,10 +347,12 @@ pub fn field(name: &str) -> &'static str {
         "opcode" => "The bits that select this instruction among all.",
         "spare" => "Bits without a known meaning; the text keeps them as `bits`.",
         "not used by this operand choice" => "A field that another choice of operands would use.",
-        "exit or join" => "Whether the active lanes end behind the instruction, or the warp joins before it.",
-        "predicate" | "condition" => "The condition that a lane's flags must satisfy for it to take part.",
+        "exit or join" => "Whether the active lanes end after the instruction, or the warp joins before it.",
+        "predicate" | "condition" => {
+            "The condition that a lane's flags must satisfy for the lane to execute."
+        }
         "condition register" => "The $c register whose flags are read.",
-        "lanes that take part" => "Condition and $c register that decide which lanes take part.",
+        "lanes that take part" => "Condition and $c register that select the lanes that execute.",
         "flags output" => "Whether the flags of the result are written.",
         "flags register" => "The $c register that the flags of the result go to.",
         "lane mask" | "lanes" => "Which lanes of each quad are written.",
@@ -372,11 +374,11 @@ pub fn field(name: &str) -> &'static str {
         "inc" => "Whether the warp counts as arrived at the barrier.",
         "wait" => "Whether the warp waits until the barrier is complete.",
         "high" => "Whether bits 16 to 47 of the product are taken, rather than the low 32.",
-        "deriv" => "Whether derivatives are used outside fragment programs too.",
-        "lim" => "Whether the jump is a limited one; what that limits is not documented.",
+        "deriv" => "Whether derivatives are also used outside fragment programs.",
+        "lim" => "Whether the jump is limited. The documents do not state what is limited.",
         "sfu" => "Which unit executes the move; the result is the same.",
-        "shift count" => "By how many bits the first source is shifted.",
-        "post-increment" => "Whether the access is at $a alone, which then grows by the offset.",
+        "shift count" => "Number of bits by which the first source is shifted.",
+        "post-increment" => "Whether the access is at $a alone, which is then incremented by the offset.",
         "immediate" => "The immediate: its low 6 bits are in the first word, its high 26 in the second.",
         "special register" => "Which special register is read.",
         "carry" => "Whether the carry flag of a $c register is added.",
@@ -390,20 +392,20 @@ pub fn field(name: &str) -> &'static str {
         "neg" => "Whether the source's sign is flipped.",
         "abs" => "Whether the source's sign is cleared.",
         "not" => "Whether the source's bits are inverted.",
-        "unlock" => "Whether the store gives the lock of its word back.",
+        "unlock" => "Whether the store releases the lock of its word.",
         "target" => "The code address, in bytes; its fields hold it in words.",
         "barrier" => "Which of the block's 16 barriers.",
         "count of warps" => "How many warps complete the barrier.",
         "event" => "The number of the performance event.",
         "texture" => "The number of the texture.",
         "sampler" => "The number of the sampler.",
-        "texel offset" => "What is added to a coordinate, in texels.",
+        "texel offset" => "Offset of a coordinate, in texels.",
         "level of detail" => "How the level of detail is chosen.",
         "source lane" => "The lane of the quad whose first source is taken.",
-        "operation of lane 0" => "What lane 0 of a quad does with the two values.",
-        "operation of lane 1" => "What lane 1 of a quad does with the two values.",
-        "operation of lane 2" => "What lane 2 of a quad does with the two values.",
-        "operation of lane 3" => "What lane 3 of a quad does with the two values.",
+        "operation of lane 0" => "Operation of lane 0 of a quad on the two values.",
+        "operation of lane 1" => "Operation of lane 1 of a quad on the two values.",
+        "operation of lane 2" => "Operation of lane 2 of a quad on the two values.",
+        "operation of lane 3" => "Operation of lane 3 of a quad on the two values.",
         name if name.starts_with("destination components") => {
             "Which components of the result are written, to consecutive registers."
         }
@@ -425,7 +427,7 @@ mod tests {
         let branch = decode([0x1000_0003, 0x0000_0280], Chip::G80, Stage::Compute).unwrap();
         assert_eq!(flow(&branch).len(), 2);
         let exit = decode([0xf000_0001, 0xe000_0781], Chip::G80, Stage::Compute).unwrap();
-        assert_eq!(flow(&exit), ["exit: every active lane of the warp ends behind it"]);
+        assert_eq!(flow(&exit), ["exit: every active lane of the warp ends after it"]);
     }
 
     /// Visits words of every row of the table. The bits that a row leaves open are random.
@@ -486,6 +488,6 @@ mod tests {
                 "The flags of the result (Z, S, C, O) go to $c0. The result itself is dropped.",
             ]
         );
-        assert_eq!(of([0x1000_0003, 0x0000_0280])[1], "Lanes take part where $c0 satisfies `lg`.");
+        assert_eq!(of([0x1000_0003, 0x0000_0280])[1], "Lanes execute it if $c0 satisfies `lg`.");
     }
 }

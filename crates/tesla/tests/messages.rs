@@ -47,7 +47,7 @@ fn a_missing_shift_count_is_called_so() {
 fn a_label_without_any_says_how_to_make_one() {
     assert_eq!(
         compute("bra nowhere"),
-        "there is no label `nowhere` in this program (the program has no labels: put `nowhere:` in front of an instruction)"
+        "undefined label `nowhere` in this program (the program has no labels: put `nowhere:` in front of an instruction)"
     );
 }
 

@@ -95,7 +95,7 @@ fn every_open_question_shows_its_reading() {
 
 #[test]
 fn the_table_of_open_questions_is_current() {
-    let mut table = String::from("| | question | reading | in |\n|---|---|---|---|\n");
+    let mut table = String::from("| | question | interpretation | in |\n|---|---|---|---|\n");
     for (section, subject, reading, place, _) in QUESTIONS {
         table += &format!("| {section} | {subject} | {reading} | `{place}` |\n");
     }

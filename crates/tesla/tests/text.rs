@@ -260,13 +260,13 @@ fn a_missing_word_and_the_range_of_registers_are_told() {
         (error.message, error.help.unwrap_or_default())
     };
     let (message, help) = told("foo");
-    assert_eq!(message, "there is no instruction `foo`");
+    assert_eq!(message, "unknown instruction `foo`");
     assert!(!help.contains("did you mean"), "{help}");
     let (message, help) = told("mul f32 $r1 $r2 $r3");
-    assert_eq!(message, "`$r3` does not fit here");
+    assert_eq!(message, "unexpected `$r3`");
     assert!(help.contains("did you mean `mul rn f32 $r1 $r2 $r3`?"), "{help}");
     let (message, _) = told("mov b32 $r1 $r200");
-    assert_eq!(message, "$r200 is too large: $r0 to $r127 fit here");
+    assert_eq!(message, "$r200 is too large: expected $r0 to $r127");
 }
 
 #[test]

@@ -49,13 +49,13 @@ pub fn parts(x: u32) -> (u32, i32) {
 /// Direction in which a number is rounded to an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// Toward negative infinity.
+    /// Rounds toward negative infinity.
     Floor,
-    /// Toward positive infinity.
+    /// Rounds toward positive infinity.
     Ceil,
-    /// Toward zero.
+    /// Rounds toward zero.
     Trunc,
-    /// To the nearest integer, ties to even.
+    /// Rounds to the nearest integer, with ties to even.
     Nearest,
 }
 

@@ -8,15 +8,15 @@ use crate::VERSION;
 #[derive(Debug, Error)]
 pub enum Error {
     /// The first bytes are not those of a trace.
-    #[error("this is no trace: it does not begin with RTRACE (`reconverge trace LAUNCH -o FILE` writes one)")]
+    #[error("expected a trace, which begins with RTRACE; record one with `reconverge trace LAUNCH -o FILE`")]
     NotATrace,
     /// The line ends among the first bytes have changed.
-    #[error("the trace's line ends were changed, as by a transfer in text mode: transfer it as binary")]
+    #[error(
+        "the line ends of the trace were changed, probably by a transfer in text mode; transfer it as binary"
+    )]
     LineEnds,
     /// The file has another version of the format.
-    #[error(
-        "the trace has version {found} of the format; this program reads version {VERSION}: record it again"
-    )]
+    #[error("expected version {VERSION} of the trace format, found {found}; record the trace again")]
     Version {
         /// Version of the file.
         found: u16,
@@ -30,13 +30,13 @@ pub enum Error {
         what: String,
     },
     /// The file ends before its header does.
-    #[error("the trace breaks off at byte {at}, before its first record")]
+    #[error("the trace is truncated at byte {at}, before its first record")]
     NoHeader {
         /// Size of the file, in bytes.
         at: u64,
     },
     /// An instruction is not in the header's listing.
-    #[error("the program runs an instruction at {pc:#x}, which its listing does not have")]
+    #[error("the program runs an instruction at {pc:#x}, which is not in its listing")]
     UnknownInstruction {
         /// Address of the instruction.
         pc: u32,

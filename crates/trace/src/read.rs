@@ -54,8 +54,8 @@ impl<R: Read + Seek> Reader<R> {
         let damaged = |at, what: &dyn std::fmt::Display| Error::Damaged { at, what: what.to_string() };
         let header: Header = serde_json::from_slice(&bytes).map_err(|error| damaged(first, &error))?;
         let addresses = header.listing.iter().map(|line| line.address).collect();
-        let order =
-            Order::new(addresses).ok_or_else(|| damaged(first, &"the listing's addresses do not rise"))?;
+        let order = Order::new(addresses)
+            .ok_or_else(|| damaged(first, &"the addresses of the listing are not in ascending order"))?;
         let mut reader =
             Reader { input, header, order, blocks: Vec::new(), kinds: Vec::new(), end: None, problem: None };
         match reader.indexed(size) {
@@ -181,7 +181,7 @@ impl<R: Read + Seek> Reader<R> {
     fn scan(&mut self, mut at: u64, size: u64) -> Result<(), Error> {
         let breaks_off = |at| Error::Damaged {
             at,
-            what: "the file breaks off: it was not finished, or was cut".to_owned(),
+            what: "the file is truncated, or its recording did not finish".to_owned(),
         };
         self.problem = loop {
             self.input.seek(SeekFrom::Start(at))?;
@@ -214,9 +214,9 @@ pub fn place(space: Option<&str>, address: u32) -> String {
 
 /// Splits a block into the words of its kinds, at its start, and its columns.
 fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
-    let (length, rest) = bytes.split_first_chunk().ok_or("a block of fewer than 4 bytes")?;
+    let (length, rest) = bytes.split_first_chunk().ok_or("expected a block of at least 4 bytes")?;
     let length = u32::from_le_bytes(*length) as usize;
-    let (words, columns) = rest.split_at_checked(length).ok_or("the words of a block end behind it")?;
+    let (words, columns) = rest.split_at_checked(length).ok_or("the words of a block extend past its end")?;
     Ok((serde_json::from_slice(words).map_err(|error| error.to_string())?, columns))
 }
 
@@ -233,11 +233,11 @@ fn section(
         return Ok(None);
     }
     let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    let kind = Section::of(head[0]).ok_or_else(|| damaged("no section begins here"))?;
+    let kind = Section::of(head[0]).ok_or_else(|| damaged("expected the start of a section"))?;
     let (packed, unpacked) = (number(1) as usize, number(5) as usize);
     let behind = at + (SECTION_HEAD + packed) as u64;
     if unpacked > MOST_BYTES {
-        return Err(damaged("a section of more than 64 MiB"));
+        return Err(damaged("expected a section of at most 64 MiB"));
     }
     if behind > size {
         return Ok(None);
@@ -247,7 +247,7 @@ fn section(
     let mut crc = flate2::Crc::new();
     crc.update(&bytes);
     if crc.sum() != number(9) {
-        return Err(damaged("the check sum of a section is wrong"));
+        return Err(damaged("wrong checksum of a section"));
     }
     if packed == unpacked {
         return Ok(Some((kind, bytes, behind)));
@@ -255,7 +255,7 @@ fn section(
     let mut content = vec![0; unpacked];
     let got = lz4_flex::block::decompress_into(&bytes, &mut content);
     if got.map_err(|error| damaged(&error.to_string()))? != unpacked {
-        return Err(damaged("a section has another size than it says"));
+        return Err(damaged("the size of a section differs from its header"));
     }
     Ok(Some((kind, content, behind)))
 }

@@ -34,7 +34,7 @@ impl Symbols {
             self.literals -= 1;
             Symbols::literal(columns)?
         } else {
-            self.copied = self.copied.checked_sub(1).ok_or("a copy of no records")?;
+            self.copied = self.copied.checked_sub(1).ok_or("a copy of 0 records")?;
             let back = self.read.len().checked_sub(self.distance as usize).filter(|_| self.distance > 0);
             back.and_then(|at| self.read.get(at).copied())
                 .ok_or_else(|| format!("record {} copies {} records back", self.read.len(), self.distance))?
@@ -49,7 +49,7 @@ impl Symbols {
             RAN | JUMP | PHRASE => {
                 let rest = columns.of(Column::Place).varint()?;
                 u32::try_from(rest)
-                    .map_err(|_| format!("a path, a phrase or a jump beyond 32 bits: {rest:#x}"))?
+                    .map_err(|_| format!("expected a path, phrase or jump of 32 bits, found {rest:#x}"))?
             }
             PUSH | POP | WRITE | LOAD | STORE => columns.of(Column::Byte).byte()?.into(),
             DIVERGE | RESUME | RECONVERGE | TRAP => 0,
@@ -86,9 +86,7 @@ impl<'a> Columns<'a> {
         while !column.is_at_end() {
             let count = column.varint()?;
             if count > MOST_SYMBOLS as u64 {
-                return Err(format!(
-                    "a phrase of {count} symbols, of which there are at most {MOST_SYMBOLS}"
-                ));
+                return Err(format!("expected at most {MOST_SYMBOLS} symbols in a phrase, found {count}"));
             }
             let mut phrase = Vec::new();
             for _ in 0..count {
@@ -96,7 +94,7 @@ impl<'a> Columns<'a> {
                 let rest = match low.tag() {
                     RAN | PUSH | POP | JUMP => column.varint()?,
                     DIVERGE | RESUME | RECONVERGE => 0,
-                    other => return Err(format!("record type {other} in a phrase")),
+                    other => return Err(format!("unexpected record type {other} in a phrase")),
                 };
                 let rest = u32::try_from(rest).map_err(|_| format!("{rest:#x} in a phrase"))?;
                 phrase.push(Symbol::new(low.tag(), low.relation(), rest));
@@ -118,7 +116,9 @@ impl<'a> Columns<'a> {
                 let (place, count) = (behind, column.varint()?);
                 let there = u32::try_from(count).map_or(0, |count| order.from(place, count).len() as u64);
                 if count == 0 || there != count {
-                    return Err(format!("a run of {count} instructions from place {place} of the listing"));
+                    return Err(format!(
+                        "invalid run of {count} instructions from position {place} of the listing"
+                    ));
                 }
                 behind = place + count as u32;
                 pieces.push((place, count as u32));
@@ -134,7 +134,7 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
     let mut head = Cursor { bytes, at: 0 };
     let count = head.varint()? as usize;
     if count > BLOCK_RECORDS.into() {
-        return Err(format!("{count} entries in a block, of which there are at most {BLOCK_RECORDS}"));
+        return Err(format!("expected at most {BLOCK_RECORDS} entries in a block, found {count}"));
     }
     let step = head.varint()?;
     let mut lengths = [0usize; COLUMNS];
@@ -144,11 +144,12 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
     let mut rest = &bytes[head.at..];
     let mut columns = Columns([Cursor { bytes: &[], at: 0 }; COLUMNS]);
     for (column, length) in columns.0.iter_mut().zip(lengths) {
-        let (bytes, behind) = rest.split_at_checked(length).ok_or("a column ends behind its block")?;
+        let (bytes, behind) =
+            rest.split_at_checked(length).ok_or("a column extends past the end of its block")?;
         (column.bytes, rest) = (bytes, behind);
     }
     if !rest.is_empty() {
-        return Err(format!("{} bytes behind the last column", rest.len()));
+        return Err(format!("{} unused bytes after the last column", rest.len()));
     }
     let paths = columns.paths(order)?;
     let phrases = columns.phrases()?;
@@ -174,7 +175,7 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
             records.group = u32::try_from(number).map_err(|_| format!("group {number}"))?;
             let ago = columns.of(Column::Group).varint()?;
             let last = if ago == 0 { Some(records.step) } else { records.step.checked_sub(ago) };
-            records.last = last.ok_or_else(|| format!("an instruction {ago} before the start"))?;
+            records.last = last.ok_or_else(|| format!("an instruction {ago} steps before the start"))?;
         }
         with_group = with_group.checked_sub(1).ok_or("a group without records")?;
         let symbol = symbols.next(columns)?;
@@ -189,12 +190,14 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
         }
     }
     match records.columns.0.iter().find(|column| !column.is_at_end()) {
-        None if with_group > 0 => Err(format!("a group of {with_group} more entries than the block has")),
+        None if with_group > 0 => Err(format!("a group has {with_group} more entries than its block")),
         None if symbols.copied > 0 => {
-            Err(format!("a copy of {} more entries than the block has", symbols.copied))
+            Err(format!("a copy has {} more entries than its block", symbols.copied))
         }
         None => Ok((step, records.records)),
-        Some(column) => Err(format!("{} bytes of a column without a record", column.bytes.len() - column.at)),
+        Some(column) => {
+            Err(format!("{} unused bytes at the end of a column", column.bytes.len() - column.at))
+        }
     }
 }
 
@@ -296,7 +299,7 @@ impl Cursor<'_> {
     }
 
     fn byte(&mut self) -> Result<u8, String> {
-        let byte = self.bytes.get(self.at).ok_or("a column ends before its records do")?;
+        let byte = self.bytes.get(self.at).ok_or("a column ends before its last record")?;
         self.at += 1;
         Ok(*byte)
     }
@@ -318,7 +321,7 @@ impl Cursor<'_> {
                 return Ok(value);
             }
         }
-        Err("a number of more than 64 bits".to_owned())
+        Err("expected a number of at most 64 bits".to_owned())
     }
 
     fn mask_bits(&mut self) -> Result<u64, String> {
@@ -329,7 +332,7 @@ impl Cursor<'_> {
             value |= u128::from(self.byte()?) << (8 * place);
         }
         let value = value >> (behind + 1).min(8);
-        u64::try_from(value).map_err(|_| "a mask of more than 64 bits".to_owned())
+        u64::try_from(value).map_err(|_| "expected a mask of at most 64 bits".to_owned())
     }
 
     fn delta(&mut self, last: &mut u32) -> Result<(), String> {

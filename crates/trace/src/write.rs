@@ -59,12 +59,13 @@ impl<W: Write> Writer<W> {
     /// Writes the head of a trace.
     ///
     /// # Errors
-    /// Fails if the output fails, or if the listing's addresses do not rise.
+    /// Fails if the output fails, or if the addresses of the listing are not in ascending order.
     pub fn new(mut out: W, header: &Header, limits: Limits) -> Result<Writer<W>, Error> {
         let addresses = header.listing.iter().map(|line| line.address).collect();
         let order = Order::new(addresses).ok_or_else(|| Error::Damaged {
             at: 0,
-            what: "the listing's addresses do not rise, or span more than 16 Mi".to_owned(),
+            what: "the addresses of the listing are not in ascending order, or span more than 16 Mi"
+                .to_owned(),
         })?;
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;

@@ -355,7 +355,7 @@ fn another_version_is_refused_with_both_numbers() {
     let mut file = written(&[], Limits::default());
     file[8] = 9;
     let error = Reader::new(Cursor::new(file)).unwrap_err().to_string();
-    assert!(error.contains("version 9") && error.contains(&format!("version {VERSION}")), "{error}");
+    assert!(error.contains("found 9") && error.contains(&format!("version {VERSION}")), "{error}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn in_words(why: Why) -> String {
         Why::Active => "it is active".to_owned(),
         Why::Branch { depth } => format!("a branch switched it off, {depth} constructs ago"),
         Why::Break => "it has left the loop".to_owned(),
-        Why::Continue => "it waits for the loop's next round".to_owned(),
+        Why::Continue => "it waits for the loop's next iteration".to_owned(),
         Why::Parked { pc } => format!("it waits at {pc}"),
         Why::Uncovered => "it lies outside the primitive".to_owned(),
         Why::Exited => "it has finished".to_owned(),

@@ -109,10 +109,10 @@ pub enum ArrayError {
         names: Vec<String>,
     },
     /// Numbers are expected, but raw bytes without a type were found.
-    #[error("the type of its numbers is not stated: say {0}:f32, :u32 or :i32")]
+    #[error("unknown type of numbers; state it as {0}:f32, :u32 or :i32")]
     Untyped(String),
     /// The data is too short or too long.
-    #[error("{found} bytes of data where shape and type need {wanted}")]
+    #[error("expected {wanted} bytes of data for the shape and type, found {found}")]
     Length {
         /// Bytes needed.
         wanted: u128,
@@ -123,7 +123,7 @@ pub enum ArrayError {
     #[error("JSON: {0}")]
     Json(String),
     /// Lists of one level differ in length.
-    #[error("JSON: the lists are not all of one length")]
+    #[error("JSON: expected lists of equal length")]
     Ragged,
     /// An element is NaN, but an integer is required.
     #[error(
@@ -146,7 +146,7 @@ pub enum ArrayError {
         wanted: Dtype,
     },
     /// The text is not a range or list.
-    #[error("`{0}` is not a list (1,2,3), a range (0..64 or 0..1..0.125) or a size (f32[64])")]
+    #[error("expected a list (1,2,3), a range (0..64 or 0..1..0.125) or a size (f32[64]), found `{0}`")]
     Literal(String),
     /// The data needs more memory than is available.
     #[error(transparent)]

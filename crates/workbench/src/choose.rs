@@ -69,8 +69,8 @@ impl LaunchFile {
                 let lane = fragment.map_or(found.last(), |number| found.get(number));
                 let lane = *lane.ok_or_else(|| {
                     let why = match found.len() {
-                        0 => format!("no fragment covers it; {}", extent(rows)),
-                        count => format!("{count} fragments cover it, from 0 on"),
+                        0 => format!("no fragment covers this pixel; {}", extent(rows)),
+                        count => format!("{count} fragments cover this pixel, numbered from 0"),
                     };
                     Error::Machine(format!("{asked}: {why}"))
                 })?;
@@ -88,7 +88,7 @@ impl LaunchFile {
                 let lane = rows.iter().position(|row| *row == [index, instance]).ok_or_else(|| {
                     let indices = rows.iter().map(|[index, _]| *index);
                     let (low, high) = (indices.clone().min().unwrap_or(0), indices.max().unwrap_or(0));
-                    Error::Machine(format!("{asked}: no lane is it; indices are from {low} to {high}"))
+                    Error::Machine(format!("{asked}: not found; indices are from {low} to {high}"))
                 })?;
                 Piece { lane, lanes: lane..lane + 1, of: rows.len(), fragments: 1 }
             }
@@ -101,7 +101,7 @@ impl LaunchFile {
 /// Returns the words of a list with one row per lane.
 fn rows(values: Option<&Values>, field: &str, dtype: Dtype, files: &dyn Files) -> Result<Vec<u32>, Error> {
     let values = values.ok_or_else(|| {
-        Error::Machine(format!("the launch does not say what its lanes are: it has no `{field}`"))
+        Error::Machine(format!("missing `{field}` in the launch, which describes its lanes"))
     })?;
     Ok(values.load_as(field, dtype, files)?.words().collect())
 }
@@ -113,6 +113,6 @@ fn extent(rows: &[[u32; 3]]) -> String {
     let range = |of: fn((i32, i32)) -> i32| Some((covered().map(of).min()?, covered().map(of).max()?));
     match range(|(x, _)| x).zip(range(|(_, y)| y)) {
         Some(((x0, x1), (y0, y1))) => format!("x is from {x0} to {x1}, y from {y0} to {y1}"),
-        None => "there is none".to_owned(),
+        None => "no pixel is covered".to_owned(),
     }
 }

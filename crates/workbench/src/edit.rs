@@ -34,7 +34,7 @@ pub enum EditError {
     #[error("the text does not assemble: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Text(Vec<Diagnostic>),
     /// The text has a different length.
-    #[error("`{text}` has {found}, and the instruction there, `{old}`, has {wanted}{help}")]
+    #[error("expected {wanted}, as in the old instruction `{old}`; found {found} in `{text}`{help}")]
     Length {
         /// The new text.
         text: String,
@@ -48,7 +48,7 @@ pub enum EditError {
         help: &'static str,
     },
     /// The text also changes words of other instructions.
-    #[error("`{text}` also changes what is at {elsewhere}: assemble the whole program instead")]
+    #[error("`{text}` also changes the instruction at {elsewhere}; assemble the whole program instead")]
     Elsewhere {
         /// The new text.
         text: String,
@@ -90,8 +90,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         old: old.text.clone(),
         wanted: counted(own.len() as u64, "word"),
         help: match found < own.len() {
-            true => ": a form of the same length fits, or fill the rest of the program and assemble it whole",
-            false => ": only a form of the same length fits",
+            true => "; use a form of the same length, or assemble the whole program",
+            false => "; use a form of the same length",
         },
     };
     let words = match machine.assemble(target, &source) {
@@ -177,7 +177,7 @@ mod tests {
         let (target, program) = program(Isa::Tesla, "add b32 $r0 $r1 $r2\nexit nop\n");
         let refused = replace(&target, &program, 0, "short mov b32 $r0 $r1").unwrap_err().to_string();
         assert!(
-            refused.starts_with("`short mov b32 $r0 $r1` has 1 word, and the instruction there, `add b32 $r0 $r1 $r2`, has 2 words"),
+            refused.starts_with("expected 2 words, as in the old instruction `add b32 $r0 $r1 $r2`; found 1 word in `short mov b32 $r0 $r1`"),
             "{refused}"
         );
     }

@@ -30,7 +30,7 @@ pub enum Error {
         error: ImageError,
     },
     /// The number of values does not fit.
-    #[error("{place}: {found} numbers where {wanted} would fit")]
+    #[error("{place}: expected {wanted}, found {found} numbers")]
     Count {
         /// The field that the numbers fill.
         place: String,
@@ -40,14 +40,14 @@ pub enum Error {
         wanted: String,
     },
     /// The launch has no lanes, or more than the limit.
-    #[error("lanes: {0} lanes; 1 to {most} fits here; {more}", most = LANES.get(), more = LANES.remedy())]
+    #[error("lanes: expected 1 to {most}, found {0}; {more}", most = LANES.get(), more = LANES.remedy())]
     Lanes(usize),
     /// The launch needs more memory than is available.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
     /// Numbers do not have rows, and the launch does not state its number of lanes.
     #[error(
-        "{place}: a flat file of {count} numbers does not say how many lanes have them: say --lanes (lanes = in a launch \
+        "{place}: unknown number of lanes for a file of {count} numbers without rows; state --lanes (lanes = in a launch \
          file){}", splits(*.count)
     )]
     Flat {
@@ -99,7 +99,7 @@ impl Error {
 fn splits(count: usize) -> String {
     let ways: Vec<String> = (1..=4)
         .filter(|each| count > 0 && count.is_multiple_of(*each))
-        .map(|each| format!("{} with {each} a lane", count / each))
+        .map(|each| format!("{} with {each} per lane", count / each))
         .collect();
     if ways.is_empty() { String::new() } else { format!(", for instance {}", ways.join(", ")) }
 }

@@ -47,7 +47,7 @@ pub fn by_ending(isa: Isa, ending: &str) -> Result<&'static str, WriteError> {
 #[non_exhaustive]
 pub enum WriteError {
     /// The machine does not have this format.
-    #[error("format {format} is not for {isa}, which has {}", .has.join(", "))]
+    #[error("unsupported format `{format}` for {isa}: expected one of {}", .has.join(", "))]
     Unknown {
         /// The requested format.
         format: String,
@@ -60,7 +60,7 @@ pub enum WriteError {
     #[error(transparent)]
     Container(#[from] Error),
     /// The format holds only one program.
-    #[error("{format} holds one program and this is {programs}; {}", remedy(.fits))]
+    #[error("{format}: expected one program, found {programs}; {}", remedy(.fits))]
     Several {
         /// The format.
         format: String,
@@ -70,7 +70,7 @@ pub enum WriteError {
         fits: Vec<&'static str>,
     },
     /// The format cannot hold something that affects the results of the program.
-    #[error("{format} has no place for {}; {}, and --drop-state leaves it out", few(.lines), remedy(.fits))]
+    #[error("{format} cannot hold {}; {}, or omit it with --drop-state", few(.lines), remedy(.fits))]
     Lost {
         /// The format.
         format: String,
@@ -87,9 +87,9 @@ fn unknown(format: &str, isa: Isa) -> WriteError {
 
 fn remedy(fits: &[&str]) -> String {
     match fits {
-        [] => "no format does".to_owned(),
-        [one] => format!("--format {one} does"),
-        [first, more @ ..] => format!("--format {first} does (or {})", more.join(", ")),
+        [] => "no format can".to_owned(),
+        [one] => format!("use --format {one}"),
+        [first, more @ ..] => format!("use --format {first} (or {})", more.join(", ")),
     }
 }
 
@@ -125,7 +125,7 @@ pub fn write(
     }
     // Containers report their own losses.
     if written.notes.is_empty() || !kept.same {
-        written.notes.push(format!("{format} has no place for {}", few(&kept.lines)));
+        written.notes.push(format!("{format} cannot hold {}", few(&kept.lines)));
     }
     Ok(written)
 }
@@ -193,7 +193,7 @@ fn directives(text: &str) -> impl Iterator<Item = String> {
 /// The bytes of constants, by bank and offset.
 type Constants = LiteMap<(u32, u32), u8>;
 
-/// Everything that determines the results of a program: words, their address, state, constants, variables of the
+/// Returns the data that determine the results of a program: words, their address, state, constants, variables of the
 /// module.
 type Computes<'a> = (Vec<u32>, u32, Vec<(String, u32)>, Constants, SortedSet<&'a str>);
 
@@ -262,10 +262,10 @@ mod tests {
     fn several_programs_need_a_format_that_holds_them() {
         let (target, image) = image(Isa::Tesla, ".kernel a\nexit nop\n.kernel b\nexit nop\n");
         let refused = write(&target, &image, HEX, false).unwrap_err().to_string();
-        assert!(refused.starts_with("hex holds one program and this is 2; --format cubin does"), "{refused}");
+        assert!(refused.starts_with("hex: expected one program, found 2; use --format cubin"), "{refused}");
         assert_eq!(
-            write(&target, &image, "gsh", false).unwrap_err().to_string().split(", ").next(),
-            Some("format gsh is not for tesla")
+            write(&target, &image, "gsh", false).unwrap_err().to_string().split(": ").next(),
+            Some("unsupported format `gsh` for tesla")
         );
     }
 

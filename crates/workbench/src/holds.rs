@@ -277,7 +277,7 @@ mod tests {
     fn a_wrong_condition_says_what_would_fit() {
         let wrong = |text: &str| CountRule::parse(text).unwrap_err();
         assert!(wrong("instuctions <= 16").contains(
-            "unknown count `instuctions`: did you mean `instructions`? one of instructions, lane_instructions"
+            "unknown count `instuctions`: did you mean `instructions`? expected one of instructions, lane_instructions"
         ));
         assert!(wrong("instructions = 16").contains("expected a count, one of <=, >="));
         assert!(wrong("instructions <= many").contains("expected a number, found `many`"));

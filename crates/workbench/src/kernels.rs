@@ -108,7 +108,7 @@ pub enum KernelError {
     #[error(transparent)]
     Launch(#[from] Error),
     /// The output with the counts is missing.
-    #[error("the program left no counts")]
+    #[error("the program did not write counts")]
     NoCounts,
 }
 

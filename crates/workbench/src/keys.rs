@@ -20,7 +20,7 @@ pub fn complaint(message: &str, more: &[&str]) -> String {
     let place = rest.trim().lines().next().filter(|line| line.starts_with("in `"));
     let place = place.map(|place| format!(" {place}")).unwrap_or_default();
     let keys = if known.is_empty() {
-        "no key fits here".to_owned()
+        "no keys are allowed here".to_owned()
     } else {
         format!("the keys are {}", known.join(", "))
     };
@@ -92,7 +92,7 @@ mod tests {
         let nested = complaint("unknown field `nonsense`, expected `domain`\nin `ctm`\n", &[]);
         assert_eq!(nested, "unknown key `nonsense` in `ctm`: the keys are domain");
         let none = complaint("unknown field `x`, there are no fields", &[]);
-        assert_eq!(none, "unknown key `x`: no key fits here");
+        assert_eq!(none, "unknown key `x`: no keys are allowed here");
         assert_eq!(complaint("invalid type: string\n", &[]), "invalid type: string");
     }
 

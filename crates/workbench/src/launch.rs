@@ -67,13 +67,13 @@ pub enum LaunchFileError {
         line: Option<usize>,
     },
     /// The text does not name a machine.
-    #[error("the launch file names no machine: add a line such as isa = \"r500\"")]
+    #[error("missing machine in the launch file; add a line such as isa = \"r500\"")]
     NoMachine,
     /// The text names an unknown machine.
     #[error(transparent)]
     Machine(#[from] UnknownIsa),
     /// The text states a trap and expectations.
-    #[error("trap stands in place of [[expect]]: a launch that traps leaves no results")]
+    #[error("expected either trap or [[expect]]; a launch that traps does not have results")]
     TrapAndExpect,
     /// The text of the trap is empty, which would match every trap.
     #[error("trap: the text is empty; state a part of the trap's message")]
@@ -94,7 +94,7 @@ impl LaunchFileError {
         let one = message.strip_prefix("invalid type: ").and_then(|rest| {
             let (value, expected) = rest.split_once(", expected ")?;
             let number = value.strip_prefix("integer `")?.strip_suffix('`')?;
-            expected.starts_with("a sequence").then(|| format!("a list is expected: write `[{number}]`"))
+            expected.starts_with("a sequence").then(|| format!("expected a list; write `[{number}]`"))
         });
         one.unwrap_or_else(|| complaint(&message, &more))
     }
@@ -295,7 +295,7 @@ impl LaunchFile {
         match &self.common.piece {
             Some(lanes) => session.piece(lanes.clone()).ok_or_else(|| {
                 Error::Machine(format!(
-                    "lanes {} to {}: not of {} programs",
+                    "lanes {} to {}: not for {} programs",
                     lanes.start, lanes.end, self.isa
                 ))
             }),
@@ -447,13 +447,14 @@ pub fn choose_program<'a>(image: &'a Image, kernel: Option<&str>) -> Result<&'a 
     let names =
         || programs.iter().filter_map(|program| program.name.as_deref()).collect::<Vec<_>>().join(", ");
     match (kernel, &programs[..]) {
-        (_, []) => Err(Error::Machine("there is no program in this file".to_owned())),
+        (_, []) => Err(Error::Machine("no program found in this file".to_owned())),
         (None, [only]) => Ok(only),
         (None, _) => Err(Error::Machine(format!("several programs; choose one with --kernel: {}", names()))),
-        (Some(kernel), _) => programs
-            .iter()
-            .find(|program| program.name.as_deref() == Some(kernel))
-            .ok_or_else(|| Error::Machine(format!("no program `{kernel}`; there is {}", names()))),
+        (Some(kernel), _) => {
+            programs.iter().find(|program| program.name.as_deref() == Some(kernel)).ok_or_else(|| {
+                Error::Machine(format!("unknown program `{kernel}`: expected one of {}", names()))
+            })
+        }
     }
 }
 

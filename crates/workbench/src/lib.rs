@@ -263,7 +263,7 @@
 //! let mut debugger = Debugger::new(&session, &opened.target, program, &Options::default())?;
 //! command::run(&mut debugger, "stop diverge")?;
 //! assert!(matches!(command::run(&mut debugger, "continue")?.halt, Some(Halt::Stop(_))));
-//! assert_eq!(debugger.why(Lane(0)), "parked: it goes on at 0x30 (BRANCH on the stack)");
+//! assert_eq!(debugger.why(Lane(0)), "parked: it continues at 0x30 (BRANCH on the stack)");
 //! assert_eq!(debugger.back(1), Halt::There);
 //! assert_eq!(debugger.spelled(debugger.issue().unwrap().pc), "0x28");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -180,7 +180,7 @@ pub trait Machine: Sync + fmt::Debug {
 
 /// Hint for a program that decodes well only with the bytes of each word in the other order.
 pub(crate) const OTHER_ORDER: &str =
-    "the bytes of each word seem to be in the other order: --endian says which they have";
+    "the bytes of each word seem to be in the other order; state it with --endian";
 
 /// Returns the program with the bytes of each word in the other order.
 pub(crate) fn swapped(program: &Program) -> Program {
@@ -248,7 +248,7 @@ pub(crate) fn same_program<M: Machine + ?Sized>(
     }
     match machine.keeps(program, back) {
         true => Ok(()),
-        false => Err("what the container states comes back differently".to_owned()),
+        false => Err("the facts that the container states come back differently".to_owned()),
     }
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn alone<M: Machine + ?Sized>(
     let assembled = assembled.map_err(|errors| within(errors, place))?;
     let whole = |message: String| vec![Diagnostic::error(Span::new(0, text.len()), message)];
     let Some(program) = assembled.image.programs.into_iter().next() else {
-        return Err(whole("this is no instruction".to_owned()));
+        return Err(whole("expected an instruction".to_owned()));
     };
     let listing = machine.disassemble(target, &program, Style::default());
     let lines = listing.map_err(|error| whole(error.to_string()))?.lines(&program.words);
@@ -284,8 +284,8 @@ pub(crate) fn alone<M: Machine + ?Sized>(
         .collect();
     match of_text[..] {
         [address] => Ok((program, address)),
-        [] => Err(whole("this is no instruction".to_owned())),
-        _ => Err(whole("these are several instructions: give one".to_owned())),
+        [] => Err(whole("expected an instruction".to_owned())),
+        _ => Err(whole("expected one instruction, found several".to_owned())),
     }
 }
 
@@ -364,7 +364,7 @@ pub struct Explanation {
 #[non_exhaustive]
 pub enum ExplainError {
     /// The number of words is wrong.
-    #[error("an instruction of {isa} has {wanted}, not {found}")]
+    #[error("expected {wanted} for an instruction of {isa}, found {found}")]
     Count {
         /// The machine.
         isa: Isa,

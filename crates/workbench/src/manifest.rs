@@ -141,9 +141,10 @@ impl LaunchEntry {
     /// Returns the program that the entry names, or the first one.
     fn program<'a>(&self, image: &'a Image) -> Result<&'a Program, Error> {
         match &self.kernel {
-            None => {
-                image.programs.first().ok_or_else(|| Error::Machine("the file has no program".to_owned()))
-            }
+            None => image
+                .programs
+                .first()
+                .ok_or_else(|| Error::Machine("no program found in the file".to_owned())),
             Some(kernel) => choose_program(image, Some(kernel)),
         }
     }
@@ -227,7 +228,7 @@ impl Manifest {
             let mut bytes = match (&buffer.init_file, buffer.init.as_deref()) {
                 (Some(file), _) => files.read(file).map_err(|why| wrong(format!("{file}: {why}")))?,
                 (None, None | Some("zero")) => Vec::new(),
-                (None, Some(other)) => return Err(wrong(format!("init `{other}`; only `zero` is known"))),
+                (None, Some(other)) => return Err(wrong(format!("unknown init `{other}`: expected `zero`"))),
             };
             bytes.resize(buffer.bytes, 0);
             let (name, address) = (buffer.name.clone(), buffer.address);
@@ -243,7 +244,7 @@ impl Manifest {
         for (bank, digits) in self.constants.iter().chain(&self.user_constants) {
             let number = bank.strip_prefix('c').and_then(|digits| digits.parse().ok());
             let (bank, bytes) = number.zip(hex_bytes(digits)).ok_or_else(|| {
-                Error::Machine(format!("constants {bank}: not a bank c0 to c15 with hexadecimal bytes"))
+                Error::Machine(format!("constants {bank}: expected a bank c0 to c15 with hexadecimal bytes"))
             })?;
             constant.push(ConstantValues { bank, offset: 0, values: Array::from_bytes(bytes).into() });
         }
@@ -282,7 +283,7 @@ impl Manifest {
             };
             let value = value.ok_or_else(|| wrong("it has no value of its kind"))?;
             let offset = u32::try_from(param.offset).ok().filter(|_| (1..=8).contains(&param.bytes));
-            let offset = offset.ok_or_else(|| wrong("it does not lie in the parameter area"))?;
+            let offset = offset.ok_or_else(|| wrong("it is outside the parameter area"))?;
             let bytes = value.to_le_bytes()[..param.bytes].to_vec();
             params.push(ParamValue {
                 name: param.name.clone(),
@@ -314,7 +315,7 @@ impl Manifest {
             let dtype =
                 element(&expect.elem).ok_or_else(|| wrong(format!("element type `{}`", expect.elem)))?;
             let found = result.outputs.iter().find(|(name, _)| *name == expect.buffer);
-            let (_, found) = found.ok_or_else(|| wrong("there is no such buffer".to_owned()))?;
+            let (_, found) = found.ok_or_else(|| wrong("unknown buffer".to_owned()))?;
             let end = expect.offset.saturating_add(expect.bytes);
             let found = found.bytes.get(expect.offset..end);
             let found =
@@ -335,7 +336,9 @@ impl Manifest {
         }
         let Statistics { lane_instructions, .. } = result.statistics;
         if let Some(wanted) = self.thread_instructions.filter(|wanted| *wanted != lane_instructions) {
-            result.mismatches.push(format!("{lane_instructions} thread instructions, expected {wanted}"));
+            result
+                .mismatches
+                .push(format!("expected {wanted} thread instructions, found {lane_instructions}"));
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ pub enum OpenError {
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The file is for a machine other than the requested one.
-    #[error("this is a program for {found}, not for {asked}: leave --isa out, or say --isa {found}")]
+    #[error("this is a program for {found}, not for {asked}: omit --isa, or use --isa {found}")]
     OtherMachine {
         /// The machine that the container names.
         found: Isa,
@@ -101,7 +101,7 @@ pub enum OpenError {
         asked: Isa,
     },
     /// The file is for a chip other than the requested one.
-    #[error("this is a program for {found}, not for {asked}: leave --chip out, or say --chip {found}")]
+    #[error("this is a program for {found}, not for {asked}: omit --chip, or use --chip {found}")]
     OtherChip {
         /// The chip that the container names.
         found: String,
@@ -109,7 +109,7 @@ pub enum OpenError {
         asked: String,
     },
     /// The words do not seem to be a program of the machine.
-    #[error("{what}; --stage reads them as a program of {isa} all the same")]
+    #[error("{what}; --stage reads them as a program of {isa} anyway")]
     Mistaken {
         /// A more likely interpretation, and the remedy.
         what: String,
@@ -117,7 +117,7 @@ pub enum OpenError {
         isa: Isa,
     },
     /// The file has several programs, but none for the requested stage.
-    #[error("no program of this file is for {asked}: there is {}", .has.join(", "))]
+    #[error("no program of this file is for {asked}: expected one of {}", .has.join(", "))]
     NoStage {
         /// The requested stage.
         asked: Stage,
@@ -277,7 +277,7 @@ fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError
         let chip =
             image.module_of(program).and_then(|module| module.chip.as_deref()).unwrap_or("another chip");
         let name = program.name.as_deref().unwrap_or("a program");
-        image.notes.push(format!("{name} is for {chip}, not for {asked}, and was passed over"));
+        image.notes.push(format!("{name} is for {chip}, not for {asked}, and was skipped"));
     }
     image.chip = image.module_of(first).and_then(|module| module.chip.clone());
     image.programs = own;
@@ -318,9 +318,8 @@ mod tests {
             let text = format!("; made by hand\n.chip {stated} ; this one\n{body}");
             let opened = |chip: &str| source(&text, None, chip);
             let Err(OpenError::Source(errors)) = opened(other) else { panic!("{isa}: {:?}", opened(other)) };
-            let expected = format!(
-                "this source is for {stated}, not for {other} (leave --chip out, or say --chip {stated})"
-            );
+            let expected =
+                format!("this source is for {stated}, not for {other} (omit --chip, or use --chip {stated})");
             assert_eq!(errors[0].to_string(), expected);
             assert_eq!(errors[0].span.line_column(&text), (2, 1));
             for same in [alias, stated, ""] {
@@ -344,10 +343,7 @@ mod tests {
             open(cubin, false, &known).map(|opened| opened.target.chip)
         };
         let error = chip("sm_10").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "this is a program for sm_13, not for sm_10: leave --chip out, or say --chip sm_13"
-        );
+        assert_eq!(error, "this is a program for sm_13, not for sm_10: omit --chip, or use --chip sm_13");
         assert!(chip("sm_13").is_ok() && chip("SM_13").is_ok());
     }
 

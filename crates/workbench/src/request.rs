@@ -184,7 +184,7 @@ impl SamplerValues {
     /// Returns an error if the form is wrong, a field is unknown, or a value is invalid.
     pub(crate) fn of_argument(text: &str) -> Result<SamplerValues, Error> {
         let wrong = |why: &str| Error::Machine(format!("--sampler {text}: {why}"));
-        let form = || wrong("0=mag=linear,wrap=repeat is the form, with the fields of [[sampler]]");
+        let form = || wrong("expected 0=mag=linear,wrap=repeat, with the fields of [[sampler]]");
         let (number, fields) = text.split_once('=').ok_or_else(form)?;
         let number: u8 = number.parse().map_err(|_| form())?;
         let mut table = toml::Table::from_iter([("number".to_owned(), toml::Value::from(i64::from(number)))]);
@@ -239,9 +239,9 @@ impl TextureValues {
     pub(crate) fn of_argument(text: &str) -> Result<TextureValues, Error> {
         let (name, rest) = assignment("texture", text)?;
         let wrong = |why: String| Error::Machine(format!("--texture {text}: {why}"));
-        let unit = name.parse().map_err(|_| wrong(format!("`{name}` is not a unit; 0 to 15 fits here")))?;
+        let unit = name.parse().map_err(|_| wrong(format!("`{name}` is not a unit; expected 0 to 15")))?;
         let (values, size) =
-            rest.rsplit_once(':').ok_or_else(|| wrong("UNIT=VALUES:8x8 is the form".to_owned()))?;
+            rest.rsplit_once(':').ok_or_else(|| wrong("expected UNIT=VALUES:8x8".to_owned()))?;
         Ok(TextureValues::new(unit, sizes(size)?, Values::Text(values.to_owned())))
     }
 
@@ -336,7 +336,7 @@ impl TextureValues {
         let four = components.and_then(|components| components.try_into().ok());
         four.map(Some).ok_or_else(|| {
             let unit = self.unit;
-            Error::Machine(format!("texture {unit}: select `{letters}`: four letters of {all} fit here"))
+            Error::Machine(format!("texture {unit}: select `{letters}`: expected four letters of {all}"))
         })
     }
 
@@ -370,7 +370,7 @@ pub(crate) fn lanes<'a>(
     let (mut rows, mut flat) = (None, None);
     for (place, Loaded { array, flat: is_flat, .. }) in inputs {
         if array.is_empty() {
-            return Err(Error::Machine(format!("{place}: there are no numbers")));
+            return Err(Error::Machine(format!("{place}: expected at least one number, found none")));
         }
         match is_flat {
             true => flat = flat.or(Some((place, array.len()))),
@@ -401,7 +401,7 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     // Once as words, and once as the four channels of each lane.
     room((4 * count as u64).saturating_add(16 * lanes as u64), 1)?;
     if array.dtype.bytes() != 4 {
-        return refused(format!("numbers of 32 bits, not {},", array.dtype));
+        return refused(format!("numbers of 32 bits instead of {}", array.dtype));
     }
     let each = count / lanes;
     let divides = count.is_multiple_of(lanes) && (1..=4).contains(&each);
@@ -419,10 +419,10 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     }
     match divides {
         true => refused(format!(
-            "{lanes} (one a lane) or 1 to 4 for all lanes; {each} a lane are {lanes} rows: an array of shape \
-             [{lanes}, {each}], or lists [[…], …] in a launch file,"
+            "{lanes} (one per lane), 1 to 4 for all lanes, or {lanes} rows of {each}, as an array of shape \
+             [{lanes}, {each}] or lists [[…], …] in a launch file"
         )),
-        false => refused(format!("{lanes} lanes of 1 to 4, or 1 to 4 for all lanes,")),
+        false => refused(format!("1 to 4 for each of {lanes} lanes, or 1 to 4 for all lanes")),
     }
 }
 
@@ -465,7 +465,7 @@ fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Opti
     }
     let shown: Vec<String> = (0..count).map(|index| array.shown(index)).collect();
     Some(format!(
-        "{place}: each of the {lanes} lanes has one of the {count} numbers; ({}) is one register for all lanes, ({}) says the same \
+        "{place}: each of the {lanes} lanes has one of the {count} numbers; ({}) gives all lanes one register, ({}) states the same \
          without this note",
         shown.join(","),
         shown.join("),(")
@@ -493,7 +493,7 @@ pub(crate) fn assigned<'a>(option: &str, text: &'a str) -> Result<(&'a str, Valu
 /// # Errors
 /// Returns an error if there is no `=`.
 pub(crate) fn assignment<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), Error> {
-    let form = || Error::Machine(format!("--{option} {text}: NAME=VALUE is the form"));
+    let form = || Error::Machine(format!("--{option} {text}: expected NAME=VALUE"));
     text.split_once('=').ok_or_else(form)
 }
 
@@ -503,7 +503,7 @@ pub(crate) fn assignment<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'
 /// Returns an error if the text does not have this form.
 pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
     let sizes: Option<Vec<u32>> = text.split('x').map(|size| size.parse().ok()).collect();
-    sizes.ok_or_else(|| Error::Machine(format!("`{text}` is not a size; 64 or 8x8 fits here")))
+    sizes.ok_or_else(|| Error::Machine(format!("`{text}` is not a size; expected 64 or 8x8")))
 }
 
 /// Parses the number of an option.
@@ -511,7 +511,7 @@ pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
 /// # Errors
 /// Returns an error if the text is not such a number.
 pub(crate) fn number<T: FromStr>(option: &str, text: &str) -> Result<T, Error> {
-    text.parse().map_err(|_| Error::Machine(format!("--{option} {text}: a number fits here")))
+    text.parse().map_err(|_| Error::Machine(format!("--{option} {text}: expected a number")))
 }
 
 /// Returns up to four words as r, g, b, a, padded with 0.
@@ -563,8 +563,8 @@ mod tests {
         assert_eq!(of(&[4], true, 2), Ok(vec![[0, 1, 0, 0], [2, 3, 0, 0]]));
         assert_eq!(
             of(&[16], false, 4).unwrap_err().to_string(),
-            "temp[0]: 16 numbers where 4 (one a lane) or 1 to 4 for all lanes; 4 a lane are 4 rows: an array of shape \
-             [4, 4], or lists [[…], …] in a launch file, would fit"
+            "temp[0]: expected 4 (one per lane), 1 to 4 for all lanes, or 4 rows of 4, as an array of shape [4, 4] or lists \
+             [[…], …] in a launch file, found 16 numbers"
         );
         assert!(of(&[6], false, 4).is_err());
     }
@@ -576,13 +576,13 @@ mod tests {
         assert_eq!(of(Some(16), &[&loaded(&[64], true)]), Ok(16));
         assert_eq!(
             of(None, &[&loaded(&[64], true)]).unwrap_err().to_string(),
-            "temp[0]: a flat file of 64 numbers does not say how many lanes have them: say --lanes (lanes = in a launch \
-             file), for instance 64 with 1 a lane, 32 with 2 a lane, 16 with 4 a lane"
+            "temp[0]: unknown number of lanes for a file of 64 numbers without rows; state --lanes (lanes = in a launch \
+             file), for instance 64 with 1 per lane, 32 with 2 per lane, 16 with 4 per lane"
         );
         assert_eq!(of(Some(0), &[]), Err(Error::Lanes(0)));
         assert_eq!(
             of(None, &[&loaded(&[0], false)]).unwrap_err().to_string(),
-            "temp[0]: there are no numbers"
+            "temp[0]: expected at least one number, found none"
         );
     }
 }

@@ -84,7 +84,7 @@ impl RunResult {
                 }
             }
             let names: Vec<&str> = self.outputs.iter().map(|(name, _)| name.as_str()).collect();
-            self.mismatches.push(format!("{place}: there is no such output; there is {}", names.join(", ")));
+            self.mismatches.push(format!("{place}: unknown output; expected one of {}", names.join(", ")));
             return Ok(());
         };
         let mut wanted = expected.values.load_as(&place, found.dtype, files)?;
@@ -152,7 +152,7 @@ fn place(output: &str, array: &Array, index: usize) -> String {
 
 pub(crate) fn difference(output: &str, wanted: &Array, found: &Array, abs: f64, rel: f64) -> Option<String> {
     if wanted.len() != found.len() {
-        return Some(format!("{} elements expected, {} found", wanted.len(), found.len()));
+        return Some(format!("expected {} elements, found {}", wanted.len(), found.len()));
     }
     let as_f64 = |array: &Array| array.convert(Dtype::F64).map(|array| array.bytes).unwrap_or_default();
     let (w, f) = (as_f64(wanted), as_f64(found));

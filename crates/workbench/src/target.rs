@@ -90,7 +90,7 @@ pub enum TargetError {
     #[error(transparent)]
     Exceeded(Exceeded),
     /// The machine is unknown.
-    #[error("which machine is this for? Say --isa r500, r700 or tesla{}", hint(.0))]
+    #[error("unknown machine; state it with --isa r500, r700 or tesla{}", hint(.0))]
     Unknown(&'static str),
     /// The chip belongs to another machine.
     #[error("{chip} is a chip of {belongs}, not of {isa}")]
@@ -111,7 +111,7 @@ pub enum TargetError {
         help: String,
     },
     /// The machine does not have this program type.
-    #[error("{stage} is no program type of {isa}: {isa} has {known}")]
+    #[error("{stage} is not a program type of {isa}: expected {known}")]
     Stage {
         /// The program type.
         stage: Stage,

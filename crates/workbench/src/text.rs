@@ -94,14 +94,14 @@ fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagno
     if let Some(stated) = isa_of_source(source).filter(|stated| *stated != isa) {
         let at = directives(source).find(|(name, _, _)| [".isa", ".chip"].contains(name));
         let message = format!("this source is for {stated}, not for {isa}");
-        let help = format!("leave --isa out, or say --isa {stated}");
+        let help = format!("omit --isa, or use --isa {stated}");
         return Err(vec![Diagnostic::error(at.map_or(Span::default(), |(_, _, at)| at), message).help(help)]);
     }
     let other = |(name, stated, at): (&str, &str, Span)| {
         let asked = target.chip_name().filter(|asked| !same_chip(isa, stated, asked))?;
         (name == ".chip" && isa_of_chip(stated) == Some(isa)).then(|| {
             let message = format!("this source is for {stated}, not for {asked}");
-            Diagnostic::error(at, message).help(format!("leave --chip out, or say --chip {stated}"))
+            Diagnostic::error(at, message).help(format!("omit --chip, or use --chip {stated}"))
         })
     };
     if let Some(error) = directives(source).find_map(other) {
@@ -114,10 +114,10 @@ fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagno
 /// The message with better advice, if it is about a chip of another machine or about the name of a machine.
 fn of_other(error: Diagnostic, isa: Isa) -> Diagnostic {
     let named = |before: &str| error.message.strip_prefix(before)?.strip_suffix('`');
-    if let Some(other) = named("there is no chip `").and_then(isa_of_chip).filter(|other| *other != isa) {
+    if let Some(other) = named("unknown chip `").and_then(isa_of_chip).filter(|other| *other != isa) {
         return error.help(format!("it is a chip of {other}, and this source is for {isa}"));
     }
-    match named("there is no machine `").map(|name| suggest(name, Isa::ALL.map(Isa::name))) {
+    match named("unknown machine `").map(|name| suggest(name, Isa::ALL.map(Isa::name))) {
         Some(advice) => error.help(advice),
         None => error,
     }
@@ -196,7 +196,7 @@ mod tests {
         let errors = assemble(&Target::of(Isa::R500), ".chip RV770\n").unwrap_err();
         assert_eq!(
             errors[0].to_string(),
-            "this source is for r700, not for r500 (leave --isa out, or say --isa r700)"
+            "this source is for r700, not for r500 (omit --isa, or use --isa r700)"
         );
     }
 }

@@ -93,8 +93,8 @@ fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> 
 fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Option<String> {
     let (first, end) = (u64::from(access.address), u64::from(access.address) + u64::from(access.bytes));
     let missed = |range: &Range<u64>| match () {
-        () if range.contains(&first) => (end.saturating_sub(range.end), "ends", "behind its end"),
-        () if first >= range.end => (first - range.end, "begins", "behind its end"),
+        () if range.contains(&first) => (end.saturating_sub(range.end), "ends", "after its end"),
+        () if first >= range.end => (first - range.end, "begins", "after its end"),
         () => (range.start.saturating_sub(first), "begins", "before it"),
     };
     let buffers = stepping.buffers(access.space, group, lane);

@@ -399,7 +399,7 @@ mod tests {
         let error = Values::Text("a.bin".to_owned()).load_float("R0", true, &files).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "R0: a.bin: the type of its numbers is not stated: say a.bin:f32, :u32 or :i32"
+            "R0: a.bin: unknown type of numbers; state it as a.bin:f32, :u32 or :i32"
         );
         assert!(Values::Text("a.bin:f32".to_owned()).load_float("R0", true, &files).unwrap().flat);
     }

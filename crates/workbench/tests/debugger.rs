@@ -226,11 +226,11 @@ fn a_wrong_line_says_what_the_command_takes() {
     let mut debugger = debugger(kernel, 256);
     let mut refused = |line: &str| command::run(&mut debugger, line).unwrap_err().to_string();
     assert_eq!(refused("stpe"), "unknown command `stpe`, did you mean `step`?; `help` lists the commands");
-    assert!(refused("step x").contains("`step` takes [COUNT]: `x` is not a number"), "{}", refused("step x"));
+    assert!(refused("step x").contains("`step` takes [COUNT]: expected a number"), "{}", refused("step x"));
     assert!(refused("why 99").contains("is not a lane of 0 to"), "{}", refused("why 99"));
-    assert!(refused("break nowhere").contains("neither an instruction's address nor a label"));
+    assert!(refused("break nowhere").contains("expected the address of an instruction, a label or a line"));
     assert!(refused("registers q7").contains("is not a register such as temp0.r"));
-    assert!(refused("where now").contains("`now` is too much"));
+    assert!(refused("where now").contains("unexpected `now`"));
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn p_prints_a_register_and_formulas() {
         ("p $r3@5 +", "expected a register, memory or a number at the end"),
         ("p $q3", "is not a register such as $r0, $a0, $c0"),
         ("p $r3@99", "is not a lane of 0 to"),
-        ("p ($r3@5", "a parenthesis is not closed"),
+        ("p ($r3@5", "missing closing parenthesis"),
         ("p 1 / 0", "division by zero"),
         ("p s[0x100000]", "no such word"),
         ("p", "a formula is missing"),
@@ -451,7 +451,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
         ("set token 9 mask 1", "expected token 0 to"),
         ("set token 0 mask 40", "outside the lanes of the group"),
         ("set token 0 mask x", "`x` is not a lane"),
-        ("set token 0 type jump", "is not a type of token: BRANCH"),
+        ("set token 0 type jump", "expected a type of token (BRANCH"),
         ("set token 0 adress 0x8", "a token has mask, address and type"),
         ("set token 0 address 0x3", "is not the address of an instruction"),
         ("set counter branch 0 1", "flow state of r500"),
@@ -489,10 +489,8 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     assert!(
         refused(&mut debugger, &format!("set counter branch {running} 1")).contains("does not count: active")
     );
-    assert!(
-        refused(&mut debugger, &format!("set counter branch {idle} 4000")).contains("does not fit: 0 to")
-    );
-    assert!(refused(&mut debugger, "set counter loop 0 1").contains("no open loop counts"));
+    assert!(refused(&mut debugger, &format!("set counter branch {idle} 4000")).contains("expected 0 to"));
+    assert!(refused(&mut debugger, "set counter loop 0 1").contains("no open loop has a counter"));
     let mut debugger = sample("tutorial-r500");
     assert_eq!(first_taken(&mut debugger, "set counter loop 0 7"), "counter loop 0 is 7\n");
     assert!(ask(&mut debugger, "stack").contains("count 7"));
@@ -692,56 +690,59 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("memory", "a space and an address are missing, such as `"),
         ("memory g", "an address in g is missing, such as `g 0x10`"),
         ("memory g[]", "an address in g is missing"),
-        ("memory g x", "`x` is not an address in g: a number such as 16 or 0x10 is"),
-        ("memory g[x]", "`x` is not an address in g"),
+        ("memory g x", "expected an address in g such as 16 or 0x10, up to 0xffffffff, found `x`"),
+        ("memory g[x]", "expected an address in g"),
         ("memory h 0", "unknown space `h`; expected one of "),
-        ("memory g 0 many", "`many` is not a number of bytes, such as 16 or 0x40"),
-        ("memory g 0 0", "`0` is not a number of bytes"),
-        ("memory g 0 4 4", "`4` is too much"),
+        ("memory g 0 many", "expected a number of bytes such as 16 or 0x40, found `many`"),
+        ("memory g 0 0", "expected a number of bytes"),
+        ("memory g 0 4 4", "unexpected `4`"),
         ("write g 0", "the new words are missing"),
         ("write g", "an address in g is missing"),
-        ("write g 0 x", "`x` is not a number of 32 bits: 7, 0x1f, -3 and 0.5 are"),
-        ("step x", "`x` is not a number of instructions, from 1 on"),
-        ("step 0", "`0` is not a number of instructions"),
-        ("step -1", "`-1` is not a number of instructions"),
-        ("step 1 2", "`2` is too much"),
-        ("back 1 2", "`2` is too much"),
+        ("write g 0 x", "expected a 32-bit number such as 7, 0x1f, -3 or 0.5, found `x`"),
+        ("step x", "expected a number of instructions from 1, found `x`"),
+        ("step 0", "expected a number of instructions"),
+        ("step -1", "expected a number of instructions"),
+        ("step 1 2", "unexpected `2`"),
+        ("back 1 2", "unexpected `2`"),
         ("until", "a place is missing: an address, a label or a line"),
-        ("until 0 8", "`8` is too much"),
+        ("until 0 8", "unexpected `8`"),
         ("goto", "the number of a step is missing"),
-        ("goto end", "`end` is not a step, a number from 0 on; `until PLACE` goes to a label or line"),
+        (
+            "goto end",
+            "expected the number of a step, from 0, found `end`; `until PLACE` goes to a label or line",
+        ),
         ("why x", "`x` is not a lane of 0 to 31"),
         ("why 32", "`32` is not a lane of 0 to 31"),
-        ("lane 1 2", "`2` is too much"),
+        ("lane 1 2", "unexpected `2`"),
         ("group 9", "`9` is not a group of 0 to 0"),
-        ("delete 7", "stop 7 does not exist: `stops` lists them"),
+        ("delete 7", "stop 7 does not exist; `stops` lists the stops"),
         ("delete", "the number of a stop is missing"),
-        ("delete one", "`one` is not the number of a stop"),
+        ("delete one", "expected the number of a stop or `all`, found `one`"),
         ("break", "a place is missing"),
-        ("break 0 1", "`1` narrows nothing down: `if CONDITION`, `group NUMBER` and `hits 3` do"),
-        ("break 0 hits", "`` does not say which times count"),
+        ("break 0 1", "expected `if CONDITION`, `group NUMBER` or `hits 3`, found `1`"),
+        ("break 0 hits", "expected the times that count"),
         ("break 0 group 9", "`9` is not a group of 0 to 0"),
         ("break 0 if", "a formula is missing"),
         ("log 0", "` : TEXT` is missing"),
         ("log : x", "a place is missing"),
         ("log 0 :", "` : TEXT` is missing"),
-        ("log 0 : a } b", "a brace `}` closes nothing; `}}` writes one"),
-        ("log 0 : a { b", "a brace `{` is not closed; `{{` writes one"),
+        ("log 0 : a } b", "unmatched `}`; write `}}` for a brace"),
+        ("log 0 : a { b", "unmatched `{`; write `{{` for a brace"),
         ("log 0 : {}", "a formula is missing between the braces"),
         ("stop", "expected diverge, resume, reconverge, lane LANE or if CONDITION"),
         ("stop diverg", "did you mean `diverge`?"),
         ("stop lane", "the number of a lane is missing"),
         ("watch", "a register, memory or an address is missing"),
         ("watch g", "an address in g is missing"),
-        ("watch $r1 $r2", "`$r2` narrows nothing down"),
-        ("watch 0x999999999", "`0x999999999` is not an address: a number of 32 bits"),
+        ("watch $r1 $r2", "found `$r2`"),
+        ("watch 0x999999999", "expected a 32-bit address"),
         ("watch $r1@99", "`99` is not a lane of 0 to 31"),
-        ("watch g 0 0", "`0` is not a number of bytes"),
+        ("watch g 0 0", "expected a number of bytes"),
         ("set", "a register and a number are missing, or flow state: mask, token, counter, entry, predicate"),
         ("set $r1", "the new value of $r1 is missing, such as 7, 0x1f, -3 or 0.5"),
-        ("set $r1 x", "`x` is not a number of 32 bits"),
-        ("set $r1 1 2", "`2` is too much"),
-        ("set $r1 99999999999", "`99999999999` is not a number of 32 bits"),
+        ("set $r1 x", "expected a 32-bit number"),
+        ("set $r1 1 2", "unexpected `2`"),
+        ("set $r1 99999999999", "expected a 32-bit number"),
         ("set msk 1", "did you mean `mask`?"),
         ("print", "a formula is missing"),
         ("print $r1 +", "expected a register, memory or a number at the end"),
@@ -752,12 +753,12 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("print $r999", "`$r999`: $r has numbers 0 to "),
         ("set mask 5-3", "`5-3` has the larger lane first"),
         ("set mask", "expected mask LANES or token N"),
-        ("registers $r1,$r2", "one blank between registers"),
+        ("registers $r1,$r2", "expected spaces between registers"),
         ("expect", "a condition is missing"),
         ("expect at", "a place is missing"),
         ("expect lane", "the number of a lane is missing"),
         ("expect lane 0", "`lanes` shows it"),
-        ("list nowhere", "neither an instruction's address nor a label"),
+        ("list nowhere", "expected the address of an instruction, a label or a line"),
     ] {
         let refused = command::run(&mut debugger, line).map(|answer| answer.text);
         let refused = refused.err().unwrap_or_else(|| panic!("`{line}` is taken")).to_string();
@@ -766,7 +767,7 @@ fn a_wrong_argument_is_answered_with_what_fits() {
     // Memory can also be written as in formulas.
     assert_eq!(ask(&mut debugger, "memory s[0x10] 4"), ask(&mut debugger, "memory s 0x10 4"));
     assert!(ask(&mut debugger, "watch s[0x10]").starts_with("stop 1 when s[0x10] changes"));
-    assert!(ask(&mut debugger, "memory g 0x0").contains("bytes from 0x0 on; its buffers are "));
+    assert!(ask(&mut debugger, "memory g 0x0").contains("bytes from 0x0; its buffers are "));
 }
 
 #[test]

@@ -65,12 +65,12 @@ fn a_buffer_is_any_segment_of_global_memory() {
     let of = |name: &str| outputs.iter().find(|(known, _)| known == name).unwrap().1.to_json().to_string();
     assert_eq!((of("in"), of("out")), ("[5,6]".to_owned(), "[6,7]".to_owned()));
     for (what, wrong) in [
-        ("0 to 15 fits here", "segment = [{ number = 16, limit = 3 }]\n"),
+        ("expected 0 to 15", "segment = [{ number = 16, limit = 3 }]\n"),
         ("g0 is bound twice", "segment = [{ number = 0, limit = 3 }]\n"),
         ("both pitch and tile_rows", "segment = [{ number = 1, limit = 3, pitch = 64 }]\n"),
         ("a power of two", "segment = [{ number = 1, limit = 3, pitch = 64, tile_rows = 3 }]\n"),
-        ("shared_bytes: unknown value `16385`: 0 to 16384 fits here", "shared_bytes = 16385\n"),
-        ("barriers: unknown value `17`: 0 to 16 fits here", "barriers = 17\n"),
+        ("shared_bytes: unknown value `16385`: expected 0 to 16384", "shared_bytes = 16385\n"),
+        ("barriers: unknown value `17`: expected 0 to 16", "barriers = 17\n"),
         (
             "driver_fixes: unknown value `no`",
             "shared_bytes = 16384\nshared = 0xffff_ffff\ndriver_fixes = \"no\"\n",

@@ -49,7 +49,7 @@ fn a_format_of_one_program_refuses_several() {
     let opened = open(PROGRAMS.as_bytes(), true, &Known::default()).unwrap();
     let refused = |format| write(&opened.target, &opened.image, format, true).unwrap_err().to_string();
     for format in ["hex", "bin"] {
-        assert!(refused(format).contains("holds one program and this is 2"), "{}", refused(format));
+        assert!(refused(format).contains("expected one program, found 2"), "{}", refused(format));
     }
     assert!(refused("elf").starts_with("2 programs cannot be written as elf"), "{}", refused("elf"));
 }

@@ -168,7 +168,7 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     // Words that are only a control-flow instruction, and words that are only an ALU instruction.
     let jump = explain(&[3, 0x8500_0001]);
     assert_eq!(jump.text, "JUMP: ADDR(3) POP_CNT(1)");
-    assert!(jump.flow[0].starts_with("When no lane passes, POP_COUNT entries are popped"), "{:?}", jump.flow);
+    assert!(jump.flow[0].starts_with("If no lane passes, POP_COUNT entries are popped"), "{:?}", jump.flow);
     assert_eq!(explain(&[0x8000_0000, 0x0000_0c90]).text, "x: MOV R0.x, R0.x");
     // Words with two legal interpretations are shown with both.
     let nop = explain(&[0, 0]);
@@ -178,7 +178,7 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     // Words without a legal interpretation have findings with the reason.
     let none = explain(&[200, 0x9f00_0000]);
     assert!(
-        none.findings.iter().any(|line| line.contains("CF_INST 0x3e is no instruction of this chip")),
+        none.findings.iter().any(|line| line.contains("CF_INST 0x3e is not an instruction of this chip")),
         "{none:?}"
     );
     assert!(target.machine().explain(&target, &[0; 3]).unwrap_err().to_string().contains("4 (fetch)"));
@@ -245,7 +245,7 @@ fn a_wii_u_program_is_chosen_by_name_or_by_stage() {
     }
     let known = Known { stage: Some(Stage::Geometry), ..Known::default() };
     let refused = open(&bytes, false, &known).unwrap_err().to_string();
-    assert_eq!(refused, "no program of this file is for geometry: there is vertex, pixel");
+    assert_eq!(refused, "no program of this file is for geometry: expected one of vertex, pixel");
     // The file that is written from its text has the same programs.
     let machine = opened.target.machine();
     let text = text(&opened.target, &opened.image);

@@ -228,7 +228,7 @@ fn what_belongs_elsewhere_is_refused_with_the_place() {
         wrong(".kernel k\n.abi 1\n"),
         "`.abi` belongs to a module (begin one with `.module`, in front of its kernels)"
     );
-    assert!(wrong(".module\n.variable x 4 elsewhere\n").contains("`c0[0x10]` fits here"));
+    assert!(wrong(".module\n.variable x 4 elsewhere\n").contains("expected `c0[0x10]`"));
     assert!(wrong(".module\n.data 1\n").contains("continues the contents"));
     assert!(wrong(".const 0 0 bytes 0x100\n").contains("at most 0xff"));
     assert!(wrong(".kernel k\n.param s[0x8] 4\n").contains("s[0x10]"));

@@ -35,7 +35,7 @@ fn one_case_of_a_corpus_opens_by_name_and_runs() {
     assert!(case.about().starts_with("r500 shader, "), "{}", case.about());
     let error = find(&cases, "fuzz-f120-l1-1039").expect_err("no such case").to_string();
     assert!(
-        error.starts_with("there is no case `fuzz-f120-l1-1039` among") && error.contains("did you mean"),
+        error.starts_with("unknown case `fuzz-f120-l1-1039` among") && error.contains("did you mean"),
         "{error}"
     );
 }

@@ -89,7 +89,7 @@ pub(super) fn run(args: &Bench) -> Result<Answer> {
     for name in SOFTWARE {
         match software_renderer(&software, name) {
             Ok(()) => renderers.push(Renderer { name: name.to_owned(), setup: None }),
-            Err(why) => tell!("{name} is left out: {why:#}"),
+            Err(why) => tell!("{name} is skipped: {why:#}"),
         }
     }
     for board in boards {
@@ -125,7 +125,7 @@ fn wanted(args: &Bench, loads: Vec<ListedLoad>) -> Result<Vec<ListedLoad>> {
     if chosen.is_empty() {
         let meant = closest(name, names.iter().map(String::as_str));
         let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-        bail!("--kernel {name}: no load `{name}`; {meant}--draw has {}", names.join(", "));
+        bail!("unknown load --kernel `{name}`: {meant}expected one of {}", names.join(", "));
     }
     Ok(chosen)
 }
@@ -145,7 +145,7 @@ fn list(loads: &[ListedLoad], json: bool) {
 fn software_renderer(software: &Setup, name: &str) -> Result<()> {
     let found = start(software, Some(name), "clear", 1)?.renderer;
     if !found.starts_with(name) {
-        bail!("OpenGL draws with `{found}`");
+        bail!("unexpected OpenGL renderer `{found}`");
     }
     Ok(())
 }
@@ -170,7 +170,9 @@ fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Res
     match printed {
         Some(Printed { error: Some(error), .. }) => bail!("{load}: {error}"),
         Some(printed) => Ok(printed),
-        None => bail!("{load}: the process ended with {} and no figures\n{}", output.status, messages.trim()),
+        None => {
+            bail!("{load}: the process ended with {} and without figures\n{}", output.status, messages.trim())
+        }
     }
 }
 
@@ -264,7 +266,7 @@ fn summary(renderers: &[Renderer], threads: &[u16], results: &[Measured]) {
             let times: Vec<f64> = of.iter().filter_map(|found| found.times).collect();
             let Some(most) = times.iter().copied().max_by(f64::total_cmp) else { continue };
             let mut line = format!(
-                "{} on {}: {:.2} times as long as {} (geometric mean of {}), at most {most:.2} times",
+                "{} on {}: {:.2} times as long as {} (geometric mean of {}), maximum {most:.2} times",
                 renderer.name,
                 counted(u64::from(*threads), "thread"),
                 geometric_mean(times.iter().copied()),

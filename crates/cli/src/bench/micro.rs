@@ -103,7 +103,7 @@ pub(super) fn run(isa: Option<Isa>, options: &Options, turns: u16, json: bool) -
                 serde_json::json!({ "isa": unit().isa.name(), "instruction": unit().name, "ns": unit_ns });
             crate::messages::answer_json(&serde_json::json!({ "unit": one, "turns": turns, "micro": costs }));
         }
-        false => say!("times: of a Tesla warp's {}, {unit_ns:.2} ns; medians of {turns} turns", unit().name),
+        false => say!("unit: a Tesla warp's {}, {unit_ns:.2} ns; medians of {turns} iterations", unit().name),
     }
     Ok(())
 }

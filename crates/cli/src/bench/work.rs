@@ -153,7 +153,7 @@ impl Work {
         match &self.of {
             Of::Counts(_) => "the golden hash",
             Of::Suite(_) => "the evaluation",
-            Of::Launch(file) if file.launch.expects_something() => "what the file expects",
+            Of::Launch(file) if file.launch.expects_something() => "the file's expectation",
             Of::Launch(_) => "the first run",
         }
     }

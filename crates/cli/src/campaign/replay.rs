@@ -25,16 +25,17 @@ use crate::trace::{self, Trace};
 /// Options for an experiment that is run again.
 #[derive(clap::Args)]
 pub(crate) struct ReplayArgs {
-    /// Run experiment N once more, and print the fault, where the flow leaves the golden run, and which outputs differ
+    /// Run experiment N again. Print the fault, the first step that differs from the golden run, and the outputs that
+    /// differ
     #[arg(long, value_name = "N", conflicts_with_all = ["describe", "summary", "recheck"])]
     pub(super) replay: Option<u64>,
     /// Open the experiment in the debugger
     #[arg(long, requires = "replay", conflicts_with = "json")]
     debug: bool,
-    /// Write a page with the golden run and the experiment next to each other
+    /// Write a page that shows the golden run next to the experiment
     #[arg(long, value_name = "FILE", requires = "replay")]
     html: Option<PathBuf>,
-    /// Write a trace of the experiment, and one of the golden run next to it: NAME.golden.rtrace
+    /// Write a trace of the experiment, and a trace of the golden run into NAME.golden.rtrace in the same folder
     #[arg(long, value_name = "FILE", requires = "replay")]
     trace: Option<PathBuf>,
 }
@@ -128,8 +129,8 @@ fn describe(campaign: &Campaign, replay: &Replay, differences: &[String]) {
     let why = trap.as_ref().map(|trap| format!(": {trap}")).unwrap_or_default();
     say!("  {outcome}{why}{named}");
     match flow_step {
-        Some(step) => say!("  the flow differs from the golden run's from step {step} on"),
-        None => say!("  the flow is that of the golden run"),
+        Some(step) => say!("  the flow differs from that of the golden run from step {step}"),
+        None => say!("  the flow equals that of the golden run"),
     }
     differences.iter().for_each(|line| say!("  {line}"));
 }

@@ -35,10 +35,10 @@ const NO_FILE: &str = "-";
 /// The prompt before a command, typed or echoed.
 const PROMPT: &str = "(debug) ";
 
-/// Step a launch forward and backward, by group or by lane, and ask why each lane runs or does not
+/// Step a launch forward and backward, by group or by lane, and show why each lane runs or waits
 ///
-/// On a terminal this is a screen with a command line; `help` lists the commands. With --batch, or when standard input is no
-/// terminal, commands come from a script, and the answers go to standard output.
+/// On a terminal, the debugger is a screen with a command line; `help` lists the commands. With --batch, or if
+/// standard input is not a terminal, commands come from a script, and the answers go to standard output.
 #[derive(clap::Args)]
 #[command(mut_arg("file", |file| {
     file.required(false)
@@ -48,16 +48,16 @@ const PROMPT: &str = "(debug) ";
 pub(crate) struct Debug {
     #[command(flatten)]
     launch: LaunchArgs,
-    /// Carry out the commands of a file, `-` for standard input; a wrong line or an expectation that fails ends it
+    /// Run the commands in a file; `-` for standard input. An invalid line or a failed expectation ends the debugger
     #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["dap", "plain"])]
     batch: Option<PathBuf>,
-    /// Speak the Debug Adapter Protocol on standard input and output; FILE may come with the launch request
+    /// Use the Debug Adapter Protocol on standard input and output; the launch request can name FILE
     #[arg(long, conflicts_with = "plain")]
     dap: bool,
     /// Print the JSON schema of launch requests, for the manifest of an editor's extension
     #[arg(long, hide = true)]
     dap_schema: bool,
-    /// A command line without the screen
+    /// Use a command line without the screen
     #[arg(long)]
     plain: bool,
 }
@@ -229,10 +229,10 @@ fn launched(
 ) -> Result<Debugger, String> {
     let Some(program) = &request.program else {
         if args.launch.file() == Path::new(NO_FILE) {
-            return Err("the launch request has no `program`: the file that `run` takes".to_owned());
+            return Err("missing `program` in the launch request: an input file of `run`".to_owned());
         }
         if let Some(option) = request.options.first() {
-            return Err(format!("`{option}` belongs to a `program`, and the launch request has none"));
+            return Err(format!("`{option}` needs a `program` in the launch request"));
         }
         return open(&args.launch, matches).map_err(|error| format!("{error:#}"));
     };
@@ -240,7 +240,7 @@ fn launched(
     let words = words.chain(request.options.iter().map(String::as_str));
     let matches = cli.clone().try_get_matches_from(words).map_err(|error| error.to_string())?;
     let Some(("debug", matches)) = matches.subcommand() else {
-        return Err("`debug` was expected".to_owned());
+        return Err("expected `debug`".to_owned());
     };
     let debug = Debug::from_arg_matches(matches).map_err(|error| error.to_string())?;
     open(&debug.launch, matches).map_err(|error| launch::in_arguments(&format!("{error:#}")))

@@ -17,7 +17,7 @@ pub(super) struct ScreenWindow(Infallible);
 /// Returns an error that names the feature.
 pub(super) fn check() -> Result<()> {
     bail!(
-        "{}; --screen DIR and --record FILE keep frames without a window",
+        "{}; --screen DIR and --record FILE write frames without a window",
         missing("--screen window", "window")
     )
 }

@@ -51,7 +51,7 @@ pub(super) fn run(
     window: Option<ScreenWindow>,
 ) -> Result<Answer> {
     let Wanted { capture, screen, record, patch } = wanted;
-    let [name, arguments @ ..] = command else { unreachable!("the arguments ask for a command") };
+    let [name, arguments @ ..] = command else { unreachable!("clap requires a command") };
     let mut report = Report::new()?;
     let mut program = Command::new(name);
     setup.apply(&mut program);
@@ -94,7 +94,7 @@ pub(super) fn run(
         let missing = seen.frames.saturating_sub(seen.pictures);
         if missing > 0 {
             let folder = crate::shown::path(&folder);
-            tell!("warning: {folder}: {} shown and not written", counted(missing, "frame"));
+            tell!("warning: {folder}: {} shown but not written", counted(missing, "frame"));
         }
     }
     if let Some(record) = record {
@@ -103,10 +103,10 @@ pub(super) fn run(
         }
     }
     if let Some(patch) = patch.filter(|_| seen.patched == 0 && seen.processes > 0) {
-        tell!("warning: --patch {patch}: no shader that was drawn with has these words");
+        tell!("warning: --patch {patch}: these words do not occur in any shader of a draw");
     }
     if !seen.lost.is_empty() {
-        tell!("error: not completely written: {}", named_counts(&seen.lost));
+        tell!("error: incompletely written: {}", named_counts(&seen.lost));
     }
     match status_of(name, status) {
         0 if !seen.lost.is_empty() => Ok(Answer::Status(LOST)),
@@ -131,11 +131,11 @@ fn pictures(folder: &Path) -> u64 {
 pub(crate) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
     let named = || format!("{option} {}", crate::shown::path(&path));
     if path.exists() && !path.is_dir() {
-        bail!("{}: it is no folder; name one that is empty, or a new one", named());
+        bail!("{}: expected a folder, found a file; name an empty or new folder", named());
     }
     std::fs::create_dir_all(path).with_context(named)?;
     if std::fs::read_dir(path).with_context(named)?.next().is_some() {
-        bail!("{}: the folder is not empty; name one that is, or a new one", named());
+        bail!("{}: expected an empty folder; name an empty or new folder", named());
     }
     Ok(absolute(path))
 }

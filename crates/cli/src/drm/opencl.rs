@@ -13,31 +13,31 @@ use crate::args::Answer;
 
 /// Run an OpenCL program on Mesa's driver and an emulated NVIDIA chip
 ///
-/// COMMAND finds one device, the chip, through Mesa's rusticl; OCL_ICD_VENDORS names other implementations. Known faults of
-/// Mesa's compute driver are fixed on the way into the chip, since without them no kernel with an argument runs. The exit
-/// status is that of COMMAND, or 128 plus the number of the signal that ends it.
+/// COMMAND finds one device, the chip, through Mesa's rusticl. OCL_ICD_VENDORS selects other implementations. Known
+/// faults of Mesa's compute driver are fixed before the chip runs its commands, because otherwise no kernel with an
+/// argument runs. The exit status is that of COMMAND, or 128 plus the number of the signal that ends it.
 #[derive(clap::Args)]
 pub(crate) struct OpenCl {
-    /// The chip, a board's name or its PCI id, for instance gt215 or `GeForce GT 240`
+    /// The chip: its name, a board's name or a PCI ID, for instance gt215 or `GeForce GT 240`
     #[arg(long, value_name = "NAME", default_value = "gt215")]
     chip: String,
-    /// Fix no fault of Mesa's driver, as on silicon. docs/mesa.md lists them
+    /// Do not fix faults of Mesa's driver, as on silicon. docs/mesa.md lists them
     #[arg(long)]
     no_driver_fixes: bool,
-    /// Errata of the chip that are on: all, none, NAME,NAME or all,-NAME,-NAME. As on silicon, all are on when absent.
+    /// Errata of the chip to emulate: all, none, NAME,NAME or all,-NAME,-NAME (default: all, as on silicon).
     /// docs/mesa.md lists them
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     errata: Option<String>,
     #[command(flatten)]
     shaders: Shaders,
-    /// Write each launch into this folder, new or empty, as a launch file, which `run`, `trace` and `debug` open;
-    /// draws.jsonl in it lists them
+    /// Write each launch as a launch file for `run`, `trace` and `debug` into this folder, which must be new or
+    /// empty; draws.jsonl lists the launches
     #[arg(long, value_name = "DIR")]
     capture: Option<PathBuf>,
-    /// Replace words of programs on their way into the chip, as `drm --patch` does
+    /// Replace words of programs before the chip runs them, like `drm --patch`
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
-    /// Below this folder is the build of Mesa to take instead of the installed one, as for `drm`
+    /// Folder of a build of Mesa to use instead of the installed one, like `drm --driver`
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
     /// The program and its arguments
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &OpenCl) -> Result<Answer> {
     let board = super::board_among(&args.chip, |board| board.driver == Driver::Nv50)?;
     if board.driver != Driver::Nv50 {
         bail!(
-            "--chip {}: Mesa's rusticl has no driver for it; NVIDIA's chips are emulated for OpenCL",
+            "--chip {}: expected an NVIDIA chip; Mesa's rusticl does not have a driver for this chip",
             args.chip
         );
     }
@@ -73,5 +73,5 @@ fn started(args: &OpenCl, board: &'static Board, errata: &ErrataArgs) -> Result<
 
 #[cfg(not(target_os = "linux"))]
 fn started(_args: &OpenCl, _board: &'static Board, _errata: &ErrataArgs) -> Result<Answer> {
-    bail!("opencl: only on Linux, whose graphics drivers these are")
+    bail!("opencl is available only on Linux, because it runs Linux graphics drivers")
 }

@@ -23,13 +23,13 @@ impl RecordingFiles {
     pub(super) fn new(path: &Path) -> Result<RecordingFiles> {
         let named = || format!("--record {}", crate::shown::path(&path));
         if path.extension() != Some(OsStr::new("y4m")) {
-            bail!("{}: expected a name that ends in .y4m; ffmpeg converts such a file to others", named());
+            bail!("{}: expected the extension .y4m; ffmpeg converts this format to others", named());
         }
         let recording = RecordingFiles { path: absolute(path) };
         if let Some((_, old)) = recording.existing().into_iter().next() {
             let old = old.file_name().unwrap_or_default().display().to_string();
             bail!(
-                "{}: {} exists; name a new file, or remove the old recording",
+                "{}: {} exists; name a new file or remove the old recording",
                 named(),
                 crate::shown::name(&old)
             );
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(recording.files()[2..].iter().map(|(_, frames)| *frames).collect::<Vec<_>>(), [0; 3]);
         let refused = |path: &Path| format!("{:#}", RecordingFiles::new(path).err().unwrap());
         assert!(
-            refused(&path).ends_with("a.y4m: a-2.y4m exists; name a new file, or remove the old recording")
+            refused(&path).ends_with("a.y4m: a-2.y4m exists; name a new file or remove the old recording")
         );
         assert!(refused(&folder.join("a.mp4")).contains("a.mp4: expected a name that ends in .y4m"));
         assert!(refused(&folder.join("none/b.y4m")).contains("No such file"));

@@ -56,8 +56,7 @@ impl Build {
         let mut files = WalkDir::new(&root).sort_by_file_name().into_iter().flatten();
         let Some(found) = files.find(|entry| entry.file_name() == EGL) else {
             bail!(
-                "{}: no {EGL} in it: unpack Mesa's packages there (dpkg -x), libegl-mesa0, libgl1-mesa-dri and what \
-                 they depend on",
+                "{}: {EGL} not found; unpack Mesa's packages libegl-mesa0, libgl1-mesa-dri and their dependencies there (dpkg -x)",
                 crate::shown::path(&folder)
             );
         };
@@ -98,7 +97,7 @@ impl Setup {
         // escaped.
         if let Some(byte) = library.as_os_str().as_bytes().iter().find(|byte| b" :$".contains(byte)) {
             let library = crate::shown::path(&library);
-            bail!("{library}: LD_PRELOAD can name no path with `{}` in it", char::from(*byte));
+            bail!("{library}: LD_PRELOAD cannot contain a path with `{}`", char::from(*byte));
         }
         Ok(Setup {
             board,
@@ -274,7 +273,9 @@ impl Setup {
         let object = |line: &str| serde_json::from_str(line).ok().filter(Value::is_object);
         let Some(answer) = answer.lines().rev().find_map(object) else {
             let (library, status) = (crate::shown::path(&self.library), output.status);
-            bail!("{library} was loaded into no program ({status}); is it of another build?{messages}");
+            bail!(
+                "{library} was not loaded into any program ({status}); check that it is from this build{messages}"
+            );
         };
         Ok((answer, messages))
     }
@@ -287,7 +288,7 @@ impl Setup {
         let (answer, messages) = self.probed(Some(renderer))?;
         match (answer["renderer"].as_str(), answer["error"].as_str()) {
             (Some(found), _) if is_renderer(found, renderer) => Ok(()),
-            (Some(found), _) => bail!("OpenGL draws with `{found}`, not with {renderer}{messages}"),
+            (Some(found), _) => bail!("OpenGL renderer: expected {renderer}, found `{found}`{messages}"),
             (None, error) => {
                 bail!("{renderer}: OpenGL does not start: {}{messages}", error.unwrap_or("no reason given"))
             }
@@ -320,8 +321,8 @@ impl Setup {
             );
         }
         bail!(
-            "{found}, not with {expected}. Mesa's {} is installed and did not take the device; with \
-             LIBGL_DEBUG=verbose and EGL_LOG_LEVEL=debug in the environment it says why{messages}",
+            "{found}, not with {expected}. Mesa's {} is installed but did not accept the device; set LIBGL_DEBUG=verbose and \
+                 EGL_LOG_LEVEL=debug to see the reason{messages}",
             self.board.driver.mesa()
         );
     }
@@ -347,7 +348,9 @@ impl Setup {
         let expected = self.board.renderer();
         match (answer["renderer"].as_str(), answer["error"].as_str()) {
             (Some(found), _) if is_renderer(found, &expected) => Ok(()),
-            (Some(found), _) => bail!("the OpenCL device is `{found}`, not {expected}. {install}{messages}"),
+            (Some(found), _) => {
+                bail!("OpenCL device: expected {expected}, found `{found}`. {install}{messages}")
+            }
             (None, error) => {
                 bail!("{}. {install}{messages}", error.unwrap_or("OpenCL does not start, no reason given"))
             }
@@ -421,8 +424,8 @@ impl Library {
         match places.iter().find_map(|place| place.canonicalize().ok()) {
             Some(place) => Ok(place),
             None => bail!(
-                "{file} is not in {}, nor in deps or ../lib/reconverge there: `{build}` builds it, and \
-                 {variable} names one elsewhere",
+                "{file} not found in {}, nor in deps or ../lib/reconverge there; build it with `{build}`, or set \
+         {variable} to its path",
                 crate::shown::path(&folder)
             ),
         }

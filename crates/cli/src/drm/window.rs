@@ -45,7 +45,7 @@ const REDRAW: Duration = Duration::from_millis(250);
 const TITLE: Duration = Duration::from_millis(500);
 
 /// The alternative that messages suggest.
-const INSTEAD: &str = "--screen DIR and --record FILE keep frames without a window";
+const INSTEAD: &str = "--screen DIR and --record FILE write frames without a window";
 
 /// An open window, and the sockets of the program.
 pub(super) struct ScreenWindow {
@@ -84,7 +84,7 @@ impl ScreenWindow {
         let socket = |name: &str| {
             let path = folder.0.join(name);
             let shown =
-                || format!("--screen window: {}; TMPDIR names another folder", crate::shown::path(&path));
+                || format!("--screen window: {}; set TMPDIR to another folder", crate::shown::path(&path));
             std::os::unix::net::UnixListener::bind(&path).with_context(shown)
         };
         let (frames, keyboard, pointer) = (socket(FRAMES)?, socket(KEYBOARD)?, socket(POINTER)?);

@@ -43,7 +43,7 @@ pub enum Error {
     #[error(transparent)]
     LaunchFile(#[from] LaunchFileError),
     /// The launch file is for another machine than the program.
-    #[error("the launch file is for {launch}, the program for {program}")]
+    #[error("expected a program for {launch}, as in the launch file; found one for {program}")]
     OtherMachine {
         /// Machine of the launch file.
         launch: crate::Isa,
@@ -57,7 +57,7 @@ pub enum Error {
     #[error(transparent)]
     Launch(LaunchError),
     /// The register or memory does not exist in this group, or cannot be changed.
-    #[error("cannot change {what}: it does not exist in this group, or it only follows others")]
+    #[error("cannot change {what}: it does not exist in this group, or it is derived from others")]
     Unchangeable {
         /// The register or memory.
         what: String,
@@ -68,7 +68,7 @@ fn missing(name: Option<&str>, has: &[String]) -> String {
     let has = if has.is_empty() { "none".to_owned() } else { has.join(", ") };
     match name {
         Some(name) => format!("unknown program `{name}`: the file has {has}"),
-        None => format!("expected one program, the file has {has}"),
+        None => format!("expected one program, found {has}"),
     }
 }
 

@@ -151,7 +151,7 @@ impl Named {
 
 impl Files for Named {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        self.files.get(name).cloned().ok_or_else(|| "no such file".to_owned())
+        self.files.get(name).cloned().ok_or_else(|| "file not found".to_owned())
     }
 
     fn array(&self, name: &str) -> Option<(&Array, Stated)> {

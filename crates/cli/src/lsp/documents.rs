@@ -145,7 +145,7 @@ impl OpenTexts {
         let settings = Settings { launch, fallback: self.fallback.clone(), defines: self.defines.clone() };
         let folder = open.path.as_deref().and_then(Path::parent);
         let analysis = Analysis::new(&open.text, &settings, &mut |name| {
-            let folder = folder.ok_or("the text is not a file, and has no folder")?;
+            let folder = folder.ok_or("the text is not in a file, so it does not have a folder")?;
             let path = folder.join(name);
             files.push(path.clone());
             self.read(&path)
@@ -191,7 +191,7 @@ fn read_regular(path: &Path) -> Result<Vec<u8>, String> {
         return Err("not a regular file".to_owned());
     }
     if about.len() > MOST_BYTES {
-        return Err(format!("{} bytes: the language server reads files to {MOST_BYTES} bytes", about.len()));
+        return Err(format!("expected at most {MOST_BYTES} bytes, found {}", about.len()));
     }
     std::fs::read(path).map_err(|error| error.to_string())
 }

@@ -109,7 +109,7 @@ impl Server {
                 Err(error) => vec![logged(error.to_string())],
             },
             id => {
-                let why = "a message without `method`";
+                let why = "missing `method` in a message";
                 vec![refused(&id.unwrap_or_default(), ErrorCode::InvalidRequest, why)]
             }
         }
@@ -127,7 +127,7 @@ impl Server {
                 Ok(Value::Null)
             }
             (Phase::Ready, Initialize::METHOD) => {
-                Err(Refusal::new(ErrorCode::InvalidRequest, "`initialize` comes once"))
+                Err(Refusal::new(ErrorCode::InvalidRequest, "expected `initialize` only once"))
             }
             (Phase::Down | Phase::Over, _) => {
                 Err(Refusal::new(ErrorCode::InvalidRequest, format!("`{method}` after `shutdown`")))
@@ -150,7 +150,7 @@ impl Server {
         answered.unwrap_or_else(|_| {
             Err(Refusal::new(
                 ErrorCode::InternalError,
-                format!("`{method}` failed: the messages of the server say why"),
+                format!("`{method}` failed; see the messages of the server"),
             ))
         })
     }

@@ -65,7 +65,7 @@ impl FailsList {
         let text = String::from_utf8(files::read(path)?).with_context(place)?;
         let list = FailsList::of(&text);
         if list.fails.is_empty() {
-            bail!("--against {}: no entry; expected lines NAME,STATUS or NAME", place());
+            bail!("--against {}: expected lines NAME,STATUS or NAME, found none", place());
         }
         Ok(list)
     }

@@ -34,7 +34,7 @@ pub(super) fn root(given: Option<&Path>) -> Result<PathBuf> {
     let is_root = |folder: &Path| folder.join("bin/shader_runner").is_file();
     if let Some(folder) = given {
         if !is_root(folder) {
-            bail!("--piglit {}: bin/shader_runner is not there", crate::shown::path(&folder));
+            bail!("--piglit {}: bin/shader_runner not found", crate::shown::path(&folder));
         }
         // Tests run in different folders, so the path must be absolute.
         return folder.canonicalize().with_context(|| crate::shown::path(&folder));
@@ -43,7 +43,7 @@ pub(super) fn root(given: Option<&Path>) -> Result<PathBuf> {
     folders.extend(fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path()));
     match folders.into_iter().map(|folder| folder.join(FOLDER)).find(|folder| is_root(folder)) {
         Some(folder) => Ok(folder),
-        None => bail!("piglit is not installed: `{INSTALL}` installs it, and --piglit names it elsewhere"),
+        None => bail!("piglit not found; install it with `{INSTALL}`, or name its folder with --piglit"),
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) fn chosen(args: &Piglit, root: &Path, platform: &str) -> Result<Chose
         tests = part.of(tests);
     }
     if tests.is_empty() {
-        bail!("no test is left of the {} in {}", all.len(), crate::shown::path(&root));
+        bail!("the options do not select any of the {} in {}", all.len(), crate::shown::path(&root));
     }
     Ok(Chosen { tests, all })
 }

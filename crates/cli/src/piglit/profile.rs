@@ -26,9 +26,9 @@ use super::test::{AUTO, AUTO_FBO, Sharing, Test};
 const LARGEST: u64 = 1 << 28;
 
 /// Reason for a test whose program was not built.
-const NO_PROGRAM: &str = "piglit has no such program";
+const NO_PROGRAM: &str = "program not found in piglit";
 /// Reason for a test whose file was not installed.
-const NO_FILE: &str = "piglit has no such file";
+const NO_FILE: &str = "file not found in piglit";
 
 /// Returns the tests of a profile, in the profile's order.
 ///
@@ -73,7 +73,7 @@ impl Reading<'_> {
             let known = known(self.root);
             let meant = closest(name, known.iter().map(|known| &**known));
             let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-            bail!("--profile {name}: no such profile; {meant}this piglit has {}", known.join(", "));
+            bail!("unknown --profile `{name}`: {meant}expected one of {}", known.join(", "));
         };
         self.open.push(name.to_owned());
         self.document(&text).with_context(|| format!("tests/{file}"))?;

@@ -255,12 +255,12 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     answer_as(args.json, &answered, |answered| show(answered, args.baseline.is_some()));
     if not_run > 0 {
         let left = counted(not_run as u64, "test");
-        let resume = if args.output.is_some() { "; --resume goes on from here" } else { "" };
+        let resume = if args.output.is_some() { "; use --resume to continue" } else { "" };
         tell!("interrupted: {left} did not run{resume}");
         return Ok(Answer::Status(interrupt::STATUS as u8));
     }
     if !lost.is_empty() {
-        bail!("not completely written: {}", named_counts(&lost));
+        bail!("incompletely written: {}", named_counts(&lost));
     }
     let is_expected = unexpected + unexpected_subtests == 0 && answered.fixed.is_empty() && !fixed_subtests;
     Ok(if is_expected { Answer::Yes } else { Answer::No })
@@ -303,24 +303,24 @@ fn show(answered: &Answered<'_>, has_baseline: bool) {
         say!("… {more} (--output or --json has them)");
     }
     for test in &answered.fixed {
-        say!("PASSES   {test}: the baseline says that it fails: take it out");
+        say!("PASSES   {test}: the baseline lists it as a failure; remove it from the baseline");
     }
     for (name, count) in &answered.unknown {
-        say!("{count:6} x not known to the chip: {name}");
+        say!("{count:6} x unknown to the chip: {name}");
     }
     say!("{}: {}", counted(answered.counts.total as u64, "test"), answered.counts.text());
     if let Some(control) = &answered.control {
         say!("control, nothing executed: {}", control.text());
     }
     if !answered.undrawn.is_empty() {
-        say!("{} of those that pass also pass with nothing executed:", answered.undrawn.len());
+        say!("{} of the tests that pass also pass with nothing executed:", answered.undrawn.len());
         for test in &answered.undrawn {
             say!("  {test}");
         }
     }
     if has_baseline {
         say!(
-            "{} of the failures are not in the baseline; {} of it now pass",
+            "{} of the failures are not in the baseline; {} in it now pass",
             answered.unexpected,
             answered.fixed.len()
         );
@@ -333,15 +333,15 @@ fn show(answered: &Answered<'_>, has_baseline: bool) {
 fn show_profile(answered: &ProfileAnswer<'_>, has_baseline: bool) {
     let ProfileAnswer { skipped, subtests, slow, against, .. } = answered;
     for (reason, count) in skipped {
-        say!("{} skipped without a start: {reason}", counted(*count as u64, "test"));
+        say!("{} skipped without being started: {reason}", counted(*count as u64, "test"));
     }
     say!("{}: {}", counted(subtests.counts.total as u64, "subtest"), subtests.counts.text());
     for test in &subtests.fixed {
-        say!("PASSES   {test}: the baseline says that it fails: take it out");
+        say!("PASSES   {test}: the baseline lists it as a failure; remove it from the baseline");
     }
     if has_baseline {
         let (unexpected, fixed) = (subtests.unexpected, subtests.fixed.len());
-        say!("{unexpected} of the failing subtests are not in the baseline; {fixed} of it now pass");
+        say!("{unexpected} of the failing subtests are not in the baseline; {fixed} in it now pass");
     }
     if !slow.is_empty() {
         say!("{} took {SLOW} s or more:", counted(slow.len() as u64, "test"));

@@ -141,7 +141,7 @@ fn shares(pixels: PixelCounts) {
     let all = (agree + at_edges + near + rest).max(1) as f64;
     let [agree, at_edges, near, rest] = [agree, at_edges, near, rest].map(|count| 100. * count as f64 / all);
     say!(
-        "pixels: {agree:.3} % agree, {at_edges:.3} % at edges, {near:.3} % within 16/255, {rest:.3} % further off"
+        "pixels: {agree:.3} % agree, {at_edges:.3} % at edges, {near:.3} % within 16/255, {rest:.3} % by more"
     );
 }
 
@@ -150,7 +150,7 @@ fn pixels(difference: &PictureDifference, [width, height]: [usize; 2]) -> String
     let PictureDifference { pixels, worst, x, y, .. } = difference;
     let verb = if *pixels == 1 { "differs" } else { "differ" };
     format!(
-        "{} of {} {verb}, by at most {worst}/255, in {},{} to {},{}",
+        "{} of {} {verb}, by up to {worst}/255, in {},{} to {},{}",
         counted(*pixels, "pixel"),
         width * height,
         x[0],

@@ -54,7 +54,7 @@ impl Picture {
         if data.len() < count * bytes {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
-                format!("the picture of call {call} is cut off"),
+                format!("the picture of call {call} is truncated"),
             ));
         }
         if bytes == 4 {
@@ -237,7 +237,7 @@ mod tests {
     fn what_is_no_picture_is_an_error_by_name() {
         let why = |bytes: &[u8]| Picture::read(&mut &bytes[..]).unwrap_err().to_string();
         assert_eq!(why(b"Rendered 3 frames\n"), "expected a picture (PNM), found `Rendered 3 frames`");
-        assert_eq!(why(b"P6\n#4\n2 2\n255\nabc"), "the picture of call 4 is cut off");
+        assert_eq!(why(b"P6\n#4\n2 2\n255\nabc"), "the picture of call 4 is truncated");
         assert!(why(b"P6\n#4\n99999999 99999999\n255\n").contains("99999999"));
         assert!(why(b"P6\n#4\n18446744073709551615 2\n255\n").contains("expected a picture"));
         assert!(why(b"P7\n#4\n1 1\n255\n").contains("`P7`"));

@@ -88,7 +88,7 @@ impl Retracer {
         let errors = File::create(&log).with_context(shown)?;
         command.arg(&recording.path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
         let mut child = command.spawn().with_context(|| format!("{PROGRAM}: {INSTALL}"))?;
-        let output = child.stdout.take().context("the retracer has no standard output")?;
+        let output = child.stdout.take().context("missing standard output of the retracer")?;
         Ok(Retracer {
             name: renderer.name.to_owned(),
             child,

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
     let unused = [("--debug", args.debug), ("--output", args.output.is_some()), ("--all", args.all)];
     if let (Reference::None, Some((option, _))) = (args.compare, unused.into_iter().find(|(_, given)| *given))
     {
-        bail!("{option}: --compare none compares nothing");
+        bail!("{option}: not for --compare none, which does not compare pictures");
     }
     let reference = match args.compare {
         Reference::Llvmpipe => Some("llvmpipe"),
@@ -120,7 +120,7 @@ fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFram
     let spelled = format!("--frames {}-{}", range.start(), range.end());
     match frames.get(range.clone()) {
         Some(chosen) => Ok(chosen),
-        None if frames.is_empty() => bail!("{spelled}: the trace shows no frame"),
+        None if frames.is_empty() => bail!("{spelled}: the trace does not contain a frame"),
         None => bail!("{spelled}: the trace has frames 0 to {}", frames.len() - 1),
     }
 }
@@ -188,7 +188,7 @@ impl Search<'_> {
                 self.check_pictures(frames, &pass);
                 let Some(different) = pass.first else { return Ok(()) };
                 let at = frames.iter().find(|frame| *frame.calls.end() == different.call);
-                let frame = at.with_context(|| format!("call {} shows no frame", different.call))?;
+                let frame = at.with_context(|| format!("call {} does not show a frame", different.call))?;
                 found.first_frame = Some(DifferentFrame {
                     frame: frame.number,
                     call: different.call,
@@ -201,7 +201,7 @@ impl Search<'_> {
             _ => {
                 let draws = self.recording.calls("*/draw", None)?;
                 let Some(last) = draws.last() else {
-                    bail!("{}: neither a frame nor a draw is in the trace", found.trace);
+                    bail!("{}: the trace does not contain a frame or a draw", found.trace);
                 };
                 let count = counted(draws.len() as u64, "draw");
                 note(&format!(
@@ -230,7 +230,7 @@ impl Search<'_> {
             ));
         }
         if frames.is_empty() && pass.calls.is_empty() {
-            bail!("{}: no draw of the trace leaves a picture", found.trace);
+            bail!("{}: no draw of the trace produces a picture", found.trace);
         }
         let Some(Different { call, size, difference }) = pass.first else { return Ok(()) };
         let (x, y) = (difference.first.x, difference.first.y);
@@ -267,7 +267,7 @@ impl Search<'_> {
             {
                 let (chip, reference) = (self.chip.name, self.reference.name);
                 bail!(
-                    "call {call}: the picture has {width}x{height} pixels on {chip}, and {w}x{h} on {reference}"
+                    "call {call}: the picture has {width}x{height} pixels on {chip}, but {w}x{h} on {reference}"
                 );
             }
             pass.calls.insert(call);
@@ -320,7 +320,7 @@ impl Search<'_> {
         let frame = self.recording.frames.iter().find(|frame| *frame.calls.end() == call);
         let what = frame
             .map_or_else(|| format!("call {call}"), |frame| format!("frame {} (call {call})", frame.number));
-        anyhow::anyhow!("{what}: a picture on {there} and none on {not}{why}")
+        anyhow::anyhow!("{what}: a picture on {there}, but none on {not}{why}")
     }
 
     /// Reports frames that do not have a picture on either renderer.
@@ -378,7 +378,7 @@ impl Search<'_> {
             }
         }
         if let Some(patch) = self.args.patch.as_ref().filter(|_| seen.patched == 0 && seen.draws > 0) {
-            tell!("warning: --patch {patch}: no shader that was drawn with has these words");
+            tell!("warning: --patch {patch}: these words do not occur in any shader of a draw");
         }
         Ok(seen)
     }
@@ -457,7 +457,7 @@ impl Search<'_> {
 fn told(found: &ReplayAnswer) {
     if found.tolerated > 0 {
         let pixels = counted(found.tolerated, "pixel");
-        note(&format!("up to {pixels} of a picture that agrees differ; --pixels 0 accepts none"));
+        note(&format!("up to {pixels} can differ in a picture that agrees; --pixels 0 accepts none"));
     }
     if found.resets > 0 {
         tell!("warning: {} was reset {}", found.chip, counted(found.resets, "time"));

@@ -65,9 +65,9 @@ impl TraceFile {
         // A relative name that starts with a dash would be parsed as an option.
         let path = std::path::absolute(path).with_context(shown)?;
         let (info, warning) = apitrace(&path, &["info"])?;
-        let api = api(&info).with_context(|| format!("{}: not a trace of apitrace", shown()))?;
+        let api = api(&info).with_context(|| format!("{}: expected a trace of apitrace", shown()))?;
         if !api.contains(OPENGL) {
-            bail!("{}: a trace of {api}; OpenGL and OpenGL ES are replayed", shown());
+            bail!("{}: expected a trace of OpenGL or OpenGL ES, found {api}", shown());
         }
         let mut recording = TraceFile { path, api, frames: Vec::new(), warning };
         recording.frames = frames(&recording.calls("*/frame", None)?);

@@ -116,10 +116,10 @@ impl Answering {
                 failed("the run was stopped, or its process ended")
             }
             Err(RecvTimeoutError::Timeout) if runs => {
-                failed(&format!("stopped after {seconds} s, the longest time of a run on this server"))
+                failed(&format!("stopped after {seconds} s, the time limit of this server"))
             }
             Err(RecvTimeoutError::Timeout) => {
-                failed(&format!("the texts were not checked within {seconds} s: they are too long"))
+                failed(&format!("checking the texts timed out after {seconds} s; shorten them"))
             }
         }))
     }

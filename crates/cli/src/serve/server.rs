@@ -32,8 +32,9 @@ const BODY: usize = 16 << 20;
 /// The port is in use, or the folder of `--page` does not contain a page.
 pub(super) fn run(args: &Serve) -> Result<Answer> {
     let address = SocketAddr::new(args.address, args.port);
-    let listener = TcpListener::bind(address)
-        .with_context(|| format!("{address}: --port N chooses another port, --port 0 a free one"))?;
+    let listener = TcpListener::bind(address).with_context(|| {
+        format!("{address}: choose another port with --port N, or a free one with --port 0")
+    })?;
     let address = listener.local_addr().with_context(|| address.to_string())?;
     let pages = Pages::new(args.page.as_ref())?;
     let serving = Arc::new(Serving { pages, timeout: args.timeout.0, answering: Answering::default() });
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Serve) -> Result<Answer> {
     crate::messages::finish();
     note("Ctrl-C ends the server");
     if !address.ip().is_loopback() {
-        note("other machines reach the server, and can run programs on it");
+        note("other machines can reach the server and run programs on it");
     }
     if args.open {
         open(&place);
@@ -94,7 +95,8 @@ impl Pages {
         };
         let read = |name: &str| {
             let path = folder.join(name);
-            let place = || format!("--page: {}: scripts/build-web writes it", crate::shown::path(&path));
+            let place =
+                || format!("--page: {}; create the page with scripts/build-web", crate::shown::path(&path));
             fs::read(&path).with_context(place)
         };
         Ok(Pages { page: read("index.html")?, editor: read("editor.js")? })
@@ -143,13 +145,13 @@ impl Serving {
     fn answer(&self, name: &str, request: &PageRequest, stream: &TcpStream) -> Reply {
         // A page of another origin cannot send this type without asking first, and the server has no answer to that.
         if request.media.as_deref() != Some("application/json") {
-            return Reply::refused(415, "a request is application/json\n");
+            return Reply::refused(415, "expected a request of type application/json\n");
         }
         match self.answering.answer(name, &request.body, self.timeout, || is_closed(stream)) {
             Ok(Some(reply)) => Reply::new("application/json", reply),
             Ok(None) => Reply::refused(
                 503,
-                "the server has too many runs at the same time: stop one of them, or wait\n",
+                "the server has too many runs at the same time; stop one of them, or wait\n",
             ),
             Err(error) => Reply::refused(500, &format!("{error:#}\n")),
         }
@@ -172,9 +174,9 @@ fn is_closed(stream: &TcpStream) -> bool {
 /// The page of another site can let its host name point to this machine (DNS rebinding). Its requests then have that
 /// name in `Host`. A host is therefore only accepted as `localhost` or as an address.
 fn foreign(request: &PageRequest) -> Option<&'static str> {
-    let Some(host) = request.host.as_deref() else { return Some("a request has a Host") };
+    let Some(host) = request.host.as_deref() else { return Some("missing Host in a request") };
     if !is_address(host) {
-        return Some("Host is neither localhost nor an address");
+        return Some("expected localhost or an address in Host");
     }
     let own =
         |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(host));
@@ -182,7 +184,7 @@ fn foreign(request: &PageRequest) -> Option<&'static str> {
         .origin
         .as_deref()
         .is_some_and(|origin| !own(origin))
-        .then_some("a page of another origin sends this")
+        .then_some("the request is from a page of another origin")
 }
 
 /// Whether a host, with or without a port, is `localhost` or an address.

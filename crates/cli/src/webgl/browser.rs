@@ -94,7 +94,11 @@ impl Drawn<'_> {
                     let end = if hangs { FileEnd::Timeout } else { FileEnd::Crash };
                     server.with(|queue| queue.cut_off(end));
                     if server.with(|queue| done(queue)) == before {
-                        bail!("{}: ran no file{}", crate::shown::program(&args.browser), browser.said());
+                        bail!(
+                            "{}: did not run any file{}",
+                            crate::shown::program(&args.browser),
+                            browser.said()
+                        );
                     }
                     break;
                 }
@@ -106,7 +110,7 @@ impl Drawn<'_> {
     /// Checks the browser's renderer.
     fn check(&self, found: Option<&str>, args: &Webgl) -> Result<()> {
         match found {
-            Some("") => bail!("WebGL {} has no context on {}", args.version, self.renderer),
+            Some("") => bail!("cannot create a context of WebGL {} on {}", args.version, self.renderer),
             Some(found) if !found.contains(self.renderer) => {
                 bail!("WebGL draws with `{found}`, not with {}", self.renderer)
             }
@@ -134,7 +138,7 @@ impl Drawn<'_> {
         // The browser's processes form a group, so that they can be killed together.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().with_context(|| {
-            format!("{} (`apt-get install chromium` installs it)", crate::shown::program(&args.browser))
+            format!("{}; install it with `apt-get install chromium`", crate::shown::program(&args.browser))
         })?;
         Ok(Browser { child, log: folder.join("log") })
     }

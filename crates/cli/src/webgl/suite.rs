@@ -38,7 +38,7 @@ pub(super) fn root(given: &Path) -> Result<PathBuf> {
     match folders.iter().find(|folder| folder.join(LIST).is_file()) {
         Some(folder) => folder.canonicalize().with_context(|| crate::shown::path(folder)),
         None => bail!(
-            "--suite {}: no {LIST} in it: `git clone https://github.com/KhronosGroup/WebGL` gets the suite",
+            "--suite {}: {LIST} not found; get the suite with `git clone https://github.com/KhronosGroup/WebGL`",
             crate::shown::path(given)
         ),
     }
@@ -61,7 +61,7 @@ pub(super) fn chosen(args: &Webgl, root: &Path) -> Result<Vec<String>> {
         files.sort();
     }
     if files.is_empty() {
-        bail!("no file is left of the {all} for version {} of WebGL", args.version);
+        bail!("the options do not select any of the {all} for version {} of WebGL", args.version);
     }
     Ok(files)
 }
@@ -83,7 +83,7 @@ fn read(
     files: &mut Vec<String>,
 ) -> Result<()> {
     if depth > DEPTH {
-        bail!("{list}: more than {DEPTH} lists within lists");
+        bail!("{list}: expected at most {DEPTH} nested lists");
     }
     let path = root.join(list);
     let text = fs::read_to_string(&path).with_context(|| crate::shown::path(&path))?;
@@ -116,7 +116,7 @@ fn entry(line: &str, mut bounds: Bounds) -> Result<(String, Bounds)> {
             "--min-version" => bounds.least = number()?,
             "--max-version" => bounds.most = Some(number()?),
             "--slow" => {}
-            _ if word.starts_with("--") => bail!("option `{word}` is unknown"),
+            _ if word.starts_with("--") => bail!("unknown option `{word}`"),
             _ => name.push(word),
         }
     }
@@ -179,13 +179,13 @@ mod unit {
     fn what_a_list_says_wrongly_is_named_with_its_line() {
         let root = lists("wrong", &[(LIST, "one.html\n--fast two.html\n")]);
         let error = format!("{:#}", files(&root, [1, 0, 4]).unwrap_err());
-        assert!(error.ends_with("00_test_list.txt:2: option `--fast` is unknown"), "{error}");
+        assert!(error.ends_with("00_test_list.txt:2: unknown option `--fast`"), "{error}");
         fs::write(root.join(LIST), "--min-version two.html\n").unwrap();
         assert!(
             format!("{:#}", files(&root, [1, 0, 4]).unwrap_err()).contains("--min-version without a version")
         );
         fs::write(root.join(LIST), "00_test_list.txt\n").unwrap();
-        assert!(format!("{:#}", files(&root, [1, 0, 4]).unwrap_err()).contains("lists within lists"));
+        assert!(format!("{:#}", files(&root, [1, 0, 4]).unwrap_err()).contains("nested lists"));
         fs::remove_dir_all(root).unwrap();
     }
 }

@@ -235,13 +235,13 @@ test("bytes that are no message are answered, and the next message is read", asy
   const good = '{"seq":7,"type":"request","command":"initialize"}';
   const message = `Content-Length: ${good.length}\r\n\r\n${good}`;
   for (const [bad, why] of [
-    ["Content-Length: 4\r\n\r\n{nix", "a message that is not JSON"],
-    ["Content-Length: 20\r\n\r\n{\"seq\":1}           ", "this is no request"],
-    ["Content-Length: many\r\n\r\n", "a number of bytes to"],
-    ["Content-Length: 99999999999999\r\n\r\n", "a number of bytes to"],
-    ["Content-Type: x\r\n\r\n", "a message without `Content-Length: BYTES`"],
+    ["Content-Length: 4\r\n\r\n{nix", "expected a JSON message"],
+    ["Content-Length: 20\r\n\r\n{\"seq\":1}           ", "expected a request"],
+    ["Content-Length: many\r\n\r\n", "expected a number of bytes up to"],
+    ["Content-Length: 99999999999999\r\n\r\n", "expected a number of bytes up to"],
+    ["Content-Type: x\r\n\r\n", "missing `Content-Length: BYTES` before a message"],
     // The header says less than there is.
-    ["Content-Length: 10\r\n\r\n{\"seq\":1,\"type\":\"request\"}", "a message that is not JSON"],
+    ["Content-Length: 10\r\n\r\n{\"seq\":1,\"type\":\"request\"}", "expected a JSON message"],
   ]) {
     const [said, code] = await spoken(bad + message);
     assert.ok(said.includes(why), `${bad}: ${said}`);
@@ -249,7 +249,7 @@ test("bytes that are no message are answered, and the next message is read", asy
     assert.equal(code, 0);
   }
   const [said] = await spoken("Content-Length: 500\r\n\r\n{}");
-  assert.ok(said.includes("a message of 2 bytes, but Content-Length: says 500"), said);
+  assert.ok(said.includes("expected a message of 500 bytes as in `Content-Length: 500`, found 2"), said);
 });
 
 test("the example of docs/ is for the debug type of the extension, and launches", async () => {

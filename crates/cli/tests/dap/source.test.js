@@ -114,7 +114,7 @@ test("a launch whose file is no source has the listing alone", async () => {
   const cubin = { program: join(samples, "vec.cubin"), args: ["--block", "4", "--buf", "a=f32[4]", "--buf", "b=f32[4]", "--buf", "c=f32[4]", "--arg", "n=4"] };
   await Promise.all([client.waitForEvent("initialized"), client.launchRequest(cubin)]);
   const { body } = await client.setBreakpointsRequest({ source: { path: "/vec.s" }, breakpoints: [{ line: 3 }] });
-  assert.match(body.breakpoints[0].message, /the program has no source that is known/);
+  assert.match(body.breakpoints[0].message, /the source of the program is unknown/);
 });
 
 test("a source launches by its path alone, and one that needs values says which arguments have them", async () => {

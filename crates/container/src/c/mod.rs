@@ -193,7 +193,7 @@ impl Array<'_> {
 struct Fields<'a> {
     values: Vec<u64>,
     places: Vec<Range<usize>>,
-    /// Whether there are also strings or braces.
+    /// Whether strings or braces also occur.
     is_mixed: bool,
     /// The first element that is not an integer constant.
     wrong: Option<Error>,
@@ -374,7 +374,7 @@ impl<'a> Reader<'a> {
         let member = match format {
             Some(format) => load_as(&bytes, format, hints).map_err(in_member)?,
             None if !is_code(&bytes) => {
-                let note = format!("array {name} holds no known container and no words, and was passed over");
+                let note = format!("array {name} holds no known container and no words, and was skipped");
                 self.image.notes.push(note);
                 return Ok(());
             }
@@ -469,10 +469,8 @@ impl<'a> Reader<'a> {
                 }
                 _ => String::new(),
             };
-            let note = format!(
-                "array {}: type {spelled} is not a known integer and was passed over{remedy}",
-                name.text
-            );
+            let note =
+                format!("array {}: type {spelled} is not a known integer and was skipped{remedy}", name.text);
             self.image.notes.push(note);
             return Ok(None);
         };

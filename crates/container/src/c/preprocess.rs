@@ -106,7 +106,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Makes a token the next one again.
+    /// Puts a token back, so that it is the next one.
     pub(super) fn unread(&mut self, token: Token<'a>) {
         self.pending.push_front(token);
     }

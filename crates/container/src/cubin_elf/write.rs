@@ -80,7 +80,7 @@ pub fn write(image: &Image, wide: bool) -> Result<Written<Vec<u8>>, Error> {
         [one] => one,
         several => {
             let what = format!("an image of {} modules", several.len());
-            return file.unwritable(what, "an ELF cubin holds one module; write each to a file of its own");
+            return file.unwritable(what, "an ELF cubin holds one module; write each to a separate file");
         }
     };
     if let Some(isa @ (Isa::R500 | Isa::R700)) = image.isa {

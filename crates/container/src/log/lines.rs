@@ -198,7 +198,7 @@ impl<'a> LogLines<'a> {
         })
     }
 
-    /// Makes a line the next one again.
+    /// Puts a line back, so that it is the next one.
     pub(super) fn back(&mut self, line: LogLine<'a>) {
         self.next = Some(line);
     }

@@ -96,9 +96,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
         if let (Some(isa), Some(asked)) = (isa, hints.isa)
             && isa != asked
         {
-            image
-                .notes
-                .push(format!("line {line}: {name} is for {isa}, not for {asked}, and was passed over"));
+            image.notes.push(format!("line {line}: {name} is for {isa}, not for {asked}, and was skipped"));
             continue;
         }
         if found.passed.count > 0 {
@@ -125,7 +123,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     }
     if passed > 0 {
         image.notes.push(format!(
-            "{} without words inside dumps passed over, first line {first_passed}",
+            "{} without words inside dumps skipped, first line {first_passed}",
             counted(passed, "line")
         ));
     }

@@ -9,7 +9,7 @@ use super::{LaunchText, Store, bits};
 pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> Result<(), String> {
     let environment = &*launch.environment;
     let whole = Environment::new(environment.chip, environment.stage);
-    let cannot = |what: &str| Err(format!("{what}: a launch file cannot say it"));
+    let cannot = |what: &str| Err(format!("{what}: a launch file cannot state it"));
     text.field("lanes", format_args!("{}", launch.lanes));
     text.field("gprs", format_args!("{}", environment.num_gprs));
     if let Some(entries) = environment.stack_size {
@@ -107,7 +107,9 @@ fn resources(text: &mut LaunchText, all: &Resources, store: &mut dyn Store) -> R
     let has_border = all.samplers.values().any(|found| found.sampler.border != [0; 4]);
     for (unit, found) in &all.textures {
         if has_border && found.integer && found.integer_border {
-            return Err(format!("texture {unit}: a border colour of integers: a launch file cannot say it"));
+            return Err(format!(
+                "texture {unit}: a border colour of integers: a launch file cannot state it"
+            ));
         }
         texture(text, *unit, found, store)?;
     }
@@ -120,7 +122,8 @@ fn resources(text: &mut LaunchText, all: &Resources, store: &mut dyn Store) -> R
 fn texture(text: &mut LaunchText, unit: u8, found: &Texture, store: &mut dyn Store) -> Result<(), String> {
     let Texture { image, integer, fractions, select, integer_border: _ } = found;
     let select: Option<String> = select.iter().map(|component| component.letter(*integer)).collect();
-    let select = select.ok_or_else(|| format!("texture {unit}: its select: a launch file cannot say it"))?;
+    let select =
+        select.ok_or_else(|| format!("texture {unit}: its select: a launch file cannot state it"))?;
     let mut fields = super::image(unit, image, store)?;
     fields.push(("select", format!("{select:?}")));
     fields.extend(integer.then(|| ("integer", "true".to_owned())));

@@ -17,7 +17,7 @@ pub(super) fn fragments(
     store: &mut dyn Store,
 ) -> Result<(), String> {
     if !launch.centres.is_empty() || !launch.centroids.is_empty() {
-        return Err("centres of fragments: a launch file cannot say them".to_owned());
+        return Err("centres of fragments: a launch file cannot state them".to_owned());
     }
     text.field("lanes", format_args!("{}", launch.lanes));
     text.field("helpers", format_args!("{}", launch.helpers));
@@ -115,7 +115,7 @@ fn input(text: &mut LaunchText, word: u16, values: &[u32], store: &mut dyn Store
 fn setup(text: &mut LaunchText, setup: &Setup) -> Result<(), String> {
     let Modes { mul_zero_wins, .. } = setup.modes;
     if setup.limits != Limits::default() || setup.modes != (Modes { mul_zero_wins, ..Modes::default() }) {
-        return Err("limits and modes of the chip: a launch file cannot say them".to_owned());
+        return Err("limits and modes of the chip: a launch file cannot state them".to_owned());
     }
     text.field("registers", format_args!("{}", setup.registers));
     text.field("local_bytes", format_args!("{}", setup.local_bytes));

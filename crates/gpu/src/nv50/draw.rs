@@ -156,7 +156,7 @@ fn rows(
         false => {
             let place = slices.rows(layout, start, z);
             if place.is_none() {
-                unknown.note("a target whose slices lie in tiles together, and no room for its rows");
+                unknown.note("a target whose slices share tiles, without room for its rows");
             }
             place?
         }

@@ -287,23 +287,23 @@ pub(super) fn acts(method: u32) -> bool {
 }
 
 const SPEED: &str = "speed only";
-const SPACES: &str = "addresses of all objects are those of one memory";
-const FIXED: &str = "always the same value, which asks for nothing";
+const SPACES: &str = "all objects share one address space";
+const FIXED: &str = "always the same value, without effect";
 const COMPRESSION: &str = "compression, which is not used";
 
 /// Methods that all objects have.
 const COMMON: &[Method] = &[
     ignored("OBJECT", 0x0000, 1, "read by the FIFO"),
-    ignored("REF_CNT", 0x0050, 1, "everything before is done"),
+    ignored("REF_CNT", 0x0050, 1, "all earlier work is complete"),
     ignored("NOP", 0x0100, 1, "nothing"),
     ignored("NOTIFY", 0x0104, 1, "no notifier is used"),
-    ignored("SERIALIZE", 0x0110, 1, "everything before is done"),
+    ignored("SERIALIZE", 0x0110, 1, "all earlier work is complete"),
     ignored("DMA_OBJECTS", 0x0180, 16, SPACES),
 ];
 
 const TESLA: &[Method] = &[
     ignored("DMA_COLOR", 0x01c0, 8, SPACES),
-    ignored("STACK_ADDRESS_HIGH", 0x0d94, 3, "the token stack has a memory of its own"),
+    ignored("STACK_ADDRESS_HIGH", 0x0d94, 3, "the token stack has separate memory"),
     ignored("POLYGON_SMOOTH_ENABLE", 0x0db4, 1, FIXED),
     ignored("WATCHDOG_TIMER", 0x0de4, 1, "the watchdog counts instructions"),
     ignored("PRIM_RESTART_WITH_DRAW_ARRAYS", 0x0de8, 1, FIXED),
@@ -327,17 +327,12 @@ const TESLA: &[Method] = &[
     ignored("EDGEFLAG", 0x15e4, 1, "edges of polygons drawn as lines; always 1"),
     ignored("POINT_SMOOTH_ENABLE", 0x1658, 1, FIXED),
     ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
-    ignored(
-        "SAMPLE_SHADING",
-        0x169c,
-        1,
-        "with FP_MULTISAMPLE each sample is shaded, whatever the least number is",
-    ),
+    ignored("SAMPLE_SHADING", 0x169c, 1, "with FP_MULTISAMPLE, every sample is shaded for every minimum"),
     ignored("PIXEL_CENTER_INTEGER", 0x1924, 1, FIXED),
     ignored("ZCULL", 0x1958, 5, SPEED),
     ignored("UNK196C", 0x196c, 1, "unknown; 11h where a program gives depth"),
     ignored("CLIPID_ENABLE", 0x197c, 1, FIXED),
-    ignored("REG_MODE", 0x19a0, 1, "how registers lie"),
+    ignored("REG_MODE", 0x19a0, 1, "layout of registers"),
     ignored("UNK19C0", 0x19c0, 1, "unknown; always 1"),
     ignored("ZETA_COMP_ENABLE", 0x19cc, 1, COMPRESSION),
     ignored("RT_COMP_ENABLE", 0x19e0, 8, COMPRESSION),
@@ -348,7 +343,7 @@ const TESLA: &[Method] = &[
 const TWOD: &[Method] = &[
     ignored("COLOR_KEY_ENABLE", 0x029c, 1, FIXED),
     ignored("SET_PIXELS_FROM_MEMORY_SAFE_OVERLAP", 0x0888, 1, SPEED),
-    ignored("BLIT_CONTROL", 0x088c, 1, "filters of scales that the driver does not ask for"),
+    ignored("BLIT_CONTROL", 0x088c, 1, "filters for scales that the driver does not request"),
 ];
 
 const OF_3D: &str = "the driver sets the 3D object's method to the same value, and that is read";
@@ -370,10 +365,10 @@ const COMPUTE: &[Method] = &[
     ignored("BLOCKDIM_LATCH", 0x02f8, 1, "sizes are read at a launch"),
     ignored("LOCAL_WARPS_LOG_ALLOC", 0x02fc, 4, "local memory is a lane's own"),
     ignored("LINKED_TSC", 0x0378, 1, FIXED),
-    ignored("UNK037C", 0x037c, 1, "derivatives, which a compute program does not take"),
+    ignored("UNK037C", 0x037c, 1, "derivatives, which a compute program does not compute"),
     ignored("UNK0384", 0x0384, 1, "unknown; always 100h"),
     ignored("WRCACHE_FLUSH", 0x0398, 1, SPEED),
-    ignored("REG_MODE", 0x03b8, 1, "how registers lie"),
+    ignored("REG_MODE", 0x03b8, 1, "layout of registers"),
     ignored("TEX_LIMITS", 0x03bc, 1, "texture and sampler numbers are those of the instruction"),
     ignored("TEX_CACHE_CTL", 0x03d0, 1, SPEED),
     ignored("TEX_MISC", 0x03e8, 1, OF_3D),

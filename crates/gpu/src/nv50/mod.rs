@@ -468,7 +468,7 @@ impl Nv50 {
         let adds_first = self.tesla.word(m::VP_GP_BUILTIN_ATTR_EN) >> 12 & 1 != 0;
         let Some(batch) = &mut self.batch else { return };
         if LANES.check(count.into()).is_err() {
-            self.unknown.note("a draw of that many vertices");
+            self.unknown.note("draws that exceed the limit of vertices");
             return;
         }
         for number in 0..count {

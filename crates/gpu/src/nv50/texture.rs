@@ -363,7 +363,7 @@ fn image(
     let in_place = element.is_in_place(select) && range.end <= memory.len();
     let most = if in_place { MOST_IN_PLACE } else { MOST };
     if size > MOST_BYTES || counts.max().is_some_and(|count| count > most) {
-        return Err("textures of that many texels".to_owned());
+        return Err("textures that exceed the limit of texels".to_owned());
     }
     let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
         // Either tiles of a level with depth hold several slices, or there is one.

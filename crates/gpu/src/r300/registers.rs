@@ -106,13 +106,13 @@ addresses! {
 }
 
 const SPEED: &str = "speed only";
-const FIXED: &str = "always the same value, which asks for nothing";
+const FIXED: &str = "always the same value, without effect";
 const META: &str = "metadata of compression, which is not used";
-const REDUNDANT: &str = "another register says the same";
+const REDUNDANT: &str = "another register contains the same information";
 
 /// The registers that do not change results.
 const IGNORED: &[Register] = &[
-    ignored("WAIT_UNTIL", 0x1720, 1, "everything before is done"),
+    ignored("WAIT_UNTIL", 0x1720, 1, "all earlier work is complete"),
     ignored("VAP_PVS_STATE_FLUSH_REG", 0x2284, 1, SPEED),
     ignored("VAP_PVS_VTX_TIMEOUT_REG", 0x2288, 1, SPEED),
     ignored("VAP_VTX_STATE_CNTL", 0x2180, 1, FIXED),
@@ -122,7 +122,7 @@ const IGNORED: &[Register] = &[
     ignored("GB_Z_PEQ_CONFIG", 0x4028, 1, SPEED),
     ignored("TX_INVALTAGS", 0x4100, 1, SPEED),
     ignored("SU_TEX_WRAP_PS3", 0x4114, 1, FIXED),
-    ignored("GA_COLOR_CONTROL_PS3", 0x4258, 1, "coordinates are interpolated, whatever it says"),
+    ignored("GA_COLOR_CONTROL_PS3", 0x4258, 1, "coordinates are interpolated for every value"),
     ignored("GA_LINE_S0", 0x4264, 2, FIXED),
     ignored("GA_ENHANCE", 0x4274, 1, SPEED),
     ignored("GA_ROUND_MODE", 0x428c, 1, "coordinates are rounded to the nearest, colours are not clamped"),
@@ -143,7 +143,7 @@ const IGNORED: &[Register] = &[
     ignored("RB3D_CMASK_OFFSET0", 0x4e54, 11, META),
     ignored("RB3D_DISCARD_SRC_PIXEL_LTE_THRESHOLD", 0x4ea0, 2, "blending is exact"),
     ignored("RB3D_COLOR_CLEAR_VALUE_AR", 0x46c0, 2, META),
-    ignored("ZB_ZTOP", 0x4f14, 1, "the order of tests does not show where it is allowed"),
+    ignored("ZB_ZTOP", 0x4f14, 1, "the order of tests is not visible where it may change"),
     ignored("ZB_ZCACHE_CTLSTAT", 0x4f18, 1, SPEED),
     ignored("ZB_ZMASK_OFFSET", 0x4f30, 10, META),
     ignored("ZB_DEPTHXY_OFFSET", 0x4f60, 1, FIXED),

@@ -140,7 +140,7 @@ pub(super) fn run(
     let export = machine.shader_of(EXPORT, &vertices)?;
     if machine.captured.is_some() {
         let mut recording = export.vertices(&[]);
-        recording.refuse("what runs before and in geometry shaders is not captured");
+        recording.refuse("shaders before and in the geometry stage are not captured");
         capture::add(machine.captured, Some(recording));
     }
     let mut exported = Outcome::default();

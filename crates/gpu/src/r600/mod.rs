@@ -409,7 +409,7 @@ impl R600 {
     fn fits(&mut self, vertices: usize) -> bool {
         let fits = LANES.check((vertices as u64).saturating_mul(self.instances.max(1).into())).is_ok();
         if !fits {
-            self.state.unknown.note("a draw of that many vertices");
+            self.state.unknown.note("draws that exceed the limit of vertices");
         }
         fits
     }

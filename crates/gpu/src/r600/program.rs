@@ -16,7 +16,8 @@ use super::copied::{TexelRead, texel_read};
 
 use crate::kept::Kept;
 
-/// Returns the words of a program: those of its buffer from its start on, without the zeros at the end.
+/// Returns the words of a program: the words of its buffer from the start of the program, without the zeros at the
+/// end.
 pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
     let mut words = memory.words(place.clone());
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);

@@ -119,17 +119,17 @@ addresses! {
 
 const SPEED: &str = "speed only";
 const SHARES: &str = "how stages share registers, threads and stack";
-const FIXED: &str = "always the same value, which asks for nothing";
+const FIXED: &str = "always the same value, without effect";
 const META: &str = "metadata of compression, which is not used";
-const SCRATCH: &str = "where the scratch memory of lanes lies: each lane has its own here";
-const RINGS: &str = "where records of vertices lie between stages: each stage gets them as it asks for them";
+const SCRATCH: &str = "addresses of scratch memory; each lane has separate memory here";
+const RINGS: &str = "addresses of vertex records between stages; each stage receives its records directly";
 
 /// The registers that do not change results.
 const IGNORED: &[Register] = &[
-    ignored("CB_SHADER_CONTROL", 0x287a0, 1, "what is exported shows in the program"),
-    ignored("SQ_PGM_EXPORTS_PS", 0x28854, 1, "what is exported shows in the program"),
+    ignored("CB_SHADER_CONTROL", 0x287a0, 1, "the program determines the exports"),
+    ignored("SQ_PGM_EXPORTS_PS", 0x28854, 1, "the program determines the exports"),
     ignored("VGT_PRIMITIVEID_EN", 0x28a84, 1, "primitives are always numbered"),
-    ignored("WAIT_UNTIL", 0x8040, 1, "everything before is done"),
+    ignored("WAIT_UNTIL", 0x8040, 1, "all earlier work is complete"),
     ignored("VGT_CACHE_INVALIDATION", 0x88c4, 1, SPEED),
     ignored("VGT_ES_PER_GS", 0x88c8, 3, SPEED),
     ignored("VGT_GS_VERTEX_REUSE", 0x88d4, 1, SPEED),

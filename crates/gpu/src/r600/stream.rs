@@ -126,8 +126,8 @@ mod tests {
 
     use super::*;
 
-    /// Mesa `r600_shader.c`, `emit_streamout`: a single y is written with elements of one dword and an ARRAY_BASE
-    /// that is one less.
+    /// Mesa `r600_shader.c`, `emit_streamout`: a single y is written with elements of one dword and the ARRAY_BASE
+    /// minus one.
     #[test]
     fn a_component_alone_goes_where_its_number_says() {
         // MEM_STREAM0 WRITE 0 = R1.y, ELEM_SIZE 0, COMP_MASK y, ARRAY_SIZE FFF; end of program.

@@ -118,7 +118,7 @@ pub(super) fn read(
         return Err(parser.wrong(
             at,
             text.trim_end().len(),
-            "an operator or the end of the expression fits here",
+            "expected an operator or the end of the expression",
         ));
     }
     Ok(read)
@@ -191,7 +191,7 @@ impl Parser<'_> {
             return Err(self.wrong(
                 start,
                 start,
-                format!("more than {DEPTH} parentheses and signs within each other"),
+                format!("expected at most {DEPTH} nested parentheses and signs"),
             ));
         }
         let value = self.operand(start);
@@ -233,23 +233,22 @@ impl Parser<'_> {
                 let len = number_len(self.rest());
                 let text = &self.rest()[..len];
                 let value = number(text)
-                    .ok_or_else(|| self.wrong(start, start + len, format!("`{text}` is no number")))?;
+                    .ok_or_else(|| self.wrong(start, start + len, format!("`{text}` is not a number")))?;
                 self.at += len;
                 Ok(value)
             }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
                 let len = word_len(self.rest());
                 let name = &self.rest()[..len];
-                let value = (self.constant)(name).ok_or_else(|| {
-                    self.wrong(start, start + len, format!("there is no constant `{name}`"))
-                })?;
+                let value = (self.constant)(name)
+                    .ok_or_else(|| self.wrong(start, start + len, format!("unknown constant `{name}`")))?;
                 self.at += len;
                 self.names = true;
                 Ok(value)
             }
             _ => {
                 let len = self.rest().chars().next().map_or(0, char::len_utf8);
-                Err(self.wrong(start, start + len, "a number, the name of a constant or `(` fits here"))
+                Err(self.wrong(start, start + len, "expected a number, the name of a constant or `(`"))
             }
         }
     }
@@ -327,7 +326,7 @@ fn apply_floats(operator: &str, left: Value, right: Value) -> Result<Value, Stri
     };
     match value.is_finite() {
         true => Ok(Value::Float(value)),
-        false => Err("the result is no finite number".to_owned()),
+        false => Err("the result is not a finite number".to_owned()),
     }
 }
 
@@ -378,22 +377,22 @@ mod tests {
             ("1 +", "missing"),
             ("1 2", "an operator"),
             ("(1", "not closed"),
-            ("X", "no constant `X`"),
+            ("X", "unknown constant `X`"),
             ("1 / 0", "by zero"),
             ("1 << 64", "0 to 63"),
             ("1 << 63", "64 bits"),
             ("9223372036854775807 + 1", "64 bits"),
-            ("99999999999999999999", "no number"),
+            ("99999999999999999999", "not a number"),
             ("1.5 & 1", "needs integers"),
             ("1.0 / 0", "finite"),
-            ("0x", "no number"),
-            ("12q", "no number"),
-            ("é", "fits here"),
+            ("0x", "not a number"),
+            ("12q", "not a number"),
+            ("é", "expected"),
         ] {
             assert!(whole(text).is_err_and(|found| found.contains(why)), "{text}: {:?}", whole(text));
         }
         let deep = "(".repeat(100_000);
-        assert!(whole(&deep).is_err_and(|why| why.contains("within each other")));
+        assert!(whole(&deep).is_err_and(|why| why.contains("nested")));
     }
 
     #[test]

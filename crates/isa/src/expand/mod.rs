@@ -402,7 +402,7 @@ impl Expander<'_> {
             match read {
                 Ok(read) => drop(self.constants.insert(name.to_owned(), read.value)),
                 Err(wrong) => {
-                    let message = format!("`-D {define}` is no constant: {}", wrong.why);
+                    let message = format!("`-D {define}` is not a constant: {}", wrong.why);
                     self.errors.push(Diagnostic::error(Span::default(), message));
                 }
             }
@@ -448,7 +448,7 @@ impl Expander<'_> {
                         continue;
                     };
                     if ended {
-                        self.error(context, part, format!("`{name}` behind `.else`"), "");
+                        self.error(context, part, format!("`{name}` after `.else`"), "");
                     }
                     let next = match branch {
                         Branch::Taken | Branch::Done => Branch::Done,
@@ -540,8 +540,7 @@ impl Expander<'_> {
 
     fn wrong(&mut self, wrong: Wrong, line: &Line, start: usize, context: usize) {
         let part = line.shown.part(start + wrong.at, start + wrong.end);
-        let help = match wrong.why.split('`').nth(1).filter(|_| wrong.why.starts_with("there is no constant"))
-        {
+        let help = match wrong.why.split('`').nth(1).filter(|_| wrong.why.starts_with("unknown constant")) {
             Some(name) => match self.constants.is_empty() {
                 true => "state it before this line: `.equ NAME, VALUE`".to_owned(),
                 false => {
@@ -591,8 +590,7 @@ impl Expander<'_> {
 
     /// `.equ NAME, EXPRESSION`.
     fn equ(&mut self, line: &Line, start: usize, context: usize) {
-        let Some((name, behind)) = self.name(line, start, context, "`.equ NAME, EXPRESSION` fits here")
-        else {
+        let Some((name, behind)) = self.name(line, start, context, "expected `.equ NAME, EXPRESSION`") else {
             return;
         };
         let Some(value) = self.value(line, behind, context) else { return };
@@ -608,7 +606,7 @@ impl Expander<'_> {
 
     /// `.alias NAME, TEXT`.
     fn alias(&mut self, line: &Line, start: usize, context: usize) {
-        let usage = "`.alias NAME, TEXT` fits here";
+        let usage = "expected `.alias NAME, TEXT`";
         let Some((name, behind)) = self.name(line, start, context, usage) else { return };
         let text = line.shown.text[behind..].trim();
         if text.is_empty() {
@@ -639,7 +637,7 @@ impl Expander<'_> {
         let text = match self.given.files.iter().find(|file| file.name == path).map(|file| &file.text) {
             Some(Ok(text)) => text,
             Some(Err(why)) => return self.error(context, part, format!("{path}: {why}"), ""),
-            None => return self.error(context, part, format!("{path}: there is no such file here"), ""),
+            None => return self.error(context, part, format!("{path}: no such file"), ""),
         };
         let file = match self.out.files.iter().skip(1).position(|file| file.name == path) {
             Some(known) => known + 1,
@@ -662,7 +660,7 @@ impl Expander<'_> {
             around = self.out.contexts[context].parent.map(|(parent, _)| parent);
         }
         if depth > DEPTH {
-            let message = format!("more than {DEPTH} macros, repetitions and files within each other");
+            let message = format!("expected at most {DEPTH} nested macros, repetitions and files");
             self.error(parent, part, message, "something asks for itself without an end");
             self.full = true;
             return None;
@@ -673,7 +671,7 @@ impl Expander<'_> {
 
     /// `.macro NAME [PARAMETER[=TEXT], …]`.
     fn define_macro(&mut self, line: &Line, start: usize, body: &[Line], context: usize) {
-        let usage = "`.macro NAME PARAMETER, PARAMETER=TEXT` fits here";
+        let usage = "expected `.macro NAME PARAMETER, PARAMETER=TEXT`";
         let Some((name, behind)) = self.name(line, start, context, usage) else { return };
         let mut parameters: Vec<(String, Option<String>)> = Vec::new();
         for parameter in line::arguments(&line.shown.text[behind..]) {
@@ -685,7 +683,7 @@ impl Expander<'_> {
                 self.error(
                     context,
                     line.shown.all(),
-                    format!("`{parameter}` is no parameter, or is there twice"),
+                    format!("`{parameter}` is not a parameter, or occurs twice"),
                     usage,
                 );
                 return;
@@ -707,8 +705,8 @@ impl Expander<'_> {
             None => (text, None),
         };
         if name.is_some_and(|name| !is_name(name)) {
-            let usage = "`.rept COUNT, NAME` fits here: \\NAME is the number of the repetition, from 0 on";
-            return self.error(context, line.shown.all(), "a name is missing behind the comma", usage);
+            let usage = "expected `.rept COUNT, NAME`: \\NAME is the number of the repetition, from 0 on";
+            return self.error(context, line.shown.all(), "a name is missing after the comma", usage);
         }
         let count = match expression::read(count, Reach::Whole, &|name| self.constants.get(name).copied()) {
             Ok(read) => read.value,
@@ -761,7 +759,7 @@ impl Expander<'_> {
         Some(all)
     }
 
-    /// A line that is no directive of these: a macro is used, or it is text for the machine.
+    /// A line that is not one of these directives: a use of a macro, or text for the machine.
     fn plain(&mut self, Line { shown: line, comment }: &Line, context: usize, part: Part) {
         let label = line::label(&line.text);
         let rest = &line.text[label..];
@@ -825,7 +823,7 @@ impl Expander<'_> {
             return self.error(
                 context,
                 part,
-                format!("there is no parameter `\\{name}`"),
+                format!("unknown parameter `\\{name}`"),
                 &suggest(&name, names),
             );
         }

@@ -126,24 +126,24 @@ fn files_are_included_from_the_folder_of_the_file_that_names_them() {
 fn errors_have_the_place_of_what_is_wrong() {
     for (source, line, message) in [
         (".equ N", 1, "a number or the name"),
-        (".equ N, M", 1, "no constant `M`"),
+        (".equ N, M", 1, "unknown constant `M`"),
         (".equ N, 1\n.equ N, 2", 2, "already has another value"),
         (".equ 1, 1", 1, "a name is missing"),
-        (".equ NUM, 1\n\\(NUN)", 2, "no constant `NUN` (did you mean `NUM`"),
+        (".equ NUM, 1\n\\(NUN)", 2, "unknown constant `NUN` (did you mean `NUM`"),
         (".endm", 1, "without `.macro`"),
         ("x\n.macro m\n", 2, "has no `.endm`"),
         (".rept 2\n.endm", 1, "has no `.endr`"),
         (".if 1", 1, "has no `.endif`"),
         (".else", 1, "without `.if`"),
-        (".if 0\n.else\n.else\n.endif", 3, "behind `.else`"),
+        (".if 0\n.else\n.else\n.endif", 3, "after `.else`"),
         (".macro m a\n.endm\nm", 3, "`a` of the macro `m` is missing"),
         (".macro m a\n.endm\nm 1, 2", 3, "has 1 parameter, not 2"),
-        (".macro m a\n\\b\n.endm\nm 1", 2, "no parameter `\\b`"),
-        (".macro m a, a\n.endm", 1, "there twice"),
+        (".macro m a\n\\b\n.endm\nm 1", 2, "unknown parameter `\\b`"),
+        (".macro m a, a\n.endm", 1, "occurs twice"),
         (".macro m\n.endm\n.macro m\n.endm", 3, "defined twice"),
-        (".macro m\nm\n.endm\nm", 2, "within each other"),
+        (".macro m\nm\n.endm\nm", 2, "nested"),
         (".rept -1\n.endr", 1, "not repeated -1 times"),
-        (".rept 2, 3\n.endr", 1, "a name is missing behind the comma"),
+        (".rept 2, 3\n.endr", 1, "a name is missing after the comma"),
         (".include \"a\"", 1, "no such file"),
         (".include a", 1, "in quotation marks"),
         (".include \"\"", 1, "in quotation marks"),
@@ -160,7 +160,7 @@ fn errors_have_the_place_of_what_is_wrong() {
 fn a_file_that_includes_itself_ends() {
     let given = Given { files: vec![file("a", ".include \"a\"\n")], ..Given::default() };
     let errors = expand(".include \"a\"\n", &given).unwrap_err();
-    assert!(errors[0].to_string().contains("within each other"), "{errors:?}");
+    assert!(errors[0].to_string().contains("nested"), "{errors:?}");
     let given = Given {
         files: vec![Included { name: "a".to_owned(), text: Err("no room".to_owned()) }],
         ..Given::default()

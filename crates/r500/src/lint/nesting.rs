@@ -132,7 +132,7 @@ impl Nesting<'_> {
         let Some(Ok(inst)) = self.setup.slot(pc).map(|slot| &slot.inst) else { return };
         let al = open.loops.iter().any(|open| open.al);
         if !al && uses::of_instruction(inst).iter().flat_map(|uses| &uses.reads).any(reads_al) {
-            self.found.add(&AL_OUTSIDE, pc, "a relative address where no LOOP is open");
+            self.found.add(&AL_OUTSIDE, pc, "a relative address outside all LOOPs");
         }
         if pc == self.setup.end {
             if !open.loops.is_empty() || open.levels > 0 || !calls.is_empty() {
@@ -174,7 +174,7 @@ impl Nesting<'_> {
     fn check_loop(&mut self, pc: u16, fc: &Fc, open: &Open) {
         let name = fc.inst.op.name();
         let Some(innermost) = open.loops.last() else {
-            return self.found.add(&NO_LOOP, pc, format!("{name} where no loop is open"));
+            return self.found.add(&NO_LOOP, pc, format!("{name} outside all loops"));
         };
         let kind = if innermost.al { "LOOP" } else { "REP" };
         let (Role::End { al } | Role::Break { al }) = fc.inst.op.role() else { return };
@@ -323,7 +323,7 @@ impl Nesting<'_> {
             }
             AOp::POP => {
                 let Some(call) = calls.pop() else {
-                    return self.found.add(&NO_CALL, pc, "a return where no call is open");
+                    return self.found.add(&NO_CALL, pc, "a return outside all calls");
                 };
                 if (open.loops.len(), open.levels) != (call.loops, call.levels) {
                     let (inside, loops) = (

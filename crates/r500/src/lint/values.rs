@@ -245,7 +245,7 @@ fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Component
             found.add(
                 &UNWRITTEN,
                 pc,
-                format!("{what} is used here, and may come from what nothing has written"),
+                format!("{what} is used here, and may depend on registers that are never written"),
             );
         }
         for write in uses.writes.iter().filter(|write| write.file == uses::TEMP) {

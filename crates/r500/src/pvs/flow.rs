@@ -104,7 +104,7 @@ pub enum Undefined {
     #[error("flow-control descriptor {0}: a loop count of 0 is not allowed")]
     NoRounds(u8),
     /// Lenient: the descriptor with the lowest number acts.
-    #[error("several flow-control descriptors act behind slot {0}")]
+    #[error("several flow-control descriptors act after slot {0}")]
     Ambiguous(u16),
     /// Lenient: the loop or call is not entered.
     #[error("flow-control descriptor {0}: more than {STACK} loops and subroutines are open")]

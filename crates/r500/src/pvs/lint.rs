@@ -15,15 +15,15 @@ reconverge_isa::rules! {
     // One instruction
     RESERVED_BITS = "vertex-reserved-bits", Error, "Reserved bits are 0.", "REG", "clear the bits";
     DUAL = "vertex-dual", Error, "A dual instruction has an operation of the vector engine with two operands, and a math operation with two scalars that sets no predicate.", "REG, PVS_OP_DST_OPERAND", "write two instructions";
-    SELECT = "vertex-select", Warning, "Channels that count select x, y, z, w, 0 or 1.", "r500-vertex.md Q3", "select another code";
-    READS = "vertex-reads", Error, "An instruction reads one constant, one input, one alternate temporary and two temporaries; a macro three.", "Mesa, t_src_conflict", "copy a register to a temporary first, or use a macro";
+    SELECT = "vertex-select", Warning, "Channels that are used select x, y, z, w, 0 or 1.", "r500-vertex.md Q3", "select another code";
+    READS = "vertex-reads", Error, "An instruction reads one constant, one input, one alternate temporary and two temporaries; a macro can read three temporaries.", "Mesa, t_src_conflict", "copy a register to a temporary first, or use a macro";
     ADDRESS_WRITER = "vertex-address-writer", Warning, "A0 is written by VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND.", "r500-vertex.md Q12", "use VE_FLT2FIX_DX";
 
     // The shape of the program
-    OUTSIDE = "vertex-outside", Error, "Every path stays on the program's instructions up to PVS_LAST_INST.", "REG, VAP_PVS_CODE_CNTL_0", "mend the descriptor, or PVS_LAST_INST";
-    UNREACHABLE = "vertex-unreachable", Note, "Every instruction can be reached.", "-", "take the instructions away, or jump to them";
-    ROUNDS = "vertex-rounds", Error, "A loop runs once at least.", "REG, VAP_PVS_FLOW_CNTL_ADDRS", "jump around the loop instead";
-    AMBIGUOUS = "vertex-ambiguous", Error, "One descriptor acts behind an instruction.", "r500-vertex.md Q14", "put an instruction between them";
+    OUTSIDE = "vertex-outside", Error, "Every path stays within the program's instructions up to PVS_LAST_INST.", "REG, VAP_PVS_CODE_CNTL_0", "correct the descriptor or PVS_LAST_INST";
+    UNREACHABLE = "vertex-unreachable", Note, "Every instruction can be reached.", "-", "remove the instructions, or jump to them";
+    ROUNDS = "vertex-rounds", Error, "A loop runs at least once.", "REG, VAP_PVS_FLOW_CNTL_ADDRS", "jump around the loop instead";
+    AMBIGUOUS = "vertex-ambiguous", Error, "At most one descriptor acts after an instruction.", "r500-vertex.md Q14", "put an instruction between them";
     POSITION_HINT = "vertex-position-hint", Error, "PVS_XYZW_VALID_INST is a slot of the program, and no later one writes the position.", "REG, VAP_PVS_CODE_CNTL_0", "name the last instruction that writes o0";
     SOURCE_HINT = "vertex-source-hint", Error, "PVS_LAST_VTX_SRC_INST is a slot of the program, and no later one reads an input.", "REG, VAP_PVS_CODE_CNTL_1", "name the last instruction that reads an input";
 
@@ -83,7 +83,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
             add(
                 &POSITION_HINT,
                 pc,
-                format!("the position is written behind slot {hint} (PVS_XYZW_VALID_INST)"),
+                format!("the position is written after slot {hint} (PVS_XYZW_VALID_INST)"),
             );
         }
         let reads = |file: &str| {
@@ -91,7 +91,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
         };
         if reads("i") && pc > setup.last_source {
             let hint = setup.last_source;
-            add(&SOURCE_HINT, pc, format!("an input is read behind slot {hint} (PVS_LAST_VTX_SRC_INST)"));
+            add(&SOURCE_HINT, pc, format!("an input is read after slot {hint} (PVS_LAST_VTX_SRC_INST)"));
         }
         let before = |file: &str| {
             // No path leads back before the program's first loop, so the slots before it have run.
@@ -130,7 +130,9 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
             add(
                 &OUTSIDE,
                 descriptor.act,
-                format!("flow-control descriptor {number} goes to slot {to}, which holds no instruction"),
+                format!(
+                    "flow-control descriptor {number} goes to slot {to}, which does not contain an instruction"
+                ),
             );
         }
     }
@@ -139,7 +141,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
         (&SOURCE_HINT, setup.last_source, "PVS_LAST_VTX_SRC_INST"),
     ] {
         if setup.slot(slot).is_none() {
-            add(rule, setup.first, format!("{name} is slot {slot}, which holds no instruction"));
+            add(rule, setup.first, format!("{name} is slot {slot}, which does not contain an instruction"));
         }
     }
     let writes_position = uses.iter().any(|(pc, all)| {

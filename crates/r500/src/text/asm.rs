@@ -112,7 +112,7 @@ impl Assembler {
         braces(&mut cursor, kind, &mut words)?;
         end(&cursor)?;
         if !self.stated.data.is_empty() {
-            return Err(Diagnostic::error(cursor.since(start), "an instruction behind .data")
+            return Err(Diagnostic::error(cursor.since(start), "an instruction after .data")
                 .help(".data holds words that are no whole instruction: it comes last"));
         }
         self.records.push(Record { words, span: cursor.since(start), target, reads });
@@ -146,7 +146,7 @@ impl Assembler {
                 let isa = cursor.token();
                 if isa != "r500" {
                     return Err(Diagnostic::error(at, format!("this is the r500 assembler, not {isa}'s"))
-                        .help("`r500` fits here"));
+                        .help("expected `r500`"));
                 }
             }
             ".int" => {
@@ -164,7 +164,7 @@ impl Assembler {
                     "false" | "0" => false,
                     other => {
                         return Err(Diagnostic::error(at, format!("`{other}` is not a boolean"))
-                            .help("true or false fits here"));
+                            .help("expected true or false"));
                     }
                 };
                 let old = self.stated.get("US_FC_BOOL_CONST").unwrap_or(0);
@@ -204,7 +204,7 @@ impl Assembler {
             return Err(vec![
                 Diagnostic::error(self.records[first_over].span, message)
                     .label("the first instruction too many")
-                    .help("shorten the program; there is no way to load more"),
+                    .help("shorten the program; the hardware cannot load more"),
             ]);
         }
         errors.extend(self.records.iter().filter_map(|record| record.reads.undeclared(&record.words)));

@@ -61,7 +61,7 @@ pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest,
         return Err(expected(
             cursor,
             "expected the channels that are written",
-            ".rgb, .a or ._ (none) fits here",
+            "write .rgb, .a or ._ (none)",
         ));
     }
     let mask = cursor.word();
@@ -71,7 +71,7 @@ pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest,
             match mask {
                 "r" | "a" => Ok((Dest::AluResult { op, alpha: mask == "a" }, mask, span)),
                 _ => Err(Diagnostic::error(span, "the ALU result comes from red or alpha")
-                    .help(".r or .a fits here")),
+                    .help("expected .r or .a")),
             }
         }
         Dest::Depth if mask != "w" => Err(Diagnostic::error(span, "the depth output is out.w")),
@@ -82,24 +82,24 @@ pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest,
 /// Parses `[12]` or `[12+aL]`.
 pub(super) fn indexed(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<(u32, bool)> {
     if !cursor.eat("[") {
-        return Err(expected(cursor, format!("expected the number of {what}"), "[NUMBER] fits here"));
+        return Err(expected(cursor, format!("expected the number of {what}"), "write [NUMBER]"));
     }
     let value = number(cursor, what, max)? as u32;
     let rel = cursor.eat("+");
     if rel && !cursor.eat_word("aL") {
         return Err(expected(cursor, "expected aL", "only aL can be added to an address"));
     }
-    sign(cursor, "]", "] or +aL fits here")?;
+    sign(cursor, "]", "expected ] or +aL")?;
     Ok((value, rel))
 }
 
 /// Parses `[NAME]` and returns its index in a list.
 pub(super) fn named_index(cursor: &mut Cursor<'_>, what: &str, names: &[&str]) -> Parsed<u32> {
     if !cursor.eat("[") {
-        return Err(expected(cursor, format!("expected {what}"), format!("[{}] fits here", names.join("|"))));
+        return Err(expected(cursor, format!("expected {what}"), format!("write [{}]", names.join("|"))));
     }
     let index = place(cursor, names.iter().copied(), |name| format!("`{name}` is not {what}"))?;
-    sign(cursor, "]", "] fits here")?;
+    sign(cursor, "]", "expected ]")?;
     Ok(index as u32)
 }
 
@@ -110,7 +110,7 @@ pub(super) fn predicate(cursor: &mut Cursor<'_>) -> Parsed<Option<(PredSel, bool
     }
     let inverted = cursor.eat("!");
     let select = predicate_name(cursor)?;
-    sign(cursor, ")", ") fits here")?;
+    sign(cursor, ")", "expected )")?;
     Ok(Some((select, inverted)))
 }
 
@@ -118,12 +118,12 @@ pub(super) fn predicate_name(cursor: &mut Cursor<'_>) -> Parsed<PredSel> {
     let at = cursor.here();
     if !(cursor.eat_word("pred") && cursor.eat(".")) {
         return Err(Diagnostic::error(at, "expected a predicate")
-            .help("pred.r, pred.g, pred.b, pred.a or pred.rgba fits here"));
+            .help("expected pred.r, pred.g, pred.b, pred.a or pred.rgba"));
     }
     let at = cursor.here();
     let name = cursor.word();
     PREDICATES.iter().find(|(_, known)| *known == name).map(|(select, _)| *select).ok_or_else(|| {
-        Diagnostic::error(at, format!("`{name}` is not a predicate")).help("r, g, b, a or rgba fits here")
+        Diagnostic::error(at, format!("`{name}` is not a predicate")).help("expected r, g, b, a or rgba")
     })
 }
 
@@ -144,7 +144,7 @@ pub(super) fn mask_bits(letters: &str, allowed: &str, span: Span) -> Parsed<u32>
             Some(bit) if bits >> bit & 1 == 0 => bits |= 1 << bit,
             _ => {
                 return Err(Diagnostic::error(span, format!("`{letters}` is not a mask of this half"))
-                    .help(format!("letters of {allowed}, each once, or _ for none fit here")));
+                    .help(format!("expected letters of {allowed}, each once, or _ for none")));
             }
         }
     }
@@ -202,7 +202,7 @@ pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
             *omod
         }
         None if rest.starts_with(['*', '/']) => {
-            return Err(expected(cursor, "unknown output modifier", "*2 *4 *8 /2 /4 /8 or *off fits here"));
+            return Err(expected(cursor, "unknown output modifier", "write *2 *4 *8 /2 /4 /8 or *off"));
         }
         None => Omod::MUL_1,
     };
@@ -227,7 +227,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
             Diagnostic::error(at.here(), format!("`{name}` is not a source")).help(suggest(name, SOURCES))
         })?;
     if !cursor.eat(".") {
-        return Err(expected(cursor, "expected a swizzle", ".LETTERS of r g b a 0 h 1 fits here"));
+        return Err(expected(cursor, "expected a swizzle", "write .LETTERS of r g b a 0 h 1"));
     }
     let at = cursor.clone();
     let text = cursor.word();
@@ -236,7 +236,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
     let swiz = [0, 1, 2].map(|n| channel(n).and_then(|letter| syntax::swiz(char::from(letter))));
     let ([Some(red), Some(green), Some(blue)], true) = (swiz, text.len() == letters) else {
         return Err(Diagnostic::error(at.here(), format!("`{text}` is not a swizzle of this half"))
-            .help(format!("{letters} of the letters r g b a 0 h 1 fit here")));
+            .help(format!("expected {letters} of the letters r g b a 0 h 1")));
     };
     if absolute {
         sign(cursor, "|", "| closes the absolute value")?;
@@ -258,7 +258,7 @@ pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Pars
             cursor.eat(",");
         }
         let number = place(cursor, SOURCES, |name| format!("`{name}` is not a source"))?;
-        sign(cursor, "=", "src0=temp[1] is the form")?;
+        sign(cursor, "=", "expected src0=temp[1]")?;
         match declared.get_mut(number) {
             Some(declared) => {
                 *declared = true;
@@ -295,7 +295,7 @@ pub(super) fn source_bits(cursor: &mut Cursor<'_>) -> Parsed<u32> {
         "inline" => (UNUSED_SOURCE, false, 127),
         other => {
             return Err(Diagnostic::error(at, format!("`{other}` is not a register file"))
-                .help("temp[N], const[N] or an inline constant #VALUE fits here"));
+                .help("expected temp[N], const[N] or an inline constant #VALUE"));
         }
     };
     let (address, rel) = indexed(cursor, &format!("a {file} address"), max)?;
@@ -325,7 +325,7 @@ pub(super) fn dests(
             return Ok(());
         }
         if !cursor.eat(",") {
-            return Err(expected(cursor, "expected `,` or `=`", "more destinations or = fit here"));
+            return Err(expected(cursor, "expected `,` or `=`", "write more destinations or ="));
         }
     }
 }
@@ -335,7 +335,7 @@ pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(O
     let mut list = Vec::new();
     while !matches!(cursor.peek(), None | Some('{' | ':')) {
         if !list.is_empty() {
-            sign(cursor, ",", ", or : or the end of the line fits here")?;
+            sign(cursor, ",", "expected a comma, : or the end of the line")?;
         }
         let at = cursor.here();
         if list.len() == 3 {
@@ -364,8 +364,8 @@ fn half_operands(
     // A missing operand would be assembled as src0.r.
     if list.len() < wanted {
         let fits = match wanted {
-            1 => "one operand fits here".to_owned(),
-            _ => format!("{wanted} operands fit here, separated by commas"),
+            1 => "expected one operand".to_owned(),
+            _ => format!("expected {wanted} operands, separated by commas"),
         };
         return Err(expected(cursor, wrong(), fits));
     }
@@ -535,14 +535,14 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
     set(&mut words, kind, "INST", op.to_bits());
     let at = cursor.here();
     if !cursor.eat_word("tex") {
-        return Err(Diagnostic::error(at, "expected a texture unit").help("tex[0] to tex[15] fits here"));
+        return Err(Diagnostic::error(at, "expected a texture unit").help("expected tex[0] to tex[15]"));
     }
     let (unit, rel) = indexed(cursor, "a texture unit", SAMPLERS as u64 - 1)?;
     if rel {
         return Err(Diagnostic::error(at, "a texture unit cannot be relative"));
     }
     set(&mut words, kind, "TEX_ID", unit);
-    sign(cursor, ",", "a comma and the coordinate fit here")?;
+    sign(cursor, ",", "expected a comma and the coordinate")?;
     tex_register(cursor, &mut words, &SRC)?;
     let dst = ["DST_R_SWIZ", "DST_G_SWIZ", "DST_B_SWIZ", "DST_A_SWIZ"];
     tex_swizzle(&mut words, default_swizzle(has_dest), dst, at)?;
@@ -582,14 +582,14 @@ fn tex_register(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], fields: &TexF
     let at = cursor.here();
     if !cursor.eat_word("temp") {
         return Err(
-            Diagnostic::error(at, "a coordinate comes from a temporary").help("temp[N].LETTERS fits here")
+            Diagnostic::error(at, "a coordinate comes from a temporary").help("expected temp[N].LETTERS")
         );
     }
     let (address, rel) = indexed(cursor, "a temporary", TEMPORARIES as u64 - 1)?;
     set(words, InstType::TEX, address_field, address);
     set(words, InstType::TEX, rel_field, u32::from(rel));
     if !cursor.eat(".") {
-        return Err(expected(cursor, "expected a swizzle", ".LETTERS of r g b a fits here"));
+        return Err(expected(cursor, "expected a swizzle", "write .LETTERS of r g b a"));
     }
     let at = cursor.here();
     let letters = cursor.word();
@@ -600,7 +600,7 @@ fn tex_swizzle(words: &mut [u32; WORDS], letters: &str, fields: [&str; 4], at: S
     let codes: Option<Vec<TexSwiz>> = letters.chars().map(syntax::tex_swiz).collect();
     let codes = codes.filter(|codes| codes.len() == 4).ok_or_else(|| {
         Diagnostic::error(at, format!("`{letters}` is not a texture swizzle"))
-            .help("four of the letters r g b a fit here")
+            .help("expected four of the letters r g b a")
     })?;
     for (field, code) in fields.iter().zip(codes) {
         set(words, InstType::TEX, field, code.to_bits());

@@ -33,7 +33,7 @@ pub(super) fn jump_target(cursor: &mut Cursor<'_>, addr: &mut FcAddr) -> Parsed<
     let at = cursor.here();
     let label = cursor.word();
     if label.is_empty() {
-        return Err(expected(cursor, "expected a target", "a label or an address fits here"));
+        return Err(expected(cursor, "expected a target", "write a label or an address"));
     }
     Ok(Some(Target::Label(label.to_owned(), at)))
 }
@@ -227,12 +227,12 @@ pub(super) fn condition(
         return Err(expected(
             cursor,
             "expected a condition",
-            "alu, pred.r (g, b, a) or bool[N], perhaps with ! before it, fits here",
+            "write alu, pred.r (g, b, a) or bool[N], optionally with ! before it",
         ));
     }
     match predicate_name(cursor)? {
         PredSel::RGBA => Err(Diagnostic::error(at, "a flow-control instruction has one predicate")
-            .help("pred.r, pred.g, pred.b or pred.a fits here")),
+            .help("expected pred.r, pred.g, pred.b or pred.a")),
         select => {
             common.rgb_pred_sel = select;
             Ok((Condition::Predicate, negated))

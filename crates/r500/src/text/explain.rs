@@ -108,30 +108,31 @@ fn flow_effect(fc: &Fc) -> Vec<String> {
     let mut lines = Vec::new();
     if inst.b_else {
         lines.push(
-            "first, active lanes change places with lanes that the innermost branch switched off".to_owned(),
+            "first, active lanes are exchanged with the lanes that the innermost branch switched off"
+                .to_owned(),
         );
     }
     let wish = match inst.jump_func {
-        0x00 => "no lane wants to jump".to_owned(),
-        0xff => "every lane wants to jump".to_owned(),
-        0x0f => "lanes whose ALU result is false want to jump".to_owned(),
-        0xf0 => "lanes whose ALU result is true want to jump".to_owned(),
-        0x33 => "lanes whose predicate is false want to jump".to_owned(),
-        0xcc => "lanes whose predicate is true want to jump".to_owned(),
-        0x55 => format!("lanes want to jump when boolean constant {} is false", fc.addr.bool_addr),
-        0xaa => format!("lanes want to jump when boolean constant {} is true", fc.addr.bool_addr),
+        0x00 => "no lane votes to jump".to_owned(),
+        0xff => "every lane votes to jump".to_owned(),
+        0x0f => "lanes whose ALU result is false vote to jump".to_owned(),
+        0xf0 => "lanes whose ALU result is true vote to jump".to_owned(),
+        0x33 => "lanes whose predicate is false vote to jump".to_owned(),
+        0xcc => "lanes whose predicate is true vote to jump".to_owned(),
+        0x55 => format!("lanes vote to jump if boolean constant {} is false", fc.addr.bool_addr),
+        0xaa => format!("lanes vote to jump if boolean constant {} is true", fc.addr.bool_addr),
         func => {
-            format!("lanes want to jump as bit 4*ALU result + 2*predicate + boolean of {func:#010b} says")
+            format!("lanes vote to jump if bit 4*ALU result + 2*predicate + boolean of {func:#010b} is 1")
         }
     };
     lines.push(wish);
     let voters = if inst.ignore_uncovered { "covered active lanes" } else { "active lanes" };
     lines.push(match inst.jump_any {
-        true => format!("the group jumps when any of the {voters} wants to"),
-        false => format!("the group jumps when all {voters} want to, or there are none"),
+        true => format!("the group jumps if any of the {voters} votes to"),
+        false => format!("the group jumps if all {voters} vote to, or if none exist"),
     });
     let int = fc.addr.int_addr;
-    const POPPED: &str = "the loop frame is popped; its lanes wake";
+    const POPPED: &str = "the loop frame is popped, and its lanes resume";
     let role = inst.op.role();
     let (on_jump, on_stay) = match role {
         Role::Jump => ("", String::new()),
@@ -141,12 +142,12 @@ fn flow_effect(fc: &Fc) -> Vec<String> {
         }
         Role::End { al } => (if al { "aL grows by KB" } else { "" }, POPPED.to_owned()),
         Role::Break { .. } => {
-            (POPPED, "active lanes that want to jump sleep until the frame is popped".to_owned())
+            (POPPED, "active lanes that vote to jump wait until the frame is popped".to_owned())
         }
-        Role::Continue => ("", "active lanes that want to jump sleep until the loop's end".to_owned()),
+        Role::Continue => ("", "active lanes that vote to jump wait until the loop's end".to_owned()),
     };
     match role {
-        Role::Begin { .. } => lines.push("a count of 0 jumps whatever the votes say".to_owned()),
+        Role::Begin { .. } => lines.push("a count of 0 jumps regardless of the votes".to_owned()),
         Role::End { .. } => {
             lines.push("the count goes down first; at 0 the group stays whatever the votes say".to_owned());
         }

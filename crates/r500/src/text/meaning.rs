@@ -295,7 +295,7 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<String> {
 
 fn flow(common: &CmnInst, fc: &Fc) -> String {
     let Some(statement) = Statement::recognise(&fc.inst, &fc.addr) else {
-        return "A jump that is no usual construct; its effect on lanes is stated field by field.".to_owned();
+        return "This jump is not a usual construct. The fields state its effect on lanes.".to_owned();
     };
     let condition = statement.condition.map(|(condition, negated)| {
         let is = if negated { "false" } else { "true" };
@@ -325,21 +325,19 @@ fn flow(common: &CmnInst, fc: &Fc) -> String {
         ("if", "else") => format!("Begins an if that has an else part{when}; the else part is before {to}."),
         ("if", _) => format!("Begins an if{when}; its end is before {to}."),
         ("else", _) => format!("Ends the if's first part and begins its else part; the end is before {to}."),
-        ("endif", _) if statement.pop == 1 => {
-            "Ends the innermost if: its lanes are together again.".to_owned()
-        }
-        ("endif", _) => format!("Ends the {} innermost ifs: their lanes are together again.", statement.pop),
+        ("endif", _) if statement.pop == 1 => "Ends the innermost if, where its lanes reconverge.".to_owned(),
+        ("endif", _) => format!("Ends the {} innermost ifs, where their lanes reconverge.", statement.pop),
         ("loop", _) => {
-            format!("Begins a loop with aL, as integer constant {int} says; its end is before {to}.")
+            format!("Begins a loop with aL, with integer constant {int}. Its end is before {to}.")
         }
         ("rep", _) => {
-            format!("Begins a loop without aL, as integer constant {int} says; its end is before {to}.")
+            format!("Begins a loop without aL, with integer constant {int}. Its end is before {to}.")
         }
         ("endloop" | "endrep", _) => {
-            format!("Goes back to {to} for the loop's next round, or ends the loop.")
+            format!("Goes back to {to} for the next iteration of the loop, or ends the loop.")
         }
         ("break" | "breakrep", _) => format!("Leaves the loop{when}{ifs}."),
-        ("continue", _) => format!("Goes on to the loop's next round{when}{ifs}."),
+        ("continue", _) => format!("Continues with the next iteration of the loop{when}{ifs}."),
         ("call", _) => format!("Calls the subroutine at {to}{when}."),
         ("return", _) => "Returns from the subroutine.".to_owned(),
         _ => format!("Jumps to {to}{when}."),

@@ -57,10 +57,8 @@ pub(crate) fn number(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<u6
     match cursor.number() {
         Some(value) if value <= max => Ok(value),
         Some(value) => Err(Diagnostic::error(at.here(), format!("{what} cannot be {value}"))
-            .help(format!("0 to {max} fits here"))),
-        None => {
-            Err(expected(cursor, format!("expected {what}"), format!("a number from 0 to {max} fits here")))
-        }
+            .help(format!("expected 0 to {max}"))),
+        None => Err(expected(cursor, format!("expected {what}"), format!("write a number from 0 to {max}"))),
     }
 }
 
@@ -122,7 +120,7 @@ pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) ->
     let value = value.map(|value| if negative { -value } else { value });
     value.filter(|value| (min..=max).contains(value)).ok_or_else(|| {
         Diagnostic::error(cursor.since(start), format!("expected {what}"))
-            .help(format!("{min} to {max} fits here"))
+            .help(format!("expected {min} to {max}"))
     })
 }
 
@@ -145,7 +143,7 @@ fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     };
     bits.ok_or_else(|| {
         Diagnostic::error(cursor.since(start), format!("`{text}` is not a number"))
-            .help("four floats (1.5) or 32-bit patterns (0x3f800000) fit here")
+            .help("expected four floats (1.5) or 32-bit patterns (0x3f800000)")
     })
 }
 
@@ -157,7 +155,7 @@ pub(crate) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw
         return Ok(field.set(raw, 1));
     }
     let name = field.name.to_ascii_uppercase();
-    Err(expected(cursor, format!("{name} needs a value"), format!("{name}=VALUE fits here")))
+    Err(expected(cursor, format!("{name} needs a value"), format!("write {name}=VALUE")))
 }
 
 /// Parses the value of a state register: a number, or fields.
@@ -197,11 +195,11 @@ pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Par
             at.here(),
             format!("{} cannot be {value}", field.name.to_ascii_uppercase()),
         )
-        .help(format!("0 to {} fits here", field.max()))),
+        .help(format!("expected 0 to {}", field.max()))),
         None => {
             let names = field.names.iter().map(|name| name.text).collect::<Vec<_>>();
             let help = if names.is_empty() {
-                format!("a number from 0 to {} fits here", field.max())
+                format!("expected a number from 0 to {}", field.max())
             } else {
                 suggest(word, names)
             };
@@ -274,5 +272,5 @@ pub(crate) fn sign(cursor: &mut Cursor<'_>, sign: &str, fits: impl Into<String>)
 }
 
 pub(crate) fn equals(cursor: &mut Cursor<'_>) -> Parsed<()> {
-    sign(cursor, "=", "= fits here")
+    sign(cursor, "=", "expected =")
 }

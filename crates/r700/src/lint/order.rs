@@ -93,7 +93,7 @@ fn exports(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
                 lint.find(
                     &EXPORT_DONE,
                     *addr,
-                    format!("the last export of {} is no EXPORT_DONE", name(kind)),
+                    format!("the last export of {} is not an EXPORT_DONE", name(kind)),
                 );
             }
         }
@@ -137,7 +137,11 @@ fn waits(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
             if before & bit != 0 {
                 lint.find(&SCRATCH_WAIT, fetch.addr, format!("writes to {name} may be outstanding"));
             } else if before & bit << 4 != 0 {
-                lint.find(&SCRATCH_WAIT, fetch.addr, format!("writes to {name} ask for no acknowledge"));
+                lint.find(
+                    &SCRATCH_WAIT,
+                    fetch.addr,
+                    format!("writes to {name} do not request an acknowledge"),
+                );
             }
         }
     }

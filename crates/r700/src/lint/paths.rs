@@ -173,7 +173,7 @@ impl Watch<'_> {
         let top = stack.last().map_or("nothing", kind);
         let found = format!("{top} is on top of the stack");
         match effect {
-            Effect::Pop(count) => self.find(&POP, pc, format!("of the {count} entries it pops, {found}")),
+            Effect::Pop(count) => self.find(&POP, pc, format!("it pops {count} entries, but {found}")),
             Effect::InLoop | Effect::Unwind => {
                 self.find(&OUTSIDE_LOOP, pc, "no loop is around it".to_owned())
             }

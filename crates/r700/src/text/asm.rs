@@ -555,7 +555,7 @@ impl<'a> Asm<'a> {
     fn no_label(&self, label: &str, span: Span) -> Diagnostic {
         let mut known: Vec<&str> = self.labels.keys().map(String::as_str).collect();
         known.sort_unstable();
-        Diagnostic::error(span, format!("no label `@{label}`")).help(suggest(label, known))
+        Diagnostic::error(span, format!("undefined label `@{label}`")).help(suggest(label, known))
     }
 }
 

@@ -16,7 +16,7 @@ fn the_coverage_page_is_current() {
 
 #[test]
 fn the_page_lists_every_rule() {
-    let mut table = String::from("\n| | question | reading | why | weight |\n|---|---|---|---|---|\n");
+    let mut table = String::from("\n| | question | interpretation | why | weight |\n|---|---|---|---|---|\n");
     for info in RULES {
         let weight = match info.weight {
             Weight::Compilers => "compilers",

@@ -116,7 +116,7 @@ impl Walk<'_, '_> {
                 next.push(Move::Pop((At::Joined(pc), Waiting { apart: token.then.apart, ..waiting })));
             }
             TokenType::Quadon => {
-                self.broken(&QUADON_FLOW, pc, format!("it joins behind the quadon at {:#x}", token.by))
+                self.broken(&QUADON_FLOW, pc, format!("it joins after the quadon at {:#x}", token.by))
             }
             TokenType::Break | TokenType::Call | TokenType::CallLim => {
                 let what = if token.kind == TokenType::Break {
@@ -137,7 +137,7 @@ impl Walk<'_, '_> {
             && (inst.end == End::Exit
                 || matches!(inst.op, Op::Control(control) if control != Control::Quadpop && control != Control::Discard))
         {
-            return self.broken(&QUADON_FLOW, pc, format!("it is behind the quadon at {:#x}", quadon.by));
+            return self.broken(&QUADON_FLOW, pc, format!("it is after the quadon at {:#x}", quadon.by));
         }
         if inst.end == End::Exit {
             return next.push(Move::Go((At::Left(Leave::Exit, pc), waiting)));
@@ -185,7 +185,7 @@ impl Walk<'_, '_> {
                     let how = if waiting.apart {
                         "at a join, or on the other side of a branch"
                     } else {
-                        "behind a loop or a call"
+                        "after a loop or a call"
                     };
                     self.broken(&BAR_DIVERGENT, pc, format!("lanes may wait {how}"));
                 }
@@ -267,7 +267,7 @@ fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Num
             TokenType::Joinat if exits(*to) => {}
             TokenType::Joinat => found.push((&JOINAT_UNANSWERED, *by, "no join pops its token".to_owned())),
             TokenType::Break => {
-                found.push((&BREAKADDR_UNANSWERED, *by, "no break goes where it says".to_owned()))
+                found.push((&BREAKADDR_UNANSWERED, *by, "no break uses its address".to_owned()))
             }
             TokenType::Branch | TokenType::Call | TokenType::CallLim | TokenType::Quadon => {}
         }

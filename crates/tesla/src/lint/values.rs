@@ -130,7 +130,7 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
         let reads: SortedSet<Place> =
             accesses(inst, stage).reads.into_iter().map(|(place, _, _)| place).collect();
         for place in reads.into_iter().filter(&exists).filter(|place| !places.has(*place)) {
-            subject.find(&UNWRITTEN, pc, format!("{} is read, and nothing before writes it", name(place)));
+            subject.find(&UNWRITTEN, pc, format!("{} is read before it is written", name(place)));
         }
     }
 }

@@ -251,7 +251,7 @@ impl<'a> Assembler<'a> {
                     let span = Span::new(offset, offset + line.len());
                     let message = "a two-word instruction must start at an even word";
                     let help =
-                        "make the `short` instruction before it long, or put another `short` one beside it";
+                        "make the `short` instruction before it long, or put another `short` one next to it";
                     self.errors.push(Diagnostic::error(span, message).help(help));
                 }
                 let (index, address) = (self.program().words.len(), self.address());
@@ -360,7 +360,7 @@ impl<'a> Assembler<'a> {
         let uses = std::mem::take(&mut self.uses);
         for Use { label, span, index } in uses {
             let Some(&(address, _)) = self.labels.get(label.name) else {
-                let message = format!("there is no label `{}` in this program", label.name);
+                let message = format!("undefined label `{}` in this program", label.name);
                 let help = match self.labels.is_empty() {
                     true => {
                         format!("the program has no labels: put `{}:` in front of an instruction", label.name)
@@ -522,7 +522,7 @@ impl<'a> Assembler<'a> {
                 }
             }
             unknown => {
-                let message = format!("there is no directive `{unknown}`");
+                let message = format!("unknown directive `{unknown}`");
                 let names = DIRECTIVES.iter().map(|row| row.name);
                 self.errors.push(Diagnostic::error(span, message).help(suggest(unknown, names)));
                 return;
@@ -549,7 +549,7 @@ impl<'a> Assembler<'a> {
         let begun = self.programs.iter().any(|program| !program.words.is_empty());
         match from_name(name) {
             None => {
-                let message = format!("there is no {what} `{name}`");
+                let message = format!("unknown {what} `{name}`");
                 self.errors.push(Diagnostic::error(span, message).help(suggest(name, all())));
             }
             Some(value) => {
@@ -652,8 +652,8 @@ impl<'a> Assembler<'a> {
                 Some(slot) => slots.push(slot),
                 None => {
                     let span = cursor.since(start);
-                    let message = format!("`{token}` is no place of a variable");
-                    let help = "`c0[0x10]` fits here, or `global` and the words that get its address";
+                    let message = format!("`{token}` is not a position of a variable");
+                    let help = "expected `c0[0x10]`, or `global` and the words that get its address";
                     self.errors.push(Diagnostic::error(span, message).help(help));
                     return;
                 }
@@ -710,7 +710,7 @@ impl<'a> Assembler<'a> {
             match (single, u8::try_from(number)) {
                 (false, _) => bytes.extend(number.to_le_bytes()),
                 (true, Ok(byte)) => bytes.push(byte),
-                (true, Err(_)) => self.error(here, "a number behind `bytes` is one byte: at most 0xff"),
+                (true, Err(_)) => self.error(here, "expected a byte of at most 0xff after `bytes`"),
             }
         }
         bytes
@@ -725,7 +725,7 @@ impl<'a> Assembler<'a> {
         let address = cursor.number().and_then(|address| u32::try_from(address).ok());
         let offset = address.filter(|_| cursor.eat("]")).and_then(|address| address.checked_sub(PARAMETERS));
         if offset.is_none() {
-            self.error(cursor.since(start), "a parameter lies at `s[0x10]` or behind");
+            self.error(cursor.since(start), "expected a parameter at `s[0x10]` or a higher address");
         }
         offset
     }

@@ -232,8 +232,8 @@ fn number(text: &str, kind: Type) -> Result<Option<u32>, (String, String)> {
         return Ok(None);
     }
     let Some(bits) = bits_of(text) else {
-        let help = "-0x80000000 to 0xffffffff and finite floats such as `1.5` fit here";
-        return Err((format!("`{text}` is no number of 32 bits"), help.to_owned()));
+        let help = "expected -0x80000000 to 0xffffffff and finite floats such as `1.5`";
+        return Err((format!("`{text}` is not a number of 32 bits"), help.to_owned()));
     };
     match (kind, whole) {
         (Type::Float, true) => Err((
@@ -265,11 +265,11 @@ fn built_in(name: &str, stage: Stage) -> Result<Option<String>, (String, String)
     match name {
         "threadIdx.x" => Ok(Some("$r0l".to_owned())),
         "threadIdx.y" | "threadIdx.z" => {
-            Err((format!("`{name}` is no operand: shift and mask $r0"), in_r0.to_owned()))
+            Err((format!("`{name}` is not an operand: shift and mask $r0"), in_r0.to_owned()))
         }
         _ => {
             let known = BUILT_INS.map(|(_, name)| name).into_iter().chain(["threadIdx.x"]);
-            Err((format!("there is no `{name}`"), suggest(name, known)))
+            Err((format!("unknown operand `{name}`"), suggest(name, known)))
         }
     }
 }
@@ -299,8 +299,8 @@ fn address(line: &str, inside: Span, names: Names<'_>) -> Result<Option<String>,
             _ => match parse_number(name).and_then(|value| i64::try_from(value).ok()) {
                 Some(value) => value,
                 None => {
-                    let help = "a register, names and numbers fit here, with `+` between them".to_owned();
-                    return Err(wrong(span, (format!("`{name}` is no part of an address"), help)));
+                    let help = "expected a register, names and numbers, with `+` between them".to_owned();
+                    return Err(wrong(span, (format!("`{name}` is not a part of an address"), help)));
                 }
             },
         };
@@ -326,7 +326,7 @@ fn place(name: &str, space: &str, names: Names<'_>) -> Result<i64, (String, Stri
             true => "state it before the instructions: `.param s[0x10] 4 NAME`".to_owned(),
             false => suggest(name, known),
         };
-        return Err((format!("there is no parameter `{name}`"), help));
+        return Err((format!("unknown parameter `{name}`"), help));
     }
     let bank = space.strip_prefix('c').and_then(|bank| bank.parse::<u32>().ok());
     let Some(bank) = bank else {
@@ -344,7 +344,7 @@ fn place(name: &str, space: &str, names: Names<'_>) -> Result<i64, (String, Stri
     match here.iter().find(|(known, _)| *known == name) {
         Some((_, offset)) => Ok(i64::from(*offset)),
         None => {
-            let message = format!("there is no variable `{name}` in c{bank}[]");
+            let message = format!("unknown variable `{name}` in c{bank}[]");
             Err((message, suggest(name, here.into_iter().map(|(name, _)| name))))
         }
     }
@@ -408,14 +408,14 @@ mod tests {
             ),
             ("mul u24 $r0 $r1 1.5", "16..19: `1.5` is a float"),
             ("add b16 $r0l $r1l -40000", "18..24: `-40000` has more than 16 bits"),
-            ("mov b32 $r0 s[m]", "14..15: there is no parameter `m` (one of out, n fits here"),
-            ("mov b32 $r0 c1[tabel]", "15..20: there is no variable `tabel` in c1[] (did you mean `table`?"),
+            ("mov b32 $r0 s[m]", "14..15: unknown parameter `m` (expected one of out, n"),
+            ("mov b32 $r0 c1[tabel]", "15..20: unknown variable `tabel` in c1[] (did you mean `table`?"),
             ("mov b32 $r0 g14[n]", "16..17: `n` has no place in g14[]"),
-            ("cvt u32 $r1 u16 threadIdx.y", "16..27: `threadIdx.y` is no operand: shift and mask $r0"),
-            ("cvt u32 $r1 u16 blockIdx.z", "16..26: there is no `blockIdx.z`"),
-            ("mov b32 $r0 1.2.3", "12..17: `1.2.3` is no number"),
-            ("mov b32 $r0 1e99", "12..16: `1e99` is no number"),
-            ("mov b32 $r0 -0x80000001", "12..23: `-0x80000001` is no number"),
+            ("cvt u32 $r1 u16 threadIdx.y", "16..27: `threadIdx.y` is not an operand: shift and mask $r0"),
+            ("cvt u32 $r1 u16 blockIdx.z", "16..26: unknown operand `blockIdx.z`"),
+            ("mov b32 $r0 1.2.3", "12..17: `1.2.3` is not a number"),
+            ("mov b32 $r0 1e99", "12..16: `1e99` is not a number"),
+            ("mov b32 $r0 -0x80000001", "12..23: `-0x80000001` is not a number"),
         ] {
             let found = again(line);
             assert!(found.as_ref().is_err_and(|found| found.starts_with(message)), "{line}: {found:?}");

@@ -128,7 +128,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
                     let upper = value.to_ascii_uppercase();
                     let at = TOKEN_TYPES.iter().position(|name| *name == upper);
                     let at = at.ok_or_else(|| {
-                        format!("`{value}` is not a type of token: {} are", TOKEN_TYPES.join(", "))
+                        format!("expected a type of token ({}), found `{value}`", TOKEN_TYPES.join(", "))
                     })?;
                     Ok((Word { part: Word::TYPE, bits: 7, ..mask }, at as u64 + 1))
                 }
@@ -170,7 +170,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
             }
             let at = numeral(number)? as usize;
             let word = words.get(at).copied().ok_or_else(|| match words.len() {
-                0 => "no open loop counts".to_owned(),
+                0 => "no open loop has a counter".to_owned(),
                 count => format!("expected loop 0 to {}, found `{number}`", count - 1),
             })?;
             Ok((word, fitting(&word, value)?))
@@ -183,7 +183,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
         ["predicate", channel, lanes] if isa == Isa::R500 => {
             let at = CHANNELS.iter().position(|name| *name == channel);
             let at = at.ok_or_else(|| {
-                format!("`{channel}` is not a channel of the predicate: r, g, b, a, alu are")
+                format!("expected a channel of the predicate, r, g, b, a or alu, found `{channel}`")
             })?;
             let words = debugger.stepping().words(Kind::Predicate).into_iter();
             let word =
@@ -228,6 +228,6 @@ fn fitting(word: &Word, value: &str) -> Result<u64, String> {
     let number = u64::from(numeral(value)?);
     match number <= word.bits {
         true => Ok(number),
-        false => Err(format!("`{value}` does not fit: 0 to {} does", word.bits)),
+        false => Err(format!("expected 0 to {}, found `{value}`", word.bits)),
     }
 }

@@ -415,7 +415,7 @@ fn in_floats(operator: Operator, left: f32, right: f32) -> Result<Quantity, Stri
         | Operator::BitXor
         | Operator::BitAnd
         | Operator::ShiftLeft
-        | Operator::ShiftRight => Err(format!("`{operator}` takes integers, and an operand is a float")),
+        | Operator::ShiftRight => Err(format!("`{operator}`: expected integers, found a float")),
     }
 }
 
@@ -470,7 +470,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Counts an operand or operator.
+    /// Adds one to the number of operands and operators.
     fn count(&mut self) -> Result<(), String> {
         self.parts += 1;
         match self.parts > MOST_PARTS {
@@ -488,7 +488,7 @@ impl<'a> Parser<'a> {
             let inside = self.operators(depth + 1)?;
             return match self.eat(")") {
                 true => Ok(inside),
-                false => Err(format!("`{}`: a parenthesis is not closed", self.text)),
+                false => Err(format!("`{}`: missing closing parenthesis", self.text)),
             };
         }
         if self.eat("-") {
@@ -539,7 +539,7 @@ impl<'a> Parser<'a> {
         {
             let address = Box::new(self.operators(depth + 1)?);
             if !self.eat("]") {
-                return Err(format!("`{}`: a bracket is not closed", self.text));
+                return Err(format!("`{}`: missing closing bracket", self.text));
             }
             let (lane, private) = (self.lane()?, space.of == SpaceOf::Lane);
             return Ok(Tree::Memory { space: space.name, private, address, lane });

@@ -39,10 +39,10 @@ impl LogText {
                 continue;
             }
             let Some(opened) = brace.strip_prefix('{') else {
-                return Err(brief(&format!("`{text}`: a brace `}}` closes nothing; `}}}}` writes one")));
+                return Err(brief(&format!("`{text}`: unmatched `}}`; write `}}}}` for a brace")));
             };
             let Some((inside, after)) = opened.split_once('}') else {
-                return Err(brief(&format!("`{text}`: a brace `{{` is not closed; `{{{{` writes one")));
+                return Err(brief(&format!("`{text}`: unmatched `{{`; write `{{{{` for a brace")));
             };
             pieces.push(match inside.trim() {
                 "" => return Err(brief(&format!("`{text}`: a formula is missing between the braces"))),

@@ -339,7 +339,7 @@ impl Debugger {
             && let Ok(line) = line.parse::<usize>()
         {
             let source = self.source.as_ref();
-            let source = source.ok_or_else(|| format!("`{word}`: the program's source is not known"))?;
+            let source = source.ok_or_else(|| format!("`{word}`: the source of the program is unknown"))?;
             if !file.is_empty() && !source.is_at(file) {
                 return Err(format!("`{file}` is not the program's source, {}", source.path().display()));
             }
@@ -368,7 +368,9 @@ impl Debugger {
         let labels = labels.chain(self.lines.iter().filter_map(|line| line.label.as_deref()));
         let meant =
             closest(word, labels).map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
-        Err(format!("`{word}` is neither an instruction's address nor a label nor a line (`:20`){meant}"))
+        Err(format!(
+            "expected the address of an instruction, a label or a line (`:20`), found `{word}`{meant}"
+        ))
     }
 
     /// Returns the message that no instruction starts at an address. It mentions the line if the number could be that
@@ -815,10 +817,10 @@ impl Debugger {
         match self.stepping.why(self.group, lane) {
             Some(Why::Uncovered) if self.takes_part(lane) => both(
                 "active, not covered",
-                "active, but not covered or discarded: it helps its quad, and its results go nowhere",
+                "active, but not covered or discarded: it helps its quad, and its results are dropped",
             ),
             None | Some(Why::Uncovered) => both("not covered", "not covered: no work for it, or discarded"),
-            Some(Why::Active) => both("active", "active: it takes part in the next instruction"),
+            Some(Why::Active) => both("active", "active: it executes the next instruction"),
             Some(Why::Branch { depth: 0 }) => both("off: branch", "switched off by the innermost branch"),
             Some(Why::Branch { depth }) => {
                 let more = match depth {
@@ -828,7 +830,7 @@ impl Debugger {
                 (format!("off: branch {depth} out"), more)
             }
             Some(Why::Break) => both("off: left the loop", "it has left the loop, and waits for its end"),
-            Some(Why::Continue) => both("off: next round", "it waits for the loop's next round"),
+            Some(Why::Continue) => both("off: next iteration", "it waits for the loop's next iteration"),
             Some(Why::Parked { pc }) => {
                 let (few, more) = match self.holder(lane, pc) {
                     Some(row) => {
@@ -837,7 +839,7 @@ impl Debugger {
                     None => both("", ""),
                 };
                 let (short, long) = (self.named(pc), self.placed(pc));
-                (format!("parked at {short}{few}"), format!("parked: it goes on at {long}{more}"))
+                (format!("parked at {short}{few}"), format!("parked: it continues at {long}{more}"))
             }
             Some(Why::Exited) => both("exited", "exited"),
         }

@@ -41,7 +41,7 @@ pub(super) fn bits(word: &str) -> Option<u32> {
 
 /// Parses the bits of a number as [`bits`] does, or returns a message with numbers that fit.
 pub(super) fn word_of(word: &str) -> Result<u32, String> {
-    bits(word).ok_or_else(|| format!("`{word}` is not a number of 32 bits: 7, 0x1f, -3 and 0.5 are"))
+    bits(word).ok_or_else(|| format!("expected a 32-bit number such as 7, 0x1f, -3 or 0.5, found `{word}`"))
 }
 
 /// Parses the number of a lane of the group.
@@ -186,5 +186,5 @@ pub(super) fn brief(message: &str) -> String {
 
 /// Returns the message that a text does not state which hits of a stop count.
 pub(super) fn no_hits(text: &str) -> String {
-    brief(&format!("`{text}` does not say which times count, from 1 on: 3, >= 3 or % 3 does"))
+    brief(&format!("expected the times that count, such as 3, >= 3 or % 3, found `{text}`"))
 }

@@ -62,7 +62,7 @@ pub enum On {
 /// A register or memory range that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
-    /// A register of one lane, or of all lanes, in the group that runs.
+    /// A register in the group that runs, for one lane or for all lanes.
     Register(Register, Option<Lane>),
     /// Bytes of memory.
     Memory {

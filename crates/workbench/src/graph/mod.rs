@@ -108,8 +108,8 @@ impl Block {
 impl Row {
     /// Returns the marks for divergence and reconvergence at this instruction.
     fn marks(&self) -> String {
-        let reconverges = self.reconverges.map(|word| format!("  <{word}: lanes come together>"));
-        let diverges = self.diverges.then(|| "  <lanes may part>".to_owned());
+        let reconverges = self.reconverges.map(|word| format!("  <{word}: lanes reconverge>"));
+        let diverges = self.diverges.then(|| "  <lanes may diverge>".to_owned());
         reconverges.into_iter().chain(diverges).collect()
     }
 }

@@ -171,7 +171,7 @@ impl MachineLaunch for Launch {
                     (Some(temp), _) => self.input.push(InputValues { temp, values }),
                     (None, Some(number)) => self.attribute.push(AttributeValues { number, values }),
                     (None, None) => {
-                        let fits = "temp0 to temp127, or of a vertex program i0 to i31, fits here";
+                        let fits = "expected temp0 to temp127, or of a vertex program i0 to i31";
                         return Err(wrong(format!("`{name}` is not a register; {fits}")));
                     }
                 }
@@ -180,7 +180,7 @@ impl MachineLaunch for Launch {
                 let (name, values) = assigned(option, text)?;
                 let number = name
                     .parse()
-                    .map_err(|_| wrong(format!("`{name}` is not a constant; 0 to 255 fits here")))?;
+                    .map_err(|_| wrong(format!("`{name}` is not a constant; expected 0 to 255")))?;
                 self.constant.push(ConstantValues { number, values });
             }
             "sampler" => self.sampler.push(SamplerValues::of_argument(text)?),
@@ -193,7 +193,7 @@ impl MachineLaunch for Launch {
                     ctm.uncached = true;
                     return Ok(());
                 }
-                let form = || wrong("in0=VALUES:FORMAT:8x8 or out0=FORMAT:8x8 is the form".to_owned());
+                let form = || wrong("expected in0=VALUES:FORMAT:8x8 or out0=FORMAT:8x8".to_owned());
                 let (name, spec) = assignment(option, text)?;
                 let (rest, size) = spec.rsplit_once(':').ok_or_else(form)?;
                 let (values, format) = match rest.rsplit_once(':') {
@@ -292,7 +292,7 @@ impl Launch {
             texture.sampler = sampler;
         }
         let bound: Vec<u8> = textures.iter().map(|(unit, _)| *unit).collect();
-        let remedy = "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file";
+        let remedy = "state it with --texture UNIT=FILE, or in a [[texture]] table of the launch file";
         check_units(setup, &bound, remedy)?;
         let (constants, hardware) = (self.constants(*files)?, self.hardware(setup, request)?);
         let environment = machine::Environment { constants, textures, hardware }.into();
@@ -335,7 +335,7 @@ impl Launch {
         };
         let conditional = values.conditional.as_ref().map(conditional).transpose()?;
         let bound: Vec<u8> = inputs.iter().map(|(number, _)| *number).collect();
-        let remedy = "give it with --buf inN=..., or in a [[ctm.input]] table of the launch file";
+        let remedy = "state it with --buf inN=..., or in a [[ctm.input]] table of the launch file";
         check_units(setup, &bound, remedy)?;
         Ok(Dispatch {
             memory,
@@ -825,7 +825,7 @@ fn place_buffer(
     // 13 bits each (CTM guide, set_inp_fmt). This also limits the memory that a file can request.
     for (name, size) in [("pitch", buffer.pitch), ("height", height)] {
         if !(1..=8191).contains(&size) {
-            return Err(Error::name(format!("{place} {name}"), size, "1 to 8191 fits here"));
+            return Err(Error::name(format!("{place} {name}"), size, "expected 1 to 8191"));
         }
     }
     let bytes = buffer.pitch as usize * height as usize * format.bytes() as usize;

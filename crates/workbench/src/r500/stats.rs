@@ -25,7 +25,7 @@ pub(super) fn conventions(program: &Program) -> Result<Conventions, TargetError>
         classes: LiteMap::from_sorted_store_unchecked(classes.collect()),
         accesses: Default::default(),
         banked: Default::default(),
-        coalescing: Err("the documents of R500 define no coalescing of memory accesses"),
+        coalescing: Err("the documents of R500 do not define coalescing of memory accesses"),
     })
 }
 

@@ -185,7 +185,7 @@ impl MachineLaunch for Launch {
                 let gpr = name.strip_prefix(['R', 'r']).and_then(|digits| digits.parse().ok());
                 let gpr = gpr
                     .filter(|gpr| *gpr < 128)
-                    .ok_or_else(|| wrong(format!("`{name}` is not a register; R0 to R127 fits here")))?;
+                    .ok_or_else(|| wrong(format!("`{name}` is not a register; expected R0 to R127")))?;
                 self.input.push(InputValues { gpr, values });
             }
             "const" => {
@@ -204,7 +204,7 @@ impl MachineLaunch for Launch {
             "start" => self.start = Some(number(option, text)?),
             "sampler" => self.sampler.push(SamplerValues::of_argument(text)?),
             "loop" => {
-                let form = || wrong("0=COUNT, 0=COUNT,INIT or 0=COUNT,INIT,INC is the form".to_owned());
+                let form = || wrong("expected 0=COUNT, 0=COUNT,INIT or 0=COUNT,INIT,INC".to_owned());
                 let (name, spec) = assignment(option, text)?;
                 let parts: Vec<&str> = spec.split(',').collect();
                 let part = |index: usize| {
@@ -225,7 +225,7 @@ impl MachineLaunch for Launch {
                 });
             }
             "buf" => {
-                let form = || wrong("160=VALUES:16 is the form, 16 being the bytes of an element".to_owned());
+                let form = || wrong("expected 160=VALUES:16, where 16 is the bytes per element".to_owned());
                 let (name, spec) = assignment(option, text)?;
                 let (values, stride) = spec.rsplit_once(':').ok_or_else(form)?;
                 let (number, stride) =
@@ -261,7 +261,7 @@ impl Launch {
         let stated = program.resources.registers.and_then(|count| u8::try_from(count).ok());
         environment.num_gprs = self.gprs.or(stated).unwrap_or(environment.num_gprs);
         if environment.num_gprs > 128 {
-            return Err(Error::Machine(format!("gprs: {}; 0 to 128 fits here", environment.num_gprs)));
+            return Err(Error::Machine(format!("gprs: {}; expected 0 to 128", environment.num_gprs)));
         }
         environment.stack_size = self.stack.or(program.resources.stack).or(environment.stack_size);
         let clause_temps = self.clause_temps.unwrap_or(environment.clause_temps);
@@ -282,7 +282,7 @@ impl Launch {
         if let Some(covered) = &self.covered {
             let array = covered.load_as("covered", Dtype::U8, files)?;
             if array.len() != lanes {
-                let wanted = format!("{lanes} (one a lane)");
+                let wanted = format!("{lanes} (one per lane)");
                 return Err(Error::Count { place: "covered".to_owned(), found: array.len(), wanted });
             }
             launch.covered = Some(array.bytes.iter().map(|lane| *lane != 0).collect());
@@ -304,7 +304,7 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
         None | Some(Any::Pixel | Any::Fragment) => Ok(Stage::Pixel),
         Some(Any::Vertex | Any::GsCopy | Any::Fetch) => Ok(Stage::Vertex),
         Some(Any::Geometry) => Ok(Stage::Geometry),
-        Some(Any::Compute) => Err(Error::Machine("compute is no program type of r700".to_owned())),
+        Some(Any::Compute) => Err(Error::Machine("compute is not a program type of r700".to_owned())),
     }
 }
 
@@ -414,13 +414,13 @@ fn fill_resources(
                 VertexBuffer { bytes: array.bytes.into(), stride, ..VertexBuffer::constants(&[]) }
             }
             (Some(stride), None) => {
-                return Err(Error::Machine(format!("{place}: a stride of {stride}; 0 to 2047 fits here")));
+                return Err(Error::Machine(format!("{place}: a stride of {stride}; expected 0 to 2047")));
             }
             (None, Some(word2)) => {
                 let last = u32::try_from(array.bytes.len()).unwrap_or(u32::MAX).wrapping_sub(1);
                 VertexBuffer::from_resource([0, last, word2, 0, 0, 0, 0], array.bytes)
             }
-            _ => return Err(Error::Machine(format!("{place}: one of stride and word2 fits here"))),
+            _ => return Err(Error::Machine(format!("{place}: expected one of stride and word2"))),
         };
         resources.vertex_buffers.insert(buffer.number, described);
     }
@@ -444,7 +444,7 @@ fn fill_resources(
 }
 
 fn out_of(place: &str, last: usize) -> Error {
-    Error::Machine(format!("{place}: 0 to {last} fits here"))
+    Error::Machine(format!("{place}: expected 0 to {last}"))
 }
 
 /// Returns the words of constants, which are floats unless a type is stated.
@@ -458,7 +458,7 @@ fn words(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Er
 
 fn all_words(place: &str, array: &Array) -> Result<Vec<u32>, Error> {
     if array.dtype.bytes() != 4 {
-        return Err(Error::Machine(format!("{place}: elements of {}; 32 bits fit here", array.dtype)));
+        return Err(Error::Machine(format!("{place}: elements of {}; expected 32 bits", array.dtype)));
     }
     Ok(array.words().collect())
 }

@@ -373,7 +373,7 @@ fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), St
                 program.stage = Some(stage.parse().map_err(|unknown| format!("{unknown}"))?);
             }
             (Some(("state", register)), [value]) => program.state.push((register.to_owned(), *value)),
-            _ => return Err(format!("{} numbers do not fit here", values.len())),
+            _ => return Err(format!("unexpected {} numbers", values.len())),
         },
     }
     Ok(())

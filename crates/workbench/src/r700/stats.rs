@@ -47,6 +47,6 @@ pub(super) fn conventions(chip: Chip, program: &Program) -> Result<Conventions, 
         classes,
         accesses: LiteMap::new(),
         banked: LiteMap::new(),
-        coalescing: Err("the documents of R700 define no coalescing of memory accesses"),
+        coalescing: Err("the documents of R700 do not define coalescing of memory accesses"),
     })
 }

@@ -216,14 +216,14 @@ impl MachineLaunch for Launch {
                 let number =
                     name.strip_prefix('g').unwrap_or(name).parse().ok().filter(|number| *number < 16);
                 let number: u8 = number
-                    .ok_or_else(|| wrong("0=VALUES to 15=VALUES is the form: g0[] to g15[]".to_owned()))?;
+                    .ok_or_else(|| wrong("expected 0=VALUES to 15=VALUES, for g0[] to g15[]".to_owned()))?;
                 let name = format!("g{number}");
                 self.buffer.push(BufferValues { name, address: None, segment: Some(number), values });
             }
             "sampler" => self.sampler.push(SamplerValues::of_argument(text)?),
             "const" => {
                 let (name, values) = assigned(option, text)?;
-                let form = || wrong("c1=VALUES or c1[0x10]=VALUES is the form".to_owned());
+                let form = || wrong("expected c1=VALUES or c1[0x10]=VALUES".to_owned());
                 let (bank, offset) = match name.strip_prefix('c').ok_or_else(form)?.split_once('[') {
                     None => (name[1..].parse().map_err(|_| form())?, 0),
                     Some((bank, offset)) => {
@@ -238,7 +238,7 @@ impl MachineLaunch for Launch {
                 let (name, values) = assigned(option, text)?;
                 let word = name.strip_prefix(['v', 'a']).and_then(|digits| digits.parse().ok());
                 let word = word.ok_or_else(|| {
-                    wrong(format!("`{name}` is not an input; v4 fits here, which is v[0x10] and following"))
+                    wrong(format!("`{name}` is not an input; expected v4, which is v[0x10] and following"))
                 })?;
                 self.input.push(InputValues { word, values: Some(values), ..InputValues::default() });
             }
@@ -264,12 +264,12 @@ impl MachineLaunch for Launch {
 /// Returns the program type that the program's file states, or else the launch.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     let named = request.common.stage.as_deref().map(|name| {
-        let help = "compute, vertex, geometry or fragment fits here";
+        let help = "expected compute, vertex, geometry or fragment";
         Stage::from_name(name).ok_or_else(|| Error::name("stage", name, help))
     });
     let named = named.transpose()?;
     let stated = request.program.stage.map(|stage| {
-        Stage::of(stage).ok_or_else(|| Error::Machine(format!("{stage} is no program type of tesla")))
+        Stage::of(stage).ok_or_else(|| Error::Machine(format!("{stage} is not a program type of tesla")))
     });
     Ok(stated.transpose()?.or(named).unwrap_or(Stage::Compute))
 }
@@ -411,7 +411,7 @@ impl Launch {
                     let array = values.load_as("covered", Dtype::U8, files)?;
                     if array.len() != lanes {
                         let (place, found) = ("covered".to_owned(), array.len());
-                        return Err(Error::Count { place, found, wanted: format!("{lanes}, one a lane,") });
+                        return Err(Error::Count { place, found, wanted: format!("{lanes} (one per lane)") });
                     }
                     fragment.covered = array.bytes.iter().map(|byte| *byte != 0).collect();
                 }
@@ -448,12 +448,12 @@ impl Launch {
     fn results(&self) -> Result<usize, Error> {
         let out = |place: &str, found: u32, help: &str| Err(Error::name(place, found, help));
         match (self.colors, self.results) {
-            (Some(_), Some(results)) => out("results", results, "one of colors and results fits here"),
+            (Some(_), Some(results)) => out("results", results, "expected one of colors and results"),
             (None, Some(results @ 0..=128)) => Ok(results as usize),
-            (None, Some(results)) => out("results", results, "0 to 128 fits here"),
+            (None, Some(results)) => out("results", results, "expected 0 to 128"),
             (None, None) => Ok(4),
             (Some(colors @ 1..=8), None) => Ok(4 * colors as usize),
-            (Some(colors), None) => out("colors", colors, "1 to 8 fits here"),
+            (Some(colors), None) => out("colors", colors, "expected 1 to 8"),
         }
     }
 }

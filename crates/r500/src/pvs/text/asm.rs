@@ -92,7 +92,7 @@ impl Assembler {
             return self.math_half(&mut cursor, at);
         }
         if !self.stated.data.is_empty() {
-            return Err(Diagnostic::error(cursor.here(), "an instruction behind .data")
+            return Err(Diagnostic::error(cursor.here(), "an instruction after .data")
                 .help(".data holds words that are no whole instruction: it comes last"));
         }
         let record = instruction(&mut cursor, at)?;
@@ -107,7 +107,7 @@ impl Assembler {
                 cursor.since(at),
                 "a math half without an operation of the vector engine before it",
             )
-            .help("VE_ADD t0 = i0, i0 and then + ME_SIN at0.x = t1.x is the form")
+            .help("expected VE_ADD t0 = i0, i0 and then + ME_SIN at0.x = t1.x")
         };
         let vector = |record: &&mut Record| record.words[0] >> 6 & 3 == 0 && record.words[0] >> 28 & 1 == 0;
         let Some(record) = self.records.last_mut().filter(vector) else { return Err(alone()) };
@@ -157,7 +157,7 @@ impl Assembler {
                         at,
                         format!("this is the assembler of r500's vertex unit, not {found}'s"),
                     )
-                    .help(format!("`{fits}` fits here")));
+                    .help(format!("expected `{fits}`")));
                 }
             }
             ".word" => {
@@ -175,7 +175,7 @@ impl Assembler {
             let dual = is_dual(record.words[0]);
             if record.unfinished && !dual {
                 let error = Diagnostic::error(source_span(record.at), "the operation needs a third operand");
-                errors.push(error.help(", and an operand fit here"));
+                errors.push(error.help("expected a comma and an operand"));
             }
             record.words = with_ignored(record.words, record.given, dual);
             if let Some(braces) = record.braces.take()
@@ -213,7 +213,7 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
     if cursor.eat("(") {
         let sense = !cursor.eat("!");
         if !cursor.eat_word("p") || !cursor.eat(")") {
-            return Err(expected(cursor, "expected a predicate", "(p) or (!p) fits here"));
+            return Err(expected(cursor, "expected a predicate", "write (p) or (!p)"));
         }
         set("pred_enable", 1);
         set("pred_sense", u32::from(sense));
@@ -253,7 +253,7 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
             return Err(expected(
                 cursor,
                 format!("{} needs another operand", op.name()),
-                ", and an operand fit here",
+                "expected a comma and an operand",
             ));
         }
         first = false;
@@ -328,7 +328,7 @@ fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Mode)> {
     }
     let register = number(cursor, "a register", 255)? as u8;
     if !cursor.eat("+") {
-        return Err(expected(cursor, "expected what is added", "+a0.x or +aL fits here"));
+        return Err(expected(cursor, "expected what is added", "write +a0.x or +aL"));
     }
     let here = cursor.here();
     let mode = match cursor.word() {
@@ -340,9 +340,9 @@ fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Mode)> {
             let unknown = || Diagnostic::error(here, "a component of A0 is x, y, z or w");
             Mode::A0(Component::ALL[component.ok_or_else(unknown)?])
         }
-        _ => return Err(Diagnostic::error(here, "this cannot be added").help("a0.x or aL fits here")),
+        _ => return Err(Diagnostic::error(here, "this cannot be added").help("expected a0.x or aL")),
     };
-    sign(cursor, "]", "] fits here")?;
+    sign(cursor, "]", "expected ]")?;
     Ok((file, register, mode))
 }
 
@@ -364,7 +364,7 @@ fn read_destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Destination<'a>> {
             let channel = CHANNELS.iter().position(|known| *known == letter);
             let channel = channel.filter(|channel| mask >> channel == 0).ok_or_else(|| {
                 Diagnostic::error(here, format!("`{letters}` is not a write mask"))
-                    .help("letters of xyzw in order, or _ for none, fit here")
+                    .help("expected letters of xyzw in order, or _ for none")
             })?;
             mask |= 1 << channel;
         }
@@ -403,14 +403,14 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     let (name, register, mode) = read_register(cursor)?;
     let file = file(name, here, SrcType::ALL, source_name, "read")?;
     if abs {
-        sign(cursor, "|", "| fits here")?;
+        sign(cursor, "|", "expected |")?;
     }
     let mut select = [Select::X, Select::Y, Select::Z, Select::W];
     if cursor.eat(".") {
         let here = cursor.here();
         let wrong = || {
             Diagnostic::error(here, "this is not a choice of channels")
-                .help(format!("1 or {count} of x, y, z, w, 0, 1, _ and r fit here, each with its - or none"))
+                .help(format!("expected 1 or {count} of x, y, z, w, 0, 1, _ and r, each with its - or none"))
         };
         let mut read = Vec::new();
         loop {
@@ -437,7 +437,7 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
             _ => return Err(wrong()),
         }
     } else if count < 4 {
-        return Err(expected(cursor, "expected the channels of two scalars", ".x or .xy fits here"));
+        return Err(expected(cursor, "expected the channels of two scalars", "write .x or .xy"));
     }
     Ok(Operand { file, register, mode, select, abs, negate })
 }
@@ -453,17 +453,13 @@ fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<
         if cursor.eat("|=") {
             words[word] |= self::word(&mut cursor, "the bits to set")?;
         } else if cursor.eat(".") {
-            let unknown = |name: &str| format!("there is no field `{name}`");
+            let unknown = |name: &str| format!("unknown field `{name}`");
             let field = read_field(&mut cursor, &layout(dual)[word], unknown)?;
             words[word] = assigned_field(&mut cursor, field, words[word])?;
         } else if word > 0 && cursor.eat("=") {
             words[word] = read_operand(&mut cursor, 4)?.source_word();
         } else {
-            return Err(expected(
-                &cursor,
-                "expected a field",
-                "A.FIELD=VALUE, A=OPERAND or A|=BITS fits here",
-            ));
+            return Err(expected(&cursor, "expected a field", "write A.FIELD=VALUE, A=OPERAND or A|=BITS"));
         }
     }
 }
@@ -487,7 +483,7 @@ mod tests {
         assert!(first_error("VE_MULTIPLY_ADD t0 = i0, i0").contains("needs a third operand"));
         assert!(first_error("+ ME_SIN at0.x = t0.x").contains("without an operation"));
         assert!(first_error("VE_ADD t0 = i0, i0\n + ME_SIN at4.x = t0.x").contains("at0 to at3"));
-        assert!(first_error(".stage fragment").contains("`vertex` fits here"));
+        assert!(first_error(".stage fragment").contains("expected `vertex`"));
         assert!(first_error(".state VAP_PVS_CONST_CNTL PVS_MAX=3").contains("has no field"));
         assert!(first_error("VE_ADD t0 = i0, i0 {X=1}").contains("expected a word"));
     }

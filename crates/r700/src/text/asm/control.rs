@@ -39,7 +39,7 @@ impl Asm<'_> {
                 && letter.is_ascii_alphabetic()
             {
                 return Err(wrong(head, format!("`{}` is not a slot of an ALU group", head.text))
-                    .help("x:, y:, z:, w: or t: fits here"));
+                    .help("expected x:, y:, z:, w: or t:"));
             }
             let known = CfInst::ALL.iter().map(|inst| inst.name());
             let known = known.chain(ExportInst::ALL.iter().map(|inst| inst.name()));

@@ -126,9 +126,7 @@ impl Asm<'_> {
             "isa" => {
                 let isa = arg(0)?;
                 if !isa.text.eq_ignore_ascii_case("r700") {
-                    return Err(
-                        wrong(isa, "another machine").help("`r700` fits here; .chip names R600 chips")
-                    );
+                    return Err(wrong(isa, "another machine").help("expected `r700`; .chip names R600 chips"));
                 }
                 only(1)?;
                 self.before_instructions(at)?;

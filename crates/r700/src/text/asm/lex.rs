@@ -69,10 +69,9 @@ pub(super) fn number(token: Token<'_>, max: u32) -> Parse<u32> {
     match parse_number(token.text) {
         Some(value) if value <= u64::from(max) => Ok(value as u32),
         Some(_) => {
-            Err(wrong(token, format!("the number is larger than {max}"))
-                .help(format!("0 to {max} fits here")))
+            Err(wrong(token, format!("the number is larger than {max}")).help(format!("expected 0 to {max}")))
         }
-        None => Err(wrong(token, "a number was expected").help(format!("0 to {max} fits here"))),
+        None => Err(wrong(token, "a number was expected").help(format!("expected 0 to {max}"))),
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) fn no_operand(token: Token<'_>) -> Diagnostic {
     let number = &text[..text.bytes().take_while(u8::is_ascii_alphanumeric).count()];
     if parse_number(number).is_some_and(|number| number > u64::from(u32::MAX)) {
         return wrong(token, format!("{number} does not fit into 32 bits"))
-            .help("0x0 to 0xffffffff fit here");
+            .help("expected 0x0 to 0xffffffff");
     }
     let (front, last) = text.trim_end_matches('|').rsplit_once('.').unwrap_or((text, ""));
     let is_register = |prefix: &str| indexed(front, prefix, &mut None).is_some();
@@ -71,10 +71,10 @@ pub(super) fn no_operand(token: Token<'_>) -> Diagnostic {
         && chan_of(last).is_none()
         && ["R", "KC0", "KC1", "C", "T"].into_iter().any(is_register)
     {
-        return wrong(token, format!("`{last}` is not a component")).help("x, y, z or w fits here");
+        return wrong(token, format!("`{last}` is not a component")).help("expected x, y, z or w");
     }
     if is_register("T") {
-        return wrong(token, format!("{front} does not exist")).help("T0 to T3 fit here");
+        return wrong(token, format!("{front} does not exist")).help("expected T0 to T3");
     }
     let bank = text
         .strip_prefix("KC")
@@ -82,9 +82,9 @@ pub(super) fn no_operand(token: Token<'_>) -> Diagnostic {
         .filter(|bank| bank.parse::<u32>().is_ok());
     if let Some(bank) = bank {
         return wrong(token, format!("KC{bank} does not exist"))
-            .help("KC0 and KC1 fit here: the two locked ranges of a clause");
+            .help("expected KC0 and KC1: the two locked ranges of a clause");
     }
-    wrong(token, "an operand was expected").help("a register, KC0[n].x, a constant, PV.x or PS fits here")
+    wrong(token, "an operand was expected").help("expected a register, KC0[n].x, a constant, PV.x or PS")
 }
 
 /// Parses four selects into a twelve-bit field.

@@ -75,7 +75,7 @@ impl Call<'_> {
     pub(super) fn count(&self, otherwise: u64) -> Result<u64, String> {
         let Some(word) = self.words.first() else { return Ok(otherwise) };
         let count = long_number(word).filter(|count| *count > 0);
-        count.ok_or_else(|| format!("`{word}` is not a number of instructions, from 1 on"))
+        count.ok_or_else(|| format!("expected a number of instructions from 1, found `{word}`"))
     }
 
     /// Returns the lane that a word names, or the selected lane without such a word.
@@ -118,8 +118,8 @@ pub(super) fn range(
         [] => otherwise,
         [word] => number(word)
             .filter(|bytes| *bytes > 0)
-            .ok_or_else(|| format!("`{word}` is not a number of bytes, such as 16 or 0x40"))?,
-        [_, more, ..] => return Err(format!("`{more}` is too much")),
+            .ok_or_else(|| format!("expected a number of bytes such as 16 or 0x40, found `{word}`"))?,
+        [_, more, ..] => return Err(format!("unexpected `{more}`")),
     };
     Ok((space, at, bytes))
 }
@@ -145,7 +145,7 @@ pub(super) fn space_and_address<'a, 'w>(
         [space, at, ref rest @ ..] => (space_of(debugger, space)?, at, rest),
     };
     let address = number(at).ok_or_else(|| {
-        format!("`{at}` is not an address in {space}: a number such as 16 or 0x10 is, up to 0xffffffff")
+        format!("expected an address in {space} such as 16 or 0x10, up to 0xffffffff, found `{at}`")
     })?;
     Ok((space, address, rest))
 }

@@ -69,11 +69,11 @@ pub const COMMANDS: &[Command] = &[
     row(&["step", "s"], "[COUNT]", "execute instructions of the group", movement::step),
     row(&["over", "n"], "", "execute the next instruction, and what it calls", movement::over),
     row(&["out", "o"], "", "continue until the group's stack has fewer entries", movement::out),
-    row(&["follow", "f"], "[LANE]", "continue to the next instruction that the lane takes part in", movement::follow),
+    row(&["follow", "f"], "[LANE]", "continue to the next instruction that the lane executes", movement::follow),
     row(&["until", "u"], "PLACE", "continue until the group is in front of a place", movement::until),
     row(&["continue", "c"], "[COUNT]", "continue to the next stop, or for COUNT instructions", movement::resume),
     row(&["back", "b"], "[COUNT]", "go back by instructions of the group", movement::back),
-    row(&["back-follow", "bf"], "[LANE]", "go back to the last instruction that the lane took part in", movement::back_follow),
+    row(&["back-follow", "bf"], "[LANE]", "go back to the last instruction that the lane executed", movement::back_follow),
     row(&["back-continue", "bc"], "", "go back to the last stop", movement::back_continue),
     row(&["goto", "g"], "STEP", "go to a step: that many instructions of the launch have run", movement::go_to),
     row(&["break", "br"], "PLACE [ONLY]", "stop in front of an instruction", stopping::break_at),
@@ -95,8 +95,8 @@ pub const COMMANDS: &[Command] = &[
     row(&["list", "i"], "[PLACE]", "the program around the next instruction, or a place", program::list),
     row(&["source", "v"], "[PLACE]", "the source around the next instruction, or a place", program::source),
     row(&["events", "e"], "", "the effects of the last instruction", events::events),
-    row(&["group"], "[NUMBER]", "the group that questions are about", lanes::group),
-    row(&["lane"], "[NUMBER]", "the lane that questions are about", lanes::lane),
+    row(&["group"], "[NUMBER]", "select the group of the other commands", lanes::group),
+    row(&["lane"], "[NUMBER]", "select the lane of the other commands", lanes::lane),
     row(&["groups"], "", "the groups that run", lanes::groups),
     row(&["state"], "", "a number that is equal for equal states", expect::state),
     row(&["mark"], "", "remember this state for `expect marked`", expect::mark),
@@ -128,7 +128,7 @@ pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> 
     let mut call = Call { debugger, rest, words: rest.split_whitespace().collect() };
     let most = if command.takes.is_empty() { 0 } else { 1 };
     let done = match call.words.get(most).filter(|_| command.takes_one_word()) {
-        Some(more) => Err(Refused::Usage(format!("`{more}` is too much"))),
+        Some(more) => Err(Refused::Usage(format!("unexpected `{more}`"))),
         None => (command.run)(&mut call),
     };
     done.map_err(|refused| match refused {

@@ -55,9 +55,11 @@ pub(super) fn back_continue(call: &mut Call<'_>) -> Done {
 }
 
 pub(super) fn go_to(call: &mut Call<'_>) -> Done {
-    let word = call.words.first().ok_or_else(|| "the number of a step is missing, from 0 on".to_owned())?;
+    let word = call.words.first().ok_or_else(|| "the number of a step is missing, from 0".to_owned())?;
     let position = long_number(word).ok_or_else(|| {
-        format!("`{word}` is not a step, a number from 0 on; `until PLACE` goes to a label or line")
+        format!(
+            "expected the number of a step, from 0, found `{word}`; `until PLACE` goes to a label or line"
+        )
     })?;
     call.moved(|debugger| debugger.go_to(position))
 }

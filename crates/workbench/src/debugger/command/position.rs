@@ -15,7 +15,7 @@ pub(super) fn describe(debugger: &Debugger, halt: &Halt) -> String {
         Halt::End => "the launch has ended, or the group has\n".to_owned(),
         Halt::Start => "at the start of the launch\n".to_owned(),
         Halt::Trap(message) => format!("{message}\n"),
-        Halt::Budget => format!("{BUDGET} instructions without a stop: `continue` goes on\n"),
+        Halt::Budget => format!("{BUDGET} instructions without a stop; use `continue` to run on\n"),
         Halt::Interrupted => "interrupted\n".to_owned(),
     };
     what + &position(debugger)

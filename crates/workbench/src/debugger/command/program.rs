@@ -16,7 +16,7 @@ pub(super) fn source(call: &mut Call<'_>) -> Done {
     let debugger = &*call.debugger;
     let source = debugger
         .source()
-        .ok_or_else(|| "the program's source is not known: `list` shows the program".to_owned())?;
+        .ok_or_else(|| "the source of the program is unknown; `list` shows the program".to_owned())?;
     let around = match call.words.first() {
         Some(word) => Some(address(debugger, Some(word))?),
         None => debugger.place(),

@@ -47,8 +47,8 @@ pub(super) fn stop(call: &mut Call<'_>) -> Done {
             let change = FlowChange::ALL.into_iter().find(|change| change.name() == name);
             let meant = || closest(name, FlowChange::ALL.map(FlowChange::name));
             On::Flow(change.ok_or_else(|| match meant() {
-                Some(meant) => format!("`{name}` is none of these, did you mean `{meant}`?"),
-                None => format!("`{name}` is none of these; `break PLACE` stops at an instruction"),
+                Some(meant) => format!("unknown event `{name}`, did you mean `{meant}`?"),
+                None => format!("unknown event `{name}`; `break PLACE` stops at an instruction"),
             })?)
         }
         [] => {
@@ -69,9 +69,7 @@ pub(super) fn watch(call: &mut Call<'_>) -> Done {
         [word] if !is_space(bracketed(word).map_or(word, |(space, _)| space)) => match number(word) {
             Some(address) => On::Store(address),
             None if word.starts_with(|letter: char| letter.is_ascii_digit()) => {
-                return Err(
-                    format!("`{word}` is not an address: a number of 32 bits, such as 0x10, is").into()
-                );
+                return Err(format!("expected a 32-bit address such as 0x10, found `{word}`").into());
             }
             None => {
                 let (register, of) = place_of(debugger, word)?;
@@ -86,7 +84,7 @@ pub(super) fn watch(call: &mut Call<'_>) -> Done {
             let (lane, bytes) = (debugger.lane(), bytes as usize);
             let there = debugger.stepping().memory(space, debugger.group(), lane, address, bytes).len();
             if there < bytes {
-                return Err(format!("{space} has {there} of {bytes} bytes from {address:#x} on").into());
+                return Err(format!("{space} has {there} of {bytes} bytes from {address:#x}").into());
             }
             On::Change(Watched::Memory { space, lane, address, bytes })
         }
@@ -106,10 +104,11 @@ pub(super) fn delete(call: &mut Call<'_>) -> Done {
     match call.words[..] {
         ["all"] => stops.clear(),
         [word] => {
-            let number =
-                word.parse().map_err(|_| format!("`{word}` is not the number of a stop, or `all`"))?;
+            let number = word
+                .parse()
+                .map_err(|_| format!("expected the number of a stop or `all`, found `{word}`"))?;
             if !stops.remove(number) {
-                return Err(format!("stop {number} does not exist: `stops` lists them").into());
+                return Err(format!("stop {number} does not exist; `stops` lists the stops").into());
             }
         }
         _ => return Err("the number of a stop is missing, or `all`".to_owned().into()),
@@ -119,7 +118,7 @@ pub(super) fn delete(call: &mut Call<'_>) -> Done {
 
 /// Returns the message that a word after a place is not a restriction on a stop.
 fn no_narrowing(word: &str) -> String {
-    format!("`{word}` narrows nothing down: `if CONDITION`, `group NUMBER` and `hits 3` do")
+    format!("expected `if CONDITION`, `group NUMBER` or `hits 3`, found `{word}`")
 }
 
 /// Splits words into the words before the restrictions of a stop, and the restrictions.
@@ -137,7 +136,7 @@ fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Onl
             _ => only.group.is_some(),
         };
         if known {
-            return Err(format!("`{what}` stands there twice"));
+            return Err(format!("duplicate `{what}`"));
         }
         match *what {
             "if" => only.condition = Some(Formula::parse(debugger, &text)?),

@@ -19,7 +19,7 @@ pub(super) fn print(call: &mut Call<'_>) -> Done {
 /// Parses one register of a list.
 fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
     match word.contains(',') {
-        true => Err(format!("`{word}`: one blank between registers, and no comma")),
+        true => Err(format!("expected spaces between registers, found a comma in `{word}`")),
         false => debugger.register(word),
     }
 }
@@ -115,8 +115,7 @@ pub fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
     }
     if bytes.len() < count as usize {
         let has = bytes.len();
-        let _ =
-            writeln!(lines, "{space} has {has} of {count} bytes from {at:#x} on{}", places(debugger, space));
+        let _ = writeln!(lines, "{space} has {has} of {count} bytes from {at:#x}{}", places(debugger, space));
     }
     Ok(lines)
 }
@@ -146,7 +145,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Done {
     })?;
     let value = match call.words[..] {
         [_, value] => word_of(value)?,
-        [_, _, more, ..] => return Err(format!("`{more}` is too much").into()),
+        [_, _, more, ..] => return Err(format!("unexpected `{more}`").into()),
         _ => return Err(format!("the new value of {place} is missing, such as 7, 0x1f, -3 or 0.5").into()),
     };
     let lane = of.unwrap_or(call.debugger.lane());
@@ -177,5 +176,5 @@ pub(super) fn write(call: &mut Call<'_>) -> Done {
         let places = places(call.debugger, space);
         return Err(format!("{space} does not take {many} bytes at {address:#x}{places}").into());
     }
-    text(format!("{many} bytes of {space} from {address:#x} on are changed\n"))
+    text(format!("{many} bytes of {space} from {address:#x} are changed\n"))
 }

@@ -94,14 +94,14 @@ pub const ARGUMENTS: [LaunchArgument; 18] = {
         row("block",       Size,   Some("--block"),    "Threads of a block, 64 or \"8x8\""),
         row("buf",         Texts,  Some("--buf"),      "Buffers in the order of the parameters: [\"a=in.npy\", \"out=u32[12]\"]"),
         row("arg",         Texts,  Some("--arg"),      "Other parameters in their order: [\"n=256\"]"),
-        row("input",       Texts,  Some("--input"),    "Registers at the start: [\"R0=1.0,2.0\"]"),
+        row("input",       Texts,  Some("--input"),    "Initial registers: [\"R0=1.0,2.0\"]"),
         row("const",       Texts,  Some("--const"),    "Constants: [\"3=1,2,3,4\"]"),
         row("engine",      Text,   Some("--engine"),   "The engine, as for `run`; the values do not depend on it"),
-        row("mode",        Text,   Some("--mode"),     "strict: undefined behaviour traps; lenient: it does what is recommended"),
+        row("mode",        Text,   Some("--mode"),     "strict: undefined behaviour traps; lenient: it has the recommended effect"),
         row("watchdog",    Number, Some("--watchdog"), "Number of instructions that a group may issue"),
         row("args",        Texts,  None,               "Further options of `run`, one word each: [\"--shared\", \"512\"]"),
         row("stopOnEntry", Flag,   None,               "Stop at the first instruction (default: true)"),
-        row("stopAtEnd",   Flag,   None,               "Stay at the end, where values can be read and steps back are possible (default: false)"),
+        row("stopAtEnd",   Flag,   None,               "Stay at the end, to read values and step back (default: false)"),
         row("noDebug",     Flag,   None,               "Run to the end without a stop (default: false)"),
     ]
 };
@@ -216,7 +216,7 @@ pub fn schema() -> Value {
         property["description"] = json!(row.help);
         (row.name.to_owned(), property)
     };
-    // The editor sends `noDebug` for a command of its own, so it is not an attribute.
+    // The editor sends `noDebug` for a separate command, so it is not an attribute.
     let rows = ARGUMENTS.iter().filter(|row| row.name != "noDebug");
     json!({ "required": ["program"], "properties": rows.map(property).collect::<Map<String, Value>>() })
 }

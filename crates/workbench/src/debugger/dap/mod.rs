@@ -209,7 +209,7 @@ impl Adapter {
     pub fn handle(&mut self, request: &Value, open: &mut Open<'_>, send: &mut dyn FnMut(Value)) {
         let command = request["command"].as_str().unwrap_or("");
         if request["type"] != "request" || command.is_empty() {
-            let why = "this is no request: `type` is \"request\" and `command` names one".to_owned();
+            let why = "expected a request with `type` \"request\" and a `command`".to_owned();
             send(self.response(request, Err(why)));
             return;
         }
@@ -263,7 +263,7 @@ impl Adapter {
     }
 
     fn debugger(&mut self) -> Result<&mut Debugger, Refused> {
-        self.debugger.as_mut().ok_or_else(|| "nothing is launched: `launch` comes first".to_owned())
+        self.debugger.as_mut().ok_or_else(|| "nothing is launched; use `launch` first".to_owned())
     }
 
     /// Checks whether a request is allowed in the current phase.
@@ -308,7 +308,7 @@ impl Adapter {
                 events.push(("initialized", json!({})));
                 Value::Null
             }
-            "attach" => return Err("there is nothing to attach to: `launch` names a program".to_owned()),
+            "attach" => return Err("cannot attach; use `launch` with a program".to_owned()),
             "configurationDone" => return self.begin(events),
             "restart" => {
                 // The program is read again, so an edited source is assembled again.
@@ -430,7 +430,7 @@ impl Adapter {
         }
         let width = self.debugger()?.width() as u64;
         match arguments["targetId"].as_u64() {
-            Some(target) if target == 0 || target > width => Err(format!("there is no lane {target}")),
+            Some(target) if target == 0 || target > width => Err(format!("unknown lane {target}")),
             _ => Ok(()),
         }
     }
@@ -510,7 +510,7 @@ impl Adapter {
     fn group_of(&mut self, thread: &Value) -> Result<usize, Refused> {
         let group = thread.as_u64().and_then(|thread| (thread as usize).checked_sub(1));
         let groups = self.debugger()?.stepping().groups();
-        group.filter(|group| *group < groups).ok_or_else(|| format!("there is no thread {thread}"))
+        group.filter(|group| *group < groups).ok_or_else(|| format!("unknown thread {thread}"))
     }
 
     fn evaluate(&mut self, arguments: &Value, events: &mut Vec<Event>) -> Result<Value, Refused> {

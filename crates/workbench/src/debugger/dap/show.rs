@@ -423,7 +423,7 @@ impl Adapter {
         let frame = &arguments["frameId"];
         let group = frame.as_u64().and_then(|frame| Some((frame as usize).checked_sub(1)? / 256));
         let groups = self.debugger()?.stepping().groups();
-        group.filter(|group| *group < groups).ok_or_else(|| format!("there is no frame {frame}"))
+        group.filter(|group| *group < groups).ok_or_else(|| format!("unknown frame {frame}"))
     }
 
     /// Returns the object of a request's `variablesReference`.
@@ -432,7 +432,7 @@ impl Adapter {
         let place = number.as_u64().and_then(|number| (number as usize).checked_sub(1));
         let shown = place.and_then(|place| self.shown.get(place)).copied();
         shown.ok_or_else(|| {
-            format!("there is no variablesReference {number} now: references end when the launch goes on")
+            format!("unknown variablesReference {number}: references end when the launch continues")
         })
     }
 }

@@ -61,7 +61,7 @@ impl Adapter {
                 |debugger, wanted| {
                     let line = wanted["line"].as_u64().unwrap_or(0) as usize;
                     let address = line.checked_sub(1).and_then(|line| debugger.lines().get(line)?.address);
-                    let address = address.ok_or("the listing has no such line")?;
+                    let address = address.ok_or("line not found in the listing")?;
                     Ok((On::Address(address), format!("line {line}"), json!({ "line": line })))
                 },
             );
@@ -149,7 +149,7 @@ impl Adapter {
             let address = line.checked_sub(1).and_then(|line| debugger.lines().get(line)?.address);
             return address
                 .map(|address| (address, line))
-                .ok_or_else(|| "the listing has no such line".to_owned());
+                .ok_or_else(|| "line not found in the listing".to_owned());
         }
         let path = arguments["source"]["path"].as_str().unwrap_or("");
         match debugger.source().is_some_and(|source| source.is_at(path)) {
@@ -186,7 +186,7 @@ impl Adapter {
         let of = match shown {
             Some(Shown::Lane(_, lane)) => format!("@{}", lane.0),
             Some(Shown::Lanes(_)) | None => String::new(),
-            Some(_) => return Ok(json!({ "dataId": null, "description": "only registers are watched" })),
+            Some(_) => return Ok(json!({ "dataId": null, "description": "only registers can be watched" })),
         };
         Ok(match self.debugger()?.register(name) {
             Err(why) => json!({ "dataId": null, "description": why }),
@@ -242,8 +242,7 @@ fn no_source(debugger: &Debugger, path: &str) -> Refused {
         Some(source) => {
             format!("`{path}` is not the source of this program, which is {}", source.path().display())
         }
-        None => "the program has no source that is known: stops are set in the listing, at an instruction"
-            .to_owned(),
+        None => "the source of the program is unknown; set stops at instructions of the listing".to_owned(),
     }
 }
 

@@ -74,7 +74,7 @@ impl Launch {
         compute.block = sizes("block", &self.block)?;
         compute.dynamic_shared = self.shared.unwrap_or(0);
         let most = |name, value, most| match value {
-            Some(value) if value > most => Err(Error::name(name, value, format!("0 to {most} fits here"))),
+            Some(value) if value > most => Err(Error::name(name, value, format!("expected 0 to {most}"))),
             value => Ok(value),
         };
         compute.shared_bytes = most("shared_bytes", self.shared_bytes, MOST_SHARED)?.or(compute.shared_bytes);
@@ -98,7 +98,7 @@ impl Launch {
         self.own_constants(compute.setup_mut(), files)?;
         if let Some(name) = &self.driver_fixes {
             if name != DriverFixes::NAME {
-                return Err(Error::name("driver_fixes", name, format!("{} fits here", DriverFixes::NAME)));
+                return Err(Error::name("driver_fixes", name, format!("expected {}", DriverFixes::NAME)));
             }
             // The driver uses the first word of the parameters.
             let argument_bytes = compute.params.len().saturating_sub(4) as u32;
@@ -153,7 +153,7 @@ fn parameters(
                     size @ (4 | 8) => size as usize,
                     other => {
                         return Err(Error::Machine(format!(
-                            "{what}: a pointer of {other} bytes; 4 or 8 fits here"
+                            "{what}: a pointer of {other} bytes; expected 4 or 8"
                         )));
                     }
                 };
@@ -202,7 +202,7 @@ fn parameters(
 fn assign(what: &str, segment: Option<u8>, placed: &Placed, segments: &mut Segments) -> Result<(), Error> {
     let Some(number) = segment else { return Ok(()) };
     let Some(limit) = placed.bytes.checked_sub(1) else {
-        return Err(Error::Machine(format!("{what}: a segment has a byte at least")));
+        return Err(Error::Machine(format!("{what}: expected a segment of at least one byte")));
     };
     bind(what, number, Segment::linear(placed.address, limit as u32), segments)
 }
@@ -210,7 +210,7 @@ fn assign(what: &str, segment: Option<u8>, placed: &Placed, segments: &mut Segme
 /// Binds a segment.
 fn bind(what: &str, number: u8, segment: Segment, segments: &mut Segments) -> Result<(), Error> {
     let Some(place) = segments.0.get_mut(usize::from(number)) else {
-        return Err(Error::name(what, number, "0 to 15 fits here"));
+        return Err(Error::name(what, number, "expected 0 to 15"));
     };
     let is_default = number == 14 && *place == Some(Segment::ALL);
     if place.is_some() && !is_default {
@@ -247,7 +247,7 @@ fn place(
     buffers: &mut Vec<Buffer>,
 ) -> Result<Placed, Error> {
     if placed.iter().any(|other| other.name == name) {
-        return Err(Error::Machine(format!("{what}: there are two buffers of this name")));
+        return Err(Error::Machine(format!("{what}: duplicate buffer name")));
     }
     let end = u64::from(address) + array.bytes.len() as u64 + u64::from(BUFFER_GAP);
     let end = u32::try_from(end.next_multiple_of(BUFFER_GAP.into()))
@@ -289,7 +289,7 @@ fn assigned<'a>(
         if !names.contains(&&*param.name) {
             unnamed.push(param);
         } else if by_name.insert(&param.name, param).is_some() {
-            return Err(Error::Machine(format!("param {}: it has two values", param.name)));
+            return Err(Error::Machine(format!("param {}: expected one value, found two", param.name)));
         }
     }
     let room = declared.len() - names.len();
@@ -311,7 +311,7 @@ fn assigned<'a>(
 fn unknown_param(found: &str, names: &[&str]) -> String {
     let meant = closest(found, names.iter().copied());
     let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-    format!("the program has no parameter `{found}`: its parameters are {}{meant}", names.join(", "))
+    format!("unknown parameter `{found}`: the parameters are {}{meant}", names.join(", "))
 }
 
 /// Returns the message about a parameter without a value.
@@ -359,13 +359,10 @@ fn wrong_count(file: &Launch, program: &Program) -> Error {
         .collect();
     let kernel = program.name.as_deref().unwrap_or("the kernel");
     let takes = counted(declared.len() as u64, "parameter");
-    let given = match file.param.len() {
-        1 => "1 parameter was".to_owned(),
-        count => format!("{count} parameters were"),
-    };
+    let given = counted(file.param.len() as u64, "parameter");
     let list = list.join(", ");
     Error::Machine(format!(
-        "{kernel} takes {takes} ({list}), and {given} given, by --buf and --arg in their order"
+        "{kernel}: expected {takes} ({list}), found {given}, given by --buf and --arg in their order"
     ))
 }
 
@@ -396,7 +393,7 @@ fn number_bytes(
     let found = fitting.filter_map(|dtype| values.load_as(what, dtype, files).ok()).next();
     let array = found.ok_or_else(|| {
         let (found, wanted) = (array.bytes.len(), declared.bytes);
-        Error::Machine(format!("{what}: a value of {found} bytes; the kernel declares {wanted}"))
+        Error::Machine(format!("{what}: expected {wanted} bytes as the kernel declares, found {found}"))
     })?;
     Ok((array.bytes, declared.bytes as usize))
 }
@@ -407,7 +404,7 @@ fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>,
         Some(declared) if array.bytes.len() != declared.bytes as usize => {
             let (found, wanted) = (array.bytes.len(), declared.bytes);
             Err(Error::Machine(format!(
-                "{what}: a value of {found} bytes ({}); the kernel declares {wanted}",
+                "{what}: expected {wanted} bytes as the kernel declares, found {found} ({})",
                 array.dtype
             )))
         }
@@ -431,7 +428,10 @@ fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, 
     }
     let (name, given) = (demangled(name).unwrap_or_default(), file.param.len());
     let takes = counted(types.len() as u64, "parameter");
-    Err(Error::Machine(format!("{name} takes {takes}, and {given} given, by --buf and --arg in their order")))
+    let given = counted(given as u64, "parameter");
+    Err(Error::Machine(format!(
+        "{name}: expected {takes}, found {given}, given by --buf and --arg in their order"
+    )))
 }
 
 /// A parameter whose type is in the kernel's name.
@@ -443,7 +443,7 @@ struct Typed<'a> {
 impl Typed<'_> {
     fn refused(&self, found: &str, remedy: &str) -> Error {
         Error::Machine(format!(
-            "{}: {found}, but the kernel's name says {}: {remedy}",
+            "{}: found {found}, but the kernel's name states {}; {remedy}",
             self.what,
             self.spelled()
         ))
@@ -478,7 +478,7 @@ impl Typed<'_> {
             }
             _ if raw || stated == Stated::Bits || same => Ok(array),
             _ => {
-                let remedy = format!("give numbers of {element}, for instance with :{element} behind them");
+                let remedy = format!("give numbers of {element}, for instance with the suffix :{element}");
                 Err(self.refused(&format!("numbers of {}", array.dtype), &remedy))
             }
         }
@@ -509,7 +509,7 @@ impl Typed<'_> {
             Stated::File | Stated::Request if same => Ok(Some(array)),
             Stated::File | Stated::Request => {
                 let found = format!("a number of {}", array.dtype);
-                Err(self.refused(&found, &format!("leave the type out, or say :{element}")))
+                Err(self.refused(&found, &format!("omit the type, or use :{element}")))
             }
         }
     }
