@@ -700,7 +700,8 @@ fn every_source_of_the_corpora_has_answers() {
     client.finish();
 }
 
-/// Returns names, settings and texts: the sources of the repository, and some listings from each file of the corpora.
+/// Returns names, settings and texts: the sources of the repository, and some listings from each file of the corpora, or
+/// all of them with `RECONVERGE_ALL`.
 fn corpora() -> Vec<(String, Option<Value>, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
@@ -719,7 +720,8 @@ fn corpora() -> Vec<(String, Option<Value>, String)> {
         let folder: std::sync::Arc<dyn reconverge_cases::Folder> =
             std::sync::Arc::new(reconverge_cases::NoFolder);
         let Ok(cases) = reconverge_cases::read(&name, &bytes, &folder, None) else { continue };
-        for case in cases.iter().step_by((cases.len() / 12).max(1)) {
+        let step = if std::env::var_os("RECONVERGE_ALL").is_some() { 1 } else { (cases.len() / 12).max(1) };
+        for case in cases.iter().step_by(step) {
             let Ok(opened) = case.open() else { continue };
             let opened = opened.opened;
             let text = opened.target.machine().image_text(&opened.target, &opened.image, Default::default());
