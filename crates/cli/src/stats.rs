@@ -328,7 +328,7 @@ impl Counts<'_> {
                 (0, _) => String::new(),
                 (_, 0) => "never".to_owned(),
                 (_, times) => {
-                    format!("{:.1}, maximum {}", counts.distance as f64 / times as f64, counts.farthest)
+                    format!("{:.1}, at most {}", counts.distance as f64 / times as f64, counts.farthest)
                 }
             };
             let diverged = if counts.diverged == 0 { String::new() } else { counts.diverged.to_string() };
