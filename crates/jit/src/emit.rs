@@ -358,10 +358,56 @@ impl Emitter<'_> {
     }
 
     /// Returns the address of a row.
-    fn home(&self, row: Row) -> MemoryOperand {
+    fn home(&mut self, row: Row) -> MemoryOperand {
         match row {
             Row::Group(distance) => at(ROWS, PLACE, distance as i32),
             Row::Own(number) => at(STATE, PLACE, place!(own) + (number * self.stride) as i32),
+            Row::Bytes(number) => self.narrow(place!(byte_rows), 1, number),
+            Row::Halves(number) => self.narrow(place!(half_rows), 2, number),
+        }
+    }
+
+    /// Returns the address of a row whose lanes have fewer bytes than a word. Sets RAX.
+    fn narrow(&mut self, rows: i32, bytes: u32, number: u32) -> MemoryOperand {
+        self.asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, rows));
+        let start = i64::from(number * bytes * self.stride / 4);
+        MemoryOperand::with_base_index_scale_displ_size(Register::RAX, SHIFT, bytes, start, 1)
+    }
+
+    /// Reads a row whose lanes have fewer bytes than a word.
+    fn widen(&mut self, row: Row, position: usize) {
+        let to = self.allocate(Form::Words, position, &[]);
+        let from = self.home(row);
+        let code = match row {
+            Row::Bytes(_) => self.level.of(Code::VEX_Vpmovzxbd_ymm_xmmm64, Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128),
+            _ => self.level.of(Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256),
+        };
+        self.asm.two(code, self.level.register(to), from);
+        self.hold(Form::Words, Value(position as u32), to);
+    }
+
+    /// Stores the low bits of words in a row whose lanes have fewer bytes than a word.
+    fn narrowed(&mut self, row: Row, value: Value, position: usize) {
+        let from = self.register(value, position, &[]);
+        let home = self.home(row);
+        if self.level == Level::Avx512 {
+            let code = match row {
+                Row::Bytes(_) => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
+                _ => Code::EVEX_Vpmovdw_ymmm256_k1z_zmm,
+            };
+            return self.asm.store(code, home, from);
+        }
+        let free = self.allocate(Form::Words, position, &[value]);
+        let [from, free] = [from, self.level.register(free)].map(|register| self.level.xmm(register));
+        let upper = Level::Avx2.register((from as u32 - Register::XMM0 as u32) as usize);
+        self.asm.push(Instruction::with3(Code::VEX_Vextracti128_xmmm128_ymm_imm8, free, upper, 1));
+        self.asm.three(Code::VEX_Vpackusdw_xmm_xmm_xmmm128, free, from, free);
+        match row {
+            Row::Bytes(_) => {
+                self.asm.three(Code::VEX_Vpackuswb_xmm_xmm_xmmm128, free, free, free);
+                self.asm.store(Code::VEX_Vmovq_xmmm64_xmm, home, free);
+            }
+            _ => self.asm.store(Code::VEX_Vmovdqu_xmmm128_xmm, home, free),
         }
     }
 
@@ -371,7 +417,8 @@ impl Emitter<'_> {
             return Some(at_base(Register::RSP, place));
         }
         match self.strip.nodes[value.0 as usize] {
-            Node::Row(row) if !self.homeless.contains(&value) => Some(self.home(row)),
+            Node::Row(row) if row.has_words() && !self.homeless.contains(&value) => Some(self.home(row)),
+            Node::Row(_) => None,
             node => {
                 let word = self.strip.constant_word(&node)?;
                 Some(at_base(POOL, self.pool.place(word)))
@@ -561,6 +608,7 @@ impl Emitter<'_> {
             return self.make_signs(position);
         }
         match self.strip.nodes[position] {
+            Node::Row(row) if !row.has_words() => self.widen(row, position),
             // Read at their uses.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
@@ -806,6 +854,7 @@ impl Emitter<'_> {
                     asm.bind(back);
                     cold.push(Cold { enter, back, does: Rare::Store { from, access } });
                 }
+                Effect::Store(row, value) if !row.has_words() => self.narrowed(row, value, position),
                 Effect::Store(row, value) => {
                     let register = self.register(value, position, &[]);
                     let home = self.home(row);

@@ -172,7 +172,7 @@ pub struct Regions {
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Constants([u32; 16]);
+pub(crate) struct Constants(pub(crate) [u32; 16]);
 
 impl Plain for Constants {
     const ZERO: Self = Constants([0; 16]);
@@ -320,7 +320,7 @@ impl Regions {
         let rows = strips().flat_map(Strip::rows).chain(plans.iter().map(|plan| plan.mask));
         let rows = rows.filter_map(|row| match row {
             Row::Group(distance) => Some(distance as usize + 4 * lanes),
-            Row::Own(_) => None,
+            Row::Own(_) | Row::Bytes(_) | Row::Halves(_) => None,
         });
         let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
         Ok(Regions { pages: Pages::new(&bytes)?, pool, regions, mode, rows, window })
@@ -933,13 +933,13 @@ impl Compiler<'_> {
 }
 
 /// Continues with the next strip if no lane of this one is active.
-fn skip_empty(level: Level, asm: &mut Assembler, next: Label) {
+pub(crate) fn skip_empty(level: Level, asm: &mut Assembler, next: Label) {
     let code = level.of(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
     asm.number(code, at(STATE, NUMBER, place!(active)), 0);
     asm.branch(Code::Je_rel32_64, next);
 }
 
-fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
+pub(crate) fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
     for register in SAVED {
         asm.push(Instruction::with1(Code::Push_r64, register));
     }
@@ -954,7 +954,7 @@ fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
     emit::enter_mode(asm, floats);
 }
 
-fn epilogue(asm: &mut Assembler, caller: i32, floats: bool) {
+pub(crate) fn epilogue(asm: &mut Assembler, caller: i32, floats: bool) {
     emit::leave_mode(asm, floats);
     asm.push(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::ECX));
     asm.two(Code::Mov_r64_rm64, Register::RSP, at_base(Register::RSP, caller));

@@ -5,11 +5,16 @@ use std::ops::{Deref, DerefMut};
 
 use reconverge_guarded::{Guarded, Placement, Plain};
 
+use crate::called::Callee;
+
 /// Number of the state's own rows.
 pub const OWN: usize = 16;
 
 /// The own row of the active lanes: all ones, or zero.
 pub const MASK: u32 = 0;
+
+/// Number of rows of a group with a byte per lane, and of those with 16 bits.
+pub(crate) const NARROW_ROWS: u32 = 4;
 
 /// Number of words for which strips gather bits.
 pub(crate) const WORDS: usize = 64;
@@ -25,8 +30,10 @@ pub(crate) const LEAVES: usize = 16;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
-    /// The group's rows.
+    /// The group's rows: words, bytes, and 16 bits per lane.
     pub(crate) rows: *mut u8,
+    pub(crate) byte_rows: *mut u8,
+    pub(crate) half_rows: *mut u8,
     /// Number of instructions in the remaining budget.
     pub budget: i32,
     /// Number of iterations that may still begin in a region that returns to its entry; `u32::MAX` for any number.
@@ -57,6 +64,21 @@ pub struct State {
     pub(crate) window_bytes: usize,
     /// Number of branches that diverged.
     pub divergent: u64,
+    /// Linked code: the node that begins, or that code has left.
+    pub(crate) node: u32,
+    /// Number of entries that the group's stack has room for.
+    pub room: u32,
+    /// Instructions of the budget that only brought lanes to a join.
+    pub arrivals: u32,
+    /// Instructions, summed over their active lanes.
+    pub lane_instructions: u64,
+    /// Number of runs of each part of the program.
+    pub(crate) counts: *mut u64,
+    /// The machine's flow control.
+    pub(crate) flow: Option<Callee>,
+    /// Linked code, and the offset of each node in it.
+    pub(crate) code: *const u8,
+    pub(crate) entries: *const u32,
     /// Bits of lanes that strips gather.
     pub words: [u64; WORDS],
     /// Number of iterations that the code has counted, for each branch and outcome: all took it, no lane arrived,
@@ -79,6 +101,8 @@ pub(crate) struct Rows([u32; 64 * OWN]);
 impl Plain for State {
     const ZERO: State = State {
         rows: std::ptr::null_mut(),
+        byte_rows: std::ptr::null_mut(),
+        half_rows: std::ptr::null_mut(),
         budget: 0,
         rounds: 0,
         left: 0,
@@ -95,6 +119,14 @@ impl Plain for State {
         window: std::ptr::null_mut(),
         window_bytes: 0,
         divergent: 0,
+        node: 0,
+        room: 0,
+        arrivals: 0,
+        lane_instructions: 0,
+        counts: std::ptr::null_mut(),
+        flow: None,
+        code: std::ptr::null(),
+        entries: std::ptr::null(),
         words: [0; WORDS],
         outcomes: [[0; 4]; BRANCHES],
         taken: [0; BRANCHES],
@@ -172,6 +204,11 @@ impl State {
     /// Sets the window: the bytes that strips load from and store to while a region runs.
     pub fn set_window(&mut self, bytes: &mut [u8]) {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
+    }
+
+    /// Returns the active lanes for which the condition at the end of a node holds.
+    pub fn taken(&self) -> u64 {
+        self.words[crate::program::EXIT as usize] & self.active
     }
 
     /// Returns an own row, for groups of `N` lanes, up to 64.

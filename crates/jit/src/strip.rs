@@ -18,6 +18,17 @@ pub enum Row {
     Group(u32),
     /// A row of the [`State`](crate::State), by number.
     Own(u32),
+    /// A row of the group with a byte per lane, by number: a value has the byte in its lowest bits, and zeros above.
+    Bytes(u32),
+    /// A row of the group with 16 bits per lane, by number, like [`Row::Bytes`].
+    Halves(u32),
+}
+
+impl Row {
+    /// Returns whether each lane has a whole word.
+    pub(crate) fn has_words(self) -> bool {
+        matches!(self, Row::Group(_) | Row::Own(_))
+    }
 }
 
 /// A value: one word per lane.

@@ -4,7 +4,7 @@
 //! an access lacks a check of the same base and mask, or if the check does not cover the distance of the access.
 
 use crate::region::{Plan, Segment, Step};
-use crate::state::{OWN, WORDS};
+use crate::state::{NARROW_ROWS, OWN, WORDS};
 use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
 /// Maximum distance of a row and size of a window in bytes: displacements are signed 32-bit numbers, and a row may
@@ -69,21 +69,22 @@ impl Plan {
     }
 }
 
-fn segment(segment: &Segment) -> Result<(), Rejected> {
+pub(crate) fn segment(segment: &Segment) -> Result<(), Rejected> {
     segment.strips().try_for_each(strip)?;
     exits(&segment.exact, segment.check.as_ref())?;
     segment.call.map_or(Ok(()), |(_, _, number)| word(number))
 }
 
-fn row(row: Row) -> Result<(), Rejected> {
+pub(crate) fn row(row: Row) -> Result<(), Rejected> {
     let exists = match row {
         Row::Group(distance) => distance & 3 == 0 && distance <= FARTHEST,
         Row::Own(number) => number < OWN as u32,
+        Row::Bytes(number) | Row::Halves(number) => number < NARROW_ROWS,
     };
     if exists { Ok(()) } else { Err(Rejected::Row(row)) }
 }
 
-fn word(number: u32) -> Result<(), Rejected> {
+pub(crate) fn word(number: u32) -> Result<(), Rejected> {
     if (number as usize) < WORDS { Ok(()) } else { Err(Rejected::Word(number)) }
 }
 

@@ -11,17 +11,19 @@
 //! and flow (loads, stores, instructions of the reference interpreter, parts of a block) happens between two chains
 //! of blocks.
 
+use std::mem::take;
 use std::ops::Range;
 
+use reconverge_jit::State;
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::observe::together;
 use reconverge_simt::wide::Wide;
-use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
+use reconverge_simt::{Event, Mask, Observer, Path, Silent, Statistics, Trap};
 
 use super::Fast;
 use super::announce::{Key, announce_issues};
-use super::compiled::{Exit, Runner, Work};
+use super::compiled::{Exit, Runner};
 use super::lanes::Lanes;
 use super::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Test};
 use super::memory::{Move, place};
@@ -42,7 +44,8 @@ impl Executor for Fast {
     fn prepare(&self, block: &mut block::Block, setup: &Setup) {
         block.warps.iter_mut().for_each(|warp| warp.add_room(&self.lowered.room));
         self.set_uniforms(block, setup);
-        block.common.runs = vec![0; self.lowered.blocks.len()];
+        let parts = self.compiled.as_ref().map_or(0, |compiled| compiled.parts());
+        block.common.runs = vec![0; self.lowered.blocks.len() + parts];
     }
 
     fn spare(&self, setup: &Setup) -> Option<Box<block::Block>> {
@@ -72,6 +75,9 @@ impl Executor for Fast {
                 common.issued[*place] += *runs;
             }
             *runs = 0;
+        }
+        if let Some(compiled) = &self.compiled {
+            compiled.settle(&mut common.runs[self.lowered.blocks.len()..], &mut common.issued);
         }
     }
 }
@@ -153,7 +159,7 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     let &mut Turn { context, ref mut common, ref mut warp, number, ref mut global, ref mut observer } = turn;
     let Parts { flow, rows, a, c, mut local, inputs, outputs } = warp.parts();
     let Common { shared, statistics, issued, runs, barriers, .. } = &mut **common;
-    assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
+    assert!(runs.len() >= lowered.blocks.len(), "the block was made for this program");
     // SAFETY: all operations that run here were lowered with the layout of these tables.
     let mut lanes = unsafe {
         Lanes::new(
@@ -248,20 +254,20 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
 }
 
 /// The position of a warp in the lowered program, and its context.
-struct Cursor<'a, 'w, 'r, O> {
-    lowered: &'a Lowered,
+pub(super) struct Cursor<'a, 'w, 'r, O> {
+    pub(super) lowered: &'a Lowered,
     /// Compiled regions, if any.
     runner: Option<&'a mut Runner<'r>>,
     /// Byte address of the first word.
     base: u32,
-    lanes: &'a mut Lanes<'w>,
-    memory: &'a mut dyn Reach,
+    pub(super) lanes: &'a mut Lanes<'w>,
+    pub(super) memory: &'a mut dyn Reach,
     barriers: Arrivals<'a>,
     /// Inside a chain, its program counter and active lanes are those at the start of the chain.
     flow: &'a mut Flow,
     statistics: &'a mut Statistics,
     /// Number of complete runs of each block.
-    runs: &'a mut [u64],
+    pub(super) runs: &'a mut [u64],
     observer: &'a mut O,
     /// Instructions that may still be attempted.
     budget: u32,
@@ -270,7 +276,7 @@ struct Cursor<'a, 'w, 'r, O> {
     /// The lanes that run.
     active: u32,
     /// The next block.
-    block: u32,
+    pub(super) block: u32,
     /// The lanes that arrived at the latest join, before it.
     arrived: Mask,
     /// For paths: the budget at the latest announcement, and the number of blocks of the chain since then.
@@ -298,7 +304,7 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
 }
 
 /// The reason that a chain ends.
-enum Halt {
+pub(super) enum Halt {
     /// The instruction budget is used up, or the warp has ended.
     Over,
     /// No block has an instruction at the program counter.
@@ -310,15 +316,15 @@ enum Halt {
 }
 
 /// An instruction of a block.
-struct Position {
-    block: u32,
+pub(super) struct Position {
+    pub(super) block: u32,
     /// Number of the instruction in the block.
-    first: u32,
+    pub(super) first: u32,
     /// The lanes that arrived at its join, if the join is done.
-    joined: Option<Mask>,
+    pub(super) joined: Option<Mask>,
     /// The block has been executed from this instruction on, except for the load or store at its end, which some
     /// lane cannot execute.
-    refused: bool,
+    pub(super) refused: bool,
 }
 
 /// The result of a join.
@@ -359,8 +365,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             let (block, diamond, taken) = loop {
                 // SAFETY: lowering numbers only blocks that it creates.
                 let mut block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
-                let exit = match self.region() {
-                    Some(region) => self.run_region(region, block),
+                let exit = match self.node() {
+                    Some(node) => self.run_code(node, block),
                     None => Exit::Apart(self.block),
                 };
                 match exit {
@@ -368,17 +374,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
                         self.block = next;
                         continue;
                     }
-                    Exit::Behind(number) => {
-                        self.block = number;
-                        // SAFETY: as above.
-                        block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
-                    }
-                    Exit::Refused(block) => {
-                        // A region does not execute joins except for those of conditionals, whose blocks do not
-                        // load or store.
-                        let joined = self.lowered.blocks[block as usize].join.then_some(self.arrived);
-                        return Halt::At(Position { block, first: 0, joined, refused: true });
-                    }
+                    Exit::Halt(halt) => return halt,
                     Exit::Apart(number) => {
                         self.block = number;
                         // SAFETY: as above.
@@ -466,36 +462,74 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         true
     }
 
-    /// Returns the region that runs instead of the block, if any.
+    /// Returns the node of code that runs instead of the block, if any.
     #[inline(always)]
-    fn region(&self) -> Option<u32> {
+    fn node(&self) -> Option<u32> {
         match &self.runner {
-            Some(runner) if !O::ENABLED => runner.region(self.block, self.budget, self.flow),
+            Some(runner) if !O::ENABLED => runner.node(self.block, self.budget),
             _ => None,
         }
     }
 
-    /// Runs a region instead of a block. Counts the instructions that ran before, and the region itself.
+    /// Runs code instead of a block. Counts the instructions that ran before, and those of the code.
     #[inline(always)]
-    fn run_region(&mut self, region: u32, block: &Block) -> Exit {
+    fn run_code(&mut self, node: u32, block: &Block) -> Exit {
         self.count_chain(block);
-        let work = Work {
+        let Arrivals { barriers, warp, waits } = &mut self.barriers;
+        let mut cursor = Cursor {
             lowered: self.lowered,
+            runner: None,
+            base: self.base,
             lanes: &mut *self.lanes,
             memory: &mut *self.memory,
+            barriers: Arrivals { barriers: &mut **barriers, warp: *warp, waits: *waits },
             flow: &mut *self.flow,
             statistics: &mut *self.statistics,
             runs: &mut *self.runs,
-            budget: &mut self.budget,
-            active: &mut self.active,
+            observer: &mut Silent,
+            budget: self.budget,
+            counted: self.budget,
+            active: self.active,
+            block: self.block,
+            arrived: self.arrived,
+            announced: self.announced,
+            chained: self.chained,
         };
         let exit = match &mut self.runner {
-            Some(runner) => runner.run(region, work),
+            Some(runner) => runner.run(node, &mut cursor),
             None => Exit::Before(self.block),
         };
-        self.counted = self.budget;
+        (self.budget, self.counted) = (cursor.budget, cursor.budget);
+        (self.active, self.block, self.arrived) = (cursor.active, cursor.block, cursor.arrived);
+        self.barriers.waits = cursor.barriers.waits;
         self.announce_path(Path::Compiled);
         exit
+    }
+
+    /// Executes the flow after a block, and enters the next one.
+    pub(super) fn continue_after(&mut self, block: &Block, taken: u32) -> Result<(), Halt> {
+        if let Err(fault) = self.leave(block, taken) {
+            return Err(Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault });
+        }
+        while let Entered::Away = self.enter()? {}
+        self.counted = self.budget;
+        Ok(())
+    }
+
+    /// Sets the counts and lanes with which code runs.
+    pub(super) fn give_counts(&self, state: &mut State) {
+        (state.budget, state.active) = (self.budget as i32, self.active.into());
+        state.room = self.flow.room() as u32;
+    }
+
+    /// Adds the counts of code.
+    pub(super) fn take_counts(&mut self, state: &mut State) {
+        let tried = self.budget - state.budget as u32;
+        self.statistics.instructions += u64::from(tried - take(&mut state.arrivals));
+        self.statistics.lane_instructions += take(&mut state.lane_instructions);
+        self.statistics.divergent_branches += take(&mut state.divergent);
+        self.budget = state.budget as u32;
+        self.counted = self.budget;
     }
 
     /// Returns the step after a block that has run.

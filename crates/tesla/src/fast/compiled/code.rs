@@ -23,10 +23,6 @@ const SIGN: u32 = 1 << 31;
 /// Bytes of a row.
 const ROW: u32 = 4 * WARP as u32;
 
-/// Own rows: the flags of `$c0`, one word per lane; `$a1` follows `$c3`.
-pub(super) const C: u32 = 1;
-pub(super) const A: u32 = 5;
-
 /// Flags: Z, S, C, O as boolean values, the low bits of the row of a `$c`.
 type Flags = [Value; 4];
 
@@ -62,7 +58,7 @@ fn row(place: Place) -> Row {
 
 /// Returns the row of `$a1` to `$a4`.
 fn address_row(register: u32) -> Option<Row> {
-    matches!(register, 1..=4).then(|| Row::Own(A + register - 1))
+    matches!(register, 1..=4).then(|| Row::Halves(register - 1))
 }
 
 impl<'a> Way<'a> {
@@ -70,21 +66,6 @@ impl<'a> Way<'a> {
         let mask = row(lowered.tables.mask);
         let rows = Rows::on(Strip::with_window(lowered.shared), mask, exact, false);
         Way { lowered, rows, loads: false, predicated: None, temporaries: Default::default() }
-    }
-
-    /// Returns the `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
-    pub(super) fn touched(&self) -> u32 {
-        bits(self.rows.needed().iter().copied()) | self.writes()
-    }
-
-    /// Returns the registers among them that it writes.
-    pub(super) fn writes(&self) -> u32 {
-        bits(self.rows.written())
-    }
-
-    /// Returns the registers that it writes for all active lanes before it needs their values at entry.
-    pub(super) fn covers(&self) -> u32 {
-        bits(self.rows.covered().iter().copied())
     }
 
     // Rows.
@@ -126,7 +107,7 @@ impl<'a> Way<'a> {
     // Flags.
 
     fn read_flags(&mut self, c: u8) -> Flags {
-        self.rows.read_bits(Row::Own(C + u32::from(c & 3)))
+        self.rows.read_bits(Row::Bytes(u32::from(c & 3)))
     }
 
     /// Returns the lanes, active or not, for which a test holds, or does not hold.
@@ -326,7 +307,7 @@ impl<'a> Way<'a> {
         }
         self.write(dst, set, result);
         if writes_flags {
-            let row = Row::Own(C + u32::from(operation.cdst & 3));
+            let row = Row::Bytes(u32::from(operation.cdst & 3));
             self.rows.write_bits(row, self.chosen(set), flags?);
         }
         Some(())
@@ -688,14 +669,6 @@ impl<'a> Way<'a> {
             _ => self.rows.word(u32::MAX),
         }
     }
-}
-
-/// Returns the `$c` and `$a` among rows, by bit.
-fn bits(rows: impl Iterator<Item = Row>) -> u32 {
-    rows.fold(0, |bits, row| match row {
-        Row::Own(number @ C..=8) => bits | 1 << (number - C),
-        _ => bits,
-    })
 }
 
 /// Returns the host's comparison of floats; `None` for comparisons with a constant result.

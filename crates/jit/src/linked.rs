@@ -1,0 +1,346 @@
+//! A program as linked code, for a machine: its trace node by node, and its run by a group.
+
+// Generated code is called and calls functions: each block states its assumptions.
+#![allow(unsafe_code)]
+
+use std::fmt::Debug;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use reconverge_isa::sets::SortedSet;
+use reconverge_simt::CodeFault;
+use reconverge_simt::compiling::{accepts, compile, once};
+
+use crate::asm;
+use crate::builder::Path;
+use crate::called::{Callee, convention};
+use crate::level::Level;
+use crate::program::{Code, Conditional, EXIT, Group, Left, NO_NODE, Next, Node, Target};
+use crate::region::Segment;
+use crate::rows::Rows;
+use crate::state::State;
+use crate::strip::Value;
+
+/// No node begins here.
+const NONE: u32 = u32::MAX;
+
+/// The parts of linked code that differ between machines.
+pub trait LinkedMachine: Debug + Sized + 'static {
+    /// Operations of the fast engine that a node calls.
+    type Call: Debug;
+    /// Data of a node.
+    type Own: Debug;
+    /// Data that calls and flow control use.
+    type Context<'c, 'a, 'w>
+    where
+        'a: 'c,
+        'w: 'a;
+
+    /// The highest level whose code is faster than the one below.
+    const LEVEL: Level;
+    /// The floating point modes of the code.
+    const MODE: u32;
+    /// Whether listings of the machine show addresses in hexadecimal.
+    const HEXADECIMAL: bool;
+
+    /// Executes the operations of a call for the active lanes. Returns `false`, without any effect, if the group
+    /// cannot execute them here.
+    fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
+
+    /// Executes the flow control at the end of a node. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if code
+    /// cannot continue.
+    fn flow(
+        linked: &Linked<Self>,
+        own: &Self::Own,
+        state: &mut State,
+        context: &mut Self::Context<'_, '_, '_>,
+    ) -> u32;
+}
+
+/// Nodes while a machine traces them.
+#[derive(Debug)]
+pub struct Linker<M: LinkedMachine, P> {
+    /// Fast path of the current node.
+    pub fast: P,
+    /// Slow path of the current node.
+    pub slow: P,
+    nodes: Vec<Node>,
+    own: Vec<M::Own>,
+    calls: Vec<M::Call>,
+    parts: u32,
+    conditionals: Vec<Conditional>,
+    entries: u32,
+}
+
+/// A program that a machine has traced.
+#[derive(Debug)]
+pub struct Traced<M: LinkedMachine> {
+    nodes: Vec<Node>,
+    own: Vec<M::Own>,
+    calls: Vec<M::Call>,
+    /// The node that begins at each place, or [`NONE`].
+    starts: Vec<u32>,
+    parts: u32,
+}
+
+/// A program as linked code.
+#[derive(Debug)]
+pub struct Linked<M: LinkedMachine> {
+    code: Arc<Code>,
+    own: Vec<M::Own>,
+    calls: Vec<M::Call>,
+    starts: Vec<u32>,
+    /// Number of instructions that the budget must cover at the entry of each node.
+    budgets: Vec<u32>,
+    /// Number of parts whose runs are counted.
+    pub parts: usize,
+}
+
+/// A group at a node, and its memory.
+#[derive(Debug)]
+pub struct Arrived<'a> {
+    /// The node that begins.
+    pub node: u32,
+    /// The rows of words, and of the lanes' bytes and halves.
+    pub rows: *mut [u8],
+    /// See `rows`.
+    pub byte_rows: *mut u8,
+    /// See `rows`.
+    pub half_rows: *mut u8,
+    /// Number of runs of each part.
+    pub counts: &'a mut [u64],
+}
+
+impl<M: LinkedMachine, P: Path> Linker<M, P> {
+    /// Returns no nodes, with the paths of the first one.
+    pub fn new(fast: P, slow: P) -> Self {
+        Linker {
+            fast,
+            slow,
+            nodes: Vec::new(),
+            own: Vec::new(),
+            calls: Vec::new(),
+            parts: 0,
+            conditionals: Vec::new(),
+            entries: 0,
+        }
+    }
+
+    /// Returns the number of the next node.
+    pub fn next_node(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Calls a function for both paths.
+    pub fn both(&mut self, mut each: impl FnMut(&mut P)) {
+        each(&mut self.fast);
+        each(&mut self.slow);
+    }
+
+    /// Returns the number of a new part whose runs are counted.
+    pub fn part(&mut self) -> u32 {
+        self.parts += 1;
+        self.parts - 1
+    }
+
+    /// Opens a conditional: the lanes whose condition holds run. The stack must have room for `entries` entries.
+    /// `sides` are the number of instructions and the part of each side.
+    pub fn open(&mut self, entries: u32, sides: [(u32, u32); 2], mut condition: impl FnMut(&mut P) -> Value) {
+        let word = EXIT + 1 + self.conditionals.len() as u32;
+        self.both(|path| {
+            let held = condition(path);
+            path.rows().open(word, held);
+        });
+        self.conditionals.push(Conditional { word, sides });
+        self.entries = self.entries.max(entries);
+    }
+
+    /// Returns the number of conditionals of the current node.
+    pub fn conditionals(&self) -> usize {
+        self.conditionals.len()
+    }
+
+    /// Starts the other side of the conditional.
+    pub fn other(&mut self) {
+        self.both(|path| path.rows().other());
+    }
+
+    /// Closes the conditional: its lanes reconverge.
+    pub fn close(&mut self) {
+        self.both(|path| path.rows().close());
+    }
+
+    /// Ends the node. `size` and `part`: the number of instructions that all lanes run, and the part that counts
+    /// them. `condition` is that of [`Next::Either`].
+    pub fn end(
+        &mut self,
+        [size, part, budget]: [u32; 3],
+        next: Next,
+        condition: Option<&dyn Fn(&mut P) -> Value>,
+        own: M::Own,
+    ) {
+        if let Some(condition) = condition {
+            self.both(|path| {
+                let held = condition(path);
+                path.rows().strip.gather(EXIT, held);
+            });
+        }
+        let (fast, slow) = (self.fast.next(), self.slow.next());
+        let fast = std::mem::replace(&mut self.fast, fast).into_rows();
+        let slow = std::mem::replace(&mut self.slow, slow).into_rows();
+        let mask = slow.mask_row();
+        let nothing = SortedSet::new();
+        let (fast, slow): (_, _) = (Rows::finish(fast, &nothing, None), Rows::finish(slow, &nothing, None));
+        self.nodes.push(Node {
+            segment: Segment::new(Some(fast), slow, None),
+            size,
+            count: part,
+            conditionals: std::mem::take(&mut self.conditionals),
+            budget,
+            entries: std::mem::take(&mut self.entries),
+            next,
+            mask,
+        });
+        self.own.push(own);
+    }
+
+    /// Adds a node that only calls.
+    pub fn call(&mut self, counts: [u32; 3], call: M::Call, next: Next, own: M::Own) {
+        self.end(counts, next, None, own);
+        if let Some(node) = self.nodes.last_mut() {
+            node.segment.call = Some((call_of::<M>(), self.calls.len() as u32, EXIT));
+        }
+        self.calls.push(call);
+    }
+
+    /// Makes the budget of an earlier node cover more instructions.
+    pub fn cover(&mut self, node: u32, instructions: u32) {
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.budget += instructions;
+        }
+    }
+
+    /// Returns the program. `starts` has the node that begins at each place of the program, if any: targets outside
+    /// that are such places become these nodes.
+    pub fn finish(mut self, starts: &[Option<u32>]) -> Traced<M> {
+        for target in self.nodes.iter_mut().flat_map(|node| node.next.targets_mut()) {
+            if let Target::Outside(place) = *target
+                && let Some(&Some(node)) = starts.get(place as usize)
+            {
+                *target = Target::Node(node);
+            }
+        }
+        let starts = starts.iter().map(|start| start.unwrap_or(NONE)).collect();
+        Traced { nodes: self.nodes, own: self.own, calls: self.calls, starts, parts: self.parts }
+    }
+}
+
+impl<M: LinkedMachine> Linked<M> {
+    /// Compiles a program of `instructions` instructions, for groups of `lanes` lanes.
+    ///
+    /// Returns `None` if code cannot be compiled for this level, or if nothing is worth compiling.
+    pub fn new(
+        level: reconverge_simt::Level,
+        instructions: usize,
+        lanes: usize,
+        trace: impl FnOnce() -> Traced<M>,
+    ) -> Option<Arc<Linked<M>>> {
+        compile(level, instructions, || {
+            let Traced { nodes, own, calls, starts, parts } = trace();
+            let Some(level) = Level::from_name(level.name()).filter(|_| !nodes.is_empty()) else {
+                return Ok(None);
+            };
+            if !nodes.iter().all(|node| accepts(node.verify())) {
+                return Ok(None);
+            }
+            once(asm::prepare);
+            let budgets = nodes.iter().map(|node| node.budget).collect();
+            let code = Code::shared(nodes, level.min(M::LEVEL), lanes, M::MODE)?;
+            let size = code.size();
+            let linked = Linked { code, own, calls, starts, budgets, parts: parts as usize };
+            Ok::<_, crate::CompileError>(Some((linked, size)))
+        })
+    }
+
+    /// Returns the node that begins at a place of the program.
+    #[inline(always)]
+    pub fn starting_at(&self, place: u32) -> Option<u32> {
+        self.starts.get(place as usize).copied().filter(|number| *number != NONE)
+    }
+
+    /// Returns the number of instructions that the budget must cover at the entry of a node.
+    #[inline(always)]
+    pub fn budget(&self, node: u32) -> u32 {
+        self.budgets[node as usize]
+    }
+
+    /// Returns the data of a node.
+    pub fn own(&self, node: u32) -> &M::Own {
+        &self.own[node as usize]
+    }
+
+    /// Runs code from a node for the active lanes of the state, within its budget. `pc` is the address of the
+    /// instruction, for messages.
+    ///
+    /// # Safety
+    /// The processor has the level that the nodes were compiled for. The rows have the layout that they were traced
+    /// for, including the row of the active lanes, and are aligned to 32 bytes. Only calls use the rows and the
+    /// state's window during the run.
+    #[inline]
+    pub unsafe fn run(
+        &self,
+        Arrived { node, rows, byte_rows, half_rows, counts }: Arrived<'_>,
+        pc: impl Fn(&M::Own) -> u32,
+        state: &mut State,
+        context: &mut M::Context<'_, '_, '_>,
+    ) -> Left {
+        let mut running = Running::<M> { linked: self, context };
+        state.context = (&raw mut running).cast();
+        let group = Group { rows, byte_rows, half_rows, counts };
+        // SAFETY: guaranteed by the caller; the context is what the functions expect.
+        let left = unsafe { self.code.run(node, state, group, flow_of::<M>()) };
+        state.context = null_mut();
+        left.unwrap_or_else(|fault| {
+            state.reset();
+            let pc = pc(self.own(node));
+            CodeFault { pc, hexadecimal: M::HEXADECIMAL, address: fault.address }.unwind()
+        })
+    }
+}
+
+/// The context of the functions that code calls.
+struct Running<'r, 'c, 'a: 'c, 'w: 'a, M: LinkedMachine> {
+    linked: &'r Linked<M>,
+    context: &'r mut M::Context<'c, 'a, 'w>,
+}
+
+fn call_of<M: LinkedMachine>() -> Callee {
+    call::<M>
+}
+
+fn flow_of<M: LinkedMachine>() -> Callee {
+    flow::<M>
+}
+
+convention! {
+    fn call<M: LinkedMachine>(state: *mut State, number: u32, _active: u64) -> u32 {
+        // SAFETY: code passes its own state.
+        let state = unsafe { &mut *state };
+        // SAFETY: `Linked::run` has set it for the duration of the run, and nothing else uses it meanwhile.
+        let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
+        u32::from(!M::call(&linked.calls[number as usize], state, context))
+    }
+}
+
+convention! {
+    fn flow<M: LinkedMachine>(state: *mut State, node: u32, _active: u64) -> u32 {
+        // SAFETY: code passes its own state.
+        let state = unsafe { &mut *state };
+        // SAFETY: as for calls.
+        let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
+        let next = M::flow(linked, &linked.own[node as usize], state, context);
+        state.population = state.active.count_ones().into();
+        // Code jumps to the node without a check.
+        if (next as usize) < linked.own.len() { next } else { NO_NODE }
+    }
+}

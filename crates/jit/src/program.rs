@@ -1,0 +1,518 @@
+//! A program as linked code: nodes, each a segment and the flow behind it, that jump to each other.
+//!
+//! ```text
+//!   enter --> node --> all lanes go the same way --> node ...
+//!              |                                      ^
+//!              +--> lanes part --> Flow: the machine decides
+//! ```
+//! A [`Node`] is a [`Segment`] of straight-line code with conditionals. Behind it, code continues with another node
+//! without leaving, as long as all active lanes go the same way. Otherwise code calls the machine's own flow control,
+//! which changes the stack and the active lanes, and returns the next node. The group's state is in its rows between
+//! two nodes, so that code can be left and entered at each of them.
+
+// Generated code is called only in this file.
+#![allow(unsafe_code)]
+
+use iced_x86::{Code as Op, Instruction, MemoryOperand, Register};
+
+use crate::CompileError;
+use crate::asm::{Assembler, Label, Rm, at_base};
+use crate::called::Callee;
+use crate::emit::{self, Cold, Exits, Frame, GATHERED, NUMBER, PLACE, Pool, SHIFT, STATE};
+use crate::fault::{self, Fault};
+use crate::level::Level;
+use crate::pages::Pages;
+use crate::region::{Constants, KEEP_DENORMALS, Segment, epilogue, prologue, skip_empty};
+use crate::state::{State, place};
+use crate::strip::{Row, Strip};
+use crate::verify::{self, Rejected};
+
+/// The word of the lanes whose condition holds at the end of a node.
+pub const EXIT: u32 = 0;
+
+/// Straight-line code with conditionals, and the way to the next node.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    /// The code. A call, if any, comes last.
+    pub(crate) segment: Segment,
+    /// Number of instructions that all active lanes run, and the part of the program that counts the runs.
+    pub(crate) size: u32,
+    pub(crate) count: u32,
+    pub(crate) conditionals: Vec<Conditional>,
+    /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
+    pub(crate) budget: u32,
+    /// Number of entries that the stack must have room for at entry.
+    pub(crate) entries: u32,
+    pub(crate) next: Next,
+    /// The row of the active lanes.
+    pub(crate) mask: Row,
+}
+
+/// A conditional in a node: the lanes of a word run one side, the others the other side.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conditional {
+    pub(crate) word: u32,
+    /// Number of instructions, and the part that counts the runs: of the lanes of the word, and of the others.
+    pub(crate) sides: [(u32, u32); 2],
+}
+
+/// The way from a node to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// All active lanes go there.
+    To(Target),
+    /// The lanes of the word [`EXIT`] go to the first target, the others to the second. If lanes go to both, the flow
+    /// decides.
+    Either([Target; 2]),
+}
+
+/// The target of active lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A node.
+    Node(u32),
+    /// A place of the program that is not compiled.
+    Outside(u32),
+    /// The machine's flow control decides.
+    Flow,
+}
+
+/// The reason for leaving code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// The budget does not cover the node.
+    Budget(u32),
+    /// The node cannot run: a lane reaches outside the window, or the stack is too full. Nothing of it has run.
+    Refused(u32),
+    /// The call of the node has ended the run, and has had no effect.
+    Stopped(u32),
+    /// The lanes continue at this place of the program, which is not compiled.
+    Outside(u32),
+    /// The machine's flow control has ended the run.
+    Ended,
+}
+
+const BUDGET: u32 = 0;
+const REFUSED: u32 = 1;
+const STOPPED: u32 = 2;
+const OUTSIDE: u32 = 3;
+const ENDED: u32 = 4;
+
+/// Result of the flow that leaves the code.
+pub const NO_NODE: u32 = u32::MAX;
+
+/// The linked code of a program.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pages: Pages,
+    pool: reconverge_guarded::Guarded<Constants>,
+    entries: Vec<u32>,
+    mode: u32,
+    /// Number of nodes, and of parts that are counted.
+    nodes: usize,
+    parts: usize,
+    /// Minimum size in bytes of a group's rows and of the window for the code.
+    rows: usize,
+    window: usize,
+}
+
+/// The memory of a group.
+pub(crate) struct Group<'a> {
+    pub(crate) rows: *mut [u8],
+    pub(crate) byte_rows: *mut u8,
+    pub(crate) half_rows: *mut u8,
+    pub(crate) counts: &'a mut [u64],
+}
+
+impl Next {
+    pub(crate) fn targets_mut(&mut self) -> &mut [Target] {
+        match self {
+            Next::To(target) => std::slice::from_mut(target),
+            Next::Either(targets) => targets,
+        }
+    }
+}
+
+impl Node {
+    /// Proves that the code of the node accesses only its rows, the state and the window.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub(crate) fn verify(&self) -> Result<(), Rejected> {
+        verify::row(self.mask)?;
+        verify::segment(&self.segment)?;
+        self.conditionals.iter().try_for_each(|conditional| verify::word(conditional.word))
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        self.next.clone().targets_mut().to_vec()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = u32> {
+        let sides = self.conditionals.iter().flat_map(|conditional| conditional.sides);
+        sides.map(|(_, count)| count).chain([self.count])
+    }
+}
+
+impl Code {
+    /// Compiles nodes for groups of `lanes` lanes: a multiple of [`LANES`](crate::LANES), up to 64. Uses
+    /// [`Level::Avx2`] if the vectors of the level do not divide the group. `flow` is the machine's flow control.
+    ///
+    /// # Errors
+    /// Memory for code cannot be allocated, a node cannot be encoded, or the verifier rejects one.
+    pub(crate) fn compile(
+        nodes: &[Node],
+        level: Level,
+        lanes: usize,
+        mode: u32,
+    ) -> Result<Code, CompileError> {
+        if cfg!(not(target_arch = "x86_64")) {
+            return Err(CompileError::Target);
+        }
+        nodes.iter().try_for_each(Node::verify)?;
+        let level = level.dividing(lanes);
+        let mut pool = Pool::new(level);
+        let mut asm = Assembler::default();
+        let [dispatch, leave, flow] = [(); 3].map(|()| asm.label());
+        let labels: Vec<Label> = nodes.iter().map(|_| asm.label()).collect();
+        let strips = || nodes.iter().flat_map(|node| node.segment.strips());
+        let floats = strips().any(Strip::has_floats);
+        let compiler = Compiler {
+            asm,
+            level,
+            pool: &mut pool,
+            cold: Vec::new(),
+            later: Vec::new(),
+            floats,
+            lanes: lanes as i32,
+            frame: 0,
+            labels: &labels,
+            dispatch,
+            leave,
+            flow,
+        };
+        let (bytes, entries) = compiler.program(nodes)?;
+        let constants =
+            |words: &[u32]| Constants(std::array::from_fn(|number| words.get(number).copied().unwrap_or(0)));
+        let pool = pool.words.chunks(16).map(constants).collect();
+        let rows = strips().flat_map(Strip::rows).chain(nodes.iter().map(|node| node.mask));
+        let rows = rows.filter_map(|row| match row {
+            Row::Group(distance) => Some(distance as usize + 4 * lanes),
+            Row::Own(_) | Row::Bytes(_) | Row::Halves(_) => None,
+        });
+        let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
+        let parts = nodes.iter().flat_map(Node::parts).max().map_or(0, |part| part as usize + 1);
+        let inside = |node: &Node| {
+            node.targets().iter().all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
+        };
+        assert!(nodes.iter().all(inside), "every target is a node of the program");
+        Ok(Code { pages: Pages::new(&bytes)?, pool, entries, mode, nodes: nodes.len(), parts, rows, window })
+    }
+
+    /// Returns the number of bytes of code.
+    pub(crate) fn size(&self) -> usize {
+        self.pages.bytes().len()
+    }
+
+    /// Runs code from a node until it leaves. The state's [`active`](State::active) lanes run, within its budget.
+    ///
+    /// # Panics
+    /// Panics if there are fewer rows, counts or nodes than the code needs, or if the window has fewer bytes.
+    ///
+    /// # Errors
+    /// The code accesses memory that it must not access: a mistake in this crate or in the node.
+    ///
+    /// # Safety
+    /// The processor has the level. Only the functions that code calls use the group's memory and that of the window
+    /// during the call. The rows are aligned to 32 bytes, and the row of the mask contains the lanes. There are
+    /// [`NARROW_ROWS`](crate::state::NARROW_ROWS) rows of bytes and of halves, or none if no node uses them. The
+    /// state's context has the type that the functions expect.
+    #[inline]
+    pub(crate) unsafe fn run(
+        &self,
+        node: u32,
+        state: &mut State,
+        Group { rows, byte_rows, half_rows, counts }: Group<'_>,
+        flow: Callee,
+    ) -> Result<Left, Fault> {
+        assert!((node as usize) < self.nodes, "the node exists");
+        assert!(counts.len() >= self.parts, "each part has a count");
+        assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
+        assert!(state.window_bytes >= self.window, "the window has the bytes that the code reaches");
+        state.rows = fault::rows(rows.cast());
+        (state.byte_rows, state.half_rows, state.counts) = (byte_rows, half_rows, counts.as_mut_ptr());
+        state.pool = self.pool.as_ptr().cast();
+        (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
+        state.population = state.active.count_ones().into();
+        (state.node, state.flow) = (node, Some(flow));
+        (state.code, state.entries) = (self.pages.bytes().as_ptr(), self.entries.as_ptr());
+        // SAFETY: the code takes a state and returns a number.
+        let code: fault::Entry = unsafe { std::mem::transmute(self.pages.address(0)) };
+        // SAFETY: guaranteed by the caller.
+        let left = unsafe { fault::call(code, state) }?;
+        Ok(match left {
+            BUDGET => Left::Budget(state.node),
+            REFUSED => Left::Refused(state.node),
+            STOPPED => Left::Stopped(state.node),
+            OUTSIDE => Left::Outside(state.node),
+            _ => Left::Ended,
+        })
+    }
+}
+
+/// Code that is emitted after the nodes: leaves for a reason, with a number.
+struct Later {
+    enter: Label,
+    reason: u32,
+    number: u32,
+}
+
+struct Compiler<'a> {
+    asm: Assembler,
+    level: Level,
+    pool: &'a mut Pool,
+    cold: Vec<Cold>,
+    later: Vec<Later>,
+    /// Whether some node depends on the host's floating point modes.
+    floats: bool,
+    lanes: i32,
+    frame: i32,
+    labels: &'a [Label],
+    /// Continues with the node whose number is in EAX.
+    dispatch: Label,
+    /// Returns ECX.
+    leave: Label,
+    /// Calls the flow for the node whose number is in ESI.
+    flow: Label,
+}
+
+impl Compiler<'_> {
+    /// Returns the code, and the offset of each node.
+    fn program(mut self, nodes: &[Node]) -> Result<(Vec<u8>, Vec<u32>), CompileError> {
+        for (number, node) in nodes.iter().enumerate() {
+            self.node(number as u32, node);
+        }
+        let Compiler { mut asm, level, cold, later, floats, frame, labels, dispatch, leave, flow, .. } = self;
+        for Later { enter, reason, number } in later {
+            asm.bind(enter);
+            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
+            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, reason));
+            asm.branch(Op::Jmp_rel32_64, leave);
+        }
+        emit::emit_cold(level, &mut asm, &cold);
+        asm.bind(flow);
+        asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
+        emit::leave_mode(&mut asm, floats);
+        asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
+        emit::enter_mode(&mut asm, floats);
+        asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
+        asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
+        asm.branch(Op::Je_rel32_64, leave);
+        asm.bind(dispatch);
+        asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(entries)));
+        let entry = MemoryOperand::with_base_index_scale(Register::RCX, Register::RAX, 4);
+        asm.two(Op::Mov_r32_rm32, Register::EAX, entry);
+        asm.two(Op::Add_r64_rm64, Register::RAX, at_base(STATE, place!(code)));
+        asm.push(Instruction::with1(Op::Jmp_rm64, Register::RAX));
+        asm.bind(leave);
+        let caller = Frame::of(level).caller;
+        epilogue(&mut asm, caller, floats);
+        asm.before(|asm| {
+            prologue(asm, frame, caller, floats);
+            asm.two(Op::Mov_r32_rm32, Register::EAX, at_base(STATE, place!(node)));
+            asm.branch(Op::Jmp_rel32_64, dispatch);
+        });
+        asm.encode(labels)
+    }
+
+    fn node(&mut self, number: u32, node: &Node) {
+        let label = self.labels[number as usize];
+        self.asm.bind(label);
+        if node.budget > 0 {
+            let short = self.later(BUDGET, number);
+            self.asm.number(
+                Op::Cmp_rm32_imm32,
+                at_base(STATE, place!(budget)),
+                node.budget as i32,
+            );
+            self.asm.branch(Op::Jl_rel32_64, short);
+        }
+        if node.entries > 0 {
+            let full = self.later(REFUSED, number);
+            self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(room)), node.entries as i32);
+            self.asm.branch(Op::Jb_rel32_64, full);
+        }
+        self.segment(number, node);
+        self.count(node);
+        match node.next {
+            Next::To(target) => self.go(number, target),
+            Next::Either([taken, not]) => self.either(number, taken, not),
+        }
+    }
+
+    fn later(&mut self, reason: u32, number: u32) -> Label {
+        let known = self.later.iter().find(|later| (later.reason, later.number) == (reason, number));
+        if let Some(later) = known {
+            return later.enter;
+        }
+        let enter = self.asm.label();
+        self.later.push(Later { enter, reason, number });
+        enter
+    }
+
+    /// Returns the label of a target.
+    fn label(&mut self, target: Target) -> Option<Label> {
+        match target {
+            Target::Node(to) => Some(self.labels[to as usize]),
+            Target::Outside(place) => Some(self.later(OUTSIDE, place)),
+            Target::Flow => None,
+        }
+    }
+
+    /// Emits a jump of all active lanes, from a node.
+    fn go(&mut self, from: u32, target: Target) {
+        match self.label(target) {
+            Some(_) if target == Target::Node(from + 1) => {}
+            Some(label) => self.asm.branch(Op::Jmp_rel32_64, label),
+            None => {
+                self.asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, from));
+                self.asm.branch(Op::Jmp_rel32_64, self.flow);
+            }
+        }
+    }
+
+    fn either(&mut self, from: u32, taken: Target, not: Target) {
+        let flow = self.asm.label();
+        let [taken, not_label] = [taken, not].map(|target| self.label(target).unwrap_or(flow));
+        let (word, active) = (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
+        self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
+        // Strips without lanes do not write their bits, so the word has old bits there.
+        self.asm.two(Op::And_r64_rm64, Register::RAX, active);
+        self.asm.branch(Op::Je_rel32_64, not_label);
+        self.asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
+        self.asm.branch(Op::Je_rel32_64, taken);
+        self.asm.bind(flow);
+        self.asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, from));
+        self.asm.branch(Op::Jmp_rel32_64, self.flow);
+    }
+
+    fn segment(&mut self, number: u32, node: &Node) {
+        let segment = &node.segment;
+        if let Some(check) = &segment.check {
+            let refused = self.later(REFUSED, number);
+            self.strips(&[], |compiler| compiler.strip(node, check, Some(refused), &[]));
+        }
+        let is_empty = |strip: &Strip| strip.effects.is_empty();
+        if !is_empty(&segment.exact) || segment.fast.as_ref().is_some_and(|fast| !is_empty(fast)) {
+            let mut words: Vec<u32> =
+                segment.fast.iter().chain([&segment.exact]).flat_map(Strip::words).collect();
+            words.sort_unstable();
+            words.dedup();
+            words.truncate(GATHERED.len());
+            self.strips(&words, |compiler| match &segment.fast {
+                Some(fast) if *fast != segment.exact => {
+                    let [exact, over] = [(); 2].map(|()| compiler.asm.label());
+                    compiler.strip(node, fast, Some(exact), &words);
+                    compiler.asm.branch(Op::Jmp_rel32_64, over);
+                    compiler.asm.bind(exact);
+                    compiler.strip(node, &segment.exact, None, &words);
+                    compiler.asm.bind(over);
+                }
+                _ => compiler.strip(node, &segment.exact, None, &words),
+            });
+        }
+        let Some((callee, argument, _)) = segment.call else { return };
+        let asm = &mut self.asm;
+        asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
+        asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, argument));
+        asm.two(Op::Mov_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
+        asm.push(Instruction::with2(Op::Mov_r64_imm64, Register::RAX, callee as usize as u64));
+        emit::leave_mode(asm, self.floats);
+        asm.push(Instruction::with1(Op::Call_rm64, Register::RAX));
+        emit::enter_mode(asm, self.floats);
+        asm.push(Instruction::with2(Op::Test_rm32_r32, Register::EAX, Register::EAX));
+        let stopped = self.later(STOPPED, number);
+        self.asm.branch(Op::Jne_rel32_64, stopped);
+    }
+
+    /// Emits a loop over the vectors of the group.
+    fn strips(&mut self, words: &[u32], body: impl FnOnce(&mut Self)) {
+        let (level, asm) = (self.level, &mut self.asm);
+        let [strip, next] = [(); 2].map(|()| asm.label());
+        asm.two(Op::Xor_r32_rm32, Register::R13D, Register::R13D);
+        asm.two(Op::Xor_r32_rm32, Register::R14D, Register::R14D);
+        asm.two(Op::Xor_r32_rm32, Register::R11D, Register::R11D);
+        let gathered = || words.iter().zip(GATHERED);
+        for (_, register) in gathered() {
+            asm.two(Op::Xor_r64_rm64, register, register);
+        }
+        asm.bind(strip);
+        skip_empty(level, asm, next);
+        body(self);
+        let asm = &mut self.asm;
+        asm.bind(next);
+        asm.number(Op::Add_rm64_imm8, PLACE, level.vector());
+        asm.number(Op::Add_rm64_imm8, NUMBER, level.bits());
+        asm.number(Op::Add_rm64_imm8, SHIFT, level.lanes() as i32);
+        asm.number(Op::Cmp_rm32_imm32, Register::R13D, 4 * self.lanes);
+        asm.branch(Op::Jb_rel32_64, strip);
+        for (word, register) in gathered() {
+            let word = at_base(STATE, place!(words) + 8 * *word as i32);
+            asm.store(Op::Mov_rm64_r64, word, register);
+        }
+    }
+
+    fn strip(&mut self, node: &Node, strip: &Strip, guard: Option<Label>, words: &[u32]) {
+        let exits = Exits { guard, words, cold: &mut self.cold };
+        let stride = 4 * self.lanes as u32;
+        let frame = emit::emit(&mut self.asm, self.pool, strip, stride, node.mask, exits);
+        self.frame = self.frame.max(frame);
+    }
+
+    /// Emits the counts of a node.
+    fn count(&mut self, node: &Node) {
+        let asm = &mut self.asm;
+        let counts = Register::RCX;
+        let of = |count: u32| at_base(counts, 8 * count as i32);
+        let lane_instructions = at_base(STATE, place!(lane_instructions));
+        asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
+        if node.size > 0 {
+            asm.number(Op::Add_rm64_imm8, of(node.count), 1);
+            asm.push(Instruction::with3(
+                Op::Imul_r64_rm64_imm32,
+                Register::RAX,
+                at_base(STATE, place!(population)),
+                node.size as i32,
+            ));
+            asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
+            asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), node.size as i32);
+        }
+        for Conditional { word, sides } in &node.conditionals {
+            let (taken, not) = (Register::RAX, Register::RDX);
+            asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active)));
+            asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * *word as i32));
+            asm.two(Op::And_r64_rm64, taken, not);
+            asm.three(Op::VEX_Andn_r64_r64_rm64, not, taken, Rm::Register(not));
+            let runs = [Register::R10, Register::R11];
+            for ((lanes, side), run) in [taken, not].into_iter().zip(sides).zip(runs) {
+                asm.two(Op::Popcnt_r64_rm64, run, lanes);
+                asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, side.0 as i32));
+                asm.store(Op::Add_rm64_r64, lane_instructions, run);
+                // 1 if some lane runs the side.
+                asm.number(Op::Cmp_rm64_imm8, lanes, 1);
+                asm.two(Op::Sbb_r64_rm64, run, run);
+                asm.number(Op::Add_rm64_imm8, run, 1);
+                asm.store(Op::Add_rm64_r64, of(side.1), run);
+                asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, side.0 as i32));
+            }
+            let [run, other] = runs;
+            asm.two(Op::And_r64_rm64, run, other);
+            asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
+            // If both sides run, the first one arrives at the join, which takes one instruction.
+            asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
+            asm.two(Op::Add_r64_rm64, taken, not);
+            asm.two(Op::Add_r64_rm64, taken, run);
+            asm.store(Op::Sub_rm32_r32, at_base(STATE, place!(budget)), Register::EAX);
+        }
+    }
+}
