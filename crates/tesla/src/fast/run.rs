@@ -274,7 +274,7 @@ pub(super) struct Cursor<'a, 'w, 'r, O> {
     /// The budget at which the instructions of the active lanes were last counted.
     counted: u32,
     /// The lanes that run.
-    active: u32,
+    pub(super) active: u32,
     /// The next block.
     pub(super) block: u32,
     /// The lanes that arrived at the latest join, before it.

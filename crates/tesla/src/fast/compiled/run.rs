@@ -74,7 +74,10 @@ impl LinkedMachine for Tesla {
         let cursor = &mut *work.cursor;
         cursor.take_counts(state);
         let block = &cursor.lowered.blocks[own.ends as usize];
-        let taken = state.taken() as u32;
+        let taken = match block.last.guard() {
+            Some(guard) if guard.always => cursor.active,
+            _ => state.taken() as u32,
+        };
         cursor.block = own.ends;
         work.exit = Some(match cursor.continue_after(block, taken) {
             Ok(()) => match linked.starting_at(cursor.block) {

@@ -157,6 +157,7 @@ impl<'a> Tracer<'a> {
                 Last::Break { guard } | Last::Ret { guard } if !guard.always => {
                     Next::Either([Target::Flow, to(block.fall)])
                 }
+                Last::Discard { guard } if !guard.always => Next::Either([Target::Flow; 2]),
                 Last::Joinat { .. } => match self.lowered.conditionals[number as usize] {
                     Some(conditional) if self.converts(&conditional) => {
                         self.conditional(&conditional);
