@@ -13,15 +13,13 @@ use crate::level::Level;
 use crate::state::place;
 use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
 
-/// Registers for the [`State`](crate::State), the group's rows, the offset of the strip in a row in bytes, its offset
-/// in a word with a bit per lane, and the constants.
+/// Registers for the [`State`](crate::State), the group's rows, the strip's first lane, the active lanes from this one
+/// on, and the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
-pub(crate) const PLACE: Register = Register::R13;
-pub(crate) const NUMBER: Register = Register::R14;
+pub(crate) const LANE: Register = Register::R13;
+pub(crate) const REST: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
-/// Number of the strip's first lane.
-pub(crate) const SHIFT: Register = Register::R11;
 
 /// Registers in which bits of lanes are gathered. Stores of parts of a word would stall the load of the whole word.
 pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
@@ -42,7 +40,7 @@ const PER_LANE: i32 = 0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     kept: i32,
-    /// [`GATHERED`], [`SHIFT`] and the called address, each in eight bytes, then truth values.
+    /// [`GATHERED`] and the called address, each in eight bytes, then truth values.
     numbers: i32,
     pub(crate) caller: i32,
     values: i32,
@@ -360,8 +358,8 @@ impl Emitter<'_> {
     /// Returns the address of a row.
     fn home(&mut self, row: Row) -> MemoryOperand {
         match row {
-            Row::Group(distance) => at(ROWS, PLACE, distance as i32),
-            Row::Own(number) => at(STATE, PLACE, place!(own) + (number * self.stride) as i32),
+            Row::Group(distance) => by_lane(ROWS, 4, distance as i32),
+            Row::Own(number) => by_lane(STATE, 4, place!(own) + (number * self.stride) as i32),
             Row::Bytes(number) => self.narrow(place!(byte_rows), 1, number),
             Row::Halves(number) => self.narrow(place!(half_rows), 2, number),
         }
@@ -370,8 +368,7 @@ impl Emitter<'_> {
     /// Returns the address of a row whose lanes have fewer bytes than a word. Sets RAX.
     fn narrow(&mut self, rows: i32, bytes: u32, number: u32) -> MemoryOperand {
         self.asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, rows));
-        let start = i64::from(number * bytes * self.stride / 4);
-        MemoryOperand::with_base_index_scale_displ_size(Register::RAX, SHIFT, bytes, start, 1)
+        by_lane(Register::RAX, bytes, (number * bytes * self.stride / 4) as i32)
     }
 
     /// Reads a row whose lanes have fewer bytes than a word.
@@ -872,13 +869,15 @@ impl Emitter<'_> {
                                 Code::VEX_Shlx_r64_rm64_r64,
                                 Register::RAX,
                                 Register::RAX,
-                                SHIFT,
+                                LANE,
                             );
                             self.asm.push(shift);
                             self.asm.two(Code::Or_r64_rm64, to, Register::RAX);
                         }
                         None => {
-                            let to = at(STATE, NUMBER, place!(words) + 8 * word as i32);
+                            self.asm.two(Code::Mov_r32_rm32, Register::ECX, Register::R13D);
+                            self.asm.number(Code::Shr_rm32_imm8, Register::ECX, 3);
+                            let to = at(STATE, Register::RCX, place!(words) + 8 * word as i32);
                             match self.level {
                                 Level::Avx2 => self.asm.store(Code::Mov_rm8_r8, to, Register::AL),
                                 Level::Avx512 => self.asm.store(Code::Mov_rm16_r16, to, Register::AX),
@@ -890,6 +889,31 @@ impl Emitter<'_> {
             self.release(position);
         }
     }
+}
+
+/// Returns the part of a row, at a displacement from a base, that begins at the strip's first lane.
+fn by_lane(base: Register, bytes: u32, displacement: i32) -> MemoryOperand {
+    MemoryOperand::with_base_index_scale_displ_size(base, LANE, bytes, displacement.into(), 1)
+}
+
+/// Emits the start of a loop over the vectors with active lanes.
+pub(crate) fn begin_vectors(level: Level, asm: &mut Assembler, strip: Label, next: Label) {
+    asm.two(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
+    asm.two(Code::Mov_r64_rm64, REST, at_base(STATE, place!(active)));
+    asm.bind(strip);
+    match level {
+        Level::Avx2 => asm.two(Code::Test_rm8_r8, Register::R14L, Register::R14L),
+        Level::Avx512 => asm.two(Code::Test_rm16_r16, Register::R14W, Register::R14W),
+    }
+    asm.branch(Code::Je_rel32_64, next);
+}
+
+/// Emits the end of that loop.
+pub(crate) fn end_vectors(level: Level, asm: &mut Assembler, strip: Label, next: Label) {
+    asm.bind(next);
+    asm.number(Code::Add_rm64_imm8, LANE, level.lanes() as i32);
+    asm.number(Code::Shr_rm64_imm8, REST, level.lanes() as i32);
+    asm.branch(Code::Jne_rel32_64, strip);
 }
 
 /// Sets RAX to the start of the window.
@@ -1116,10 +1140,10 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
             .map(|number| (level.register(number), place(frame.kept + level.vector() * number as i32)))
     };
     let numbers = || {
-        let all = GATHERED.into_iter().chain([SHIFT]).zip((frame.numbers..).step_by(8));
+        let all = GATHERED.into_iter().zip((frame.numbers..).step_by(8));
         all.map(|(register, at)| (register, place(at)))
     };
-    let called = frame.numbers + 8 * (GATHERED.len() as i32 + 1);
+    let called = frame.numbers + 8 * GATHERED.len() as i32;
     let signs =
         || (0..level.signs()).map(|number| (SIGNS + number as u32, place(called + 8 * (number as i32 + 1))));
     for (register, place) in vectors() {

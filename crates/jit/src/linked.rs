@@ -15,7 +15,7 @@ use crate::asm;
 use crate::builder::Path;
 use crate::called::{Callee, convention};
 use crate::level::Level;
-use crate::program::{Code, Conditional, EXIT, Group, Left, NO_NODE, Next, Node, Target};
+use crate::program::{Code, Conditional, EXIT, Left, NO_NODE, Next, Node, Target};
 use crate::region::Segment;
 use crate::rows::Rows;
 use crate::state::State;
@@ -80,7 +80,6 @@ pub struct Traced<M: LinkedMachine> {
     calls: Vec<M::Call>,
     /// The node that begins at each place, or [`NONE`].
     starts: Vec<u32>,
-    parts: u32,
 }
 
 /// A program as linked code.
@@ -92,8 +91,6 @@ pub struct Linked<M: LinkedMachine> {
     starts: Vec<u32>,
     /// Number of instructions that the budget must cover at the entry of each node.
     budgets: Vec<u32>,
-    /// Number of parts whose runs are counted.
-    pub parts: usize,
 }
 
 /// A group at a node, and its memory.
@@ -101,13 +98,9 @@ pub struct Linked<M: LinkedMachine> {
 pub struct Arrived<'a> {
     /// The node that begins.
     pub node: u32,
-    /// The rows of words, and of the lanes' bytes and halves.
-    pub rows: *mut [u8],
-    /// See `rows`.
-    pub byte_rows: *mut u8,
-    /// See `rows`.
-    pub half_rows: *mut u8,
-    /// Number of runs of each part.
+    /// The rows of words, of bytes, and of halves.
+    pub rows: [*mut [u8]; 3],
+    /// Number of runs of each part, and as many more as [`Linked::counts`] returns.
     pub counts: &'a mut [u64],
 }
 
@@ -171,33 +164,48 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Ends the node. `size` and `part`: the number of instructions that all lanes run, and the part that counts
-    /// them. `condition` is that of [`Next::Either`].
+    /// them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
+    /// run the node again.
     pub fn end(
         &mut self,
-        [size, part, budget]: [u32; 3],
+        [size, part]: [u32; 2],
         next: Next,
         condition: Option<&dyn Fn(&mut P) -> Value>,
+        repeats: bool,
         own: M::Own,
     ) {
+        // While all lanes repeat the node, the fast path does not store rows that the next run writes first. If a lane
+        // is outside the window, all rows must have the machine's values.
+        let repeats = repeats && !self.slow.rows().strip.has_spans();
         if let Some(condition) = condition {
-            self.both(|path| {
-                let held = condition(path);
-                path.rows().strip.gather(EXIT, held);
-            });
+            let held = condition(&mut self.slow);
+            self.slow.rows().strip.gather(EXIT, held);
+            let held = condition(&mut self.fast);
+            let strip = &mut self.fast.rows().strip;
+            strip.gather(EXIT, held);
+            if repeats {
+                let leaves = strip.not(held);
+                strip.guard(leaves);
+            }
         }
         let (fast, slow) = (self.fast.next(), self.slow.next());
         let fast = std::mem::replace(&mut self.fast, fast).into_rows();
         let slow = std::mem::replace(&mut self.slow, slow).into_rows();
         let mask = slow.mask_row();
-        let nothing = SortedSet::new();
-        let (fast, slow): (_, _) = (Rows::finish(fast, &nothing, None), Rows::finish(slow, &nothing, None));
+        let mut dropped = SortedSet::new();
+        if repeats {
+            dropped.extend(fast.covered().iter().filter(|row| slow.covered().contains(row)).copied());
+        }
+        let (fast, slow) = (Rows::finish(fast, &dropped, None), Rows::finish(slow, &SortedSet::new(), None));
+        let entries = std::mem::take(&mut self.entries);
         self.nodes.push(Node {
             segment: Segment::new(Some(fast), slow, None),
             size,
             count: part,
             conditionals: std::mem::take(&mut self.conditionals),
-            budget,
-            entries: std::mem::take(&mut self.entries),
+            budget: 0,
+            entries,
+            lazy: repeats,
             next,
             mask,
         });
@@ -205,8 +213,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Adds a node that only calls.
-    pub fn call(&mut self, counts: [u32; 3], call: M::Call, next: Next, own: M::Own) {
-        self.end(counts, next, None, own);
+    pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
+        self.end(counts, next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {
             node.segment.call = Some((call_of::<M>(), self.calls.len() as u32, EXIT));
         }
@@ -231,7 +239,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             }
         }
         let starts = starts.iter().map(|start| start.unwrap_or(NONE)).collect();
-        Traced { nodes: self.nodes, own: self.own, calls: self.calls, starts, parts: self.parts }
+        Traced { nodes: self.nodes, own: self.own, calls: self.calls, starts }
     }
 }
 
@@ -246,7 +254,7 @@ impl<M: LinkedMachine> Linked<M> {
         trace: impl FnOnce() -> Traced<M>,
     ) -> Option<Arc<Linked<M>>> {
         compile(level, instructions, || {
-            let Traced { nodes, own, calls, starts, parts } = trace();
+            let Traced { nodes, own, calls, starts } = trace();
             let Some(level) = Level::from_name(level.name()).filter(|_| !nodes.is_empty()) else {
                 return Ok(None);
             };
@@ -257,7 +265,7 @@ impl<M: LinkedMachine> Linked<M> {
             let budgets = nodes.iter().map(|node| node.budget).collect();
             let code = Code::shared(nodes, level.min(M::LEVEL), lanes, M::MODE)?;
             let size = code.size();
-            let linked = Linked { code, own, calls, starts, budgets, parts: parts as usize };
+            let linked = Linked { code, own, calls, starts, budgets };
             Ok::<_, crate::CompileError>(Some((linked, size)))
         })
     }
@@ -274,9 +282,23 @@ impl<M: LinkedMachine> Linked<M> {
         self.budgets[node as usize]
     }
 
+    /// Returns the number of counts that runs of the program need: those of the parts, and others.
+    pub fn counts(&self) -> usize {
+        self.code.counts()
+    }
+
     /// Returns the data of a node.
     pub fn own(&self, node: u32) -> &M::Own {
         &self.own[node as usize]
+    }
+
+    /// Makes code continue with the memory of another group of the program.
+    ///
+    /// # Panics
+    /// Panics if there are fewer rows than the code needs.
+    #[inline]
+    pub fn rebind(&self, state: &mut State, [rows, byte_rows, half_rows]: [*mut [u8]; 3]) {
+        self.code.rebind(state, rows, [byte_rows.cast(), half_rows.cast()]);
     }
 
     /// Runs code from a node for the active lanes of the state, within its budget. `pc` is the address of the
@@ -289,16 +311,16 @@ impl<M: LinkedMachine> Linked<M> {
     #[inline]
     pub unsafe fn run(
         &self,
-        Arrived { node, rows, byte_rows, half_rows, counts }: Arrived<'_>,
+        Arrived { node, rows, counts }: Arrived<'_>,
         pc: impl Fn(&M::Own) -> u32,
         state: &mut State,
         context: &mut M::Context<'_, '_, '_>,
     ) -> Left {
         let mut running = Running::<M> { linked: self, context };
         state.context = (&raw mut running).cast();
-        let group = Group { rows, byte_rows, half_rows, counts };
+        self.rebind(state, rows);
         // SAFETY: guaranteed by the caller; the context is what the functions expect.
-        let left = unsafe { self.code.run(node, state, group, flow_of::<M>()) };
+        let left = unsafe { self.code.run(node, state, counts, flow_of::<M>()) };
         state.context = null_mut();
         left.unwrap_or_else(|fault| {
             state.reset();

@@ -18,11 +18,11 @@ use iced_x86::{Code as Op, Instruction, MemoryOperand, Register};
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at_base};
 use crate::called::Callee;
-use crate::emit::{self, Cold, Exits, Frame, GATHERED, NUMBER, PLACE, Pool, SHIFT, STATE};
+use crate::emit::{self, Cold, Exits, Frame, GATHERED, Pool, STATE};
 use crate::fault::{self, Fault};
 use crate::level::Level;
 use crate::pages::Pages;
-use crate::region::{Constants, KEEP_DENORMALS, Segment, epilogue, prologue, skip_empty};
+use crate::region::{Constants, KEEP_DENORMALS, Segment, epilogue, prologue};
 use crate::state::{State, place};
 use crate::strip::{Row, Strip};
 use crate::verify::{self, Rejected};
@@ -44,6 +44,9 @@ pub(crate) struct Node {
     /// Number of entries that the stack must have room for at entry.
     pub(crate) entries: u32,
     pub(crate) next: Next,
+    /// Whether the fast path omits some stores, because the node runs again. The last run before the budget ends
+    /// takes the slow path.
+    pub(crate) lazy: bool,
     /// The row of the active lanes.
     pub(crate) mask: Row,
 }
@@ -108,20 +111,13 @@ pub(crate) struct Code {
     pool: reconverge_guarded::Guarded<Constants>,
     entries: Vec<u32>,
     mode: u32,
-    /// Number of nodes, and of parts that are counted.
+    /// Number of nodes, and of counts: runs of each part, and for each node the number of its next runs that take the
+    /// slow path.
     nodes: usize,
-    parts: usize,
+    counts: usize,
     /// Minimum size in bytes of a group's rows and of the window for the code.
     rows: usize,
     window: usize,
-}
-
-/// The memory of a group.
-pub(crate) struct Group<'a> {
-    pub(crate) rows: *mut [u8],
-    pub(crate) byte_rows: *mut u8,
-    pub(crate) half_rows: *mut u8,
-    pub(crate) counts: &'a mut [u64],
 }
 
 impl Next {
@@ -177,8 +173,10 @@ impl Code {
         let labels: Vec<Label> = nodes.iter().map(|_| asm.label()).collect();
         let strips = || nodes.iter().flat_map(|node| node.segment.strips());
         let floats = strips().any(Strip::has_floats);
+        let parts = nodes.iter().flat_map(Node::parts).max().map_or(0, |part| part + 1);
         let compiler = Compiler {
             asm,
+            parts,
             level,
             pool: &mut pool,
             cold: Vec::new(),
@@ -201,12 +199,17 @@ impl Code {
             Row::Own(_) | Row::Bytes(_) | Row::Halves(_) => None,
         });
         let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
-        let parts = nodes.iter().flat_map(Node::parts).max().map_or(0, |part| part as usize + 1);
         let inside = |node: &Node| {
             node.targets().iter().all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
         };
         assert!(nodes.iter().all(inside), "every target is a node of the program");
-        Ok(Code { pages: Pages::new(&bytes)?, pool, entries, mode, nodes: nodes.len(), parts, rows, window })
+        let counts = parts as usize + nodes.len();
+        Ok(Code { pages: Pages::new(&bytes)?, pool, entries, mode, nodes: nodes.len(), counts, rows, window })
+    }
+
+    /// Returns the number of counts that a run needs.
+    pub(crate) fn counts(&self) -> usize {
+        self.counts
     }
 
     /// Returns the number of bytes of code.
@@ -214,10 +217,18 @@ impl Code {
         self.pages.bytes().len()
     }
 
+    /// Sets the rows of words, of bytes and of halves.
+    #[inline]
+    pub(crate) fn rebind(&self, state: &mut State, rows: *mut [u8], narrow: [*mut u8; 2]) {
+        assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
+        state.rows = fault::rows(rows.cast());
+        [state.byte_rows, state.half_rows] = narrow;
+    }
+
     /// Runs code from a node until it leaves. The state's [`active`](State::active) lanes run, within its budget.
     ///
     /// # Panics
-    /// Panics if there are fewer rows, counts or nodes than the code needs, or if the window has fewer bytes.
+    /// Panics if there are fewer counts or nodes than the code needs, or if the window has fewer bytes.
     ///
     /// # Errors
     /// The code accesses memory that it must not access: a mistake in this crate or in the node.
@@ -232,15 +243,13 @@ impl Code {
         &self,
         node: u32,
         state: &mut State,
-        Group { rows, byte_rows, half_rows, counts }: Group<'_>,
+        counts: &mut [u64],
         flow: Callee,
     ) -> Result<Left, Fault> {
         assert!((node as usize) < self.nodes, "the node exists");
-        assert!(counts.len() >= self.parts, "each part has a count");
-        assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
+        assert!(counts.len() >= self.counts, "each part and each node has a count");
         assert!(state.window_bytes >= self.window, "the window has the bytes that the code reaches");
-        state.rows = fault::rows(rows.cast());
-        (state.byte_rows, state.half_rows, state.counts) = (byte_rows, half_rows, counts.as_mut_ptr());
+        state.counts = counts.as_mut_ptr();
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
         state.population = state.active.count_ones().into();
@@ -267,8 +276,17 @@ struct Later {
     number: u32,
 }
 
+/// Number of runs that take the slow path at once after a guard has failed. A product of zero fails the guard of
+/// matmul's sums: with it, all strips were computed twice.
+const SLOW_RUNS: i32 = 4;
+
+/// If not 0, a node takes the slow path.
+const EXACT: Register = Register::R15D;
+
 struct Compiler<'a> {
     asm: Assembler,
+    /// Number of parts, whose counts come before those of nodes.
+    parts: u32,
     level: Level,
     pool: &'a mut Pool,
     cold: Vec<Cold>,
@@ -309,6 +327,8 @@ impl Compiler<'_> {
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
         asm.branch(Op::Je_rel32_64, leave);
         asm.bind(dispatch);
+        // The flow may have passed the turn to another group.
+        asm.two(Op::Mov_r64_rm64, emit::ROWS, at_base(STATE, place!(rows)));
         asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(entries)));
         let entry = MemoryOperand::with_base_index_scale(Register::RCX, Register::RAX, 4);
         asm.two(Op::Mov_r32_rm32, Register::EAX, entry);
@@ -336,6 +356,34 @@ impl Compiler<'_> {
                 node.budget as i32,
             );
             self.asm.branch(Op::Jl_rel32_64, short);
+        }
+        let guards = node.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some());
+        if guards {
+            // After failed guards, some runs take the slow path at once.
+            let often = self.asm.label();
+            self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
+            let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
+            self.asm.two(Op::Mov_r32_rm32, EXACT, slow);
+            self.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
+            self.asm.branch(Op::Je_rel32_64, often);
+            self.asm.number(Op::Sub_rm64_imm8, slow, 1);
+            self.asm.bind(often);
+        }
+        if node.lazy {
+            let [exact, lazy] = [(); 2].map(|()| self.asm.label());
+            let (budget, room) = (at_base(STATE, place!(budget)), at_base(STATE, place!(room)));
+            self.asm.number(Op::Cmp_rm32_imm32, budget, 2 * node.budget as i32);
+            self.asm.branch(Op::Jl_rel32_64, exact);
+            // Each run may divide the lanes, which takes one more entry.
+            self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
+            self.asm.branch(Op::Jb_rel32_64, exact);
+            if !guards {
+                self.asm.two(Op::Xor_r32_rm32, EXACT, EXACT);
+            }
+            self.asm.branch(Op::Jmp_rel32_64, lazy);
+            self.asm.bind(exact);
+            self.asm.push(Instruction::with2(Op::Mov_r32_imm32, EXACT, 1));
+            self.asm.bind(lazy);
         }
         if node.entries > 0 {
             let full = self.later(REFUSED, number);
@@ -411,9 +459,17 @@ impl Compiler<'_> {
             words.truncate(GATHERED.len());
             self.strips(&words, |compiler| match &segment.fast {
                 Some(fast) if *fast != segment.exact => {
-                    let [exact, over] = [(); 2].map(|()| compiler.asm.label());
-                    compiler.strip(node, fast, Some(exact), &words);
+                    let [failed, exact, over] = [(); 3].map(|()| compiler.asm.label());
+                    if node.lazy || fast.guard.is_some() {
+                        compiler.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
+                        compiler.asm.branch(Op::Jne_rel32_64, exact);
+                    }
+                    compiler.strip(node, fast, Some(failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
+                    compiler.asm.bind(failed);
+                    compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+                    let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
+                    compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
                     compiler.asm.bind(exact);
                     compiler.strip(node, &segment.exact, None, &words);
                     compiler.asm.bind(over);
@@ -439,23 +495,14 @@ impl Compiler<'_> {
     fn strips(&mut self, words: &[u32], body: impl FnOnce(&mut Self)) {
         let (level, asm) = (self.level, &mut self.asm);
         let [strip, next] = [(); 2].map(|()| asm.label());
-        asm.two(Op::Xor_r32_rm32, Register::R13D, Register::R13D);
-        asm.two(Op::Xor_r32_rm32, Register::R14D, Register::R14D);
-        asm.two(Op::Xor_r32_rm32, Register::R11D, Register::R11D);
         let gathered = || words.iter().zip(GATHERED);
         for (_, register) in gathered() {
             asm.two(Op::Xor_r64_rm64, register, register);
         }
-        asm.bind(strip);
-        skip_empty(level, asm, next);
+        emit::begin_vectors(level, asm, strip, next);
         body(self);
         let asm = &mut self.asm;
-        asm.bind(next);
-        asm.number(Op::Add_rm64_imm8, PLACE, level.vector());
-        asm.number(Op::Add_rm64_imm8, NUMBER, level.bits());
-        asm.number(Op::Add_rm64_imm8, SHIFT, level.lanes() as i32);
-        asm.number(Op::Cmp_rm32_imm32, Register::R13D, 4 * self.lanes);
-        asm.branch(Op::Jb_rel32_64, strip);
+        emit::end_vectors(level, asm, strip, next);
         for (word, register) in gathered() {
             let word = at_base(STATE, place!(words) + 8 * *word as i32);
             asm.store(Op::Mov_rm64_r64, word, register);

@@ -43,6 +43,7 @@ pub mod run;
 mod sentence;
 pub mod spaces;
 pub mod state;
+mod turns;
 pub mod table;
 pub mod text;
 pub mod texture;

@@ -30,7 +30,7 @@ use super::memory::{Move, place};
 use super::words::Reach;
 use super::words::Transfer;
 use crate::barrier::Barriers;
-use crate::block::{self, Executor, Ran};
+use crate::block::{self, Executor, Ran, SLICE};
 use crate::context::{Common, Context, Turn};
 use crate::flow::{
     Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, WARP, announce_arrival, announce_push,
@@ -39,13 +39,14 @@ use crate::launch::Setup;
 use crate::reference::{self, Reference};
 use crate::state::{Local, Parts};
 use crate::trap::Cause;
+use crate::turns::Warps;
 
 impl Executor for Fast {
     fn prepare(&self, block: &mut block::Block, setup: &Setup) {
         block.warps.iter_mut().for_each(|warp| warp.add_room(&self.lowered.room));
         self.set_uniforms(block, setup);
-        let parts = self.compiled.as_ref().map_or(0, |compiled| compiled.parts());
-        block.common.runs = vec![0; self.lowered.blocks.len() + parts];
+        let counts = self.compiled.as_ref().map_or(0, |compiled| compiled.counts());
+        block.common.runs = vec![0; self.lowered.blocks.len() + counts];
     }
 
     fn spare(&self, setup: &Setup) -> Option<Box<block::Block>> {
@@ -107,10 +108,10 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Ran {
-        let Run { lowered, mut runner, turn, most } = self;
+        let Run { lowered, mut runner, turn, mut most } = self;
         let mut tried = 0;
         loop {
-            let joined = match run_blocks(wide, lowered, runner.as_deref_mut(), turn, &mut tried, most) {
+            let joined = match run_blocks(wide, lowered, runner.as_deref_mut(), turn, &mut tried, &mut most) {
                 Stop::Over => return Ran { tried, end: Ok(()) },
                 Stop::Trap(trap) => return Ran { tried, end: Err(trap) },
                 Stop::Reference { joined } => joined,
@@ -146,7 +147,8 @@ enum Stop {
     Trap(Trap<Cause>),
 }
 
-/// Runs blocks until another component must continue. Adds the number of instructions to `tried`.
+/// Runs blocks until another component must continue. Adds the number of instructions to `tried`, of up to `most`. If
+/// the turn has passed on, both are those of the last turn.
 #[inline(always)]
 fn run_blocks<W: Wide, G: Store, O: Observer>(
     wide: W,
@@ -154,9 +156,17 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     runner: Option<&mut Runner<'_>>,
     turn: &mut Turn<'_, G, O>,
     tried: &mut u32,
-    most: u32,
+    most: &mut u32,
 ) -> Stop {
-    let &mut Turn { context, ref mut common, ref mut warp, number, ref mut global, ref mut observer } = turn;
+    let &mut Turn {
+        context,
+        ref mut common,
+        ref mut warp,
+        number,
+        ref mut global,
+        ref mut observer,
+        warps,
+    } = turn;
     let Parts { flow, rows, a, c, mut local, inputs, outputs } = warp.parts();
     let Common { shared, statistics, issued, runs, barriers, .. } = &mut **common;
     assert!(runs.len() >= lowered.blocks.len(), "the block was made for this program");
@@ -184,12 +194,14 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
         statistics,
         runs,
         observer: &mut **observer,
-        budget: most - *tried,
+        warps,
+        most: *most,
+        budget: *most - *tried,
         counted: 0,
         active: 0,
         block: NONE,
         arrived: Mask::NONE,
-        announced: most - *tried,
+        announced: *most - *tried,
         chained: 0,
     };
     let stop = loop {
@@ -204,7 +216,14 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
             }
         }
     };
-    *tried = most - cursor.budget;
+    (*most, *tried) = (cursor.most, cursor.most - cursor.budget);
+    let (warps, last) = (cursor.warps, cursor.barriers.warp);
+    turn.warps = warps;
+    if let (true, Some(warps)) = (last != number, warps) {
+        turn.number = last;
+        // SAFETY: the cursor, which has referred to the warp, is not used any more.
+        turn.warp = unsafe { warps.warp(last) };
+    }
     stop
 }
 
@@ -269,7 +288,10 @@ pub(super) struct Cursor<'a, 'w, 'r, O> {
     /// Number of complete runs of each block.
     pub(super) runs: &'a mut [u64],
     observer: &'a mut O,
-    /// Instructions that may still be attempted.
+    /// All warps of the block, if the turn may pass on.
+    warps: Option<Warps>,
+    /// Instructions that may be attempted in this turn, and those that may still be.
+    most: u32,
     budget: u32,
     /// The budget at which the instructions of the active lanes were last counted.
     counted: u32,
@@ -487,6 +509,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             statistics: &mut *self.statistics,
             runs: &mut *self.runs,
             observer: &mut Silent,
+            warps: self.warps,
+            most: self.most,
             budget: self.budget,
             counted: self.budget,
             active: self.active,
@@ -501,7 +525,14 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         };
         (self.budget, self.counted) = (cursor.budget, cursor.budget);
         (self.active, self.block, self.arrived) = (cursor.active, cursor.block, cursor.arrived);
-        self.barriers.waits = cursor.barriers.waits;
+        (self.most, self.warps) = (cursor.most, cursor.warps);
+        let Arrivals { warp: last, waits, .. } = cursor.barriers;
+        self.barriers.waits = waits;
+        if let (true, Some(warps)) = (last != self.barriers.warp, self.warps) {
+            self.barriers.warp = last;
+            // SAFETY: the other cursor, which has referred to the warp's flow, is not used any more.
+            self.flow = &mut unsafe { warps.warp(last) }.flow;
+        }
         self.announce_path(Path::Compiled);
         exit
     }
@@ -511,9 +542,50 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         if let Err(fault) = self.leave(block, taken) {
             return Err(Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault });
         }
-        while let Entered::Away = self.enter()? {}
+        loop {
+            match self.enter() {
+                Ok(Entered::Block) => break,
+                Ok(Entered::Away) => {}
+                Err(Halt::Over) if self.pass_turn() => {}
+                Err(halt) => return Err(halt),
+            }
+        }
         self.counted = self.budget;
         Ok(())
+    }
+
+    /// Passes the turn to the next warp, if this one has ended or waits. Returns `false` if the block must do so, or
+    /// if the turn goes on.
+    fn pass_turn(&mut self) -> bool {
+        let Arrivals { barriers, warp, waits } = &mut self.barriers;
+        let (Some(warps), false) = (&mut self.warps, self.budget == 0) else { return false };
+        let remaining = warps.watchdog.saturating_sub(self.statistics.instructions);
+        if warps.passes == 0 || remaining == 0 || self.statistics.instructions == 0 {
+            return false;
+        }
+        if self.flow.finished() {
+            barriers.finish(*warp, self.lanes.shared.races_mut());
+        }
+        let current_runs = !self.flow.finished() && barriers.waits_for(*warp).is_none();
+        let can_run = |other: usize| match other == *warp {
+            true => current_runs,
+            // SAFETY: the block, which has the warps, is running.
+            false => barriers.waits_for(other).is_none() && !unsafe { warps.has_ended(other) },
+        };
+        let Some(next) = (*warp + 1..warps.count()).chain(0..=*warp).find(|other| can_run(*other)) else {
+            return false;
+        };
+        warps.passes -= 1;
+        (*warp, *waits) = (next, false);
+        // SAFETY: from here on, the cursor and its lanes refer to this warp instead of the one before.
+        let Parts { flow, rows, a, c, inputs, outputs, .. } = unsafe { warps.warp(next) }.parts();
+        // SAFETY: all warps of a block have rows of the same layout.
+        unsafe { self.lanes.change((rows, a, c), (inputs, outputs), (next as u32, flow.dead().0 as u32)) };
+        self.flow = flow;
+        self.most = SLICE.min(u32::try_from(remaining).unwrap_or(u32::MAX));
+        self.budget = self.most;
+        self.announced = self.budget;
+        true
     }
 
     /// Sets the counts and lanes with which code runs.

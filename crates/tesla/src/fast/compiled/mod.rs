@@ -77,9 +77,9 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of parts whose runs code counts.
-    pub(super) fn parts(&self) -> usize {
-        self.parts.len()
+    /// Returns the number of counts that code needs: runs of parts, then others.
+    pub(super) fn counts(&self) -> usize {
+        self.linked.counts()
     }
 
     /// Adds the runs of parts to the issues of their instructions, and clears them.

@@ -78,11 +78,15 @@ impl LinkedMachine for Tesla {
             Some(guard) if guard.always => cursor.active,
             _ => state.taken() as u32,
         };
+        let warp = cursor.lanes.warp;
         cursor.block = own.ends;
         work.exit = Some(match cursor.continue_after(block, taken) {
             Ok(()) => match linked.starting_at(cursor.block) {
                 Some(node) => {
                     cursor.give_counts(state);
+                    if cursor.lanes.warp != warp {
+                        linked.rebind(state, cursor.lanes.memory());
+                    }
                     return node;
                 }
                 None => Exit::Before(cursor.block),
@@ -90,6 +94,16 @@ impl LinkedMachine for Tesla {
             Err(halt) => Exit::Halt(halt),
         });
         NO_NODE
+    }
+}
+
+impl Lanes<'_> {
+    /// Returns the rows, the flags of all `$c`, and `$a1` to `$a4`.
+    fn memory(&mut self) -> [*mut [u8]; 3] {
+        fn bytes<T>(of: &mut T) -> *mut [u8] {
+            std::ptr::slice_from_raw_parts_mut((&raw mut *of).cast(), size_of::<T>())
+        }
+        [self.rows.bytes(), bytes(self.c), bytes(self.a)]
     }
 }
 
@@ -111,16 +125,14 @@ impl<'a> Runner<'a> {
         let Runner { compiled, held } = self;
         let state = held.state();
         cursor.give_counts(state);
-        let rows = cursor.lanes.rows.bytes();
-        let byte_rows = cursor.lanes.c.as_mut_ptr().cast();
-        let half_rows = cursor.lanes.a.as_mut_ptr().cast();
+        let rows = cursor.lanes.memory();
         state.set_window(cursor.lanes.shared.bytes_mut());
         let counts: *mut [u64] = &raw mut cursor.runs[cursor.lowered.blocks.len()..];
         let lowered = cursor.lowered;
         let mut work = Work { cursor, exit: None };
         // SAFETY: nothing else accesses the counts of parts while code runs.
         let counts = unsafe { &mut *counts };
-        let arrived = Arrived { node, rows, byte_rows, half_rows, counts };
+        let arrived = Arrived { node, rows, counts };
         // SAFETY: nodes exist only if the processor has the level; they were traced for the layout of these rows, which
         // contain the mask, and for a window of these bytes.
         let left = unsafe {

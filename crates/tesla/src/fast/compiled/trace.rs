@@ -14,6 +14,7 @@ use super::{Access, Call, Own, Parts, Traced};
 use crate::context::Context;
 use crate::fast::lower::{self, Block, Conditional, Last, Lowered, NONE, Template};
 use crate::fast::words::Kind;
+use crate::flow::TAKEN_SIDE_RUNS_FIRST;
 use crate::inst::{Control, Inst, Op};
 
 /// Maximum number of instructions of a node.
@@ -346,17 +347,24 @@ impl<'a> Tracer<'a> {
         };
         own.ends = flow.unwrap_or(own.block);
         let (node, size) = (self.linker.next_node(), places.len() as u32);
+        let back = match next {
+            Next::To(Target::Outside(block)) | Next::Either([Target::Outside(block), _]) => block,
+            _ => NONE,
+        };
+        let repeats = TAKEN_SIDE_RUNS_FIRST
+            && back != NONE
+            && self.starts[back as usize] == Some(node);
         let part = self.part(places);
         if is_checked {
             (self.checked, self.covered) = (node, 0);
         }
         match (call, guard) {
-            (Some(call), _) => self.linker.call([size, part, 0], call, next, own),
+            (Some(call), _) => self.linker.call([size, part], call, next, own),
             (None, Some(guard)) => {
                 let condition = |way: &mut Way<'a>| way.lanes(guard, true);
-                self.linker.end([size, part, 0], next, Some(&condition), own);
+                self.linker.end([size, part], next, Some(&condition), repeats, own);
             }
-            (None, None) => self.linker.end([size, part, 0], next, None, own),
+            (None, None) => self.linker.end([size, part], next, None, repeats, own),
         }
         self.covered += size + inside;
         self.linker.cover(self.checked, size + inside);
