@@ -15,10 +15,10 @@ use crate::asm;
 use crate::builder::Path;
 use crate::called::{Callee, convention};
 use crate::level::Level;
-use crate::program::{Code, Conditional, EXIT, Left, NO_NODE, Next, Node, Target};
+use crate::program::{Code, EXIT, LEFT, Left, NO_NODE, Next, Node, Step, Target};
 use crate::region::Segment;
 use crate::rows::Rows;
-use crate::state::State;
+use crate::state::{LEAVES, State, WORDS};
 use crate::strip::Value;
 
 /// No node begins here.
@@ -47,6 +47,16 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// cannot execute them here.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
+    /// Executes the flow control with which lanes leave a node before its end, and returns the place of the program
+    /// at which the group continues. Returns `None` if code cannot continue.
+    fn leave(
+        linked: &Linked<Self>,
+        own: &Self::Own,
+        leaving: u64,
+        state: &mut State,
+        context: &mut Self::Context<'_, '_, '_>,
+    ) -> Option<u32>;
+
     /// Executes the flow control at the end of a node. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if code
     /// cannot continue.
     fn flow(
@@ -68,7 +78,11 @@ pub struct Linker<M: LinkedMachine, P> {
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     parts: u32,
-    conditionals: Vec<Conditional>,
+    /// Steps of the current node, the number of its conditionals, and for each exit its data and the place behind.
+    steps: Vec<Step>,
+    conditionals: u32,
+    leaves: Vec<(M::Own, u32)>,
+    all_leaves: Vec<Vec<(M::Own, u32)>>,
     entries: u32,
 }
 
@@ -77,6 +91,7 @@ pub struct Linker<M: LinkedMachine, P> {
 pub struct Traced<M: LinkedMachine> {
     nodes: Vec<Node>,
     own: Vec<M::Own>,
+    leaves: Vec<Vec<(M::Own, u32)>>,
     calls: Vec<M::Call>,
     /// The node that begins at each place, or [`NONE`].
     starts: Vec<u32>,
@@ -86,6 +101,9 @@ pub struct Traced<M: LinkedMachine> {
 #[derive(Debug)]
 pub struct Linked<M: LinkedMachine> {
     code: Arc<Code>,
+    /// The steps of each node, and the way to the next.
+    steps: Vec<(Vec<Step>, Next)>,
+    leaves: Vec<Vec<(M::Own, u32)>>,
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     starts: Vec<u32>,
@@ -114,7 +132,10 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             own: Vec::new(),
             calls: Vec::new(),
             parts: 0,
-            conditionals: Vec::new(),
+            steps: Vec::new(),
+            conditionals: 0,
+            leaves: Vec::new(),
+            all_leaves: Vec::new(),
             entries: 0,
         }
     }
@@ -139,18 +160,43 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     /// Opens a conditional: the lanes whose condition holds run. The stack must have room for `entries` entries.
     /// `sides` are the number of instructions and the part of each side.
     pub fn open(&mut self, entries: u32, sides: [(u32, u32); 2], mut condition: impl FnMut(&mut P) -> Value) {
-        let word = EXIT + 1 + self.conditionals.len() as u32;
+        self.conditionals += 1;
+        let word = EXIT + self.conditionals;
         self.both(|path| {
             let held = condition(path);
             path.rows().open(word, held);
         });
-        self.conditionals.push(Conditional { word, sides });
+        self.steps.push(Step::If { word, sides });
         self.entries = self.entries.max(entries);
     }
 
-    /// Returns the number of conditionals of the current node.
-    pub fn conditionals(&self) -> usize {
-        self.conditionals.len()
+    /// Returns whether the current node has room for one more conditional and one more exit.
+    pub fn has_room(&self) -> bool {
+        (self.conditionals as usize) < WORDS - LEAVES - 2 && self.leaves.len() < LEAVES
+    }
+
+    /// Adds instructions that all active lanes run, and the part that counts them.
+    pub fn run(&mut self, size: u32, part: u32) {
+        self.steps.push(Step::Run { size, part });
+    }
+
+    /// Lets the lanes leave whose condition holds. The others go on at a place of the program. `own` is for
+    /// [`LinkedMachine::leave`]; the stack must have room for `entries` entries.
+    pub fn leave(
+        &mut self,
+        entries: u32,
+        own: M::Own,
+        place: u32,
+        mut condition: impl FnMut(&mut P) -> Value,
+    ) {
+        let word = (WORDS - 1 - self.leaves.len()) as u32;
+        self.both(|path| {
+            let held = condition(path);
+            path.rows().leave(word, held);
+        });
+        self.leaves.push((own, place));
+        self.steps.push(Step::Leave { word });
+        self.entries = self.entries.max(entries);
     }
 
     /// Starts the other side of the conditional.
@@ -163,12 +209,10 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.both(|path| path.rows().close());
     }
 
-    /// Ends the node. `size` and `part`: the number of instructions that all lanes run, and the part that counts
-    /// them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
-    /// run the node again.
+    /// Ends the node. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is
+    /// none, run the node again.
     pub fn end(
         &mut self,
-        [size, part]: [u32; 2],
         next: Next,
         condition: Option<&dyn Fn(&mut P) -> Value>,
         repeats: bool,
@@ -200,9 +244,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         let entries = std::mem::take(&mut self.entries);
         self.nodes.push(Node {
             segment: Segment::new(Some(fast), slow, None),
-            size,
-            count: part,
-            conditionals: std::mem::take(&mut self.conditionals),
+            steps: std::mem::take(&mut self.steps),
             budget: 0,
             entries,
             lazy: repeats,
@@ -210,11 +252,13 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             mask,
         });
         self.own.push(own);
+        self.conditionals = 0;
+        self.all_leaves.push(std::mem::take(&mut self.leaves));
     }
 
     /// Adds a node that only calls.
-    pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
-        self.end(counts, next, None, false, own);
+    pub fn call(&mut self, call: M::Call, next: Next, own: M::Own) {
+        self.end(next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {
             node.segment.call = Some((call_of::<M>(), self.calls.len() as u32, EXIT));
         }
@@ -239,7 +283,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             }
         }
         let starts = starts.iter().map(|start| start.unwrap_or(NONE)).collect();
-        Traced { nodes: self.nodes, own: self.own, calls: self.calls, starts }
+        Traced { nodes: self.nodes, own: self.own, leaves: self.all_leaves, calls: self.calls, starts }
     }
 }
 
@@ -254,7 +298,7 @@ impl<M: LinkedMachine> Linked<M> {
         trace: impl FnOnce() -> Traced<M>,
     ) -> Option<Arc<Linked<M>>> {
         compile(level, instructions, || {
-            let Traced { nodes, own, calls, starts } = trace();
+            let Traced { nodes, own, leaves, calls, starts } = trace();
             let Some(level) = Level::from_name(level.name()).filter(|_| !nodes.is_empty()) else {
                 return Ok(None);
             };
@@ -262,10 +306,11 @@ impl<M: LinkedMachine> Linked<M> {
                 return Ok(None);
             }
             once(asm::prepare);
+            let steps = nodes.iter().map(|node| (node.steps.clone(), node.next)).collect();
             let budgets = nodes.iter().map(|node| node.budget).collect();
             let code = Code::shared(nodes, level.min(M::LEVEL), lanes, M::MODE)?;
             let size = code.size();
-            let linked = Linked { code, own, calls, starts, budgets };
+            let linked = Linked { code, steps, leaves, own, calls, starts, budgets };
             Ok::<_, crate::CompileError>(Some((linked, size)))
         })
     }
@@ -330,6 +375,80 @@ impl<M: LinkedMachine> Linked<M> {
     }
 }
 
+impl<M: LinkedMachine> Linked<M> {
+    /// Executes the flow of a node that some lanes have left. Returns the next node.
+    fn left(&self, node: usize, state: &mut State, context: &mut M::Context<'_, '_, '_>) -> u32 {
+        let words = state.words;
+        let (steps, next) = &self.steps[node];
+        state.left = 0;
+        let mut leaves = self.leaves[node].iter();
+        for step in steps {
+            if let Step::Leave { word } = step {
+                state.words[*word as usize] = 0;
+            }
+        }
+        for step in steps {
+            let Step::Leave { word } = *step else {
+                // SAFETY: code runs only with counts for all of its parts.
+                unsafe { step.count(&words, state) };
+                continue;
+            };
+            let leaving = words[word as usize] & state.active;
+            let Some((own, behind)) = leaves.next().filter(|_| leaving != 0) else { continue };
+            let (staying, rows) = (state.active & !leaving, state.rows);
+            match M::leave(self, own, leaving, state, context) {
+                // The turn has not passed on, and the strips have run the rest for these lanes.
+                Some(place) if (place, state.active, state.rows) == (*behind, staying, rows) && staying != 0 => {}
+                Some(place) => return self.starting_at(place).unwrap_or(NO_NODE),
+                None => return NO_NODE,
+            }
+        }
+        let taken = words[EXIT as usize] & state.active;
+        let target = match *next {
+            Next::To(target) => target,
+            Next::Either([to, _]) if taken == state.active => to,
+            Next::Either([_, to]) if taken == 0 => to,
+            Next::Either(_) => Target::Flow,
+        };
+        match target {
+            Target::Node(to) => to,
+            Target::Outside(_) | Target::Flow => M::flow(self, &self.own[node], state, context),
+        }
+    }
+}
+
+impl Step {
+    /// Adds the counts of the step for the active lanes, as code does.
+    ///
+    /// # Safety
+    /// The state has a count for each part of the step.
+    unsafe fn count(self, words: &[u64; WORDS], state: &mut State) {
+        let mut run = |size: u32, part: u32, lanes: u64| {
+            if lanes != 0 {
+                // SAFETY: guaranteed by the caller.
+                unsafe { *state.counts.add(part as usize) += 1 };
+                state.budget -= size as i32;
+                state.lane_instructions += u64::from(size * lanes.count_ones());
+            }
+        };
+        match self {
+            Step::Run { size, part } => run(size, part, state.active),
+            Step::If { word, sides: [taken, not] } => {
+                let lanes = words[word as usize] & state.active;
+                let others = state.active & !lanes;
+                run(taken.0, taken.1, lanes);
+                run(not.0, not.1, others);
+                if lanes != 0 && others != 0 {
+                    state.divergent += 1;
+                    state.arrivals += 1;
+                    state.budget -= 1;
+                }
+            }
+            Step::Leave { .. } => {}
+        }
+    }
+}
+
 /// The context of the functions that code calls.
 struct Running<'r, 'c, 'a: 'c, 'w: 'a, M: LinkedMachine> {
     linked: &'r Linked<M>,
@@ -360,7 +479,10 @@ convention! {
         let state = unsafe { &mut *state };
         // SAFETY: as for calls.
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
-        let next = M::flow(linked, &linked.own[node as usize], state, context);
+        let next = match node & LEFT {
+            0 => M::flow(linked, &linked.own[node as usize], state, context),
+            _ => linked.left((node & !LEFT) as usize, state, context),
+        };
         state.population = state.active.count_ones().into();
         // Code jumps to the node without a check.
         if (next as usize) < linked.own.len() { next } else { NO_NODE }

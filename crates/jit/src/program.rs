@@ -35,10 +35,7 @@ pub const EXIT: u32 = 0;
 pub(crate) struct Node {
     /// The code. A call, if any, comes last.
     pub(crate) segment: Segment,
-    /// Number of instructions that all active lanes run, and the part of the program that counts the runs.
-    pub(crate) size: u32,
-    pub(crate) count: u32,
-    pub(crate) conditionals: Vec<Conditional>,
+    pub(crate) steps: Vec<Step>,
     /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
@@ -51,12 +48,16 @@ pub(crate) struct Node {
     pub(crate) mask: Row,
 }
 
-/// A conditional in a node: the lanes of a word run one side, the others the other side.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Conditional {
-    pub(crate) word: u32,
-    /// Number of instructions, and the part that counts the runs: of the lanes of the word, and of the others.
-    pub(crate) sides: [(u32, u32); 2],
+/// A step of the flow in a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// All active lanes run this number of instructions. The part counts the runs.
+    Run { size: u32, part: u32 },
+    /// A conditional: the lanes of a word run one side, the others the other side. Each side has a number of
+    /// instructions and a part.
+    If { word: u32, sides: [(u32, u32); 2] },
+    /// The lanes of a word leave the node, and the others go on. If none goes on, the node ends here.
+    Leave { word: u32 },
 }
 
 /// The way from a node to the next one.
@@ -101,6 +102,9 @@ const STOPPED: u32 = 2;
 const OUTSIDE: u32 = 3;
 const ENDED: u32 = 4;
 
+/// Added to the number of a node for [`State::flow`](crate::State), if lanes have left it before its end.
+pub(crate) const LEFT: u32 = 1 << 31;
+
 /// Result of the flow that leaves the code.
 pub const NO_NODE: u32 = u32::MAX;
 
@@ -137,7 +141,10 @@ impl Node {
     pub(crate) fn verify(&self) -> Result<(), Rejected> {
         verify::row(self.mask)?;
         verify::segment(&self.segment)?;
-        self.conditionals.iter().try_for_each(|conditional| verify::word(conditional.word))
+        self.steps.iter().try_for_each(|step| match step {
+            Step::If { word, .. } | Step::Leave { word } => verify::word(*word),
+            Step::Run { .. } => Ok(()),
+        })
     }
 
     fn targets(&self) -> Vec<Target> {
@@ -145,8 +152,16 @@ impl Node {
     }
 
     fn parts(&self) -> impl Iterator<Item = u32> {
-        let sides = self.conditionals.iter().flat_map(|conditional| conditional.sides);
-        sides.map(|(_, count)| count).chain([self.count])
+        self.steps.iter().flat_map(|step| match *step {
+            Step::Run { part, .. } => vec![part],
+            Step::If { sides, .. } => sides.map(|(_, part)| part).to_vec(),
+            Step::Leave { .. } => Vec::new(),
+        })
+    }
+
+    /// Returns whether lanes may leave the node before its end.
+    fn has_leaves(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Leave { .. }))
     }
 }
 
@@ -391,6 +406,14 @@ impl Compiler<'_> {
             self.asm.branch(Op::Jb_rel32_64, full);
         }
         self.segment(number, node);
+        if node.has_leaves() {
+            let stay = self.asm.label();
+            self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(left)), 0);
+            self.asm.branch(Op::Je_rel32_64, stay);
+            self.asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number | LEFT));
+            self.asm.branch(Op::Jmp_rel32_64, self.flow);
+            self.asm.bind(stay);
+        }
         self.count(node);
         match node.next {
             Next::To(target) => self.go(number, target),
@@ -523,18 +546,21 @@ impl Compiler<'_> {
         let of = |count: u32| at_base(counts, 8 * count as i32);
         let lane_instructions = at_base(STATE, place!(lane_instructions));
         asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
-        if node.size > 0 {
-            asm.number(Op::Add_rm64_imm8, of(node.count), 1);
-            asm.push(Instruction::with3(
-                Op::Imul_r64_rm64_imm32,
-                Register::RAX,
-                at_base(STATE, place!(population)),
-                node.size as i32,
-            ));
-            asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
-            asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), node.size as i32);
+        let mut all = 0;
+        for step in &node.steps {
+            if let Step::Run { size, part } = *step {
+                asm.number(Op::Add_rm64_imm8, of(part), 1);
+                all += size as i32;
+            }
         }
-        for Conditional { word, sides } in &node.conditionals {
+        if all > 0 {
+            let population = at_base(STATE, place!(population));
+            asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, Register::RAX, population, all));
+            asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
+            asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), all);
+        }
+        for step in &node.steps {
+            let Step::If { word, sides } = step else { continue };
             let (taken, not) = (Register::RAX, Register::RDX);
             asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active)));
             asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * *word as i32));

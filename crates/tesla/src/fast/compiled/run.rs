@@ -70,30 +70,41 @@ impl LinkedMachine for Tesla {
         done
     }
 
-    fn flow(linked: &Linked<Tesla>, own: &Own, state: &mut State, work: &mut Work<'_, '_, '_>) -> u32 {
+    fn leave(
+        linked: &Linked<Tesla>,
+        own: &Own,
+        leaving: u64,
+        state: &mut State,
+        work: &mut Work<'_, '_, '_>,
+    ) -> Option<u32> {
         let cursor = &mut *work.cursor;
+        let warp = cursor.lanes.warp;
         cursor.take_counts(state);
         let block = &cursor.lowered.blocks[own.ends as usize];
-        let taken = match block.last.guard() {
-            Some(guard) if guard.always => cursor.active,
-            _ => state.taken() as u32,
-        };
-        let warp = cursor.lanes.warp;
         cursor.block = own.ends;
-        work.exit = Some(match cursor.continue_after(block, taken) {
-            Ok(()) => match linked.starting_at(cursor.block) {
-                Some(node) => {
-                    cursor.give_counts(state);
-                    if cursor.lanes.warp != warp {
-                        linked.rebind(state, cursor.lanes.memory());
-                    }
-                    return node;
+        match cursor.continue_after(block, leaving as u32) {
+            Ok(()) => {
+                work.exit = Some(Exit::Before(cursor.block));
+                cursor.give_counts(state);
+                if cursor.lanes.warp != warp {
+                    linked.rebind(state, cursor.lanes.memory());
                 }
-                None => Exit::Before(cursor.block),
-            },
-            Err(halt) => Exit::Halt(halt),
-        });
-        NO_NODE
+                Some(cursor.block)
+            }
+            Err(halt) => {
+                work.exit = Some(Exit::Halt(halt));
+                None
+            }
+        }
+    }
+
+    fn flow(linked: &Linked<Tesla>, own: &Own, state: &mut State, work: &mut Work<'_, '_, '_>) -> u32 {
+        let taken = match work.cursor.lowered.blocks[own.ends as usize].last.guard() {
+            Some(guard) if guard.always => state.active,
+            _ => state.taken(),
+        };
+        let place = Tesla::leave(linked, own, taken, state, work);
+        place.and_then(|place| linked.starting_at(place)).unwrap_or(NO_NODE)
     }
 }
 

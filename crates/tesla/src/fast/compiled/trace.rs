@@ -12,7 +12,7 @@ use super::code::Way;
 use super::run::Tesla;
 use super::{Access, Call, Own, Parts, Traced};
 use crate::context::Context;
-use crate::fast::lower::{self, Block, Conditional, Last, Lowered, NONE, Template};
+use crate::fast::lower::{self, Block, Conditional, Last, Lowered, NONE, Template, Test};
 use crate::fast::words::Kind;
 use crate::flow::TAKEN_SIDE_RUNS_FIRST;
 use crate::inst::{Control, Inst, Op};
@@ -20,11 +20,8 @@ use crate::inst::{Control, Inst, Op};
 /// Maximum number of instructions of a node.
 const MOST_INSTRUCTIONS: u32 = 200;
 
-/// Maximum number of conditionals of a node.
-const MOST_CONDITIONALS: usize = 16;
-
 /// Traces a program. Returns its nodes and the instructions of each part that they count.
-pub(super) fn trace(context: &Context, lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
+pub(super) fn trace<'a>(context: &'a Context, lowered: &'a Lowered, extent: Extent) -> (Traced, Parts) {
     let linker = || Linker::new(Way::new(lowered, false), Way::new(lowered, true));
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     let sizes: Vec<u32> = lowered.blocks.iter().map(|block| block.size).collect();
@@ -44,6 +41,7 @@ pub(super) fn trace(context: &Context, lowered: &Lowered, extent: Extent) -> (Tr
     let targets = targets(context, lowered);
     let most = MOST_INSTRUCTIONS.min(extent.most());
     let mut tracer = Tracer {
+        context,
         lowered,
         has_template,
         chosen,
@@ -104,12 +102,13 @@ struct Open {
     stores: bool,
     /// Whether the budget is checked at its entry.
     is_checked: bool,
-    /// Number of instructions of the sides of its conditionals, and of the arrivals at their joins.
+    /// Number of instructions before its last exit, of the sides of its conditionals, and of arrivals at joins.
     inside: u32,
 }
 
 /// A program during tracing.
 struct Tracer<'a> {
+    context: &'a Context,
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: Vec<bool>,
@@ -154,8 +153,19 @@ impl<'a> Tracer<'a> {
                     Next::To(to(block.fall))
                 }
                 Last::Bra { guard, .. } if guard.always => Next::To(to(block.jump)),
+                // The lanes that branch to a join arrive there, which takes one instruction, and the others run.
+                Last::Bra { target, guard }
+                    if TAKEN_SIDE_RUNS_FIRST && self.is_join(target) && self.goes_on(block.fall) =>
+                {
+                    number = self.leave(number, &guard, 1);
+                    continue;
+                }
                 Last::Bra { .. } => Next::Either([to(block.jump), to(block.fall)]),
                 Last::Break { guard } | Last::Ret { guard } if !guard.always => {
+                    if self.goes_on(block.fall) {
+                        number = self.leave(number, &guard, 0);
+                        continue;
+                    }
                     Next::Either([Target::Flow, to(block.fall)])
                 }
                 Last::Discard { guard } if !guard.always => Next::Either([Target::Flow; 2]),
@@ -188,6 +198,43 @@ impl<'a> Tracer<'a> {
         self.covered + self.open.as_ref().map_or(0, |open| open.places.len() as u32 + open.inside)
     }
 
+    /// Returns whether a node continues with a block for the lanes that have not left it.
+    fn goes_on(&self, number: u32) -> bool {
+        let is_call = self.open.as_ref().is_none_or(|open| open.call.is_some());
+        !is_call && self.linker.has_room() && self.continues(number)
+    }
+
+    /// Returns whether a block with a join begins at an address.
+    fn is_join(&self, pc: u32) -> bool {
+        let place = self.context.code.place(pc);
+        let block = place.and_then(|place| self.lowered.blocks.get(self.lowered.starts[place] as usize));
+        block.is_some_and(|block| block.join)
+    }
+
+    /// Lets lanes leave the node at the end of a block. Returns the block with which the others go on. `arrivals` is
+    /// the number of instructions and of stack entries that an arrival at a join takes.
+    fn leave(&mut self, number: u32, guard: &Test, arrivals: u32) -> u32 {
+        let fall = self.block(number).fall;
+        self.count();
+        let own = Own { block: number, first: 0, ends: number };
+        self.linker.leave(arrivals, own, fall, |way| way.lanes(guard, true));
+        if let Some(open) = &mut self.open {
+            open.inside += arrivals;
+        }
+        self.absorbed[fall as usize] = true;
+        fall
+    }
+
+    /// Adds the instructions since the last exit as a part.
+    fn count(&mut self) {
+        let Some(open) = &mut self.open else { return };
+        let places = std::mem::take(&mut open.places);
+        let size = places.len() as u32;
+        open.inside += size;
+        let part = self.part(places);
+        self.linker.run(size, part);
+    }
+
     /// Returns whether a conditional becomes part of the node: its sides are templates only.
     fn converts(&self, conditional: &Conditional) -> bool {
         let Conditional { branch, diamond, joins, .. } = *conditional;
@@ -210,7 +257,7 @@ impl<'a> Tracer<'a> {
                 joins.last,
                 Last::Reference | Last::Discard { .. } | Last::Bar { .. } | Last::Memory(_)
             )
-            && self.linker.conditionals() < MOST_CONDITIONALS
+            && self.linker.has_room()
             && self.covered() + size <= self.most
     }
 
@@ -340,13 +387,14 @@ impl<'a> Tracer<'a> {
 
     /// Ends the open node, at the flow of a block, if any.
     fn end(&mut self, next: Next, flow: Option<u32>) {
-        let Some(Open { mut own, places, call, is_checked, inside, .. }) = self.open.take() else { return };
+        self.count();
+        let Some(Open { mut own, call, is_checked, inside, .. }) = self.open.take() else { return };
         let guard = match (next, flow) {
             (Next::Either(_), Some(block)) => self.block(block).last.guard(),
             _ => None,
         };
         own.ends = flow.unwrap_or(own.block);
-        let (node, size) = (self.linker.next_node(), places.len() as u32);
+        let node = self.linker.next_node();
         let back = match next {
             Next::To(Target::Outside(block)) | Next::Either([Target::Outside(block), _]) => block,
             _ => NONE,
@@ -354,20 +402,19 @@ impl<'a> Tracer<'a> {
         let repeats = TAKEN_SIDE_RUNS_FIRST
             && back != NONE
             && self.starts[back as usize] == Some(node);
-        let part = self.part(places);
         if is_checked {
             (self.checked, self.covered) = (node, 0);
         }
         match (call, guard) {
-            (Some(call), _) => self.linker.call([size, part], call, next, own),
+            (Some(call), _) => self.linker.call(call, next, own),
             (None, Some(guard)) => {
                 let condition = |way: &mut Way<'a>| way.lanes(guard, true);
-                self.linker.end([size, part], next, Some(&condition), repeats, own);
+                self.linker.end(next, Some(&condition), repeats, own);
             }
-            (None, None) => self.linker.end([size, part], next, None, repeats, own),
+            (None, None) => self.linker.end(next, None, repeats, own),
         }
-        self.covered += size + inside;
-        self.linker.cover(self.checked, size + inside);
+        self.covered += inside;
+        self.linker.cover(self.checked, inside);
     }
 
     fn has_templates(&self, mut operations: Range<u32>) -> bool {
