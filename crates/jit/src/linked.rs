@@ -378,42 +378,49 @@ impl<M: LinkedMachine> Linked<M> {
 impl<M: LinkedMachine> Linked<M> {
     /// Executes the flow of a node that some lanes have left. Returns the next node.
     fn left(&self, node: usize, state: &mut State, context: &mut M::Context<'_, '_, '_>) -> u32 {
-        let words = state.words;
-        let (steps, next) = &self.steps[node];
+        let target = self.leave_one_by_one(node, state, context);
         state.left = 0;
-        let mut leaves = self.leaves[node].iter();
-        for step in steps {
-            if let Step::Leave { word } = step {
-                state.words[*word as usize] = 0;
-            }
+        let first = WORDS - self.leaves[node].len();
+        state.words[first..].fill(0);
+        match target {
+            Err(next) => next,
+            Ok(Target::Node(to)) => to,
+            Ok(Target::Outside(_) | Target::Flow) => M::flow(self, &self.own[node], state, context),
         }
+    }
+
+    /// Executes the steps of a node that some lanes have left. Returns the target of the others, or the next node if
+    /// no lane is at the end of the node.
+    fn leave_one_by_one(
+        &self,
+        node: usize,
+        state: &mut State,
+        context: &mut M::Context<'_, '_, '_>,
+    ) -> Result<Target, u32> {
+        let (steps, next) = &self.steps[node];
+        let mut leaves = self.leaves[node].iter();
         for step in steps {
             let Step::Leave { word } = *step else {
                 // SAFETY: code runs only with counts for all of its parts.
-                unsafe { step.count(&words, state) };
+                unsafe { step.count(state) };
                 continue;
             };
-            let leaving = words[word as usize] & state.active;
+            let leaving = state.words[word as usize] & state.active;
             let Some((own, behind)) = leaves.next().filter(|_| leaving != 0) else { continue };
             let (staying, rows) = (state.active & !leaving, state.rows);
             match M::leave(self, own, leaving, state, context) {
                 // The turn has not passed on, and the strips have run the rest for these lanes.
                 Some(place) if (place, state.active, state.rows) == (*behind, staying, rows) && staying != 0 => {}
-                Some(place) => return self.starting_at(place).unwrap_or(NO_NODE),
-                None => return NO_NODE,
+                place => return Err(place.and_then(|place| self.starting_at(place)).unwrap_or(NO_NODE)),
             }
         }
-        let taken = words[EXIT as usize] & state.active;
-        let target = match *next {
+        let taken = state.taken();
+        Ok(match *next {
             Next::To(target) => target,
             Next::Either([to, _]) if taken == state.active => to,
             Next::Either([_, to]) if taken == 0 => to,
             Next::Either(_) => Target::Flow,
-        };
-        match target {
-            Target::Node(to) => to,
-            Target::Outside(_) | Target::Flow => M::flow(self, &self.own[node], state, context),
-        }
+        })
     }
 }
 
@@ -422,8 +429,8 @@ impl Step {
     ///
     /// # Safety
     /// The state has a count for each part of the step.
-    unsafe fn count(self, words: &[u64; WORDS], state: &mut State) {
-        let mut run = |size: u32, part: u32, lanes: u64| {
+    unsafe fn count(self, state: &mut State) {
+        let run = |state: &mut State, size: u32, part: u32, lanes: u64| {
             if lanes != 0 {
                 // SAFETY: guaranteed by the caller.
                 unsafe { *state.counts.add(part as usize) += 1 };
@@ -432,12 +439,12 @@ impl Step {
             }
         };
         match self {
-            Step::Run { size, part } => run(size, part, state.active),
+            Step::Run { size, part } => run(state, size, part, state.active),
             Step::If { word, sides: [taken, not] } => {
-                let lanes = words[word as usize] & state.active;
+                let lanes = state.words[word as usize] & state.active;
                 let others = state.active & !lanes;
-                run(taken.0, taken.1, lanes);
-                run(not.0, not.1, others);
+                run(state, taken.0, taken.1, lanes);
+                run(state, not.0, not.1, others);
                 if lanes != 0 && others != 0 {
                     state.divergent += 1;
                     state.arrivals += 1;

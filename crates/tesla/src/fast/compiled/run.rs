@@ -7,7 +7,7 @@ use reconverge_jit::{Arrived, FLUSH, Held, Left, Linked, LinkedMachine, NO_NODE,
 use reconverge_simt::Silent;
 
 use super::{Access, Call, Compiled, Own};
-use crate::fast::lanes::Lanes;
+use crate::fast::lanes::{ACTIVE, Lanes};
 use crate::fast::run::{Cursor, Halt, Position};
 
 /// A program as linked code, and a state to run it with.
@@ -77,25 +77,9 @@ impl LinkedMachine for Tesla {
         state: &mut State,
         work: &mut Work<'_, '_, '_>,
     ) -> Option<u32> {
-        let cursor = &mut *work.cursor;
-        let warp = cursor.lanes.warp;
-        cursor.take_counts(state);
-        let block = &cursor.lowered.blocks[own.ends as usize];
-        cursor.block = own.ends;
-        match cursor.continue_after(block, leaving as u32) {
-            Ok(()) => {
-                work.exit = Some(Exit::Before(cursor.block));
-                cursor.give_counts(state);
-                if cursor.lanes.warp != warp {
-                    linked.rebind(state, cursor.lanes.memory());
-                }
-                Some(cursor.block)
-            }
-            Err(halt) => {
-                work.exit = Some(Exit::Halt(halt));
-                None
-            }
-        }
+        // The code has cleared these lanes in the row of the active lanes.
+        work.cursor.lanes.sets[ACTIVE] = 0;
+        work.go_on(linked, own, leaving, state)
     }
 
     fn flow(linked: &Linked<Tesla>, own: &Own, state: &mut State, work: &mut Work<'_, '_, '_>) -> u32 {
@@ -103,8 +87,33 @@ impl LinkedMachine for Tesla {
             Some(guard) if guard.always => state.active,
             _ => state.taken(),
         };
-        let place = Tesla::leave(linked, own, taken, state, work);
+        let place = work.go_on(linked, own, taken, state);
         place.and_then(|place| linked.starting_at(place)).unwrap_or(NO_NODE)
+    }
+}
+
+impl Work<'_, '_, '_> {
+    /// Executes the flow after a block. Returns the block at which the group continues, or `None` if code cannot.
+    fn go_on(&mut self, linked: &Linked<Tesla>, own: &Own, taken: u64, state: &mut State) -> Option<u32> {
+        let cursor = &mut *self.cursor;
+        let warp = cursor.lanes.warp;
+        cursor.take_counts(state);
+        let block = &cursor.lowered.blocks[own.ends as usize];
+        cursor.block = own.ends;
+        match cursor.continue_after(block, taken as u32) {
+            Ok(()) => {
+                self.exit = Some(Exit::Before(cursor.block));
+                cursor.give_counts(state);
+                if cursor.lanes.warp != warp {
+                    linked.rebind(state, cursor.lanes.memory());
+                }
+                Some(cursor.block)
+            }
+            Err(halt) => {
+                self.exit = Some(Exit::Halt(halt));
+                None
+            }
+        }
     }
 }
 
