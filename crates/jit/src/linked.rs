@@ -15,7 +15,7 @@ use crate::asm;
 use crate::builder::Path;
 use crate::called::{Callee, convention};
 use crate::level::Level;
-use crate::program::{Code, EXIT, LEFT, Left, NO_NODE, Next, Node, Step, Target};
+use crate::program::{Code, EXIT, LEFT, Left, NO_NODE, Next, Node, Step, Target, Waits};
 use crate::region::Segment;
 use crate::rows::Rows;
 use crate::state::{LEAVES, State, WORDS};
@@ -181,10 +181,10 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Lets the lanes leave whose condition holds. The others go on at a place of the program. `own` is for
-    /// [`LinkedMachine::leave`]; the stack must have room for `entries` entries.
+    /// [`LinkedMachine::leave`], which is called if no lane goes on.
     pub fn leave(
         &mut self,
-        entries: u32,
+        waits: Waits,
         own: M::Own,
         place: u32,
         mut condition: impl FnMut(&mut P) -> Value,
@@ -195,8 +195,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             path.rows().leave(word, held);
         });
         self.leaves.push((own, place));
-        self.steps.push(Step::Leave { word });
-        self.entries = self.entries.max(entries);
+        self.steps.push(Step::Leave { word, waits });
+        self.entries = self.entries.max((waits == Waits::Arrive).into());
     }
 
     /// Starts the other side of the conditional.
@@ -376,7 +376,8 @@ impl<M: LinkedMachine> Linked<M> {
 }
 
 impl<M: LinkedMachine> Linked<M> {
-    /// Executes the flow of a node that some lanes have left. Returns the next node.
+    /// Executes the flow of a node that all lanes have left before its end, one after the other. Returns the next
+    /// node.
     fn left(&self, node: usize, state: &mut State, context: &mut M::Context<'_, '_, '_>) -> u32 {
         let target = self.leave_one_by_one(node, state, context);
         state.left = 0;
@@ -389,7 +390,7 @@ impl<M: LinkedMachine> Linked<M> {
         }
     }
 
-    /// Executes the steps of a node that some lanes have left. Returns the target of the others, or the next node if
+    /// Executes the steps of a node that all lanes have left. Returns the target of the others, or the next node if
     /// no lane is at the end of the node.
     fn leave_one_by_one(
         &self,
@@ -400,7 +401,7 @@ impl<M: LinkedMachine> Linked<M> {
         let (steps, next) = &self.steps[node];
         let mut leaves = self.leaves[node].iter();
         for step in steps {
-            let Step::Leave { word } = *step else {
+            let Step::Leave { word, .. } = *step else {
                 // SAFETY: code runs only with counts for all of its parts.
                 unsafe { step.count(state) };
                 continue;

@@ -23,7 +23,7 @@ use crate::fault::{self, Fault};
 use crate::level::Level;
 use crate::pages::Pages;
 use crate::region::{Constants, KEEP_DENORMALS, Segment, epilogue, prologue};
-use crate::state::{State, place};
+use crate::state::{KINDS, State, place};
 use crate::strip::{Row, Strip};
 use crate::verify::{self, Rejected};
 
@@ -57,7 +57,16 @@ pub(crate) enum Step {
     /// instructions and a part.
     If { word: u32, sides: [(u32, u32); 2] },
     /// The lanes of a word leave the node, and the others go on. If none goes on, the node ends here.
-    Leave { word: u32 },
+    Leave { word: u32, waits: Waits },
+}
+
+/// The wait of lanes that leave a node while others stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// They have arrived at a join, which takes one instruction.
+    Arrive,
+    /// The machine's flow control is told the lanes later, by their kind: [`State::gone`].
+    For(u8),
 }
 
 /// The way from a node to the next one.
@@ -142,7 +151,7 @@ impl Node {
         verify::row(self.mask)?;
         verify::segment(&self.segment)?;
         self.steps.iter().try_for_each(|step| match step {
-            Step::If { word, .. } | Step::Leave { word } => verify::word(*word),
+            Step::If { word, .. } | Step::Leave { word, .. } => verify::word(*word),
             Step::Run { .. } => Ok(()),
         })
     }
@@ -295,6 +304,9 @@ struct Later {
 /// matmul's sums: with it, all strips were computed twice.
 const SLOW_RUNS: i32 = 4;
 
+/// The counts, while a node is counted.
+const COUNTS: Register = Register::RCX;
+
 /// If not 0, a node takes the slow path.
 const EXACT: Register = Register::R15D;
 
@@ -407,14 +419,17 @@ impl Compiler<'_> {
         }
         self.segment(number, node);
         if node.has_leaves() {
-            let stay = self.asm.label();
+            let [stay, counted] = [(); 2].map(|()| self.asm.label());
             self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(left)), 0);
             self.asm.branch(Op::Je_rel32_64, stay);
-            self.asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number | LEFT));
-            self.asm.branch(Op::Jmp_rel32_64, self.flow);
+            self.count_leaves(number, node);
+            self.asm.branch(Op::Jmp_rel32_64, counted);
             self.asm.bind(stay);
+            self.count(node);
+            self.asm.bind(counted);
+        } else {
+            self.count(node);
         }
-        self.count(node);
         match node.next {
             Next::To(target) => self.go(number, target),
             Next::Either([taken, not]) => self.either(number, taken, not),
@@ -539,53 +554,123 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// Emits the counts of a node.
+    /// Emits the counts of a node that no lane has left.
     fn count(&mut self, node: &Node) {
-        let asm = &mut self.asm;
-        let counts = Register::RCX;
-        let of = |count: u32| at_base(counts, 8 * count as i32);
-        let lane_instructions = at_base(STATE, place!(lane_instructions));
-        asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
+        self.asm.two(Op::Mov_r64_rm64, COUNTS, at_base(STATE, place!(counts)));
         let mut all = 0;
         for step in &node.steps {
-            if let Step::Run { size, part } = *step {
-                asm.number(Op::Add_rm64_imm8, of(part), 1);
-                all += size as i32;
+            match *step {
+                Step::Run { size, part } => {
+                    self.asm.number(Op::Add_rm64_imm8, count_of(part), 1);
+                    all += size;
+                }
+                Step::If { word, sides } => self.count_conditional(word, sides),
+                Step::Leave { .. } => {}
             }
         }
-        if all > 0 {
-            let population = at_base(STATE, place!(population));
-            asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, Register::RAX, population, all));
-            asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
-            asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), all);
-        }
+        self.count_lanes(all);
+    }
+
+    /// Emits the counts of a node that some lanes have left. If no lane has stayed, the flow counts.
+    fn count_leaves(&mut self, number: u32, node: &Node) {
+        let stay = self.asm.label();
+        let word = |word: u32| at_base(STATE, place!(words) + 8 * word as i32);
+        self.asm.two(Op::Mov_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
         for step in &node.steps {
-            let Step::If { word, sides } = step else { continue };
-            let (taken, not) = (Register::RAX, Register::RDX);
-            asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active)));
-            asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * *word as i32));
-            asm.two(Op::And_r64_rm64, taken, not);
-            asm.three(Op::VEX_Andn_r64_r64_rm64, not, taken, Rm::Register(not));
-            let runs = [Register::R10, Register::R11];
-            for ((lanes, side), run) in [taken, not].into_iter().zip(sides).zip(runs) {
-                asm.two(Op::Popcnt_r64_rm64, run, lanes);
-                asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, side.0 as i32));
-                asm.store(Op::Add_rm64_r64, lane_instructions, run);
-                // 1 if some lane runs the side.
-                asm.number(Op::Cmp_rm64_imm8, lanes, 1);
-                asm.two(Op::Sbb_r64_rm64, run, run);
-                asm.number(Op::Add_rm64_imm8, run, 1);
-                asm.store(Op::Add_rm64_r64, of(side.1), run);
-                asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, side.0 as i32));
+            let Step::Leave { word: lanes, .. } = *step else { continue };
+            self.asm.two(Op::Mov_r64_rm64, Register::RAX, word(lanes));
+            let rest = Rm::Register(Register::RDX);
+            self.asm.three(Op::VEX_Andn_r64_r64_rm64, Register::RDX, Register::RAX, rest);
+        }
+        self.asm.push(Instruction::with2(Op::Test_rm64_r64, Register::RDX, Register::RDX));
+        self.asm.branch(Op::Jne_rel32_64, stay);
+        self.asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number | LEFT));
+        self.asm.branch(Op::Jmp_rel32_64, self.flow);
+        self.asm.bind(stay);
+        self.asm.two(Op::Mov_r64_rm64, COUNTS, at_base(STATE, place!(counts)));
+        for step in &node.steps {
+            match *step {
+                Step::Run { size, part } => {
+                    self.asm.number(Op::Add_rm64_imm8, count_of(part), 1);
+                    self.count_lanes(size);
+                }
+                Step::If { word, sides } => self.count_conditional(word, sides),
+                Step::Leave { word, waits } => self.count_leave(word, waits),
             }
-            let [run, other] = runs;
-            asm.two(Op::And_r64_rm64, run, other);
-            asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
-            // If both sides run, the first one arrives at the join, which takes one instruction.
-            asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
-            asm.two(Op::Add_r64_rm64, taken, not);
-            asm.two(Op::Add_r64_rm64, taken, run);
-            asm.store(Op::Sub_rm32_r32, at_base(STATE, place!(budget)), Register::EAX);
+        }
+        self.asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
+    }
+
+    /// Counts instructions that all active lanes have run.
+    fn count_lanes(&mut self, size: u32) {
+        if size > 0 {
+            let (asm, size) = (&mut self.asm, size as i32);
+            let population = at_base(STATE, place!(population));
+            asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, Register::RAX, population, size));
+            asm.store(Op::Add_rm64_r64, at_base(STATE, place!(lane_instructions)), Register::RAX);
+            asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), size);
         }
     }
+
+    /// Counts lanes that have left while others have stayed, and clears their word.
+    fn count_leave(&mut self, word: u32, waits: Waits) {
+        let asm = &mut self.asm;
+        let none = asm.label();
+        let (word, active) = (at_base(STATE, place!(words) + 8 * word as i32), at_base(STATE, place!(active)));
+        asm.two(Op::Mov_r64_rm64, Register::RAX, word);
+        asm.number(Op::Mov_rm64_imm32, word, 0);
+        asm.two(Op::And_r64_rm64, Register::RAX, active);
+        asm.branch(Op::Je_rel32_64, none);
+        asm.store(Op::Xor_rm64_r64, active, Register::RAX);
+        asm.two(Op::Popcnt_r64_rm64, Register::RDX, Register::RAX);
+        asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RDX);
+        asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
+        match waits {
+            Waits::Arrive => {
+                asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), 1);
+                asm.number(Op::Add_rm32_imm8, at_base(STATE, place!(arrivals)), 1);
+            }
+            Waits::For(kind) => {
+                let gone = at_base(STATE, place!(gone) + 8 * i32::from(kind % KINDS as u8));
+                asm.store(Op::Or_rm64_r64, gone, Register::RAX);
+            }
+        }
+        asm.bind(none);
+    }
+
+    /// Counts the sides of a conditional.
+    fn count_conditional(&mut self, word: u32, sides: [(u32, u32); 2]) {
+        let asm = &mut self.asm;
+        let lane_instructions = at_base(STATE, place!(lane_instructions));
+        let (taken, not) = (Register::RAX, Register::RDX);
+        asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active)));
+        asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * word as i32));
+        asm.two(Op::And_r64_rm64, taken, not);
+        asm.three(Op::VEX_Andn_r64_r64_rm64, not, taken, Rm::Register(not));
+        let runs = [Register::R10, Register::R11];
+        for ((lanes, (size, part)), run) in [taken, not].into_iter().zip(sides).zip(runs) {
+            asm.two(Op::Popcnt_r64_rm64, run, lanes);
+            asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, size as i32));
+            asm.store(Op::Add_rm64_r64, lane_instructions, run);
+            // 1 if some lane runs the side.
+            asm.number(Op::Cmp_rm64_imm8, lanes, 1);
+            asm.two(Op::Sbb_r64_rm64, run, run);
+            asm.number(Op::Add_rm64_imm8, run, 1);
+            asm.store(Op::Add_rm64_r64, count_of(part), run);
+            asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, size as i32));
+        }
+        let [run, other] = runs;
+        asm.two(Op::And_r64_rm64, run, other);
+        asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
+        // If both sides run, the first one arrives at the join, which takes one instruction.
+        asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
+        asm.two(Op::Add_r64_rm64, taken, not);
+        asm.two(Op::Add_r64_rm64, taken, run);
+        asm.store(Op::Sub_rm32_r32, at_base(STATE, place!(budget)), Register::EAX);
+    }
+}
+
+/// Returns the number of runs of a part.
+fn count_of(part: u32) -> MemoryOperand {
+    at_base(COUNTS, 8 * part as i32)
 }

@@ -25,6 +25,9 @@ pub(crate) const BRANCHES: usize = 16;
 /// Maximum number of exits of a region that the code itself counts.
 pub(crate) const LEAVES: usize = 16;
 
+/// Number of kinds of lanes that leave a node and wait.
+pub(crate) const KINDS: usize = 2;
+
 /// State that code and the engine share. Counts of lanes and instructions continue from their values at the call of a
 /// region.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +75,8 @@ pub struct State {
     pub arrivals: u32,
     /// Instructions, summed over their active lanes.
     pub lane_instructions: u64,
+    /// Lanes that have left nodes while others have stayed, by the kind of their wait.
+    pub gone: [u64; KINDS],
     /// Number of runs of each part of the program.
     pub(crate) counts: *mut u64,
     /// The machine's flow control.
@@ -123,6 +128,7 @@ impl Plain for State {
         room: 0,
         arrivals: 0,
         lane_instructions: 0,
+        gone: [0; KINDS],
         counts: std::ptr::null_mut(),
         flow: None,
         code: std::ptr::null(),

@@ -24,7 +24,7 @@ use reconverge_simt::{Event, Mask, Observer, Path, Silent, Statistics, Trap};
 use super::Fast;
 use super::announce::{Key, announce_issues};
 use super::compiled::{Exit, Runner};
-use super::lanes::Lanes;
+use super::lanes::{ACTIVE, Lanes};
 use super::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Test};
 use super::memory::{Move, place};
 use super::words::Reach;
@@ -602,6 +602,13 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         self.statistics.divergent_branches += take(&mut state.divergent);
         self.budget = state.budget as u32;
         self.counted = self.budget;
+        if state.active != u64::from(self.active) {
+            // Lanes have left nodes while others have stayed. The code has cleared them in the row of the active lanes.
+            let [broke, returned] = take(&mut state.gone).map(Mask);
+            self.flow.stay(Mask(state.active), broke, returned);
+            self.active = state.active as u32;
+            self.lanes.sets[ACTIVE] = self.active;
+        }
     }
 
     /// Returns the step after a block that has run.

@@ -50,6 +50,10 @@ pub(super) struct Call {
     access: Access,
 }
 
+/// Kinds of lanes that leave a node: they wait for the BREAK or the CALL entry.
+const BROKE: u8 = 0;
+const RETURNED: u8 = 1;
+
 /// The position of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Own {

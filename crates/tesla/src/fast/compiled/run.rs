@@ -77,12 +77,14 @@ impl LinkedMachine for Tesla {
         state: &mut State,
         work: &mut Work<'_, '_, '_>,
     ) -> Option<u32> {
-        // The code has cleared these lanes in the row of the active lanes.
+        work.cursor.take_counts(state);
+        // The code has cleared all lanes in the row of the active lanes.
         work.cursor.lanes.sets[ACTIVE] = 0;
         work.go_on(linked, own, leaving, state)
     }
 
     fn flow(linked: &Linked<Tesla>, own: &Own, state: &mut State, work: &mut Work<'_, '_, '_>) -> u32 {
+        work.cursor.take_counts(state);
         let taken = match work.cursor.lowered.blocks[own.ends as usize].last.guard() {
             Some(guard) if guard.always => state.active,
             _ => state.taken(),
@@ -93,11 +95,10 @@ impl LinkedMachine for Tesla {
 }
 
 impl Work<'_, '_, '_> {
-    /// Executes the flow after a block. Returns the block at which the group continues, or `None` if code cannot.
+    /// Executes the flow after a block, when the counts have been taken. Returns the block at which the group continues, or `None` if code cannot.
     fn go_on(&mut self, linked: &Linked<Tesla>, own: &Own, taken: u64, state: &mut State) -> Option<u32> {
         let cursor = &mut *self.cursor;
         let warp = cursor.lanes.warp;
-        cursor.take_counts(state);
         let block = &cursor.lowered.blocks[own.ends as usize];
         cursor.block = own.ends;
         match cursor.continue_after(block, taken as u32) {

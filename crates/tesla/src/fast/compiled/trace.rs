@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Linker, Next, Target};
+use reconverge_jit::{Linker, Next, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
 use super::run::Tesla;
-use super::{Access, Call, Own, Parts, Traced};
+use super::{Access, BROKE, Call, Own, Parts, RETURNED, Traced};
 use crate::context::Context;
 use crate::fast::lower::{self, Block, Conditional, Last, Lowered, NONE, Template, Test};
 use crate::fast::words::Kind;
@@ -157,13 +157,14 @@ impl<'a> Tracer<'a> {
                 Last::Bra { target, guard }
                     if TAKEN_SIDE_RUNS_FIRST && self.is_join(target) && self.goes_on(block.fall) =>
                 {
-                    number = self.leave(number, &guard, 1);
+                    number = self.leave(number, &guard, Waits::Arrive);
                     continue;
                 }
                 Last::Bra { .. } => Next::Either([to(block.jump), to(block.fall)]),
                 Last::Break { guard } | Last::Ret { guard } if !guard.always => {
                     if self.goes_on(block.fall) {
-                        number = self.leave(number, &guard, 0);
+                        let broke = matches!(block.last, Last::Break { .. });
+                        number = self.leave(number, &guard, Waits::For(if broke { BROKE } else { RETURNED }));
                         continue;
                     }
                     Next::Either([Target::Flow, to(block.fall)])
@@ -211,15 +212,14 @@ impl<'a> Tracer<'a> {
         block.is_some_and(|block| block.join)
     }
 
-    /// Lets lanes leave the node at the end of a block. Returns the block with which the others go on. `arrivals` is
-    /// the number of instructions and of stack entries that an arrival at a join takes.
-    fn leave(&mut self, number: u32, guard: &Test, arrivals: u32) -> u32 {
+    /// Lets lanes leave the node at the end of a block. Returns the block with which the others go on.
+    fn leave(&mut self, number: u32, guard: &Test, waits: Waits) -> u32 {
         let fall = self.block(number).fall;
         self.count();
         let own = Own { block: number, first: 0, ends: number };
-        self.linker.leave(arrivals, own, fall, |way| way.lanes(guard, true));
+        self.linker.leave(waits, own, fall, |way| way.lanes(guard, true));
         if let Some(open) = &mut self.open {
-            open.inside += arrivals;
+            open.inside += u32::from(waits == Waits::Arrive);
         }
         self.absorbed[fall as usize] = true;
         fall
