@@ -51,7 +51,7 @@ impl LinkedMachine for Tesla {
     const MODE: u32 = FLUSH;
     const HEXADECIMAL: bool = true;
 
-    fn call(call: &Call, _state: &mut State, Work { cursor, .. }: &mut Work<'_, '_, '_>) -> bool {
+    fn call(call: &Call, state: &mut State, Work { cursor, .. }: &mut Work<'_, '_, '_>) -> bool {
         let Cursor { lowered, lanes, memory, .. } = &mut **cursor;
         let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
             for (handler, operation) in &lowered.operations[start as usize..end as usize] {
@@ -59,6 +59,8 @@ impl LinkedMachine for Tesla {
                 unsafe { handler(lanes, operation) };
             }
         };
+        // Lanes may have left nodes since the flow was last asked.
+        lanes.sets[ACTIVE] = state.active as u32;
         execute(lanes, call.operations.start, call.operations.end);
         let Access(Some(access)) = call.access else { return true };
         let access = &lowered.accesses[access as usize];
