@@ -10,7 +10,7 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 use crate::asm::{Assembler, Label, Rm, at, at_base};
 use crate::called::{PerLane, PerLaneFrame};
 use crate::level::Level;
-use crate::state::place;
+use crate::state::{Site, place};
 use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
 
 /// Registers for the [`State`](crate::State), the group's rows, the strip's first lane, the active lanes from this one
@@ -120,6 +120,8 @@ enum Rare {
 /// bytes. Lanes of the mask are inside the window.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
+    /// Place of the memory's address in the state.
+    memory: i32,
     address: Register,
     distance: i32,
     mask: Register,
@@ -693,9 +695,19 @@ impl Emitter<'_> {
                     does: Rare::PerLane { with, given, value: self.level.register(to) },
                 });
             }
+            Node::Start(site) | Node::Bound(site) => {
+                let part = match self.strip.nodes[position] {
+                    Node::Start(_) => 0,
+                    _ => SITE_BOUND,
+                };
+                let to = self.allocate(Form::Words, position, &[]);
+                let word = at_base(STATE, site_place(site) + part);
+                self.asm.two(self.level.broadcast(), self.level.register(to), word);
+                self.hold(Form::Words, value, to);
+            }
             Node::Word(place) => {
                 let to = self.allocate(Form::Words, position, &[]);
-                window(self.asm);
+                window(self.asm, place!(window));
                 let word = at_base(Register::RAX, place as i32);
                 self.asm.two(self.level.broadcast(), self.level.register(to), word);
                 self.hold(Form::Words, value, to);
@@ -718,7 +730,7 @@ impl Emitter<'_> {
                 }
                 self.asm.branch(Code::Jne_rel32_64, enter);
                 let (level, asm) = (self.level, &mut *self.asm);
-                window(asm);
+                window(asm, access.memory);
                 let row = first_word(level, asm, access);
                 asm.two(level.load_anywhere(), to, row);
                 asm.bind(back);
@@ -740,7 +752,9 @@ impl Emitter<'_> {
         locked: &[Value],
     ) -> Lanes {
         let span = self.strip.spans.get(span as usize);
+        let site = span.and_then(|span| span.site);
         Lanes {
+            memory: site.map_or(place!(window), |site| site_place(site) + SITE_BYTES),
             address: self.register(place, position, locked),
             distance: span.map_or(0, |span| distance.wrapping_sub(span.least)),
             mask: self.truth(lanes, position, locked),
@@ -845,7 +859,7 @@ impl Emitter<'_> {
                     in_a_row(self.asm, self.pool, access, free);
                     self.asm.branch(Code::Jne_rel32_64, enter);
                     let asm = &mut *self.asm;
-                    window(asm);
+                    window(asm, access.memory);
                     let row = first_word(level, asm, access);
                     asm.store(level.store_anywhere(), row, from);
                     asm.bind(back);
@@ -916,10 +930,17 @@ pub(crate) fn end_vectors(level: Level, asm: &mut Assembler, strip: Label, next:
     asm.branch(Code::Jne_rel32_64, strip);
 }
 
-/// Sets RAX to the start of the window.
-fn window(asm: &mut Assembler) {
-    asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(window)));
+/// Sets RAX to the start of memory whose address is at a place of the state.
+fn window(asm: &mut Assembler, memory: i32) {
+    asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, memory));
 }
+
+/// Returns the place of a site in the state, and those of its parts.
+fn site_place(site: u32) -> i32 {
+    place!(sites) + (site as usize * size_of::<Site>()) as i32
+}
+const SITE_BOUND: i32 = std::mem::offset_of!(Site, bound) as i32;
+const SITE_BYTES: i32 = std::mem::offset_of!(Site, bytes) as i32;
 
 /// Returns the word of the first lane, in the window that begins at RAX. Sets RCX to its offset.
 fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand {
@@ -1009,7 +1030,7 @@ fn emit_load(
     order: Option<i32>,
     back: Label,
 ) {
-    let Lanes { address, distance, mask } = access;
+    let Lanes { memory, address, distance, mask } = access;
     let each = asm.label();
     match order {
         Some(place) => {
@@ -1020,7 +1041,7 @@ fn emit_load(
             all_equal(level, asm, address, free, mask);
         }
     }
-    window(asm);
+    window(asm, memory);
     asm.branch(Code::Jne_rel32_64, each);
     let word = first_word(level, asm, access);
     asm.two(level.broadcast(), to, word);
@@ -1047,13 +1068,13 @@ fn emit_load(
 
 /// Stores the words lane by lane.
 fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, back: Label) {
-    let Lanes { address, distance, mask } = access;
+    let Lanes { memory, address, distance, mask } = access;
     let lane = asm.label();
     let (addresses, values) = (PER_LANE, PER_LANE + level.vector());
     bits(level, asm, Register::ECX, mask);
     asm.push(Instruction::with2(Code::Test_rm32_r32, Register::ECX, Register::ECX));
     asm.branch(Code::Je_rel32_64, back);
-    window(asm);
+    window(asm, memory);
     asm.store(level.store(), at_base(Register::RSP, addresses), address);
     asm.store(level.store(), at_base(Register::RSP, values), from);
     let part = |start: i32| {

@@ -54,7 +54,7 @@ pub use region::{
     Back, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Plan, RegionCode, Regions, Segment, Step,
 };
 pub use rows::Rows;
-pub use state::{Held, MASK, OWN, State, StateBox};
+pub use state::{Held, MASK, OWN, SITES, State, StateBox};
 pub use strip::{Inside, One, Row, Strip, Two, Value, predicate};
 pub use verify::Rejected;
 

@@ -256,7 +256,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.all_leaves.push(std::mem::take(&mut self.leaves));
     }
 
-    /// Adds a node that only calls.
+    /// Ends the node with a call. If the node accesses memory, it calls instead of its own code if a lane is outside.
     pub fn call(&mut self, call: M::Call, next: Next, own: M::Own) {
         self.end(next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {

@@ -304,6 +304,9 @@ struct Later {
 /// matmul's sums: with it, all strips were computed twice.
 const SLOW_RUNS: i32 = 4;
 
+/// Number of runs that call at once after a lane of an access has been outside its memory.
+const CALLS: i32 = 3;
+
 /// The counts, while a node is counted.
 const COUNTS: Register = Register::RCX;
 
@@ -384,7 +387,8 @@ impl Compiler<'_> {
             );
             self.asm.branch(Op::Jl_rel32_64, short);
         }
-        let guards = node.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some());
+        let guards = node.segment.call.is_none()
+            && node.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some());
         if guards {
             // After failed guards, some runs take the slow path at once.
             let often = self.asm.label();
@@ -484,9 +488,25 @@ impl Compiler<'_> {
 
     fn segment(&mut self, number: u32, node: &Node) {
         let segment = &node.segment;
-        if let Some(check) = &segment.check {
-            let refused = self.later(REFUSED, number);
-            self.strips(&[], |compiler| compiler.strip(node, check, Some(refused), &[]));
+        let [failed, call, done] = [(); 3].map(|()| self.asm.label());
+        match (&segment.check, segment.call) {
+            (Some(check), Some(_)) => {
+                // The call replaces the code if a lane is outside, and then for some more runs.
+                let inside = self.asm.label();
+                self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
+                let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
+                self.asm.number(Op::Cmp_rm64_imm8, slow, 0);
+                self.asm.branch(Op::Je_rel32_64, inside);
+                self.asm.number(Op::Sub_rm64_imm8, slow, 1);
+                self.asm.branch(Op::Jmp_rel32_64, call);
+                self.asm.bind(inside);
+                self.strips(&[], |compiler| compiler.strip(node, check, Some(failed), &[]));
+            }
+            (Some(check), None) => {
+                let refused = self.later(REFUSED, number);
+                self.strips(&[], |compiler| compiler.strip(node, check, Some(refused), &[]));
+            }
+            (None, _) => {}
         }
         let is_empty = |strip: &Strip| strip.effects.is_empty();
         if !is_empty(&segment.exact) || segment.fast.as_ref().is_some_and(|fast| !is_empty(fast)) {
@@ -495,19 +515,22 @@ impl Compiler<'_> {
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
+            let guards = segment.call.is_none() && segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some());
             self.strips(&words, |compiler| match &segment.fast {
                 Some(fast) if *fast != segment.exact => {
-                    let [failed, exact, over] = [(); 3].map(|()| compiler.asm.label());
-                    if node.lazy || fast.guard.is_some() {
+                    let [guard_failed, exact, over] = [(); 3].map(|()| compiler.asm.label());
+                    if node.lazy || guards {
                         compiler.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
                         compiler.asm.branch(Op::Jne_rel32_64, exact);
                     }
-                    compiler.strip(node, fast, Some(failed), &words);
+                    compiler.strip(node, fast, Some(guard_failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
-                    compiler.asm.bind(failed);
+                    compiler.asm.bind(guard_failed);
                     compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
                     let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
-                    compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
+                    if guards {
+                        compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
+                    }
                     compiler.asm.bind(exact);
                     compiler.strip(node, &segment.exact, None, &words);
                     compiler.asm.bind(over);
@@ -517,6 +540,14 @@ impl Compiler<'_> {
         }
         let Some((callee, argument, _)) = segment.call else { return };
         let asm = &mut self.asm;
+        if segment.check.is_some() {
+            asm.branch(Op::Jmp_rel32_64, done);
+            asm.bind(failed);
+            asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
+            let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
+            asm.number(Op::Add_rm64_imm8, slow, CALLS);
+            asm.bind(call);
+        }
         asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, argument));
         asm.two(Op::Mov_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
@@ -527,6 +558,7 @@ impl Compiler<'_> {
         asm.push(Instruction::with2(Op::Test_rm32_r32, Register::EAX, Register::EAX));
         let stopped = self.later(STOPPED, number);
         self.asm.branch(Op::Jne_rel32_64, stopped);
+        self.asm.bind(done);
     }
 
     /// Emits a loop over the vectors of the group.

@@ -25,6 +25,25 @@ pub(crate) const BRANCHES: usize = 16;
 /// Maximum number of exits of a region that the code itself counts.
 pub(crate) const LEAVES: usize = 16;
 
+/// Number of sites.
+pub const SITES: u32 = 32;
+
+/// The memory of a site: an instruction of the program that accesses memory at addresses of its own.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Site {
+    /// Address of the first byte.
+    pub(crate) start: u32,
+    /// Number of offsets at which there are words, with the highest bit inverted.
+    pub(crate) bound: u32,
+    pub(crate) bytes: *mut u8,
+}
+
+impl Site {
+    /// No memory.
+    const NONE: Site = Site { start: 0, bound: 1 << 31, bytes: std::ptr::null_mut() };
+}
+
 /// Number of kinds of lanes that leave a node and wait.
 pub(crate) const KINDS: usize = 2;
 
@@ -75,6 +94,8 @@ pub struct State {
     pub arrivals: u32,
     /// Instructions, summed over their active lanes.
     pub lane_instructions: u64,
+    /// The memory of each site.
+    pub(crate) sites: [Site; SITES as usize],
     /// Lanes that have left nodes while others have stayed, by the kind of their wait.
     pub gone: [u64; KINDS],
     /// Number of runs of each part of the program.
@@ -129,6 +150,7 @@ impl Plain for State {
         arrivals: 0,
         lane_instructions: 0,
         gone: [0; KINDS],
+        sites: [Site::NONE; SITES as usize],
         counts: std::ptr::null_mut(),
         flow: None,
         code: std::ptr::null(),
@@ -210,6 +232,24 @@ impl State {
     /// Sets the window: the bytes that strips load from and store to while a region runs.
     pub fn set_window(&mut self, bytes: &mut [u8]) {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
+    }
+
+    /// Forgets the memory of all sites.
+    #[inline]
+    pub fn clear_sites(&mut self) {
+        self.sites = [Site::NONE; SITES as usize];
+    }
+
+    /// Sets the memory of a site: the bytes from an address on. Has no effect if there is no such site, or if the
+    /// address is not a multiple of 4.
+    ///
+    /// # Safety
+    /// Until the sites are cleared, the bytes are valid for reads and writes while code runs.
+    #[allow(unsafe_code, reason = "code accesses the bytes")]
+    pub unsafe fn set_site(&mut self, site: u32, start: u32, bytes: *mut [u8]) {
+        let Some(site) = self.sites.get_mut(site as usize).filter(|_| start & 3 == 0) else { return };
+        let words = u32::try_from(bytes.len().saturating_sub(3)).unwrap_or(u32::MAX);
+        *site = Site { start, bound: words ^ 1 << 31, bytes: bytes.cast() };
     }
 
     /// Returns the active lanes for which the condition at the end of a node holds.

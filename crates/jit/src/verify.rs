@@ -4,7 +4,7 @@
 //! an access lacks a check of the same base and mask, or if the check does not cover the distance of the access.
 
 use crate::region::{Plan, Segment, Step};
-use crate::state::{NARROW_ROWS, OWN, WORDS};
+use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};
 use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
 /// Maximum distance of a row and size of a window in bytes: displacements are signed 32-bit numbers, and a row may
@@ -30,6 +30,9 @@ pub enum Rejected {
     /// A span that does not exist, or that is wider than the window.
     #[error("span {0} does not fit into the window")]
     Span(u32),
+    /// A site that the state does not have.
+    #[error("the state does not have site {0}")]
+    Site(u32),
     /// The place of a span is not its base and its least distance.
     #[error("the place of span {0} is not its base and its least distance")]
     Place(u32),
@@ -105,6 +108,11 @@ fn strip(strip: &Strip) -> Result<(), Rejected> {
                 strip.spans.get(span as usize).ok_or(Rejected::Span(span))?;
             }
             Node::Load { span, distance, place, lanes } => access(strip, span, distance, [place, lanes])?,
+            Node::Start(site) | Node::Bound(site) => {
+                if site >= SITES {
+                    return Err(Rejected::Site(site));
+                }
+            }
             Node::Constant(_)
             | Node::Two(..)
             | Node::One(..)
@@ -150,6 +158,9 @@ fn access(strip: &Strip, number: u32, distance: i32, of: [Value; 2]) -> Result<(
 
 /// Checks that a span fits into the window, that its place is compared with the limit, and that its lanes pass the comparison.
 fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
+    if let Some(site) = span.site {
+        return check_site(strip, number, span, site);
+    }
     let fits = span.least <= span.greatest
         && span.least & 3 == 0
         && strip.window & 3 == 0
@@ -174,6 +185,21 @@ fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
     Ok(())
 }
 
+/// Checks that the place of a span is relative to the start of its site, and that its lanes are within its bound.
+fn check_site(strip: &Strip, number: u32, span: &Span, site: u32) -> Result<(), Rejected> {
+    let is_offset = match strip.nodes[span.place.0 as usize] {
+        Node::Two(Two::Sub, [_, start]) => strip.nodes[start.0 as usize] == Node::Start(site),
+        _ => false,
+    };
+    if !is_offset || span.least != span.greatest {
+        return Err(Rejected::Place(number));
+    }
+    if strip.is_constant(span.lanes) != Some(0) && !implies(strip, span.lanes, number, span.place) {
+        return Err(Rejected::Lanes(number));
+    }
+    Ok(())
+}
+
 /// Returns whether a truth value implies that the place of a span does not exceed its limit.
 fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
     let node = |value: Value| strip.nodes[value.0 as usize];
@@ -183,6 +209,18 @@ fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
         }
         _ => false,
     };
+    let inverted = |value: Value| match node(value) {
+        Node::Two(Two::Xor, [a, sign]) => a == place && strip.is_constant(sign) == Some(1 << 31),
+        _ => false,
+    };
+    if let Some(site) = strip.spans.get(number as usize).and_then(|span| span.site) {
+        return match node(truth) {
+            Node::Two(Two::Greater, [bound, of]) => node(bound) == Node::Bound(site) && inverted(of),
+            Node::Two(Two::And, [a, b]) => [a, b].into_iter().any(|part| implies(strip, part, number, place)),
+            Node::Two(Two::AndNot, [_, b]) => implies(strip, b, number, place),
+            _ => false,
+        };
+    }
     match node(truth) {
         Node::Two(Two::Equal, [a, b]) => a == place && limited(b) || b == place && limited(a),
         Node::Two(Two::And, [a, b]) => [a, b].into_iter().any(|part| implies(strip, part, number, place)),

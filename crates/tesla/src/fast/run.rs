@@ -254,6 +254,18 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
         self.global.writing(at, count, picked)
     }
 
+    fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])> {
+        let (base, limit) = self.context.segments.linear(segment)?;
+        let (start, bytes) = self.global.whole(base.checked_add(address)?)?;
+        // The segment may begin in the buffer, or the buffer in the segment, and either may end first.
+        let before = base.saturating_sub(start) as usize;
+        let first = start.saturating_sub(base);
+        let most = usize::try_from(limit.checked_sub(first)?).ok()?.saturating_add(1);
+        let bytes = bytes.get_mut(before..)?;
+        let count = bytes.len().min(most);
+        Some((first, &mut bytes[..count]))
+    }
+
     fn constants(&self, bank: u8) -> &[u8] {
         self.context.setup.constants.bank(bank.into())
     }

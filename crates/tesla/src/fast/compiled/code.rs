@@ -5,7 +5,7 @@
 //! fast path, floats may carry a non-canonical NaN until an operation reads their bits; on the slow path, every
 //! result is canonical.
 
-use reconverge_jit::{One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
+use reconverge_jit::{Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 
 use super::per_lane;
 use crate::fast::lanes::PREDICATED;
@@ -361,6 +361,23 @@ impl<'a> Way<'a> {
             && self.lowered.shared >= 4
     }
 
+    /// Returns whether a load or store of each lane's own word of g[] has a template.
+    pub(super) fn reaches_global(&self, transfer: &Transfer) -> bool {
+        let Transfer { mem, base, .. } = transfer;
+        let is_row = base.is_some_and(|place| self.lowered.is_register(place));
+        let moves = matches!(transfer.kind, Kind::Load { .. } | Kind::Store { .. });
+        moves && is_row && matches!(mem.space, Space::Global(_)) && mem.access == Access::B32
+    }
+
+    /// Loads each lane's word of g[] to a row, or stores a row to g[], in the memory of a site.
+    pub(super) fn transfer_global(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
+        let Transfer { mem, rows: [place, ..], base, set, .. } = *transfer;
+        let base = self.place(base?);
+        let (base, mask) = (self.rows.settle(base), self.mask_of(set));
+        let inside = self.rows.strip.inside_site(site, base, mem.offset, mask);
+        self.move_words(transfer, place, set, inside)
+    }
+
     /// Loads each lane's word of s[] to a row, or stores a row to s[]. The segment executes a store last.
     pub(super) fn transfer(&mut self, transfer: &Transfer) -> Option<()> {
         let Transfer { mem, rows: [place, ..], set, .. } = *transfer;
@@ -371,6 +388,10 @@ impl<'a> Way<'a> {
         };
         let (base, mask) = (self.rows.settle(base), self.mask_of(set));
         let inside = self.rows.strip.inside(base, i32::from(mem.offset as i16), mask)?;
+        self.move_words(transfer, place, set, inside)
+    }
+
+    fn move_words(&mut self, transfer: &Transfer, place: Place, set: u8, inside: Inside) -> Option<()> {
         match transfer.kind {
             Kind::Load { .. } => {
                 self.loads = true;

@@ -39,9 +39,12 @@ type Traced = reconverge_jit::Traced<run::Tesla>;
 /// The instructions of each part whose runs code counts, as indices of the code.
 type Parts = Vec<Vec<usize>>;
 
-/// A load or store, by number.
-#[derive(Clone, Copy, Debug)]
-struct Access(Option<u32>);
+/// A load or store, by number, and its site if code accesses memory by itself.
+#[derive(Clone, Copy, Debug, Default)]
+struct Access {
+    number: Option<u32>,
+    site: Option<u32>,
+}
 
 /// Operations of the fast engine that a node calls.
 #[derive(Clone, Debug)]

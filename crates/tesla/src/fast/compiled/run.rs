@@ -9,6 +9,8 @@ use reconverge_simt::Silent;
 use super::{Access, Call, Compiled, Own};
 use crate::fast::lanes::{ACTIVE, Lanes};
 use crate::fast::run::{Cursor, Halt, Position};
+use crate::fast::words::{Reach, Transfer};
+use crate::inst::Space;
 
 /// A program as linked code, and a state to run it with.
 pub(in crate::fast) struct Runner<'a> {
@@ -62,10 +64,13 @@ impl LinkedMachine for Tesla {
         // Lanes may have left nodes since the flow was last asked.
         lanes.sets[ACTIVE] = state.active as u32;
         execute(lanes, call.operations.start, call.operations.end);
-        let Access(Some(access)) = call.access else { return true };
-        let access = &lowered.accesses[access as usize];
+        let Access { number: Some(number), site } = call.access else { return true };
+        let access = &lowered.accesses[number as usize];
         // SAFETY: as above.
         let done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
+        if let (true, Some(site)) = (done, site) {
+            find_site(site, state, lanes, *memory, &access.transfer);
+        }
         if done {
             execute(lanes, access.after.start, access.after.end);
         }
@@ -93,6 +98,21 @@ impl LinkedMachine for Tesla {
         };
         let place = work.go_on(linked, own, taken, state);
         place.and_then(|place| linked.starting_at(place)).unwrap_or(NO_NODE)
+    }
+}
+
+/// Makes the buffer that an access has reached the memory of its site.
+fn find_site(site: u32, state: &mut State, lanes: &Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) {
+    let first = lanes.set(transfer.set).trailing_zeros() as usize;
+    let Space::Global(segment) = transfer.mem.space else { return };
+    let base = match transfer.base {
+        Some(place) => lanes.row_of(place).get(first).copied(),
+        None => None,
+    };
+    let Some(base) = base else { return };
+    if let Some((start, bytes)) = memory.whole(segment, base.wrapping_add(transfer.mem.offset as u32)) {
+        // SAFETY: the memory lends the bytes until the group ends, and the sites are cleared before another runs.
+        unsafe { state.set_site(site, start, bytes) };
     }
 }
 
@@ -132,7 +152,9 @@ impl Lanes<'_> {
 
 impl<'a> Runner<'a> {
     pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
-        Runner { compiled, held: Held::take() }
+        let mut held = Held::take();
+        held.state().clear_sites();
+        Runner { compiled, held }
     }
 
     /// Returns the node that begins at a block, if it may run now.

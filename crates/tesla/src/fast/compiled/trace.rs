@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Linker, Next, Target, Waits};
+use reconverge_jit::{Linker, Next, SITES, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
@@ -51,6 +51,7 @@ pub(super) fn trace<'a>(context: &'a Context, lowered: &'a Lowered, extent: Exte
         starts,
         absorbed: vec![false; lowered.blocks.len()],
         parts: Vec::new(),
+        sites: 0,
         open: None,
         checked: 0,
         covered: 0,
@@ -116,6 +117,8 @@ struct Tracer<'a> {
     chosen: Vec<bool>,
     targets: Vec<bool>,
     absorbed: Vec<bool>,
+    /// Number of accesses to g[] that code makes by itself.
+    sites: u32,
     /// Maximum number of instructions of a node.
     most: u32,
     linker: Linker<Tesla, Way<'a>>,
@@ -311,7 +314,7 @@ impl<'a> Tracer<'a> {
                         self.at(own, is_first, |open| open.call.is_some() || after_store && open.stores);
                         self.operate(operations);
                     } else {
-                        let call = Call { operations, access: Access(None) };
+                        let call = Call { operations, access: Access::default() };
                         self.call(own, is_first, call);
                     }
                 }
@@ -330,8 +333,21 @@ impl<'a> Tracer<'a> {
     fn access(&mut self, own: Own, is_first: bool, before: Range<u32>, number: u32) {
         let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
         let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
+        let number = Some(number);
+        if templates && self.linker.slow.reaches_global(transfer) && self.sites < SITES {
+            let site = self.sites;
+            self.sites += 1;
+            let access = Access { number, site: Some(site) };
+            self.call(own, is_first, Call { operations: before.clone(), access });
+            self.operate(before);
+            self.linker.both(|way| {
+                let _ = way.transfer_global(transfer, site);
+            });
+            return self.operate(after.clone());
+        }
         if !templates || !self.linker.slow.reaches(transfer) {
-            return self.call(own, is_first, Call { operations: before, access: Access(Some(number)) });
+            let access = Access { number, site: None };
+            return self.call(own, is_first, Call { operations: before, access });
         }
         // Strips run one after another: a store must not follow a load in the same node, nor a load a store.
         let stores = matches!(transfer.kind, Kind::Store { .. });
@@ -351,11 +367,13 @@ impl<'a> Tracer<'a> {
     /// Traces a call for an instruction.
     fn call(&mut self, own: Own, is_first: bool, call: Call) {
         let follows = |open: &Open| match &open.call {
-            Some(Call { operations, access: Access(None) }) => operations.end == call.operations.start,
+            Some(Call { operations, access: Access { number: None, .. } }) => {
+                operations.end == call.operations.start
+            }
             _ => false,
         };
         // Consecutive instructions without an access are one call.
-        if let Some(open) = self.open.as_mut().filter(|open| follows(open) && call.access.0.is_none() && !is_first)
+        if let Some(open) = self.open.as_mut().filter(|open| follows(open) && call.access.number.is_none() && !is_first)
         {
             if let Some(open) = &mut open.call {
                 open.operations.end = call.operations.end;
