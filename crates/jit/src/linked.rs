@@ -15,10 +15,10 @@ use crate::asm;
 use crate::builder::Path;
 use crate::called::{Callee, convention};
 use crate::level::Level;
-use crate::program::{Code, Conditional, EXIT, Left, NO_NODE, Next, Node, Target};
+use crate::program::{Code, Conditional, EXIT, Leave, Left, NO_NODE, Next, Node, Target};
 use crate::region::Segment;
 use crate::rows::Rows;
-use crate::state::State;
+use crate::state::{State, WORDS};
 use crate::strip::Value;
 
 /// No node begins here.
@@ -70,6 +70,11 @@ pub struct Linker<M: LinkedMachine, P> {
     parts: u32,
     conditionals: Vec<Conditional>,
     entries: u32,
+    leaves: Vec<Leave>,
+    /// The data of leaves of all nodes.
+    leaving: Vec<M::Own>,
+    rest: (u32, u32),
+    needs: u32,
 }
 
 /// A program that a machine has traced.
@@ -89,8 +94,9 @@ pub struct Linked<M: LinkedMachine> {
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     starts: Vec<u32>,
-    /// Number of instructions that the budget must cover at the entry of each node.
-    budgets: Vec<u32>,
+    /// For each node: the number of instructions that the budget must cover at its entry, and the bits of
+    /// [`State::hindered`] that must be zero.
+    conditions: Vec<(u32, u32)>,
 }
 
 /// A group at a node, and its memory.
@@ -116,6 +122,10 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             parts: 0,
             conditionals: Vec::new(),
             entries: 0,
+            leaves: Vec::new(),
+            leaving: Vec::new(),
+            rest: (0, 0),
+            needs: 0,
         }
     }
 
@@ -163,6 +173,34 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.both(|path| path.rows().close());
     }
 
+    /// Lets the lanes whose condition holds leave the innermost loop. If all leave, the flow decides, with the data
+    /// `own` and these lanes as [`State::taken`]. `piece`: the number of instructions since the lanes before have left,
+    /// and their part. The node cannot have conditionals.
+    pub fn leave(&mut self, piece: (u32, u32), own: M::Own, mut condition: impl FnMut(&mut P) -> Value) {
+        let word = WORDS as u32 - 1 - self.leaves.len() as u32;
+        self.both(|path| {
+            let held = condition(path);
+            path.rows().leave(word, held);
+        });
+        self.leaves.push(Leave { word, piece, own: self.leaving.len() as u32 });
+        self.leaving.push(own);
+    }
+
+    /// Returns the number of times that lanes leave in the current node.
+    pub fn leaves(&self) -> usize {
+        self.leaves.len()
+    }
+
+    /// Sets the number of instructions after the last lanes have left, and their part.
+    pub fn rest(&mut self, piece: (u32, u32)) {
+        self.rest = piece;
+    }
+
+    /// Makes the current node run only if these bits of [`State::hindered`] are zero.
+    pub fn need(&mut self, bits: u32) {
+        self.needs |= bits;
+    }
+
     /// Ends the node. `size` and `part`: the number of instructions that all lanes run, and the part that counts
     /// them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
     /// run the node again.
@@ -203,6 +241,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             size,
             count: part,
             conditionals: std::mem::take(&mut self.conditionals),
+            leaves: std::mem::take(&mut self.leaves),
+            rest: std::mem::take(&mut self.rest),
+            needs: std::mem::take(&mut self.needs),
             budget: 0,
             entries,
             lazy: repeats,
@@ -238,6 +279,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
                 *target = Target::Node(node);
             }
         }
+        let nodes = self.nodes.len() as u32;
+        self.nodes.iter_mut().flat_map(|node| &mut node.leaves).for_each(|leave| leave.own += nodes);
+        self.own.extend(self.leaving);
         let starts = starts.iter().map(|start| start.unwrap_or(NONE)).collect();
         Traced { nodes: self.nodes, own: self.own, calls: self.calls, starts }
     }
@@ -262,10 +306,10 @@ impl<M: LinkedMachine> Linked<M> {
                 return Ok(None);
             }
             once(asm::prepare);
-            let budgets = nodes.iter().map(|node| node.budget).collect();
+            let conditions = nodes.iter().map(|node| (node.budget, node.needs)).collect();
             let code = Code::shared(nodes, level.min(M::LEVEL), lanes, M::MODE)?;
             let size = code.size();
-            let linked = Linked { code, own, calls, starts, budgets };
+            let linked = Linked { code, own, calls, starts, conditions };
             Ok::<_, crate::CompileError>(Some((linked, size)))
         })
     }
@@ -279,7 +323,13 @@ impl<M: LinkedMachine> Linked<M> {
     /// Returns the number of instructions that the budget must cover at the entry of a node.
     #[inline(always)]
     pub fn budget(&self, node: u32) -> u32 {
-        self.budgets[node as usize]
+        self.conditions[node as usize].0
+    }
+
+    /// Returns the bits of [`State::hindered`] that must be zero at the entry of a node.
+    #[inline(always)]
+    pub fn needs(&self, node: u32) -> u32 {
+        self.conditions[node as usize].1
     }
 
     /// Returns the number of counts that runs of the program need: those of the parts, and others.
@@ -363,6 +413,6 @@ convention! {
         let next = M::flow(linked, &linked.own[node as usize], state, context);
         state.population = state.active.count_ones().into();
         // Code jumps to the node without a check.
-        if (next as usize) < linked.own.len() { next } else { NO_NODE }
+        if (next as usize) < linked.conditions.len() { next } else { NO_NODE }
     }
 }

@@ -9,6 +9,9 @@
 //! without leaving, as long as all active lanes go the same way. Otherwise code calls the machine's own flow control,
 //! which changes the stack and the active lanes, and returns the next node. The group's state is in its rows between
 //! two nodes, so that code can be left and entered at each of them.
+//!
+//! Two kinds of steps in a loop do not call the flow: lanes leave the loop while others stay ([`Leave`]), and all lanes
+//! start another round ([`Next::Round`]). The state counts both for the machine.
 
 // Generated code is called only in this file.
 #![allow(unsafe_code)]
@@ -39,6 +42,11 @@ pub(crate) struct Node {
     pub(crate) size: u32,
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
+    /// Places at which lanes leave a loop, if there are no conditionals, and the instructions after the last one.
+    pub(crate) leaves: Vec<Leave>,
+    pub(crate) rest: (u32, u32),
+    /// Bits of [`State::hindered`] with which the node cannot run.
+    pub(crate) needs: u32,
     /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
@@ -59,6 +67,17 @@ pub(crate) struct Conditional {
     pub(crate) sides: [(u32, u32); 2],
 }
 
+/// A place in a node at which lanes leave a loop. If some stay, the rest of the node runs for these. If none stay, the
+/// flow decides.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Leave {
+    pub(crate) word: u32,
+    /// Number of instructions since the place before, and the part that counts them.
+    pub(crate) piece: (u32, u32),
+    /// Number that the flow receives.
+    pub(crate) own: u32,
+}
+
 /// The way from a node to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -67,6 +86,9 @@ pub enum Next {
     /// The lanes of the word [`EXIT`] go to the first target, the others to the second. If lanes go to both, the flow
     /// decides.
     Either([Target; 2]),
+    /// All active lanes go there if another round of the loop may begin; otherwise the flow decides. The number is
+    /// added to the loop's register.
+    Round(Target, i32),
 }
 
 /// The target of active lanes.
@@ -85,7 +107,8 @@ pub enum Target {
 pub enum Left {
     /// The budget does not cover the node.
     Budget(u32),
-    /// The node cannot run: a lane reaches outside the window, or the stack is too full. Nothing of it has run.
+    /// The node cannot run: a lane reaches outside the window, the stack is too full, or the state hinders it. Nothing
+    /// of it has run.
     Refused(u32),
     /// The call of the node has ended the run, and has had no effect.
     Stopped(u32),
@@ -123,7 +146,7 @@ pub(crate) struct Code {
 impl Next {
     pub(crate) fn targets_mut(&mut self) -> &mut [Target] {
         match self {
-            Next::To(target) => std::slice::from_mut(target),
+            Next::To(target) | Next::Round(target, _) => std::slice::from_mut(target),
             Next::Either(targets) => targets,
         }
     }
@@ -137,6 +160,7 @@ impl Node {
     pub(crate) fn verify(&self) -> Result<(), Rejected> {
         verify::row(self.mask)?;
         verify::segment(&self.segment)?;
+        self.leaves.iter().try_for_each(|leave| verify::word(leave.word))?;
         self.conditionals.iter().try_for_each(|conditional| verify::word(conditional.word))
     }
 
@@ -146,7 +170,8 @@ impl Node {
 
     fn parts(&self) -> impl Iterator<Item = u32> {
         let sides = self.conditionals.iter().flat_map(|conditional| conditional.sides);
-        sides.map(|(_, count)| count).chain([self.count])
+        let pieces = self.leaves.iter().map(|leave| leave.piece).chain([self.rest]);
+        sides.chain(pieces).map(|(_, count)| count).chain([self.count])
     }
 }
 
@@ -181,6 +206,7 @@ impl Code {
             pool: &mut pool,
             cold: Vec::new(),
             later: Vec::new(),
+            leaving: Vec::new(),
             floats,
             lanes: lanes as i32,
             frame: 0,
@@ -200,7 +226,9 @@ impl Code {
         });
         let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
         let inside = |node: &Node| {
-            node.targets().iter().all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
+            node.targets()
+                .iter()
+                .all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
         };
         assert!(nodes.iter().all(inside), "every target is a node of the program");
         let counts = parts as usize + nodes.len();
@@ -280,6 +308,9 @@ struct Later {
 /// matmul's sums: with it, all strips were computed twice.
 const SLOW_RUNS: i32 = 4;
 
+/// The same number for a node that lanes leave.
+const SLOW_RUNS_AFTER_LEAVING: i32 = 1;
+
 /// If not 0, a node takes the slow path.
 const EXACT: Register = Register::R15D;
 
@@ -291,6 +322,8 @@ struct Compiler<'a> {
     pool: &'a mut Pool,
     cold: Vec<Cold>,
     later: Vec<Later>,
+    /// For nodes that lanes have left: the start of their counts, and the code after these.
+    leaving: Vec<(usize, [Label; 2])>,
     /// Whether some node depends on the host's floating point modes.
     floats: bool,
     lanes: i32,
@@ -309,6 +342,9 @@ impl Compiler<'_> {
     fn program(mut self, nodes: &[Node]) -> Result<(Vec<u8>, Vec<u32>), CompileError> {
         for (number, node) in nodes.iter().enumerate() {
             self.node(number as u32, node);
+        }
+        for (number, labels) in std::mem::take(&mut self.leaving) {
+            self.count_leaves(&nodes[number], labels);
         }
         let Compiler { mut asm, level, cold, later, floats, frame, labels, dispatch, leave, flow, .. } = self;
         for Later { enter, reason, number } in later {
@@ -348,13 +384,14 @@ impl Compiler<'_> {
     fn node(&mut self, number: u32, node: &Node) {
         let label = self.labels[number as usize];
         self.asm.bind(label);
+        if node.needs != 0 {
+            let refused = self.later(REFUSED, number);
+            self.asm.number(Op::Test_rm32_imm32, at_base(STATE, place!(hindered)), node.needs as i32);
+            self.asm.branch(Op::Jne_rel32_64, refused);
+        }
         if node.budget > 0 {
             let short = self.later(BUDGET, number);
-            self.asm.number(
-                Op::Cmp_rm32_imm32,
-                at_base(STATE, place!(budget)),
-                node.budget as i32,
-            );
+            self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(budget)), node.budget as i32);
             self.asm.branch(Op::Jl_rel32_64, short);
         }
         let guards = node.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some());
@@ -374,9 +411,15 @@ impl Compiler<'_> {
             let (budget, room) = (at_base(STATE, place!(budget)), at_base(STATE, place!(room)));
             self.asm.number(Op::Cmp_rm32_imm32, budget, 2 * node.budget as i32);
             self.asm.branch(Op::Jl_rel32_64, exact);
-            // Each run may divide the lanes, which takes one more entry.
-            self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
-            self.asm.branch(Op::Jb_rel32_64, exact);
+            if node.entries > 0 {
+                // Each run may divide the lanes, which takes one more entry.
+                self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
+                self.asm.branch(Op::Jb_rel32_64, exact);
+            }
+            if let Next::Round(..) = node.next {
+                self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(rounds)), 0);
+                self.asm.branch(Op::Je_rel32_64, exact);
+            }
             if !guards {
                 self.asm.two(Op::Xor_r32_rm32, EXACT, EXACT);
             }
@@ -391,9 +434,34 @@ impl Compiler<'_> {
             self.asm.branch(Op::Jb_rel32_64, full);
         }
         self.segment(number, node);
+        let [leaving, counted] = [(); 2].map(|()| self.asm.label());
+        if !node.leaves.is_empty() {
+            self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(left)), 0);
+            self.asm.branch(Op::Jne_rel32_64, leaving);
+            self.leaving.push((number as usize, [leaving, counted]));
+        }
         self.count(node);
+        if !node.leaves.is_empty() {
+            self.asm.bind(counted);
+        }
         match node.next {
             Next::To(target) => self.go(number, target),
+            Next::Round(target, adds) => {
+                let flow = self.asm.label();
+                let (rounds, register) =
+                    (at_base(STATE, place!(rounds)), at_base(STATE, place!(loop_register)));
+                self.asm.number(Op::Sub_rm32_imm8, rounds, 1);
+                self.asm.branch(Op::Jb_rel32_64, flow);
+                if adds != 0 {
+                    self.asm.number(Op::Add_rm32_imm32, register, adds);
+                }
+                if let Some(label) = self.label(target) {
+                    self.asm.branch(Op::Jmp_rel32_64, label);
+                }
+                self.asm.bind(flow);
+                self.asm.number(Op::Add_rm32_imm8, rounds, 1);
+                self.go(number, Target::Flow);
+            }
             Next::Either([taken, not]) => self.either(number, taken, not),
         }
     }
@@ -432,7 +500,8 @@ impl Compiler<'_> {
     fn either(&mut self, from: u32, taken: Target, not: Target) {
         let flow = self.asm.label();
         let [taken, not_label] = [taken, not].map(|target| self.label(target).unwrap_or(flow));
-        let (word, active) = (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
+        let (word, active) =
+            (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
         // Strips without lanes do not write their bits, so the word has old bits there.
         self.asm.two(Op::And_r64_rm64, Register::RAX, active);
@@ -469,7 +538,8 @@ impl Compiler<'_> {
                     compiler.asm.bind(failed);
                     compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
                     let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
-                    compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
+                    let runs = if node.leaves.is_empty() { SLOW_RUNS } else { SLOW_RUNS_AFTER_LEAVING };
+                    compiler.asm.number(Op::Add_rm64_imm8, slow, runs);
                     compiler.asm.bind(exact);
                     compiler.strip(node, &segment.exact, None, &words);
                     compiler.asm.bind(over);
@@ -516,24 +586,66 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
+    /// Emits the counts of instructions that all active lanes have run. Sets RAX, and RCX to the address of the counts.
+    fn count_piece(&mut self, (size, part): (u32, u32)) {
+        let asm = &mut self.asm;
+        asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
+        if size == 0 {
+            return;
+        }
+        asm.number(Op::Add_rm64_imm8, at_base(Register::RCX, 8 * part as i32), 1);
+        asm.push(Instruction::with3(
+            Op::Imul_r64_rm64_imm32,
+            Register::RAX,
+            at_base(STATE, place!(population)),
+            size as i32,
+        ));
+        asm.store(Op::Add_rm64_r64, at_base(STATE, place!(lane_instructions)), Register::RAX);
+        asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), size as i32);
+    }
+
+    /// Emits the counts of a node that lanes have left.
+    fn count_leaves(&mut self, node: &Node, [enter, counted]: [Label; 2]) {
+        let active = at_base(STATE, place!(active));
+        let mut ends = Vec::new();
+        self.asm.bind(enter);
+        self.asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
+        for Leave { word, piece, own } in &node.leaves {
+            self.count_piece(*piece);
+            let asm = &mut self.asm;
+            let [none, all] = [(); 2].map(|()| asm.label());
+            let word = at_base(STATE, place!(words) + 8 * *word as i32);
+            asm.two(Op::Mov_r64_rm64, Register::RAX, word);
+            // Strips in which no lane leaves do not write their bits.
+            asm.number(Op::Mov_rm64_imm32, word, 0);
+            asm.two(Op::And_r64_rm64, Register::RAX, active);
+            asm.branch(Op::Je_rel32_64, none);
+            asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
+            asm.branch(Op::Je_rel32_64, all);
+            asm.store(Op::Xor_rm64_r64, active, Register::RAX);
+            asm.store(Op::Or_rm64_r64, at_base(STATE, place!(gone)), Register::RAX);
+            asm.two(Op::Popcnt_r64_rm64, Register::RDX, Register::RAX);
+            asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RDX);
+            asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
+            asm.bind(none);
+            ends.push((all, *own));
+        }
+        self.count_piece(node.rest);
+        self.asm.branch(Op::Jmp_rel32_64, counted);
+        for (all, own) in ends {
+            self.asm.bind(all);
+            let taken = at_base(STATE, place!(words) + 8 * EXIT as i32);
+            self.asm.store(Op::Mov_rm64_r64, taken, Register::RAX);
+            self.go(own, Target::Flow);
+        }
+    }
+
     /// Emits the counts of a node.
     fn count(&mut self, node: &Node) {
+        self.count_piece((node.size, node.count));
         let asm = &mut self.asm;
-        let counts = Register::RCX;
-        let of = |count: u32| at_base(counts, 8 * count as i32);
+        let of = |count: u32| at_base(Register::RCX, 8 * count as i32);
         let lane_instructions = at_base(STATE, place!(lane_instructions));
-        asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
-        if node.size > 0 {
-            asm.number(Op::Add_rm64_imm8, of(node.count), 1);
-            asm.push(Instruction::with3(
-                Op::Imul_r64_rm64_imm32,
-                Register::RAX,
-                at_base(STATE, place!(population)),
-                node.size as i32,
-            ));
-            asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
-            asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), node.size as i32);
-        }
         for Conditional { word, sides } in &node.conditionals {
             let (taken, not) = (Register::RAX, Register::RDX);
             asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active)));

@@ -36,7 +36,8 @@ pub struct State {
     pub(crate) half_rows: *mut u8,
     /// Number of instructions in the remaining budget.
     pub budget: i32,
-    /// Number of iterations that may still begin in a region that returns to its entry; `u32::MAX` for any number.
+    /// Number of iterations that may still begin in a region that returns to its entry, or of rounds of the innermost
+    /// loop in linked code; `u32::MAX` for any number.
     pub rounds: u32,
     /// Whether some lane has exited in this iteration of a region.
     pub(crate) left: u32,
@@ -68,6 +69,12 @@ pub struct State {
     pub(crate) node: u32,
     /// Number of entries that the group's stack has room for.
     pub room: u32,
+    /// Bits with a meaning of the machine: nodes that need one of them to be zero do not run.
+    pub hindered: u32,
+    /// Number that rounds of the innermost loop have added to its register.
+    pub loop_register: i32,
+    /// Lanes that have left the innermost loop while others stayed.
+    pub gone: u64,
     /// Instructions of the budget that only brought lanes to a join.
     pub arrivals: u32,
     /// Instructions, summed over their active lanes.
@@ -121,6 +128,9 @@ impl Plain for State {
         divergent: 0,
         node: 0,
         room: 0,
+        hindered: 0,
+        loop_register: 0,
+        gone: 0,
         arrivals: 0,
         lane_instructions: 0,
         counts: std::ptr::null_mut(),
