@@ -35,10 +35,8 @@ pub const EXIT: u32 = 0;
 pub(crate) struct Node {
     /// The code. A call, if any, comes last.
     pub(crate) segment: Segment,
-    /// Number of instructions that all active lanes run, and the part of the program that counts the runs.
-    pub(crate) size: u32,
-    pub(crate) count: u32,
-    pub(crate) conditionals: Vec<Conditional>,
+    /// The instructions, in pieces. Behind each piece except for the last, lanes leave the node.
+    pub(crate) pieces: Vec<Piece>,
     /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
@@ -51,12 +49,40 @@ pub(crate) struct Node {
     pub(crate) mask: Row,
 }
 
+/// Instructions of a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Piece {
+    /// Number of instructions that all active lanes run, and the part of the program that counts the runs.
+    pub(crate) size: u32,
+    pub(crate) count: u32,
+    pub(crate) conditionals: Vec<Conditional>,
+    /// The word of the lanes that leave behind the piece: the flow is called if there are some.
+    pub(crate) leave: Option<u32>,
+}
+
 /// A conditional in a node: the lanes of a word run one side, the others the other side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conditional {
     pub(crate) word: u32,
-    /// Number of instructions, and the part that counts the runs: of the lanes of the word, and of the others.
-    pub(crate) sides: [(u32, u32); 2],
+    /// The word of the conditional around this one, and its side.
+    pub(crate) parent: Option<(u32, usize)>,
+    /// The sides of the lanes of the word, and of the others.
+    pub(crate) sides: [Branch; 2],
+    /// Number of entries that the stack holds inside; 0 if the machine does not record it.
+    pub(crate) held: u32,
+    /// Whether the first side's arrival at the join takes an instruction.
+    pub(crate) joins: bool,
+}
+
+/// A side of a conditional.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Branch {
+    /// Number of instructions that run if some lane takes the side.
+    pub size: u32,
+    /// The part that counts these runs.
+    pub count: u32,
+    /// Number of instructions for the lanes of this side that run even if there are none.
+    pub always: u32,
 }
 
 /// The way from a node to the next one.
@@ -67,6 +93,9 @@ pub enum Next {
     /// The lanes of the word [`EXIT`] go to the first target, the others to the second. If lanes go to both, the flow
     /// decides.
     Either([Target; 2]),
+    /// All active lanes go to the node with which an iteration of the innermost loop begins, if the state's
+    /// [`rounds`](State::rounds) allow one more. Otherwise the flow decides.
+    Again(Target),
 }
 
 /// The target of active lanes.
@@ -104,6 +133,9 @@ const ENDED: u32 = 4;
 /// Result of the flow that leaves the code.
 pub const NO_NODE: u32 = u32::MAX;
 
+/// Result of the flow that continues in the same node, for lanes that have not left it.
+pub const GO_ON: u32 = u32::MAX - 1;
+
 /// The linked code of a program.
 #[derive(Debug)]
 pub(crate) struct Code {
@@ -123,13 +155,26 @@ pub(crate) struct Code {
 impl Next {
     pub(crate) fn targets_mut(&mut self) -> &mut [Target] {
         match self {
-            Next::To(target) => std::slice::from_mut(target),
+            Next::To(target) | Next::Again(target) => std::slice::from_mut(target),
             Next::Either(targets) => targets,
         }
     }
 }
 
+impl Conditional {
+    /// Returns the number of instructions that run even if no lane takes their side.
+    fn always(&self) -> u32 {
+        self.sides.iter().map(|side| side.always).sum()
+    }
+}
+
 impl Node {
+    /// Returns whether some runs take the slow path at once after the guard has failed. A lane that leaves, which
+    /// fails it too, says nothing about the next run.
+    fn learns(&self) -> bool {
+        self.leaves().next().is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
+    }
+
     /// Proves that the code of the node accesses only its rows, the state and the window.
     ///
     /// # Errors
@@ -137,7 +182,27 @@ impl Node {
     pub(crate) fn verify(&self) -> Result<(), Rejected> {
         verify::row(self.mask)?;
         verify::segment(&self.segment)?;
-        self.conditionals.iter().try_for_each(|conditional| verify::word(conditional.word))
+        let leaves = self.leaves();
+        let conditionals = self.conditionals().flat_map(|conditional| {
+            [Some(conditional.word), conditional.parent.map(|(word, _)| word)].into_iter().flatten()
+        });
+        leaves.chain(conditionals).try_for_each(verify::word)
+    }
+
+    fn conditionals(&self) -> impl Iterator<Item = &Conditional> {
+        self.pieces.iter().flat_map(|piece| &piece.conditionals)
+    }
+
+    /// Returns the words of lanes that leave.
+    fn leaves(&self) -> impl Iterator<Item = u32> {
+        self.pieces.iter().filter_map(|piece| piece.leave)
+    }
+
+    /// Returns the number of instructions of all lanes and sides.
+    pub(crate) fn instructions(&self) -> u32 {
+        let sides = self.conditionals().flat_map(|conditional| conditional.sides);
+        let inside: u32 = sides.map(|side| side.size + side.always).sum();
+        inside + self.pieces.iter().map(|piece| piece.size).sum::<u32>()
     }
 
     fn targets(&self) -> Vec<Target> {
@@ -145,8 +210,8 @@ impl Node {
     }
 
     fn parts(&self) -> impl Iterator<Item = u32> {
-        let sides = self.conditionals.iter().flat_map(|conditional| conditional.sides);
-        sides.map(|(_, count)| count).chain([self.count])
+        let sides = self.conditionals().flat_map(|conditional| conditional.sides);
+        sides.map(|side| side.count).chain(self.pieces.iter().map(|piece| piece.count))
     }
 }
 
@@ -181,6 +246,7 @@ impl Code {
             pool: &mut pool,
             cold: Vec::new(),
             later: Vec::new(),
+            leaving: Vec::new(),
             floats,
             lanes: lanes as i32,
             frame: 0,
@@ -276,6 +342,14 @@ struct Later {
     number: u32,
 }
 
+/// Code that is emitted after the nodes: calls the flow for lanes that leave a node behind a piece, counted from 1.
+struct Leaving {
+    enter: Label,
+    back: Label,
+    node: u32,
+    number: u32,
+}
+
 /// Number of runs that take the slow path at once after a guard has failed. A product of zero fails the guard of
 /// matmul's sums: with it, all strips were computed twice.
 const SLOW_RUNS: i32 = 4;
@@ -291,6 +365,7 @@ struct Compiler<'a> {
     pool: &'a mut Pool,
     cold: Vec<Cold>,
     later: Vec<Later>,
+    leaving: Vec<Leaving>,
     /// Whether some node depends on the host's floating point modes.
     floats: bool,
     lanes: i32,
@@ -310,7 +385,7 @@ impl Compiler<'_> {
         for (number, node) in nodes.iter().enumerate() {
             self.node(number as u32, node);
         }
-        let Compiler { mut asm, level, cold, later, floats, frame, labels, dispatch, leave, flow, .. } = self;
+        let Compiler { mut asm, level, cold, later, leaving, floats, frame, labels, dispatch, leave, flow, .. } = self;
         for Later { enter, reason, number } in later {
             asm.bind(enter);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
@@ -318,11 +393,25 @@ impl Compiler<'_> {
             asm.branch(Op::Jmp_rel32_64, leave);
         }
         emit::emit_cold(level, &mut asm, &cold);
+        let after_flow = asm.label();
+        for Leaving { enter, back, node, number } in leaving {
+            asm.bind(enter);
+            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), number as i32);
+            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, node));
+            asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
+            emit::leave_mode(&mut asm, floats);
+            asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
+            emit::enter_mode(&mut asm, floats);
+            asm.number(Op::Cmp_rm32_imm8, Register::EAX, GO_ON as i32);
+            asm.branch(Op::Jne_rel32_64, after_flow);
+            asm.branch(Op::Jmp_rel32_64, back);
+        }
         asm.bind(flow);
         asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
         emit::leave_mode(&mut asm, floats);
         asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
         emit::enter_mode(&mut asm, floats);
+        asm.bind(after_flow);
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
         asm.branch(Op::Je_rel32_64, leave);
@@ -357,7 +446,7 @@ impl Compiler<'_> {
             );
             self.asm.branch(Op::Jl_rel32_64, short);
         }
-        let guards = node.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some());
+        let guards = node.learns();
         if guards {
             // After failed guards, some runs take the slow path at once.
             let often = self.asm.label();
@@ -374,9 +463,13 @@ impl Compiler<'_> {
             let (budget, room) = (at_base(STATE, place!(budget)), at_base(STATE, place!(room)));
             self.asm.number(Op::Cmp_rm32_imm32, budget, 2 * node.budget as i32);
             self.asm.branch(Op::Jl_rel32_64, exact);
-            // Each run may divide the lanes, which takes one more entry.
-            self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
-            self.asm.branch(Op::Jb_rel32_64, exact);
+            if let Next::Again(_) = node.next {
+                self.iterates(number, exact);
+            } else {
+                // Each run may divide the lanes, which takes one more entry.
+                self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
+                self.asm.branch(Op::Jb_rel32_64, exact);
+            }
             if !guards {
                 self.asm.two(Op::Xor_r32_rm32, EXACT, EXACT);
             }
@@ -391,11 +484,43 @@ impl Compiler<'_> {
             self.asm.branch(Op::Jb_rel32_64, full);
         }
         self.segment(number, node);
-        self.count(node);
+        for (place, piece) in node.pieces.iter().enumerate() {
+            self.count(node, piece);
+            if let Some(word) = piece.leave {
+                self.leave(number, place as u32 + 1, word);
+            }
+        }
         match node.next {
             Next::To(target) => self.go(number, target),
             Next::Either([taken, not]) => self.either(number, taken, not),
+            Next::Again(Target::Node(to)) => {
+                let flow = self.asm.label();
+                self.iterates(to, flow);
+                self.asm.number(Op::Sub_rm32_imm8, at_base(STATE, place!(rounds)), 1);
+                self.asm.branch(Op::Jmp_rel32_64, self.labels[to as usize]);
+                self.asm.bind(flow);
+                self.go(number, Target::Flow);
+            }
+            Next::Again(_) => self.go(number, Target::Flow),
         }
+    }
+
+    /// Emits a jump to a label unless one more iteration of the innermost loop may begin, with this node.
+    fn iterates(&mut self, node: u32, otherwise: Label) {
+        self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(body)), node as i32);
+        self.asm.branch(Op::Jne_rel32_64, otherwise);
+        self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(rounds)), 0);
+        self.asm.branch(Op::Je_rel32_64, otherwise);
+    }
+
+    /// Emits a call of the flow if some lanes leave a node behind a piece.
+    fn leave(&mut self, node: u32, number: u32, word: u32) {
+        let [enter, back] = [(); 2].map(|()| self.asm.label());
+        self.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
+        self.asm.two(Op::Test_rm64_r64, Register::RAX, at_base(STATE, place!(active)));
+        self.asm.branch(Op::Jne_rel32_64, enter);
+        self.asm.bind(back);
+        self.leaving.push(Leaving { enter, back, node, number });
     }
 
     fn later(&mut self, reason: u32, number: u32) -> Label {
@@ -457,19 +582,25 @@ impl Compiler<'_> {
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
+            // The fast path does not write the words of lanes that leave.
+            for word in node.leaves().filter(|word| !words.contains(word)) {
+                self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
+            }
             self.strips(&words, |compiler| match &segment.fast {
                 Some(fast) if *fast != segment.exact => {
                     let [failed, exact, over] = [(); 3].map(|()| compiler.asm.label());
-                    if node.lazy || fast.guard.is_some() {
+                    if node.lazy || node.learns() {
                         compiler.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
                         compiler.asm.branch(Op::Jne_rel32_64, exact);
                     }
                     compiler.strip(node, fast, Some(failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
                     compiler.asm.bind(failed);
-                    compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
-                    let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
-                    compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
+                    if node.learns() {
+                        compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+                        let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
+                        compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
+                    }
                     compiler.asm.bind(exact);
                     compiler.strip(node, &segment.exact, None, &words);
                     compiler.asm.bind(over);
@@ -516,50 +647,92 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// Emits the counts of a node.
-    fn count(&mut self, node: &Node) {
+    /// Emits the counts of a piece of a node.
+    fn count(&mut self, node: &Node, piece: &Piece) {
         let asm = &mut self.asm;
         let counts = Register::RCX;
         let of = |count: u32| at_base(counts, 8 * count as i32);
+        let side_of = |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
         let lane_instructions = at_base(STATE, place!(lane_instructions));
-        asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
-        if node.size > 0 {
-            asm.number(Op::Add_rm64_imm8, of(node.count), 1);
+        let budget = at_base(STATE, place!(budget));
+        if piece.size > 0 || !piece.conditionals.is_empty() {
+            asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
+        }
+        if piece.size > 0 {
+            asm.number(Op::Add_rm64_imm8, of(piece.count), 1);
             asm.push(Instruction::with3(
                 Op::Imul_r64_rm64_imm32,
                 Register::RAX,
                 at_base(STATE, place!(population)),
-                node.size as i32,
+                piece.size as i32,
             ));
             asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
-            asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), node.size as i32);
         }
-        for Conditional { word, sides } in &node.conditionals {
-            let (taken, not) = (Register::RAX, Register::RDX);
-            asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active)));
-            asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * *word as i32));
+        let top = piece.conditionals.iter().filter(|conditional| conditional.parent.is_none());
+        let size = piece.size + top.map(Conditional::always).sum::<u32>();
+        if size > 0 {
+            asm.number(Op::Sub_rm32_imm32, budget, size as i32);
+        }
+        for conditional in &piece.conditionals {
+            let Conditional { word, parent, sides, held, joins } = *conditional;
+            let (taken, not, around) = (Register::RAX, Register::RDX, Register::R8);
+            match parent {
+                None => asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active))),
+                Some((word, side)) => {
+                    asm.two(Op::Mov_r64_rm64, not, side_of(word, side));
+                    // 1 if some lane runs the side around the conditional.
+                    asm.two(Op::Xor_r32_rm32, Register::R8D, Register::R8D);
+                    asm.two(Op::Test_rm64_r64, not, not);
+                    asm.push(Instruction::with1(Op::Setne_rm8, Register::R8L));
+                    if conditional.always() > 0 {
+                        let always = conditional.always() as i32;
+                        asm.push(Instruction::with3(Op::Imul_r32_rm32_imm32, Register::R9D, Register::R8D, always));
+                        asm.store(Op::Sub_rm32_r32, budget, Register::R9D);
+                    }
+                }
+            }
+            match parent {
+                _ if held == 0 => {}
+                None => asm.number(Op::Or_rm32_imm32, at_base(STATE, place!(held)), 1 << held),
+                Some(_) => {
+                    asm.number(Op::Shl_rm64_imm8, around, held as i32);
+                    asm.store(Op::Or_rm32_r32, at_base(STATE, place!(held)), Register::R8D);
+                }
+            }
+            asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * word as i32));
             asm.two(Op::And_r64_rm64, taken, not);
             asm.three(Op::VEX_Andn_r64_r64_rm64, not, taken, Rm::Register(not));
+            if node.conditionals().any(|inner| inner.parent.is_some_and(|(parent, _)| parent == word)) {
+                asm.store(Op::Mov_rm64_r64, side_of(word, 0), taken);
+                asm.store(Op::Mov_rm64_r64, side_of(word, 1), not);
+            }
             let runs = [Register::R10, Register::R11];
-            for ((lanes, side), run) in [taken, not].into_iter().zip(sides).zip(runs) {
-                asm.two(Op::Popcnt_r64_rm64, run, lanes);
-                asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, side.0 as i32));
-                asm.store(Op::Add_rm64_r64, lane_instructions, run);
+            let lanes = [(taken, Register::EAX), (not, Register::EDX)];
+            for (((lanes, low), side), run) in lanes.into_iter().zip(sides).zip(runs) {
+                let all = side.size + side.always;
+                if all > 0 {
+                    asm.two(Op::Popcnt_r64_rm64, run, lanes);
+                    asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, all as i32));
+                    asm.store(Op::Add_rm64_r64, lane_instructions, run);
+                }
                 // 1 if some lane runs the side.
                 asm.number(Op::Cmp_rm64_imm8, lanes, 1);
                 asm.two(Op::Sbb_r64_rm64, run, run);
                 asm.number(Op::Add_rm64_imm8, run, 1);
-                asm.store(Op::Add_rm64_r64, of(side.1), run);
-                asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, side.0 as i32));
+                if side.size > 0 {
+                    asm.store(Op::Add_rm64_r64, of(side.count), run);
+                    asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, side.size as i32));
+                    asm.store(Op::Sub_rm32_r32, budget, low);
+                }
             }
             let [run, other] = runs;
             asm.two(Op::And_r64_rm64, run, other);
             asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
-            // If both sides run, the first one arrives at the join, which takes one instruction.
-            asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
-            asm.two(Op::Add_r64_rm64, taken, not);
-            asm.two(Op::Add_r64_rm64, taken, run);
-            asm.store(Op::Sub_rm32_r32, at_base(STATE, place!(budget)), Register::EAX);
+            if joins {
+                // If both sides run, the first one arrives at the join, which takes one instruction.
+                asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
+                asm.store(Op::Sub_rm32_r32, budget, Register::R10D);
+            }
         }
     }
 }
