@@ -220,6 +220,11 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         word
     }
 
+    /// Gives the lanes whose condition holds a word, for the flow. Returns it.
+    pub fn gather(&mut self, condition: impl FnMut(&mut P) -> Value) -> u32 {
+        self.split(condition, |rows, word, held| rows.strip.gather(word, held))
+    }
+
     /// Makes the stack have room for `entries` entries at the entry of the current node.
     pub fn reserve(&mut self, entries: u32) {
         self.entries = self.entries.max(entries);
@@ -291,9 +296,14 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Makes the budget of each node cover its own instructions.
-    pub fn cover_each(&mut self) {
-        self.nodes.iter_mut().for_each(|node| node.budget = node.instructions());
+    /// Makes a node check the budget and the stack for the last one.
+    pub fn check_at(&mut self, node: u32) {
+        let Some(last) = self.nodes.last_mut() else { return };
+        let (instructions, entries) = (last.instructions(), std::mem::take(&mut last.entries));
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.budget += instructions;
+            node.entries = node.entries.max(entries);
+        }
     }
 
     /// Returns the program. `starts` has the node that begins at each place of the program, if any: targets outside
@@ -308,6 +318,24 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
         let starts = starts.iter().map(|start| start.unwrap_or(NONE)).collect();
         Traced { nodes: self.nodes, own: self.own, calls: self.calls, starts }
+    }
+}
+
+impl<M: LinkedMachine> Traced<M> {
+    /// Changes the data of nodes by that of the nodes with which code continues without the flow. `change` returns
+    /// whether it has changed the second one by the first one.
+    pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for (number, node) in self.nodes.iter().enumerate() {
+                for target in node.targets() {
+                    let Target::Node(to) = target else { continue };
+                    if let Ok([own, next]) = self.own.get_disjoint_mut([number, to as usize]) {
+                        changed |= change(next, own);
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -205,7 +205,7 @@ impl Node {
         inside + self.pieces.iter().map(|piece| piece.size).sum::<u32>()
     }
 
-    fn targets(&self) -> Vec<Target> {
+    pub(crate) fn targets(&self) -> Vec<Target> {
         self.next.clone().targets_mut().to_vec()
     }
 
