@@ -15,10 +15,10 @@ use crate::asm;
 use crate::builder::Path;
 use crate::called::{Callee, convention};
 use crate::level::Level;
-use crate::program::{Code, Conditional, EXIT, Leave, Left, NO_NODE, Next, Node, Target};
+use crate::program::{Branch, Code, Conditional, EXIT, GO_ON, Left, NO_NODE, Next, Node, Piece, Target};
 use crate::region::Segment;
 use crate::rows::Rows;
-use crate::state::{State, WORDS};
+use crate::state::State;
 use crate::strip::Value;
 
 /// No node begins here.
@@ -40,6 +40,10 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     const LEVEL: Level;
     /// The floating point modes of the code.
     const MODE: u32;
+    /// Whether the first side of a divided conditional takes an instruction to arrive at the join.
+    const JOINS: bool;
+    /// Whether the machine records the entries that its stack has held.
+    const HOLDS: bool;
     /// Whether listings of the machine show addresses in hexadecimal.
     const HEXADECIMAL: bool;
 
@@ -47,8 +51,9 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// cannot execute them here.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control at the end of a node. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if code
-    /// cannot continue.
+    /// Executes the flow control at the end of a node, or behind the piece that lanes [leave](State::leave). Returns
+    /// the next node, [`NO_NODE`](crate::NO_NODE) if code cannot continue, or [`GO_ON`](crate::GO_ON) if the other
+    /// lanes continue behind the piece.
     fn flow(
         linked: &Linked<Self>,
         own: &Self::Own,
@@ -68,13 +73,13 @@ pub struct Linker<M: LinkedMachine, P> {
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     parts: u32,
-    conditionals: Vec<Conditional>,
+    /// Number of words of the current node, its pieces, and the last piece.
+    words: u32,
+    pieces: Vec<Piece>,
+    piece: Piece,
+    /// The words of the open conditionals, and their sides.
+    open: Vec<(u32, usize)>,
     entries: u32,
-    leaves: Vec<Leave>,
-    /// The data of leaves of all nodes.
-    leaving: Vec<M::Own>,
-    rest: (u32, u32),
-    needs: u32,
 }
 
 /// A program that a machine has traced.
@@ -94,9 +99,10 @@ pub struct Linked<M: LinkedMachine> {
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     starts: Vec<u32>,
-    /// For each node: the number of instructions that the budget must cover at its entry, and the bits of
-    /// [`State::hindered`] that must be zero.
-    conditions: Vec<(u32, u32)>,
+    /// Number of instructions that the budget must cover at the entry of each node.
+    budgets: Vec<u32>,
+    /// Number of entries that the stack must have room for at the entry of each node.
+    entries: Vec<u32>,
 }
 
 /// A group at a node, and its memory.
@@ -120,12 +126,11 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             own: Vec::new(),
             calls: Vec::new(),
             parts: 0,
-            conditionals: Vec::new(),
+            words: EXIT + 1,
+            pieces: Vec::new(),
+            piece: Piece::default(),
+            open: Vec::new(),
             entries: 0,
-            leaves: Vec::new(),
-            leaving: Vec::new(),
-            rest: (0, 0),
-            needs: 0,
         }
     }
 
@@ -147,62 +152,86 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Opens a conditional: the lanes whose condition holds run. The stack must have room for `entries` entries.
-    /// `sides` are the number of instructions and the part of each side.
-    pub fn open(&mut self, entries: u32, sides: [(u32, u32); 2], mut condition: impl FnMut(&mut P) -> Value) {
-        let word = EXIT + 1 + self.conditionals.len() as u32;
-        self.both(|path| {
-            let held = condition(path);
-            path.rows().open(word, held);
+    pub fn open(&mut self, entries: u32, condition: impl FnMut(&mut P) -> Value) {
+        let parent = self.open.last().copied();
+        let word = self.split(condition, |rows, word, held| rows.open(word, held));
+        let held = if M::HOLDS { entries } else { 0 };
+        self.piece.conditionals.push(Conditional {
+            word,
+            parent,
+            sides: [Branch::default(); 2],
+            held,
+            joins: M::JOINS,
         });
-        self.conditionals.push(Conditional { word, sides });
+        self.open.push((word, 0));
         self.entries = self.entries.max(entries);
     }
 
-    /// Returns the number of conditionals of the current node.
-    pub fn conditionals(&self) -> usize {
-        self.conditionals.len()
+    /// Gives the lanes whose condition holds a word.
+    fn split(
+        &mut self,
+        mut condition: impl FnMut(&mut P) -> Value,
+        split: impl Fn(&mut Rows, u32, Value),
+    ) -> u32 {
+        let word = self.words;
+        self.words += 1;
+        self.both(|path| {
+            let held = condition(path);
+            split(path.rows(), word, held);
+        });
+        word
+    }
+
+    /// Returns the number of words of the current node.
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// Returns whether lanes leave the current node before its end.
+    pub fn leaves(&self) -> bool {
+        !self.pieces.is_empty()
     }
 
     /// Starts the other side of the conditional.
     pub fn other(&mut self) {
         self.both(|path| path.rows().other());
+        if let Some((_, side)) = self.open.last_mut() {
+            *side = 1;
+        }
     }
 
-    /// Closes the conditional: its lanes reconverge.
-    pub fn close(&mut self) {
+    /// Closes the conditional: its lanes reconverge. `sides` are those of the lanes whose condition holds, and of the
+    /// others.
+    pub fn close(&mut self, sides: [Branch; 2]) {
         self.both(|path| path.rows().close());
+        let word = self.open.pop().map(|(word, _)| word);
+        let mut conditionals = self.piece.conditionals.iter_mut();
+        if let Some(conditional) = conditionals.find(|conditional| Some(conditional.word) == word) {
+            conditional.sides = sides;
+        }
     }
 
-    /// Lets the lanes whose condition holds leave the innermost loop. If all leave, the flow decides, with the data
-    /// `own` and these lanes as [`State::taken`]. `piece`: the number of instructions since the lanes before have left,
-    /// and their part. The node cannot have conditionals.
-    pub fn leave(&mut self, piece: (u32, u32), own: M::Own, mut condition: impl FnMut(&mut P) -> Value) {
-        let word = WORDS as u32 - 1 - self.leaves.len() as u32;
-        self.both(|path| {
-            let held = condition(path);
-            path.rows().leave(word, held);
-        });
-        self.leaves.push(Leave { word, piece, own: self.leaving.len() as u32 });
-        self.leaving.push(own);
+    /// Lets the lanes whose condition holds leave the node behind `size` instructions that a part counts. No
+    /// conditional may be open. Returns the word of the lanes.
+    pub fn leave(&mut self, [size, count]: [u32; 2], condition: impl FnMut(&mut P) -> Value) -> u32 {
+        let word = self.split(condition, |rows, word, held| rows.leave(word, held));
+        let piece = std::mem::take(&mut self.piece);
+        self.pieces.push(Piece { size, count, leave: Some(word), ..piece });
+        word
     }
 
-    /// Returns the number of times that lanes leave in the current node.
-    pub fn leaves(&self) -> usize {
-        self.leaves.len()
+    /// Gives the lanes whose condition holds a word, for the flow. Returns it.
+    pub fn gather(&mut self, condition: impl FnMut(&mut P) -> Value) -> u32 {
+        self.split(condition, |rows, word, held| rows.strip.gather(word, held))
     }
 
-    /// Sets the number of instructions after the last lanes have left, and their part.
-    pub fn rest(&mut self, piece: (u32, u32)) {
-        self.rest = piece;
+    /// Makes the stack have room for `entries` entries at the entry of the current node.
+    pub fn reserve(&mut self, entries: u32) {
+        self.entries = self.entries.max(entries);
     }
 
-    /// Makes the current node run only if these bits of [`State::hindered`] are zero.
-    pub fn need(&mut self, bits: u32) {
-        self.needs |= bits;
-    }
-
-    /// Ends the node. `size` and `part`: the number of instructions that all lanes run, and the part that counts
-    /// them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
+    /// Ends the node. `size` and `part`: the number of instructions that all lanes run behind the last piece, and the
+    /// part that counts them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
     /// run the node again.
     pub fn end(
         &mut self,
@@ -236,17 +265,15 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
         let (fast, slow) = (Rows::finish(fast, &dropped, None), Rows::finish(slow, &SortedSet::new(), None));
         let entries = std::mem::take(&mut self.entries);
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.push(Piece { size, count: part, ..std::mem::take(&mut self.piece) });
+        self.words = EXIT + 1;
         self.nodes.push(Node {
             segment: Segment::new(Some(fast), slow, None),
-            size,
-            count: part,
-            conditionals: std::mem::take(&mut self.conditionals),
-            leaves: std::mem::take(&mut self.leaves),
-            rest: std::mem::take(&mut self.rest),
-            needs: std::mem::take(&mut self.needs),
+            pieces,
             budget: 0,
             entries,
-            lazy: repeats,
+            lazy: !dropped.is_empty(),
             next,
             mask,
         });
@@ -269,6 +296,16 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
+    /// Makes a node check the budget and the stack for the last one.
+    pub fn check_at(&mut self, node: u32) {
+        let Some(last) = self.nodes.last_mut() else { return };
+        let (instructions, entries) = (last.instructions(), std::mem::take(&mut last.entries));
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.budget += instructions;
+            node.entries = node.entries.max(entries);
+        }
+    }
+
     /// Returns the program. `starts` has the node that begins at each place of the program, if any: targets outside
     /// that are such places become these nodes.
     pub fn finish(mut self, starts: &[Option<u32>]) -> Traced<M> {
@@ -279,11 +316,26 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
                 *target = Target::Node(node);
             }
         }
-        let nodes = self.nodes.len() as u32;
-        self.nodes.iter_mut().flat_map(|node| &mut node.leaves).for_each(|leave| leave.own += nodes);
-        self.own.extend(self.leaving);
         let starts = starts.iter().map(|start| start.unwrap_or(NONE)).collect();
         Traced { nodes: self.nodes, own: self.own, calls: self.calls, starts }
+    }
+}
+
+impl<M: LinkedMachine> Traced<M> {
+    /// Changes the data of nodes by that of the nodes with which code continues without the flow. `change` returns
+    /// whether it has changed the second one by the first one.
+    pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for (number, node) in self.nodes.iter().enumerate() {
+                for target in node.targets() {
+                    let Target::Node(to) = target else { continue };
+                    if let Ok([own, next]) = self.own.get_disjoint_mut([number, to as usize]) {
+                        changed |= change(next, own);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -306,10 +358,11 @@ impl<M: LinkedMachine> Linked<M> {
                 return Ok(None);
             }
             once(asm::prepare);
-            let conditions = nodes.iter().map(|node| (node.budget, node.needs)).collect();
+            let budgets = nodes.iter().map(|node| node.budget).collect();
+            let entries = nodes.iter().map(|node| node.entries).collect();
             let code = Code::shared(nodes, level.min(M::LEVEL), lanes, M::MODE)?;
             let size = code.size();
-            let linked = Linked { code, own, calls, starts, conditions };
+            let linked = Linked { code, own, calls, starts, budgets, entries };
             Ok::<_, crate::CompileError>(Some((linked, size)))
         })
     }
@@ -323,13 +376,13 @@ impl<M: LinkedMachine> Linked<M> {
     /// Returns the number of instructions that the budget must cover at the entry of a node.
     #[inline(always)]
     pub fn budget(&self, node: u32) -> u32 {
-        self.conditions[node as usize].0
+        self.budgets[node as usize]
     }
 
-    /// Returns the bits of [`State::hindered`] that must be zero at the entry of a node.
+    /// Returns the number of entries that the stack must have room for at the entry of a node.
     #[inline(always)]
-    pub fn needs(&self, node: u32) -> u32 {
-        self.conditions[node as usize].1
+    pub fn entries(&self, node: u32) -> u32 {
+        self.entries[node as usize]
     }
 
     /// Returns the number of counts that runs of the program need: those of the parts, and others.
@@ -412,7 +465,8 @@ convention! {
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
         let next = M::flow(linked, &linked.own[node as usize], state, context);
         state.population = state.active.count_ones().into();
+        let goes_on = std::mem::take(&mut state.leave) > 0 && next == GO_ON;
         // Code jumps to the node without a check.
-        if (next as usize) < linked.conditions.len() { next } else { NO_NODE }
+        if (next as usize) < linked.own.len() || goes_on { next } else { NO_NODE }
     }
 }

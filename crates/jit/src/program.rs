@@ -9,9 +9,6 @@
 //! without leaving, as long as all active lanes go the same way. Otherwise code calls the machine's own flow control,
 //! which changes the stack and the active lanes, and returns the next node. The group's state is in its rows between
 //! two nodes, so that code can be left and entered at each of them.
-//!
-//! Two kinds of steps in a loop do not call the flow: lanes leave the loop while others stay ([`Leave`]), and all lanes
-//! start another round ([`Next::Round`]). The state counts both for the machine.
 
 // Generated code is called only in this file.
 #![allow(unsafe_code)]
@@ -38,15 +35,8 @@ pub const EXIT: u32 = 0;
 pub(crate) struct Node {
     /// The code. A call, if any, comes last.
     pub(crate) segment: Segment,
-    /// Number of instructions that all active lanes run, and the part of the program that counts the runs.
-    pub(crate) size: u32,
-    pub(crate) count: u32,
-    pub(crate) conditionals: Vec<Conditional>,
-    /// Places at which lanes leave a loop, if there are no conditionals, and the instructions after the last one.
-    pub(crate) leaves: Vec<Leave>,
-    pub(crate) rest: (u32, u32),
-    /// Bits of [`State::hindered`] with which the node cannot run.
-    pub(crate) needs: u32,
+    /// The instructions, in pieces. Behind each piece except for the last, lanes leave the node.
+    pub(crate) pieces: Vec<Piece>,
     /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
@@ -59,23 +49,40 @@ pub(crate) struct Node {
     pub(crate) mask: Row,
 }
 
+/// Instructions of a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Piece {
+    /// Number of instructions that all active lanes run, and the part of the program that counts the runs.
+    pub(crate) size: u32,
+    pub(crate) count: u32,
+    pub(crate) conditionals: Vec<Conditional>,
+    /// The word of the lanes that leave behind the piece: the flow is called if there are some.
+    pub(crate) leave: Option<u32>,
+}
+
 /// A conditional in a node: the lanes of a word run one side, the others the other side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conditional {
     pub(crate) word: u32,
-    /// Number of instructions, and the part that counts the runs: of the lanes of the word, and of the others.
-    pub(crate) sides: [(u32, u32); 2],
+    /// The word of the conditional around this one, and its side.
+    pub(crate) parent: Option<(u32, usize)>,
+    /// The sides of the lanes of the word, and of the others.
+    pub(crate) sides: [Branch; 2],
+    /// Number of entries that the stack holds inside; 0 if the machine does not record it.
+    pub(crate) held: u32,
+    /// Whether the first side's arrival at the join takes an instruction.
+    pub(crate) joins: bool,
 }
 
-/// A place in a node at which lanes leave a loop. If some stay, the rest of the node runs for these. If none stay, the
-/// flow decides.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Leave {
-    pub(crate) word: u32,
-    /// Number of instructions since the place before, and the part that counts them.
-    pub(crate) piece: (u32, u32),
-    /// Number that the flow receives.
-    pub(crate) own: u32,
+/// A side of a conditional.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Branch {
+    /// Number of instructions that run if some lane takes the side.
+    pub size: u32,
+    /// The part that counts these runs.
+    pub count: u32,
+    /// Number of instructions for the lanes of this side that run even if there are none.
+    pub always: u32,
 }
 
 /// The way from a node to the next one.
@@ -86,9 +93,9 @@ pub enum Next {
     /// The lanes of the word [`EXIT`] go to the first target, the others to the second. If lanes go to both, the flow
     /// decides.
     Either([Target; 2]),
-    /// All active lanes go there if another round of the loop may begin; otherwise the flow decides. The number is
-    /// added to the loop's register.
-    Round(Target, i32),
+    /// All active lanes go to the node with which an iteration of the innermost loop begins, if the state's
+    /// [`rounds`](State::rounds) allow one more. Otherwise the flow decides.
+    Again(Target),
 }
 
 /// The target of active lanes.
@@ -107,8 +114,7 @@ pub enum Target {
 pub enum Left {
     /// The budget does not cover the node.
     Budget(u32),
-    /// The node cannot run: a lane reaches outside the window, the stack is too full, or the state hinders it. Nothing
-    /// of it has run.
+    /// The node cannot run: a lane reaches outside the window, or the stack is too full. Nothing of it has run.
     Refused(u32),
     /// The call of the node has ended the run, and has had no effect.
     Stopped(u32),
@@ -126,6 +132,9 @@ const ENDED: u32 = 4;
 
 /// Result of the flow that leaves the code.
 pub const NO_NODE: u32 = u32::MAX;
+
+/// Result of the flow that continues in the same node, for lanes that have not left it.
+pub const GO_ON: u32 = u32::MAX - 1;
 
 /// The linked code of a program.
 #[derive(Debug)]
@@ -146,13 +155,26 @@ pub(crate) struct Code {
 impl Next {
     pub(crate) fn targets_mut(&mut self) -> &mut [Target] {
         match self {
-            Next::To(target) | Next::Round(target, _) => std::slice::from_mut(target),
+            Next::To(target) | Next::Again(target) => std::slice::from_mut(target),
             Next::Either(targets) => targets,
         }
     }
 }
 
+impl Conditional {
+    /// Returns the number of instructions that run even if no lane takes their side.
+    fn always(&self) -> u32 {
+        self.sides.iter().map(|side| side.always).sum()
+    }
+}
+
 impl Node {
+    /// Returns whether some runs take the slow path at once after the guard has failed. A lane that leaves, which
+    /// fails it too, says nothing about the next run.
+    fn learns(&self) -> bool {
+        self.leaves().next().is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
+    }
+
     /// Proves that the code of the node accesses only its rows, the state and the window.
     ///
     /// # Errors
@@ -160,18 +182,36 @@ impl Node {
     pub(crate) fn verify(&self) -> Result<(), Rejected> {
         verify::row(self.mask)?;
         verify::segment(&self.segment)?;
-        self.leaves.iter().try_for_each(|leave| verify::word(leave.word))?;
-        self.conditionals.iter().try_for_each(|conditional| verify::word(conditional.word))
+        let leaves = self.leaves();
+        let conditionals = self.conditionals().flat_map(|conditional| {
+            [Some(conditional.word), conditional.parent.map(|(word, _)| word)].into_iter().flatten()
+        });
+        leaves.chain(conditionals).try_for_each(verify::word)
     }
 
-    fn targets(&self) -> Vec<Target> {
+    fn conditionals(&self) -> impl Iterator<Item = &Conditional> {
+        self.pieces.iter().flat_map(|piece| &piece.conditionals)
+    }
+
+    /// Returns the words of lanes that leave.
+    fn leaves(&self) -> impl Iterator<Item = u32> {
+        self.pieces.iter().filter_map(|piece| piece.leave)
+    }
+
+    /// Returns the number of instructions of all lanes and sides.
+    pub(crate) fn instructions(&self) -> u32 {
+        let sides = self.conditionals().flat_map(|conditional| conditional.sides);
+        let inside: u32 = sides.map(|side| side.size + side.always).sum();
+        inside + self.pieces.iter().map(|piece| piece.size).sum::<u32>()
+    }
+
+    pub(crate) fn targets(&self) -> Vec<Target> {
         self.next.clone().targets_mut().to_vec()
     }
 
     fn parts(&self) -> impl Iterator<Item = u32> {
-        let sides = self.conditionals.iter().flat_map(|conditional| conditional.sides);
-        let pieces = self.leaves.iter().map(|leave| leave.piece).chain([self.rest]);
-        sides.chain(pieces).map(|(_, count)| count).chain([self.count])
+        let sides = self.conditionals().flat_map(|conditional| conditional.sides);
+        sides.map(|side| side.count).chain(self.pieces.iter().map(|piece| piece.count))
     }
 }
 
@@ -226,9 +266,7 @@ impl Code {
         });
         let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
         let inside = |node: &Node| {
-            node.targets()
-                .iter()
-                .all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
+            node.targets().iter().all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
         };
         assert!(nodes.iter().all(inside), "every target is a node of the program");
         let counts = parts as usize + nodes.len();
@@ -304,12 +342,17 @@ struct Later {
     number: u32,
 }
 
+/// Code that is emitted after the nodes: calls the flow for lanes that leave a node behind a piece, counted from 1.
+struct Leaving {
+    enter: Label,
+    back: Label,
+    node: u32,
+    number: u32,
+}
+
 /// Number of runs that take the slow path at once after a guard has failed. A product of zero fails the guard of
 /// matmul's sums: with it, all strips were computed twice.
 const SLOW_RUNS: i32 = 4;
-
-/// The same number for a node that lanes leave.
-const SLOW_RUNS_AFTER_LEAVING: i32 = 1;
 
 /// If not 0, a node takes the slow path.
 const EXACT: Register = Register::R15D;
@@ -322,8 +365,7 @@ struct Compiler<'a> {
     pool: &'a mut Pool,
     cold: Vec<Cold>,
     later: Vec<Later>,
-    /// For nodes that lanes have left: the start of their counts, and the code after these.
-    leaving: Vec<(usize, [Label; 2])>,
+    leaving: Vec<Leaving>,
     /// Whether some node depends on the host's floating point modes.
     floats: bool,
     lanes: i32,
@@ -343,10 +385,7 @@ impl Compiler<'_> {
         for (number, node) in nodes.iter().enumerate() {
             self.node(number as u32, node);
         }
-        for (number, labels) in std::mem::take(&mut self.leaving) {
-            self.count_leaves(&nodes[number], labels);
-        }
-        let Compiler { mut asm, level, cold, later, floats, frame, labels, dispatch, leave, flow, .. } = self;
+        let Compiler { mut asm, level, cold, later, leaving, floats, frame, labels, dispatch, leave, flow, .. } = self;
         for Later { enter, reason, number } in later {
             asm.bind(enter);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
@@ -354,11 +393,25 @@ impl Compiler<'_> {
             asm.branch(Op::Jmp_rel32_64, leave);
         }
         emit::emit_cold(level, &mut asm, &cold);
+        let after_flow = asm.label();
+        for Leaving { enter, back, node, number } in leaving {
+            asm.bind(enter);
+            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), number as i32);
+            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, node));
+            asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
+            emit::leave_mode(&mut asm, floats);
+            asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
+            emit::enter_mode(&mut asm, floats);
+            asm.number(Op::Cmp_rm32_imm8, Register::EAX, GO_ON as i32);
+            asm.branch(Op::Jne_rel32_64, after_flow);
+            asm.branch(Op::Jmp_rel32_64, back);
+        }
         asm.bind(flow);
         asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
         emit::leave_mode(&mut asm, floats);
         asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
         emit::enter_mode(&mut asm, floats);
+        asm.bind(after_flow);
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
         asm.branch(Op::Je_rel32_64, leave);
@@ -384,17 +437,16 @@ impl Compiler<'_> {
     fn node(&mut self, number: u32, node: &Node) {
         let label = self.labels[number as usize];
         self.asm.bind(label);
-        if node.needs != 0 {
-            let refused = self.later(REFUSED, number);
-            self.asm.number(Op::Test_rm32_imm32, at_base(STATE, place!(hindered)), node.needs as i32);
-            self.asm.branch(Op::Jne_rel32_64, refused);
-        }
         if node.budget > 0 {
             let short = self.later(BUDGET, number);
-            self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(budget)), node.budget as i32);
+            self.asm.number(
+                Op::Cmp_rm32_imm32,
+                at_base(STATE, place!(budget)),
+                node.budget as i32,
+            );
             self.asm.branch(Op::Jl_rel32_64, short);
         }
-        let guards = node.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some());
+        let guards = node.learns();
         if guards {
             // After failed guards, some runs take the slow path at once.
             let often = self.asm.label();
@@ -411,14 +463,12 @@ impl Compiler<'_> {
             let (budget, room) = (at_base(STATE, place!(budget)), at_base(STATE, place!(room)));
             self.asm.number(Op::Cmp_rm32_imm32, budget, 2 * node.budget as i32);
             self.asm.branch(Op::Jl_rel32_64, exact);
-            if node.entries > 0 {
+            if let Next::Again(_) = node.next {
+                self.iterates(number, exact);
+            } else {
                 // Each run may divide the lanes, which takes one more entry.
                 self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
                 self.asm.branch(Op::Jb_rel32_64, exact);
-            }
-            if let Next::Round(..) = node.next {
-                self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(rounds)), 0);
-                self.asm.branch(Op::Je_rel32_64, exact);
             }
             if !guards {
                 self.asm.two(Op::Xor_r32_rm32, EXACT, EXACT);
@@ -434,36 +484,43 @@ impl Compiler<'_> {
             self.asm.branch(Op::Jb_rel32_64, full);
         }
         self.segment(number, node);
-        let [leaving, counted] = [(); 2].map(|()| self.asm.label());
-        if !node.leaves.is_empty() {
-            self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(left)), 0);
-            self.asm.branch(Op::Jne_rel32_64, leaving);
-            self.leaving.push((number as usize, [leaving, counted]));
-        }
-        self.count(node);
-        if !node.leaves.is_empty() {
-            self.asm.bind(counted);
+        for (place, piece) in node.pieces.iter().enumerate() {
+            self.count(node, piece);
+            if let Some(word) = piece.leave {
+                self.leave(number, place as u32 + 1, word);
+            }
         }
         match node.next {
             Next::To(target) => self.go(number, target),
-            Next::Round(target, adds) => {
+            Next::Either([taken, not]) => self.either(number, taken, not),
+            Next::Again(Target::Node(to)) => {
                 let flow = self.asm.label();
-                let (rounds, register) =
-                    (at_base(STATE, place!(rounds)), at_base(STATE, place!(loop_register)));
-                self.asm.number(Op::Sub_rm32_imm8, rounds, 1);
-                self.asm.branch(Op::Jb_rel32_64, flow);
-                if adds != 0 {
-                    self.asm.number(Op::Add_rm32_imm32, register, adds);
-                }
-                if let Some(label) = self.label(target) {
-                    self.asm.branch(Op::Jmp_rel32_64, label);
-                }
+                self.iterates(to, flow);
+                self.asm.number(Op::Sub_rm32_imm8, at_base(STATE, place!(rounds)), 1);
+                self.asm.branch(Op::Jmp_rel32_64, self.labels[to as usize]);
                 self.asm.bind(flow);
-                self.asm.number(Op::Add_rm32_imm8, rounds, 1);
                 self.go(number, Target::Flow);
             }
-            Next::Either([taken, not]) => self.either(number, taken, not),
+            Next::Again(_) => self.go(number, Target::Flow),
         }
+    }
+
+    /// Emits a jump to a label unless one more iteration of the innermost loop may begin, with this node.
+    fn iterates(&mut self, node: u32, otherwise: Label) {
+        self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(body)), node as i32);
+        self.asm.branch(Op::Jne_rel32_64, otherwise);
+        self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(rounds)), 0);
+        self.asm.branch(Op::Je_rel32_64, otherwise);
+    }
+
+    /// Emits a call of the flow if some lanes leave a node behind a piece.
+    fn leave(&mut self, node: u32, number: u32, word: u32) {
+        let [enter, back] = [(); 2].map(|()| self.asm.label());
+        self.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
+        self.asm.two(Op::Test_rm64_r64, Register::RAX, at_base(STATE, place!(active)));
+        self.asm.branch(Op::Jne_rel32_64, enter);
+        self.asm.bind(back);
+        self.leaving.push(Leaving { enter, back, node, number });
     }
 
     fn later(&mut self, reason: u32, number: u32) -> Label {
@@ -500,8 +557,7 @@ impl Compiler<'_> {
     fn either(&mut self, from: u32, taken: Target, not: Target) {
         let flow = self.asm.label();
         let [taken, not_label] = [taken, not].map(|target| self.label(target).unwrap_or(flow));
-        let (word, active) =
-            (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
+        let (word, active) = (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
         // Strips without lanes do not write their bits, so the word has old bits there.
         self.asm.two(Op::And_r64_rm64, Register::RAX, active);
@@ -526,20 +582,25 @@ impl Compiler<'_> {
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
+            // The fast path does not write the words of lanes that leave.
+            for word in node.leaves().filter(|word| !words.contains(word)) {
+                self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
+            }
             self.strips(&words, |compiler| match &segment.fast {
                 Some(fast) if *fast != segment.exact => {
                     let [failed, exact, over] = [(); 3].map(|()| compiler.asm.label());
-                    if node.lazy || fast.guard.is_some() {
+                    if node.lazy || node.learns() {
                         compiler.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
                         compiler.asm.branch(Op::Jne_rel32_64, exact);
                     }
                     compiler.strip(node, fast, Some(failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
                     compiler.asm.bind(failed);
-                    compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
-                    let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
-                    let runs = if node.leaves.is_empty() { SLOW_RUNS } else { SLOW_RUNS_AFTER_LEAVING };
-                    compiler.asm.number(Op::Add_rm64_imm8, slow, runs);
+                    if node.learns() {
+                        compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+                        let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
+                        compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
+                    }
                     compiler.asm.bind(exact);
                     compiler.strip(node, &segment.exact, None, &words);
                     compiler.asm.bind(over);
@@ -586,92 +647,92 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// Emits the counts of instructions that all active lanes have run. Sets RAX, and RCX to the address of the counts.
-    fn count_piece(&mut self, (size, part): (u32, u32)) {
+    /// Emits the counts of a piece of a node.
+    fn count(&mut self, node: &Node, piece: &Piece) {
         let asm = &mut self.asm;
-        asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
-        if size == 0 {
-            return;
-        }
-        asm.number(Op::Add_rm64_imm8, at_base(Register::RCX, 8 * part as i32), 1);
-        asm.push(Instruction::with3(
-            Op::Imul_r64_rm64_imm32,
-            Register::RAX,
-            at_base(STATE, place!(population)),
-            size as i32,
-        ));
-        asm.store(Op::Add_rm64_r64, at_base(STATE, place!(lane_instructions)), Register::RAX);
-        asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), size as i32);
-    }
-
-    /// Emits the counts of a node that lanes have left.
-    fn count_leaves(&mut self, node: &Node, [enter, counted]: [Label; 2]) {
-        let active = at_base(STATE, place!(active));
-        let mut ends = Vec::new();
-        self.asm.bind(enter);
-        self.asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
-        for Leave { word, piece, own } in &node.leaves {
-            self.count_piece(*piece);
-            let asm = &mut self.asm;
-            let [none, all] = [(); 2].map(|()| asm.label());
-            let word = at_base(STATE, place!(words) + 8 * *word as i32);
-            asm.two(Op::Mov_r64_rm64, Register::RAX, word);
-            // Strips in which no lane leaves do not write their bits.
-            asm.number(Op::Mov_rm64_imm32, word, 0);
-            asm.two(Op::And_r64_rm64, Register::RAX, active);
-            asm.branch(Op::Je_rel32_64, none);
-            asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
-            asm.branch(Op::Je_rel32_64, all);
-            asm.store(Op::Xor_rm64_r64, active, Register::RAX);
-            asm.store(Op::Or_rm64_r64, at_base(STATE, place!(gone)), Register::RAX);
-            asm.two(Op::Popcnt_r64_rm64, Register::RDX, Register::RAX);
-            asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RDX);
-            asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
-            asm.bind(none);
-            ends.push((all, *own));
-        }
-        self.count_piece(node.rest);
-        self.asm.branch(Op::Jmp_rel32_64, counted);
-        for (all, own) in ends {
-            self.asm.bind(all);
-            let taken = at_base(STATE, place!(words) + 8 * EXIT as i32);
-            self.asm.store(Op::Mov_rm64_r64, taken, Register::RAX);
-            self.go(own, Target::Flow);
-        }
-    }
-
-    /// Emits the counts of a node.
-    fn count(&mut self, node: &Node) {
-        self.count_piece((node.size, node.count));
-        let asm = &mut self.asm;
-        let of = |count: u32| at_base(Register::RCX, 8 * count as i32);
+        let counts = Register::RCX;
+        let of = |count: u32| at_base(counts, 8 * count as i32);
+        let side_of = |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
         let lane_instructions = at_base(STATE, place!(lane_instructions));
-        for Conditional { word, sides } in &node.conditionals {
-            let (taken, not) = (Register::RAX, Register::RDX);
-            asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active)));
-            asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * *word as i32));
+        let budget = at_base(STATE, place!(budget));
+        if piece.size > 0 || !piece.conditionals.is_empty() {
+            asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
+        }
+        if piece.size > 0 {
+            asm.number(Op::Add_rm64_imm8, of(piece.count), 1);
+            asm.push(Instruction::with3(
+                Op::Imul_r64_rm64_imm32,
+                Register::RAX,
+                at_base(STATE, place!(population)),
+                piece.size as i32,
+            ));
+            asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
+        }
+        let top = piece.conditionals.iter().filter(|conditional| conditional.parent.is_none());
+        let size = piece.size + top.map(Conditional::always).sum::<u32>();
+        if size > 0 {
+            asm.number(Op::Sub_rm32_imm32, budget, size as i32);
+        }
+        for conditional in &piece.conditionals {
+            let Conditional { word, parent, sides, held, joins } = *conditional;
+            let (taken, not, around) = (Register::RAX, Register::RDX, Register::R8);
+            match parent {
+                None => asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active))),
+                Some((word, side)) => {
+                    asm.two(Op::Mov_r64_rm64, not, side_of(word, side));
+                    // 1 if some lane runs the side around the conditional.
+                    asm.two(Op::Xor_r32_rm32, Register::R8D, Register::R8D);
+                    asm.two(Op::Test_rm64_r64, not, not);
+                    asm.push(Instruction::with1(Op::Setne_rm8, Register::R8L));
+                    if conditional.always() > 0 {
+                        let always = conditional.always() as i32;
+                        asm.push(Instruction::with3(Op::Imul_r32_rm32_imm32, Register::R9D, Register::R8D, always));
+                        asm.store(Op::Sub_rm32_r32, budget, Register::R9D);
+                    }
+                }
+            }
+            match parent {
+                _ if held == 0 => {}
+                None => asm.number(Op::Or_rm32_imm32, at_base(STATE, place!(held)), 1 << held),
+                Some(_) => {
+                    asm.number(Op::Shl_rm64_imm8, around, held as i32);
+                    asm.store(Op::Or_rm32_r32, at_base(STATE, place!(held)), Register::R8D);
+                }
+            }
+            asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * word as i32));
             asm.two(Op::And_r64_rm64, taken, not);
             asm.three(Op::VEX_Andn_r64_r64_rm64, not, taken, Rm::Register(not));
+            if node.conditionals().any(|inner| inner.parent.is_some_and(|(parent, _)| parent == word)) {
+                asm.store(Op::Mov_rm64_r64, side_of(word, 0), taken);
+                asm.store(Op::Mov_rm64_r64, side_of(word, 1), not);
+            }
             let runs = [Register::R10, Register::R11];
-            for ((lanes, side), run) in [taken, not].into_iter().zip(sides).zip(runs) {
-                asm.two(Op::Popcnt_r64_rm64, run, lanes);
-                asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, side.0 as i32));
-                asm.store(Op::Add_rm64_r64, lane_instructions, run);
+            let lanes = [(taken, Register::EAX), (not, Register::EDX)];
+            for (((lanes, low), side), run) in lanes.into_iter().zip(sides).zip(runs) {
+                let all = side.size + side.always;
+                if all > 0 {
+                    asm.two(Op::Popcnt_r64_rm64, run, lanes);
+                    asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, all as i32));
+                    asm.store(Op::Add_rm64_r64, lane_instructions, run);
+                }
                 // 1 if some lane runs the side.
                 asm.number(Op::Cmp_rm64_imm8, lanes, 1);
                 asm.two(Op::Sbb_r64_rm64, run, run);
                 asm.number(Op::Add_rm64_imm8, run, 1);
-                asm.store(Op::Add_rm64_r64, of(side.1), run);
-                asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, side.0 as i32));
+                if side.size > 0 {
+                    asm.store(Op::Add_rm64_r64, of(side.count), run);
+                    asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, side.size as i32));
+                    asm.store(Op::Sub_rm32_r32, budget, low);
+                }
             }
             let [run, other] = runs;
             asm.two(Op::And_r64_rm64, run, other);
             asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
-            // If both sides run, the first one arrives at the join, which takes one instruction.
-            asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
-            asm.two(Op::Add_r64_rm64, taken, not);
-            asm.two(Op::Add_r64_rm64, taken, run);
-            asm.store(Op::Sub_rm32_r32, at_base(STATE, place!(budget)), Register::EAX);
+            if joins {
+                // If both sides run, the first one arrives at the join, which takes one instruction.
+                asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
+                asm.store(Op::Sub_rm32_r32, budget, Register::R10D);
+            }
         }
     }
 }

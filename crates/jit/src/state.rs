@@ -36,8 +36,7 @@ pub struct State {
     pub(crate) half_rows: *mut u8,
     /// Number of instructions in the remaining budget.
     pub budget: i32,
-    /// Number of iterations that may still begin in a region that returns to its entry, or of rounds of the innermost
-    /// loop in linked code; `u32::MAX` for any number.
+    /// Number of iterations that may still begin in a region that returns to its entry; `u32::MAX` for any number.
     pub rounds: u32,
     /// Whether some lane has exited in this iteration of a region.
     pub(crate) left: u32,
@@ -69,14 +68,15 @@ pub struct State {
     pub(crate) node: u32,
     /// Number of entries that the group's stack has room for.
     pub room: u32,
-    /// Bits with a meaning of the machine: nodes that need one of them to be zero do not run.
-    pub hindered: u32,
-    /// Number that rounds of the innermost loop have added to its register.
-    pub loop_register: i32,
-    /// Lanes that have left the innermost loop while others stayed.
-    pub gone: u64,
     /// Instructions of the budget that only brought lanes to a join.
     pub arrivals: u32,
+    /// The node with which an iteration of the innermost loop begins, if code may count its
+    /// [`rounds`](State::rounds); otherwise [`NO_NODE`](crate::NO_NODE).
+    pub body: u32,
+    /// The piece of the node that lanes have left, counted from 1, or 0 at the end of the node.
+    pub leave: u32,
+    /// The bit of each number of entries that conditionals have held on the stack.
+    pub held: u32,
     /// Instructions, summed over their active lanes.
     pub lane_instructions: u64,
     /// Number of runs of each part of the program.
@@ -88,6 +88,8 @@ pub struct State {
     pub(crate) entries: *const u32,
     /// Bits of lanes that strips gather.
     pub words: [u64; WORDS],
+    /// The lanes of both sides of each conditional that contains others, by its word.
+    pub(crate) sides: [[u64; 2]; WORDS],
     /// Number of iterations that the code has counted, for each branch and outcome: all took it, no lane arrived,
     /// both sides, none took it.
     pub(crate) outcomes: [[u64; 4]; BRANCHES],
@@ -128,16 +130,17 @@ impl Plain for State {
         divergent: 0,
         node: 0,
         room: 0,
-        hindered: 0,
-        loop_register: 0,
-        gone: 0,
         arrivals: 0,
+        body: 0,
+        leave: 0,
+        held: 0,
         lane_instructions: 0,
         counts: std::ptr::null_mut(),
         flow: None,
         code: std::ptr::null(),
         entries: std::ptr::null(),
         words: [0; WORDS],
+        sides: [[0; 2]; WORDS],
         outcomes: [[0; 4]; BRANCHES],
         taken: [0; BRANCHES],
         exits: [0; LEAVES],

@@ -49,6 +49,8 @@ impl LinkedMachine for Tesla {
     /// Two vectors of sixteen lanes hide less latency than four of eight: mandel gains 4 %, collatz loses 8 % (an AMD EPYC).
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
     const MODE: u32 = FLUSH;
+    const JOINS: bool = true;
+    const HOLDS: bool = false;
     const HEXADECIMAL: bool = true;
 
     fn call(call: &Call, _state: &mut State, Work { cursor, .. }: &mut Work<'_, '_, '_>) -> bool {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Linker, Next, Target};
+use reconverge_jit::{Branch, Linker, Next, Target};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
@@ -21,7 +21,7 @@ use crate::inst::{Control, Inst, Op};
 const MOST_INSTRUCTIONS: u32 = 200;
 
 /// Maximum number of conditionals of a node.
-const MOST_CONDITIONALS: usize = 16;
+const MOST_CONDITIONALS: u32 = 16;
 
 /// Traces a program. Returns its nodes and the instructions of each part that they count.
 pub(super) fn trace(context: &Context, lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
@@ -210,7 +210,7 @@ impl<'a> Tracer<'a> {
                 joins.last,
                 Last::Reference | Last::Discard { .. } | Last::Bar { .. } | Last::Memory(_)
             )
-            && self.linker.conditionals() < MOST_CONDITIONALS
+            && self.linker.words() <= MOST_CONDITIONALS
             && self.covered() + size <= self.most
     }
 
@@ -223,16 +223,16 @@ impl<'a> Tracer<'a> {
                 Some(inside) => inside.places.clone(),
                 None => Vec::new(),
             };
-            (places.len() as u32, self.part(places))
+            Branch { size: places.len() as u32, count: self.part(places), always: 0 }
         });
-        self.linker.open(2, sides, |way| way.lanes(&guard, true));
+        self.linker.open(2, |way| way.lanes(&guard, true));
         self.side(diamond.taken.block);
         self.linker.other();
         self.side(diamond.not.block);
-        self.linker.close();
+        self.linker.close(sides);
         if let Some(open) = &mut self.open {
             // The first side's arrival at the join takes one instruction.
-            open.inside += sides.iter().map(|(size, _)| size).sum::<u32>() + 1;
+            open.inside += sides.iter().map(|side| side.size).sum::<u32>() + 1;
         }
     }
 
