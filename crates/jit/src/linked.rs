@@ -44,6 +44,9 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     const JOINS: bool;
     /// Whether the machine records the entries that its stack has held.
     const HOLDS: bool;
+    /// Whether lanes that leave a node while others stay only leave the innermost loop: code does not call the flow for
+    /// them, and [`State::gone`] collects them.
+    const QUIET: bool;
     /// Whether listings of the machine show addresses in hexadecimal.
     const HEXADECIMAL: bool;
 
@@ -80,6 +83,7 @@ pub struct Linker<M: LinkedMachine, P> {
     /// The words of the open conditionals, and their sides.
     open: Vec<(u32, usize)>,
     entries: u32,
+    needs: u32,
 }
 
 /// A program that a machine has traced.
@@ -103,6 +107,8 @@ pub struct Linked<M: LinkedMachine> {
     budgets: Vec<u32>,
     /// Number of entries that the stack must have room for at the entry of each node.
     entries: Vec<u32>,
+    /// Bits of [`State::hindered`] that must be zero at the entry of each node.
+    needs: Vec<u32>,
 }
 
 /// A group at a node, and its memory.
@@ -131,6 +137,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             piece: Piece::default(),
             open: Vec::new(),
             entries: 0,
+            needs: 0,
         }
     }
 
@@ -230,6 +237,11 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.entries = self.entries.max(entries);
     }
 
+    /// Makes the current node run only if these bits of [`State::hindered`] are zero.
+    pub fn need(&mut self, bits: u32) {
+        self.needs |= bits;
+    }
+
     /// Ends the node. `size` and `part`: the number of instructions that all lanes run behind the last piece, and the
     /// part that counts them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
     /// run the node again.
@@ -271,6 +283,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.nodes.push(Node {
             segment: Segment::new(Some(fast), slow, None),
             pieces,
+            needs: std::mem::take(&mut self.needs),
+            quiet: M::QUIET,
             budget: 0,
             entries,
             lazy: !dropped.is_empty(),
@@ -360,9 +374,10 @@ impl<M: LinkedMachine> Linked<M> {
             once(asm::prepare);
             let budgets = nodes.iter().map(|node| node.budget).collect();
             let entries = nodes.iter().map(|node| node.entries).collect();
+            let needs = nodes.iter().map(|node| node.needs).collect();
             let code = Code::shared(nodes, level.min(M::LEVEL), lanes, M::MODE)?;
             let size = code.size();
-            let linked = Linked { code, own, calls, starts, budgets, entries };
+            let linked = Linked { code, own, calls, starts, budgets, entries, needs };
             Ok::<_, crate::CompileError>(Some((linked, size)))
         })
     }
@@ -383,6 +398,12 @@ impl<M: LinkedMachine> Linked<M> {
     #[inline(always)]
     pub fn entries(&self, node: u32) -> u32 {
         self.entries[node as usize]
+    }
+
+    /// Returns the bits of [`State::hindered`] that must be zero at the entry of a node.
+    #[inline(always)]
+    pub fn needs(&self, node: u32) -> u32 {
+        self.needs[node as usize]
     }
 
     /// Returns the number of counts that runs of the program need: those of the parts, and others.

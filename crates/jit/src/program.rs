@@ -37,6 +37,10 @@ pub(crate) struct Node {
     pub(crate) segment: Segment,
     /// The instructions, in pieces. Behind each piece except for the last, lanes leave the node.
     pub(crate) pieces: Vec<Piece>,
+    /// Bits of [`State::hindered`] with which the node cannot run.
+    pub(crate) needs: u32,
+    /// Whether the machine's flow is not called for lanes that leave while others stay: see [`State::gone`].
+    pub(crate) quiet: bool,
     /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
@@ -114,7 +118,8 @@ pub enum Target {
 pub enum Left {
     /// The budget does not cover the node.
     Budget(u32),
-    /// The node cannot run: a lane reaches outside the window, or the stack is too full. Nothing of it has run.
+    /// The node cannot run: a lane reaches outside the window, the stack is too full, or the state hinders it. Nothing
+    /// of it has run.
     Refused(u32),
     /// The call of the node has ended the run, and has had no effect.
     Stopped(u32),
@@ -234,7 +239,7 @@ impl Code {
         let level = level.dividing(lanes);
         let mut pool = Pool::new(level);
         let mut asm = Assembler::default();
-        let [dispatch, leave, flow] = [(); 3].map(|()| asm.label());
+        let [dispatch, leave, flow, after_flow] = [(); 4].map(|()| asm.label());
         let labels: Vec<Label> = nodes.iter().map(|_| asm.label()).collect();
         let strips = || nodes.iter().flat_map(|node| node.segment.strips());
         let floats = strips().any(Strip::has_floats);
@@ -254,6 +259,7 @@ impl Code {
             dispatch,
             leave,
             flow,
+            after_flow,
         };
         let (bytes, entries) = compiler.program(nodes)?;
         let constants =
@@ -266,7 +272,9 @@ impl Code {
         });
         let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
         let inside = |node: &Node| {
-            node.targets().iter().all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
+            node.targets()
+                .iter()
+                .all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
         };
         assert!(nodes.iter().all(inside), "every target is a node of the program");
         let counts = parts as usize + nodes.len();
@@ -342,12 +350,11 @@ struct Later {
     number: u32,
 }
 
-/// Code that is emitted after the nodes: calls the flow for lanes that leave a node behind a piece, counted from 1.
+/// Code that is emitted after the nodes: counts the pieces of a node that some lanes have left.
 struct Leaving {
     enter: Label,
     back: Label,
     node: u32,
-    number: u32,
 }
 
 /// Number of runs that take the slow path at once after a guard has failed. A product of zero fails the guard of
@@ -377,6 +384,8 @@ struct Compiler<'a> {
     leave: Label,
     /// Calls the flow for the node whose number is in ESI.
     flow: Label,
+    /// Continues with its result in EAX.
+    after_flow: Label,
 }
 
 impl Compiler<'_> {
@@ -385,7 +394,12 @@ impl Compiler<'_> {
         for (number, node) in nodes.iter().enumerate() {
             self.node(number as u32, node);
         }
-        let Compiler { mut asm, level, cold, later, leaving, floats, frame, labels, dispatch, leave, flow, .. } = self;
+        for leaving in std::mem::take(&mut self.leaving) {
+            let node = &nodes[leaving.node as usize];
+            self.pieces(leaving, node);
+        }
+        let Compiler { mut asm, level, cold, later, floats, frame, labels, .. } = self;
+        let Compiler { dispatch, leave, flow, after_flow, .. } = self;
         for Later { enter, reason, number } in later {
             asm.bind(enter);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
@@ -393,24 +407,8 @@ impl Compiler<'_> {
             asm.branch(Op::Jmp_rel32_64, leave);
         }
         emit::emit_cold(level, &mut asm, &cold);
-        let after_flow = asm.label();
-        for Leaving { enter, back, node, number } in leaving {
-            asm.bind(enter);
-            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), number as i32);
-            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, node));
-            asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
-            emit::leave_mode(&mut asm, floats);
-            asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
-            emit::enter_mode(&mut asm, floats);
-            asm.number(Op::Cmp_rm32_imm8, Register::EAX, GO_ON as i32);
-            asm.branch(Op::Jne_rel32_64, after_flow);
-            asm.branch(Op::Jmp_rel32_64, back);
-        }
         asm.bind(flow);
-        asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
-        emit::leave_mode(&mut asm, floats);
-        asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
-        emit::enter_mode(&mut asm, floats);
+        call_flow(&mut asm, floats);
         asm.bind(after_flow);
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
@@ -437,13 +435,14 @@ impl Compiler<'_> {
     fn node(&mut self, number: u32, node: &Node) {
         let label = self.labels[number as usize];
         self.asm.bind(label);
+        if node.needs != 0 {
+            let refused = self.later(REFUSED, number);
+            self.asm.number(Op::Test_rm32_imm32, at_base(STATE, place!(hindered)), node.needs as i32);
+            self.asm.branch(Op::Jne_rel32_64, refused);
+        }
         if node.budget > 0 {
             let short = self.later(BUDGET, number);
-            self.asm.number(
-                Op::Cmp_rm32_imm32,
-                at_base(STATE, place!(budget)),
-                node.budget as i32,
-            );
+            self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(budget)), node.budget as i32);
             self.asm.branch(Op::Jl_rel32_64, short);
         }
         let guards = node.learns();
@@ -484,11 +483,15 @@ impl Compiler<'_> {
             self.asm.branch(Op::Jb_rel32_64, full);
         }
         self.segment(number, node);
-        for (place, piece) in node.pieces.iter().enumerate() {
-            self.count(node, piece);
-            if let Some(word) = piece.leave {
-                self.leave(number, place as u32 + 1, word);
-            }
+        let some_left = node.leaves().next().map(|_| [(); 2].map(|()| self.asm.label()));
+        if let Some([enter, back]) = some_left {
+            self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(left)), 0);
+            self.asm.branch(Op::Jne_rel32_64, enter);
+            self.leaving.push(Leaving { enter, back, node: number });
+        }
+        self.count(node, &node.pieces);
+        if let Some([_, back]) = some_left {
+            self.asm.bind(back);
         }
         match node.next {
             Next::To(target) => self.go(number, target),
@@ -513,14 +516,38 @@ impl Compiler<'_> {
         self.asm.branch(Op::Je_rel32_64, otherwise);
     }
 
-    /// Emits a call of the flow if some lanes leave a node behind a piece.
-    fn leave(&mut self, node: u32, number: u32, word: u32) {
-        let [enter, back] = [(); 2].map(|()| self.asm.label());
-        self.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
-        self.asm.two(Op::Test_rm64_r64, Register::RAX, at_base(STATE, place!(active)));
-        self.asm.branch(Op::Jne_rel32_64, enter);
-        self.asm.bind(back);
-        self.leaving.push(Leaving { enter, back, node, number });
+    /// Emits the counts of a node that some lanes have left.
+    fn pieces(&mut self, Leaving { enter, back, node: number }: Leaving, node: &Node) {
+        let active = at_base(STATE, place!(active));
+        self.asm.bind(enter);
+        self.asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
+        for (place, piece) in node.pieces.iter().enumerate() {
+            self.count(node, std::slice::from_ref(piece));
+            let Some(word) = piece.leave else { continue };
+            let asm = &mut self.asm;
+            let [none, all] = [(); 2].map(|()| asm.label());
+            asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
+            asm.two(Op::And_r64_rm64, Register::RAX, active);
+            asm.branch(Op::Je_rel32_64, none);
+            if node.quiet {
+                asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
+                asm.branch(Op::Je_rel32_64, all);
+                asm.store(Op::Xor_rm64_r64, active, Register::RAX);
+                asm.store(Op::Or_rm64_r64, at_base(STATE, place!(gone)), Register::RAX);
+                asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
+                asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
+                asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
+                asm.branch(Op::Jmp_rel32_64, none);
+                asm.bind(all);
+            }
+            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), place as i32 + 1);
+            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number));
+            call_flow(asm, self.floats);
+            asm.number(Op::Cmp_rm32_imm8, Register::EAX, GO_ON as i32);
+            asm.branch(Op::Jne_rel32_64, self.after_flow);
+            asm.bind(none);
+        }
+        self.asm.branch(Op::Jmp_rel32_64, back);
     }
 
     fn later(&mut self, reason: u32, number: u32) -> Label {
@@ -557,7 +584,8 @@ impl Compiler<'_> {
     fn either(&mut self, from: u32, taken: Target, not: Target) {
         let flow = self.asm.label();
         let [taken, not_label] = [taken, not].map(|target| self.label(target).unwrap_or(flow));
-        let (word, active) = (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
+        let (word, active) =
+            (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
         // Strips without lanes do not write their bits, so the word has old bits there.
         self.asm.two(Op::And_r64_rm64, Register::RAX, active);
@@ -647,33 +675,38 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// Emits the counts of a piece of a node.
-    fn count(&mut self, node: &Node, piece: &Piece) {
+    /// Emits the counts of pieces of a node that the same lanes run.
+    fn count(&mut self, node: &Node, pieces: &[Piece]) {
         let asm = &mut self.asm;
         let counts = Register::RCX;
         let of = |count: u32| at_base(counts, 8 * count as i32);
-        let side_of = |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
+        let side_of =
+            |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
         let lane_instructions = at_base(STATE, place!(lane_instructions));
         let budget = at_base(STATE, place!(budget));
-        if piece.size > 0 || !piece.conditionals.is_empty() {
+        let conditionals = || pieces.iter().flat_map(|piece| &piece.conditionals);
+        let size: u32 = pieces.iter().map(|piece| piece.size).sum();
+        if size > 0 || conditionals().next().is_some() {
             asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
         }
-        if piece.size > 0 {
+        for piece in pieces.iter().filter(|piece| piece.size > 0) {
             asm.number(Op::Add_rm64_imm8, of(piece.count), 1);
+        }
+        if size > 0 {
             asm.push(Instruction::with3(
                 Op::Imul_r64_rm64_imm32,
                 Register::RAX,
                 at_base(STATE, place!(population)),
-                piece.size as i32,
+                size as i32,
             ));
             asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
         }
-        let top = piece.conditionals.iter().filter(|conditional| conditional.parent.is_none());
-        let size = piece.size + top.map(Conditional::always).sum::<u32>();
+        let top = conditionals().filter(|conditional| conditional.parent.is_none());
+        let size = size + top.map(Conditional::always).sum::<u32>();
         if size > 0 {
             asm.number(Op::Sub_rm32_imm32, budget, size as i32);
         }
-        for conditional in &piece.conditionals {
+        for conditional in conditionals() {
             let Conditional { word, parent, sides, held, joins } = *conditional;
             let (taken, not, around) = (Register::RAX, Register::RDX, Register::R8);
             match parent {
@@ -686,7 +719,12 @@ impl Compiler<'_> {
                     asm.push(Instruction::with1(Op::Setne_rm8, Register::R8L));
                     if conditional.always() > 0 {
                         let always = conditional.always() as i32;
-                        asm.push(Instruction::with3(Op::Imul_r32_rm32_imm32, Register::R9D, Register::R8D, always));
+                        asm.push(Instruction::with3(
+                            Op::Imul_r32_rm32_imm32,
+                            Register::R9D,
+                            Register::R8D,
+                            always,
+                        ));
                         asm.store(Op::Sub_rm32_r32, budget, Register::R9D);
                     }
                 }
@@ -735,4 +773,12 @@ impl Compiler<'_> {
             }
         }
     }
+}
+
+/// Emits a call of the machine's flow control for the node whose number is in ESI.
+fn call_flow(asm: &mut Assembler, floats: bool) {
+    asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
+    emit::leave_mode(asm, floats);
+    asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
+    emit::enter_mode(asm, floats);
 }

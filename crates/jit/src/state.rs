@@ -75,6 +75,10 @@ pub struct State {
     pub body: u32,
     /// The piece of the node that lanes have left, counted from 1, or 0 at the end of the node.
     pub leave: u32,
+    /// Bits with a meaning of the machine: nodes that need one of them to be zero do not run.
+    pub hindered: u32,
+    /// Lanes that have left the innermost loop while others stayed, if the flow is not called for them.
+    pub gone: u64,
     /// The bit of each number of entries that conditionals have held on the stack.
     pub held: u32,
     /// Instructions, summed over their active lanes.
@@ -134,6 +138,8 @@ impl Plain for State {
         body: 0,
         leave: 0,
         held: 0,
+        hindered: 0,
+        gone: 0,
         lane_instructions: 0,
         counts: std::ptr::null_mut(),
         flow: None,

@@ -375,15 +375,20 @@ impl<'a> Cursor<'a> {
     pub(super) fn give_counts(&self, state: &mut CodeState) {
         state.budget = self.budget.min(i32::MAX as u64) as i32;
         state.active = self.active.0;
-        (state.hindered, state.rounds) = (self.flow.hindered(), self.flow.rounds());
+        state.hindered = self.flow.hindered();
     }
 
-    /// Adds the counts of code, after which the group is at `pc`.
-    pub(super) fn take_counts(&mut self, state: &mut CodeState, pc: u16) {
+    /// Returns how many more rounds of the innermost loop code may begin.
+    pub(super) fn rounds(&self, al: bool) -> Option<u32> {
+        self.flow.rounds(al)
+    }
+
+    /// Adds the counts of code, after which the group is at `pc`, and the rounds of the innermost loop, each of which
+    /// has added a number to aL.
+    pub(super) fn take_counts(&mut self, state: &mut CodeState, pc: u16, rounds: (u32, i8)) {
         self.budget -= self.budget.min(i32::MAX as u64) - state.budget as u64;
         self.lane_instructions += take(&mut state.lane_instructions);
         *self.divergent_branches += take(&mut state.divergent);
-        let rounds = (self.flow.rounds() - state.rounds, take(&mut state.loop_register));
         self.choose_active(Mask(state.active));
         self.flow.stay(pc, self.active, Mask(take(&mut state.gone)), rounds);
         self.flow.kill(*self.lanes.killed);

@@ -3,7 +3,7 @@
 
 use reconverge_simt::{Mask, Mode};
 
-use super::{Flow, InLoop, Limits, Role, Step};
+use super::{Flow, Frame, InLoop, Limits, Role, Step};
 use crate::words::{AOp, BOp, FcMode};
 
 /// Bits of [`Flow::hindered`]: some lane is off because of a branch, or has a counter.
@@ -28,21 +28,27 @@ impl Flow {
             | bit(has_al != Some(false), NO_REP)
     }
 
-    /// Returns how many more rounds of the innermost loop can begin.
+    /// Returns how many more rounds of the innermost loop code may begin.
+    ///
+    /// Returns `None` if no loop is open, if the loop is not of the kind `al`, if a lane waits after CONTINUE, or if an
+    /// active lane is not covered.
     #[inline]
-    pub(crate) fn rounds(&self) -> u32 {
-        self.loops.last().map_or(0, |frame| frame.count.saturating_sub(1).into())
+    pub(crate) fn rounds(&self, al: bool) -> Option<u32> {
+        let Frame { count, al: register, continued, .. } = self.loops.last()?;
+        let in_place =
+            register.is_some() == al && continued.is_empty() && (self.active - self.covered).is_empty();
+        in_place.then(|| u32::from(count.saturating_sub(1)))
     }
 
-    /// Continues at `pc` with the lanes `active`, after `rounds` rounds of the innermost loop that have added `al` to
+    /// Continues at `pc` with the lanes `active`, after `rounds` rounds of the innermost loop that each added `step` to
     /// aL. The lanes `broke` have left the loop.
-    pub(crate) fn stay(&mut self, pc: u16, active: Mask, broke: Mask, (rounds, al): (u32, i32)) {
+    pub(crate) fn stay(&mut self, pc: u16, active: Mask, broke: Mask, (rounds, step): (u32, i8)) {
         (self.pc, self.active) = (pc, active);
-        let Some(frame) = self.loops.last_mut() else { return };
+        let Some(frame) = self.loops.last_mut().filter(|_| rounds > 0 || broke.any()) else { return };
         frame.broken |= broke;
         frame.count = frame.count.saturating_sub(rounds.min(255) as u8);
-        if let Some(register) = &mut frame.al {
-            *register += al;
+        if let Some(al) = &mut frame.al {
+            *al += i32::from(step) * rounds as i32;
         }
     }
 }
@@ -60,6 +66,8 @@ impl Step {
         let Step { inst: fc, in_loop, .. } = self;
         let counts = fc.b_else || [fc.b_op0, fc.b_op1] != [BOp::NONE; 2];
         let of_loop = match in_loop {
+            // The state allows rounds only in a loop of the right kind.
+            Some(InLoop { end: true, .. }) => return 0,
             Some(InLoop { al: Some(true), .. }) => NO_LOOP,
             Some(InLoop { al: Some(false), .. }) => NO_REP,
             _ if counts => BRANCHED,
@@ -87,9 +95,10 @@ impl Step {
         self.in_loop.is_some_and(|it| !it.end && it.al.is_some()) && !self.inst.jump_any
     }
 
-    /// Returns the number that the end of a loop adds to aL, if all lanes repeat the loop.
-    pub(crate) fn repeats(&self) -> Option<i32> {
+    /// Returns whether the instruction ends a round of a loop that all lanes repeat: whether the loop has aL, and the
+    /// number that a round adds to it.
+    pub(crate) fn repeats(&self) -> Option<(bool, i8)> {
         let ends = self.in_loop.filter(|it| it.end && self.votes() == Some([true; 2]));
-        ends.map(|it| if it.al == Some(true) { it.step.into() } else { 0 })
+        ends.and_then(|it| Some((it.al?, it.step)))
     }
 }

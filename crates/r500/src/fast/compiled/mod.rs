@@ -39,26 +39,29 @@ const ROW: u32 = 4 * WIDEST as u32;
 /// The row of the active lanes.
 const ACTIVE_ROW: Row = Row::Group(MASK.number() as u32 * ROW);
 
-/// The instruction that the flow executes behind a node.
+/// A loop around a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Behind {
-    /// The end of a block. Its flow instruction, if any, is not counted yet.
-    Operations,
-    /// A flow instruction that code has counted.
-    Flow,
-    /// A BREAK that code has counted, with which all active lanes leave.
-    Break,
+struct Loop {
+    /// The block with which a round begins.
+    head: u32,
+    /// Whether the loop has aL, and the number that a round adds to it.
+    al: bool,
+    step: i8,
 }
 
 /// The position of a node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Own {
     /// The block in which it begins, and the number of its first instruction there.
     block: u32,
     first: u16,
-    /// The block whose end follows.
+    /// The innermost loop around it.
+    in_loop: Option<Loop>,
+    /// The blocks with a BREAK that lanes may leave.
+    leaves: Vec<u32>,
+    /// The block whose end follows, and whether code has counted its flow instruction.
     ends: u32,
-    behind: Behind,
+    is_counted: bool,
 }
 
 impl Fast {

@@ -9,7 +9,7 @@ use std::ptr::slice_from_raw_parts_mut;
 use reconverge_jit::{Arrived, FLUSH_OPERANDS, Held, Left, Linked, LinkedMachine, NO_NODE, State};
 use reconverge_simt::Mask;
 
-use super::{Behind, Compiled, Own};
+use super::{Compiled, Loop, Own};
 use crate::fast::lower::{Last, Lowered};
 use crate::fast::run::{Cursor, Stop};
 
@@ -32,6 +32,8 @@ pub(in crate::fast) enum Exit {
 /// Data that calls and flow use.
 pub(in crate::fast) struct Work<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
+    /// The rounds with which code runs, and the number that each of them adds to aL.
+    given: (u32, i8),
     /// The reason why the flow has ended the run.
     exit: Option<Exit>,
 }
@@ -52,6 +54,9 @@ impl LinkedMachine for R500 {
     /// Two vectors of sixteen lanes hide less latency than four of eight: newton gains 7 %, mandel loses 7 % (an AMD EPYC).
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
     const MODE: u32 = FLUSH_OPERANDS;
+    const JOINS: bool = false;
+    const HOLDS: bool = false;
+    const QUIET: bool = true;
     const HEXADECIMAL: bool = false;
 
     fn call(call: &Range<u32>, state: &mut State, Work { cursor, .. }: &mut Work<'_, '_>) -> bool {
@@ -61,18 +66,21 @@ impl LinkedMachine for R500 {
     }
 
     fn flow(linked: &Linked<R500>, own: &Own, state: &mut State, work: &mut Work<'_, '_>) -> u32 {
+        let (ends, taken) = match state.leave {
+            0 => (own.ends, own.is_counted.then(|| Mask(state.taken()))),
+            piece => (own.leaves[piece as usize - 1], Some(Mask(state.active))),
+        };
+        work.take_counts(state, pc_behind(work.cursor.lowered, ends));
         let cursor = &mut *work.cursor;
-        cursor.take_counts(state, own.pc_behind(cursor.lowered));
-        if own.behind == Behind::Break {
+        if state.leave > 0 {
             // Code has cleared the row.
             cursor.forget_active();
         }
-        let taken = (own.behind != Behind::Operations).then(|| Mask(state.taken()));
-        work.exit = Some(match cursor.continue_after(own.ends, taken) {
+        work.exit = Some(match cursor.continue_after(ends, taken) {
             ControlFlow::Break(stop) => Exit::Stop(stop),
             ControlFlow::Continue(()) => match cursor.node(linked) {
                 Some(node) => {
-                    cursor.give_counts(state);
+                    work.give_counts(linked, state, node);
                     return node;
                 }
                 None => Exit::Here,
@@ -82,17 +90,37 @@ impl LinkedMachine for R500 {
     }
 }
 
+impl Work<'_, '_> {
+    /// Sets the counts and lanes with which code runs from a node.
+    fn give_counts(&mut self, linked: &Linked<R500>, state: &mut State, node: u32) {
+        self.cursor.give_counts(state);
+        (state.body, self.given) = (NO_NODE, (0, 0));
+        if let Some(Loop { head, al, step }) = linked.own(node).in_loop
+            && let (Some(body), Some(rounds)) = (linked.starting_at(head), self.cursor.rounds(al))
+        {
+            (state.body, self.given) = (body, (rounds, step));
+        }
+        state.rounds = self.given.0;
+    }
+
+    /// Adds the counts of code, after which the group is at `pc`.
+    fn take_counts(&mut self, state: &mut State, pc: u16) {
+        let (rounds, step) = self.given;
+        self.cursor.take_counts(state, pc, (rounds - state.rounds, step));
+    }
+}
+
 impl Own {
     /// Returns the slot at which the node begins.
     fn pc(&self, lowered: &Lowered) -> u16 {
         lowered.blocks[self.block as usize].first + self.first
     }
+}
 
-    /// Returns the slot of the flow instruction behind the node, or else of the next instruction.
-    fn pc_behind(&self, lowered: &Lowered) -> u16 {
-        let block = &lowered.blocks[self.ends as usize];
-        block.first + block.size - u16::from(matches!(block.last, Last::Flow(_)))
-    }
+/// Returns the slot of the flow instruction of a block, or of the instruction after the block.
+fn pc_behind(lowered: &Lowered, block: u32) -> u16 {
+    let block = &lowered.blocks[block as usize];
+    block.first + block.size - u16::from(matches!(block.last, Last::Flow(_)))
 }
 
 impl<'a> Runner<'a> {
@@ -111,32 +139,28 @@ impl<'a> Runner<'a> {
     pub(in crate::fast) fn run(&mut self, node: u32, cursor: &mut Cursor<'a>) -> Exit {
         let Runner { compiled, held } = self;
         let (linked, lowered, state) = (&compiled.linked, cursor.lowered, held.state());
-        cursor.give_counts(state);
         let none: *mut [u8] = slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
         let rows = [cursor.lanes.row_bytes(), none, none];
         let counts: *mut [u64] = &raw mut cursor.runs[lowered.blocks.len()..];
-        let mut work = Work { cursor, exit: None };
+        let mut work = Work { cursor, given: (0, 0), exit: None };
+        work.give_counts(linked, state, node);
         // SAFETY: nothing else accesses the counts of parts while code runs.
         let arrived = Arrived { node, rows, counts: unsafe { &mut *counts } };
         // SAFETY: nodes exist only if the processor has the level; they were traced for the layout of these rows, which
         // contain the mask.
         let left = unsafe { linked.run(arrived, |own| own.pc(lowered).into(), state, &mut work) };
-        let Work { cursor, exit } = work;
-        let mut leave = |pc: u16| {
-            cursor.take_counts(state, pc);
-            Exit::Here
-        };
-        match left {
-            Left::Ended => exit.unwrap_or_else(|| unreachable!("the flow has ended the run")),
-            Left::Budget(node) | Left::Stopped(node) => leave(linked.own(node).pc(lowered)),
-            Left::Refused(node) => {
+        let (pc, exit) = match left {
+            Left::Ended => return work.exit.unwrap_or_else(|| unreachable!("the flow has ended the run")),
+            Left::Refused(node) if linked.own(node).first == 0 => {
                 let own = linked.own(node);
-                match (leave(own.pc(lowered)), own.first) {
-                    (_, 0) => Exit::Apart(own.block),
-                    (exit, _) => exit,
-                }
+                (own.pc(lowered), Exit::Apart(own.block))
             }
-            Left::Outside(block) => leave(lowered.blocks[block as usize].first),
-        }
+            Left::Budget(node) | Left::Refused(node) | Left::Stopped(node) => {
+                (linked.own(node).pc(lowered), Exit::Here)
+            }
+            Left::Outside(block) => (lowered.blocks[block as usize].first, Exit::Here),
+        };
+        work.take_counts(state, pc);
+        exit
     }
 }

@@ -10,7 +10,7 @@ use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
 use super::run::R500;
-use super::{Behind, Own};
+use super::{Loop, Own};
 use crate::fast::lower::{Block, Last, Lowered, NONE, Template};
 use crate::flow::Step;
 
@@ -34,20 +34,28 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
         _ => NONE,
     };
     let count = lowered.blocks.len();
-    let (mut targets, mut loops) = (vec![false; count], vec![false; count]);
+    let (mut targets, mut loops) = (vec![false; count], Vec::new());
     for (number, block) in lowered.blocks.iter().enumerate() {
         let Last::Flow(flow) = block.last else { continue };
         let step = &lowered.flows[flow as usize];
         let target = number_at(step.target) as usize;
         if let Some(is_target) = targets.get_mut(target) {
             *is_target = true;
-            if step.repeats().is_some() && target <= number {
-                loops[target..=number].fill(true);
+            if let Some((al, step)) = step.repeats().filter(|_| target <= number) {
+                let head = target as u32;
+                loops.push((head..=number as u32, Loop { head, al, step }));
             }
         }
     }
     let sizes: Vec<u32> = lowered.blocks.iter().map(|block| block.size.into()).collect();
-    let mut chosen = extent.chosen(&sizes, |number| loops[number]);
+    let around = |number: usize| -> Option<Loop> {
+        let around = || loops.iter().filter(|(blocks, _)| blocks.contains(&(number as u32)));
+        let (_, inner) = around().max_by_key(|(blocks, _)| *blocks.start())?;
+        // Two ends of a loop may add different numbers.
+        around().all(|(_, other)| other.head != inner.head || other == inner).then_some(*inner)
+    };
+    let loops: Vec<_> = (0..count).map(around).collect();
+    let mut chosen = extent.chosen(&sizes, |number| loops[number].is_some());
     for (block, chosen) in lowered.blocks.iter().zip(&mut chosen) {
         *chosen &= block.size > 0 && block.al.is_none() && block.split.is_none();
     }
@@ -59,6 +67,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
         targets,
         most: MOST_INSTRUCTIONS.min(extent.most()),
         linker,
+        loops,
         starts: vec![None; count],
         absorbed: vec![false; count],
         parts: Vec::new(),
@@ -66,7 +75,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
         checked: 0,
         covered: 0,
     };
-    if !tracer.pays(extent, &loops) {
+    if !tracer.pays(extent) {
         tracer.chosen.fill(false);
     }
     for number in 0..count as u32 {
@@ -86,16 +95,19 @@ enum Flow {
     Either([Target; 2], bool),
     /// The lanes with this ALU result leave the loop.
     Break(bool),
-    /// All lanes start another round, which adds to aL.
-    Round(Target, i32),
+    /// All lanes start another round.
+    Round(Target),
 }
+
+/// A block, the number of an instruction in it, and whether a chain begins there.
+type At = (u32, u16, bool);
 
 /// The node that is being traced.
 struct Open {
     own: Own,
-    /// The instructions that it counts, and those since lanes have left.
+    /// The instructions since lanes have left, and the number of those before.
     slots: Range<usize>,
-    since: usize,
+    before: u32,
     call: Option<Range<u32>>,
     /// Whether the budget is checked at its entry.
     is_checked: bool,
@@ -110,6 +122,8 @@ struct Tracer<'a> {
     chosen: Vec<bool>,
     targets: Vec<bool>,
     absorbed: Vec<bool>,
+    /// The innermost loop around each block.
+    loops: Vec<Option<Loop>>,
     /// Maximum number of instructions of a node.
     most: u32,
     linker: Linker<R500, Way<'a>>,
@@ -144,7 +158,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether code saves enough dispatches, in loops or in the whole program.
-    fn pays(&self, extent: Extent, loops: &[bool]) -> bool {
+    fn pays(&self, extent: Extent) -> bool {
         let gain = |number: usize| -> i32 {
             let block = &self.lowered.blocks[number];
             let of = |operations: Range<u32>| match self.has_templates(operations.clone()) {
@@ -159,7 +173,8 @@ impl<'a> Tracer<'a> {
             self.instructions(block).map(of).sum()
         };
         let all = |once: bool| -> i32 {
-            (0..loops.len()).filter(|number| self.chosen[*number] && (once || loops[*number])).map(gain).sum()
+            let counts = |number: &usize| self.chosen[*number] && (once || self.loops[*number].is_some());
+            (0..self.loops.len()).filter(counts).map(gain).sum()
         };
         extent.pays(all(false), false) || extent.pays(all(true), true)
     }
@@ -179,7 +194,7 @@ impl<'a> Tracer<'a> {
             };
             let (next, wish) = match flow {
                 None if !matches!(block.last, Last::Next) || block.kills || block.ends => {
-                    return self.end(Next::To(Target::Flow), number, Behind::Operations, None);
+                    return self.end(Next::To(Target::Flow), number, false, None);
                 }
                 Some(Flow::Break(wish)) => {
                     self.leave(number, wish);
@@ -187,7 +202,7 @@ impl<'a> Tracer<'a> {
                 }
                 None => (Next::To(to_fall), None),
                 Some(Flow::To(target)) => (Next::To(target), None),
-                Some(Flow::Round(target, adds)) => (Next::Round(target, adds), None),
+                Some(Flow::Round(target)) => (Next::Again(target), None),
                 Some(Flow::Either(targets, wish)) => (Next::Either(targets), Some(wish)),
             };
             let falls = matches!(flow, None | Some(Flow::Break(_)));
@@ -196,8 +211,7 @@ impl<'a> Tracer<'a> {
                 self.absorbed[number as usize] = true;
                 continue;
             }
-            let behind = if flow.is_some() && !falls { Behind::Flow } else { Behind::Operations };
-            return self.end(next, number, behind, wish);
+            return self.end(next, number, flow.is_some() && !falls, wish);
         }
     }
 
@@ -213,7 +227,12 @@ impl<'a> Tracer<'a> {
 
     /// Returns the number of instructions since the budget was checked.
     fn covered(&self) -> u32 {
-        self.covered + self.open.as_ref().map_or(0, |open| open.slots.len() as u32)
+        self.covered + self.open.as_ref().map_or(0, |open| open.before + open.slots.len() as u32)
+    }
+
+    /// Returns the number of BREAKs of the node that lanes may leave.
+    fn leaves(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.own.leaves.len())
     }
 
     /// Returns how code executes the flow instruction of a block, if it does.
@@ -232,10 +251,10 @@ impl<'a> Tracer<'a> {
             Some(entry) if entry.block != NONE => Target::Outside(entry.block),
             _ => Target::Flow,
         };
-        if let Some(adds) = step.repeats() {
-            return Some(Flow::Round(to(step.target), adds));
+        if step.repeats().is_some() {
+            return Some(Flow::Round(to(step.target)));
         }
-        if step.breaks() && no != yes && block.fall != NONE && self.linker.leaves() < MOST_LEAVES {
+        if step.breaks() && no != yes && block.fall != NONE && self.leaves() < MOST_LEAVES {
             return Some(Flow::Break(yes));
         }
         let pc = block.first + block.size - 1;
@@ -273,23 +292,22 @@ impl<'a> Tracer<'a> {
             Last::Next | Last::Reference => None,
         };
         for (place, operations) in self.instructions(block).enumerate() {
-            let own = Own { block: number, first: place as u16, ends: number, behind: Behind::Operations };
-            let is_first = place == 0 && !goes_on;
+            let at = (number, place as u16, place == 0 && !goes_on);
             let is_flow = place + 1 == usize::from(block.size) && flow.is_some();
             if is_flow && !passes {
                 if self.open.is_none() {
-                    self.at(own, is_first, |_| false);
+                    self.at(at, |_| false);
                 }
                 break;
             }
             let calls = !self.has_templates(operations.clone()) || !passes && self.judges(operations.clone());
             if calls {
-                self.call(own, is_first, operations);
+                self.call(at, operations);
             } else if is_flow {
-                self.at(own, is_first, |_| false);
+                self.at(at, |_| false);
                 self.linker.need(flow.map_or(0, Step::needs));
             } else {
-                self.at(own, is_first, |open| open.call.is_some());
+                self.at(at, |open| open.call.is_some());
                 self.operate(operations);
             }
             if let Some(open) = &mut self.open {
@@ -311,62 +329,63 @@ impl<'a> Tracer<'a> {
     }
 
     /// Traces a call for an instruction.
-    fn call(&mut self, own: Own, is_first: bool, operations: Range<u32>) {
-        let open = self.open.as_mut().filter(|_| !is_first);
+    fn call(&mut self, at: At, operations: Range<u32>) {
+        let open = self.open.as_mut().filter(|_| !at.2);
         // Consecutive instructions are one call.
         if let Some(range) = open.and_then(|open| open.call.as_mut()) {
             range.end = operations.end;
             return;
         }
-        self.at(own, is_first, |_| true);
+        self.at(at, |_| true);
         if let Some(open) = &mut self.open {
             open.call = Some(operations);
         }
     }
 
     /// Makes the next instruction part of the open node, or of a new one if there is none or `ends` says so.
-    fn at(&mut self, own: Own, is_first: bool, ends: impl FnOnce(&Open) -> bool) {
+    fn at(&mut self, (block, first, is_first): At, ends: impl FnOnce(&Open) -> bool) {
         let judged = self.linker.slow.alu_result.is_some();
-        let is_full = self.covered() >= self.most && own.first > 0 && !judged;
+        let is_full = self.covered() >= self.most && first > 0 && !judged;
         if self.open.as_ref().is_some_and(|open| is_full || ends(open)) {
             let next = Target::Node(self.linker.next_node() + 1);
-            self.end(Next::To(next), own.block, Behind::Operations, None);
+            self.end(Next::To(next), block, false, None);
         }
-        let slot = usize::from(self.block(own.block).first + own.first);
+        let slot = usize::from(self.block(block).first + first);
+        let in_loop = self.loops[block as usize];
+        let own = Own { block, first, in_loop, leaves: Vec::new(), ends: block, is_counted: false };
         let is_checked = is_first || is_full;
-        self.open.get_or_insert_with(|| Open { own, slots: slot..slot, since: slot, call: None, is_checked });
+        self.open.get_or_insert_with(|| Open { own, slots: slot..slot, before: 0, call: None, is_checked });
     }
 
     /// Adds a part that counts runs of the instructions in these slots. Returns their number, and the part.
-    fn piece(&mut self, slots: Range<usize>) -> (u32, u32) {
+    fn piece(&mut self, slots: Range<usize>) -> [u32; 2] {
         let size = slots.len() as u32;
         self.parts.push(slots);
-        (size, self.linker.part())
+        [size, self.linker.part()]
     }
 
     /// Lets the lanes leave the loop for which the ALU result is `wish`.
     fn leave(&mut self, number: u32, wish: bool) {
         let Some(open) = &mut self.open else { return };
-        let since = std::mem::replace(&mut open.since, open.slots.end);
-        let (slots, own) = (since..open.since, Own { ends: number, behind: Behind::Break, ..open.own });
+        let end = open.slots.end;
+        let slots = std::mem::replace(&mut open.slots, end..end);
+        open.own.leaves.push(number);
+        open.before += slots.len() as u32;
         let piece = self.piece(slots);
-        self.linker.leave(piece, own, |way| way.judged(wish));
+        self.linker.leave(piece, |way| way.judged(wish));
         self.linker.both(|way| way.alu_result = None);
     }
 
-    /// Ends the open node, at the end of a block. `wish`: the ALU result of the lanes that take the first target.
-    fn end(&mut self, next: Next, ends: u32, behind: Behind, wish: Option<bool>) {
-        let Some(Open { own, slots, since, call, is_checked }) = self.open.take() else { return };
-        let (node, own) = (self.linker.next_node(), Own { ends, behind, ..own });
+    /// Ends the open node, at the end of a block, whose flow instruction code may have counted. `wish`: the ALU result
+    /// of the lanes that take the first target.
+    fn end(&mut self, next: Next, ends: u32, is_counted: bool, wish: Option<bool>) {
+        let Some(Open { own, slots, before, call, is_checked }) = self.open.take() else { return };
+        let (node, own) = (self.linker.next_node(), Own { ends, is_counted, ..own });
         let repeats = match next {
-            Next::Round(Target::Outside(block), _) => self.starts[block as usize] == Some(node),
+            Next::Again(Target::Outside(block)) => self.starts[block as usize] == Some(node),
             _ => false,
         };
-        if self.linker.leaves() > 0 {
-            let rest = self.piece(since..slots.end);
-            self.linker.rest(rest);
-        }
-        let (size, part) = self.piece(slots);
+        let [size, part] = self.piece(slots);
         if is_checked {
             (self.checked, self.covered) = (node, 0);
         }
@@ -376,7 +395,7 @@ impl<'a> Tracer<'a> {
             (None, Some(condition)) => self.linker.end([size, part], next, Some(condition), repeats, own),
             (None, None) => self.linker.end([size, part], next, None, repeats, own),
         }
-        self.covered += size;
-        self.linker.cover(self.checked, size);
+        self.linker.check_at(self.checked);
+        self.covered += before + size;
     }
 }

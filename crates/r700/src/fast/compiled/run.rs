@@ -53,6 +53,7 @@ impl LinkedMachine for R700 {
     const MODE: u32 = FLUSH_OPERANDS;
     const JOINS: bool = false;
     const HOLDS: bool = true;
+    const QUIET: bool = false;
     const HEXADECIMAL: bool = false;
 
     fn call(call: &Range<u32>, state: &mut State, work: &mut Work<'_, '_>) -> bool {
