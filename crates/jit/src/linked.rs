@@ -15,10 +15,10 @@ use crate::asm;
 use crate::builder::Path;
 use crate::called::{Callee, convention};
 use crate::level::Level;
-use crate::program::{Code, EXIT, LEFT, Left, NO_NODE, Next, Node, Step, Target, Waits};
+use crate::program::{Branch, Code, Conditional, EXIT, GO_ON, Left, NO_NODE, Next, Node, Piece, Target, Waits};
 use crate::region::Segment;
 use crate::rows::Rows;
-use crate::state::{LEAVES, State, WORDS};
+use crate::state::State;
 use crate::strip::Value;
 
 /// No node begins here.
@@ -40,6 +40,10 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     const LEVEL: Level;
     /// The floating point modes of the code.
     const MODE: u32;
+    /// Whether the first side of a divided conditional takes an instruction to arrive at the join.
+    const JOINS: bool;
+    /// Whether the machine records the entries that its stack has held.
+    const HOLDS: bool;
     /// Whether listings of the machine show addresses in hexadecimal.
     const HEXADECIMAL: bool;
 
@@ -47,18 +51,9 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// cannot execute them here.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control with which lanes leave a node before its end, and returns the place of the program
-    /// at which the group continues. Returns `None` if code cannot continue.
-    fn leave(
-        linked: &Linked<Self>,
-        own: &Self::Own,
-        leaving: u64,
-        state: &mut State,
-        context: &mut Self::Context<'_, '_, '_>,
-    ) -> Option<u32>;
-
-    /// Executes the flow control at the end of a node. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if code
-    /// cannot continue.
+    /// Executes the flow control at the end of a node, or behind the piece that lanes [leave](State::leave). Returns
+    /// the next node, [`NO_NODE`](crate::NO_NODE) if code cannot continue, or [`GO_ON`](crate::GO_ON) if the other
+    /// lanes continue behind the piece.
     fn flow(
         linked: &Linked<Self>,
         own: &Self::Own,
@@ -78,12 +73,14 @@ pub struct Linker<M: LinkedMachine, P> {
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     parts: u32,
-    /// Steps of the current node, the number of its conditionals, and for each exit its data and the place behind.
-    steps: Vec<Step>,
-    conditionals: u32,
-    leaves: Vec<(M::Own, u32)>,
-    all_leaves: Vec<Vec<(M::Own, u32)>>,
+    /// Number of words of the current node, its pieces, and the last piece.
+    words: u32,
+    pieces: Vec<Piece>,
+    piece: Piece,
+    /// The words of the open conditionals, and their sides.
+    open: Vec<(u32, usize)>,
     entries: u32,
+    needs: u32,
 }
 
 /// A program that a machine has traced.
@@ -91,7 +88,6 @@ pub struct Linker<M: LinkedMachine, P> {
 pub struct Traced<M: LinkedMachine> {
     nodes: Vec<Node>,
     own: Vec<M::Own>,
-    leaves: Vec<Vec<(M::Own, u32)>>,
     calls: Vec<M::Call>,
     /// The node that begins at each place, or [`NONE`].
     starts: Vec<u32>,
@@ -101,14 +97,15 @@ pub struct Traced<M: LinkedMachine> {
 #[derive(Debug)]
 pub struct Linked<M: LinkedMachine> {
     code: Arc<Code>,
-    /// The steps of each node, and the way to the next.
-    steps: Vec<(Vec<Step>, Next)>,
-    leaves: Vec<Vec<(M::Own, u32)>>,
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     starts: Vec<u32>,
     /// Number of instructions that the budget must cover at the entry of each node.
     budgets: Vec<u32>,
+    /// Number of entries that the stack must have room for at the entry of each node.
+    entries: Vec<u32>,
+    /// Bits of [`State::hindered`] that must be zero at the entry of each node.
+    needs: Vec<u32>,
 }
 
 /// A group at a node, and its memory.
@@ -132,11 +129,12 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             own: Vec::new(),
             calls: Vec::new(),
             parts: 0,
-            steps: Vec::new(),
-            conditionals: 0,
-            leaves: Vec::new(),
-            all_leaves: Vec::new(),
+            words: EXIT + 1,
+            pieces: Vec::new(),
+            piece: Piece::default(),
+            open: Vec::new(),
             entries: 0,
+            needs: 0,
         }
     }
 
@@ -158,61 +156,100 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Opens a conditional: the lanes whose condition holds run. The stack must have room for `entries` entries.
-    /// `sides` are the number of instructions and the part of each side.
-    pub fn open(&mut self, entries: u32, sides: [(u32, u32); 2], mut condition: impl FnMut(&mut P) -> Value) {
-        self.conditionals += 1;
-        let word = EXIT + self.conditionals;
-        self.both(|path| {
-            let held = condition(path);
-            path.rows().open(word, held);
+    pub fn open(&mut self, entries: u32, condition: impl FnMut(&mut P) -> Value) {
+        let parent = self.open.last().copied();
+        let word = self.split(condition, |rows, word, held| rows.open(word, held));
+        let held = if M::HOLDS { entries } else { 0 };
+        self.piece.conditionals.push(Conditional {
+            word,
+            parent,
+            sides: [Branch::default(); 2],
+            held,
+            joins: M::JOINS,
         });
-        self.steps.push(Step::If { word, sides });
+        self.open.push((word, 0));
         self.entries = self.entries.max(entries);
     }
 
-    /// Returns whether the current node has room for one more conditional and one more exit.
-    pub fn has_room(&self) -> bool {
-        (self.conditionals as usize) < WORDS - LEAVES - 2 && self.leaves.len() < LEAVES
-    }
-
-    /// Adds instructions that all active lanes run, and the part that counts them.
-    pub fn run(&mut self, size: u32, part: u32) {
-        self.steps.push(Step::Run { size, part });
-    }
-
-    /// Lets the lanes leave whose condition holds. The others go on at a place of the program. `own` is for
-    /// [`LinkedMachine::leave`], which is called if no lane goes on.
-    pub fn leave(
+    /// Gives the lanes whose condition holds a word.
+    fn split(
         &mut self,
-        waits: Waits,
-        own: M::Own,
-        place: u32,
         mut condition: impl FnMut(&mut P) -> Value,
-    ) {
-        let word = (WORDS - 1 - self.leaves.len()) as u32;
+        split: impl Fn(&mut Rows, u32, Value),
+    ) -> u32 {
+        let word = self.words;
+        self.words += 1;
         self.both(|path| {
             let held = condition(path);
-            path.rows().leave(word, held);
+            split(path.rows(), word, held);
         });
-        self.leaves.push((own, place));
-        self.steps.push(Step::Leave { word, waits });
-        self.entries = self.entries.max((waits == Waits::Arrive).into());
+        word
+    }
+
+    /// Returns the number of words of the current node.
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// Returns whether lanes leave the current node before its end.
+    pub fn leaves(&self) -> bool {
+        !self.pieces.is_empty()
     }
 
     /// Starts the other side of the conditional.
     pub fn other(&mut self) {
         self.both(|path| path.rows().other());
+        if let Some((_, side)) = self.open.last_mut() {
+            *side = 1;
+        }
     }
 
-    /// Closes the conditional: its lanes reconverge.
-    pub fn close(&mut self) {
+    /// Closes the conditional: its lanes reconverge. `sides` are those of the lanes whose condition holds, and of the
+    /// others.
+    pub fn close(&mut self, sides: [Branch; 2]) {
         self.both(|path| path.rows().close());
+        let word = self.open.pop().map(|(word, _)| word);
+        let mut conditionals = self.piece.conditionals.iter_mut();
+        if let Some(conditional) = conditionals.find(|conditional| Some(conditional.word) == word) {
+            conditional.sides = sides;
+        }
     }
 
-    /// Ends the node. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is
-    /// none, run the node again.
+    /// Lets the lanes whose condition holds leave the node behind `size` instructions that a part counts. No
+    /// conditional may be open. Returns the word of the lanes.
+    pub fn leave(
+        &mut self,
+        [size, count]: [u32; 2],
+        waits: Waits,
+        condition: impl FnMut(&mut P) -> Value,
+    ) -> u32 {
+        let word = self.split(condition, |rows, word, held| rows.leave(word, held));
+        let piece = std::mem::take(&mut self.piece);
+        self.pieces.push(Piece { size, count, leave: Some((word, waits)), ..piece });
+        word
+    }
+
+    /// Gives the lanes whose condition holds a word, for the flow. Returns it.
+    pub fn gather(&mut self, condition: impl FnMut(&mut P) -> Value) -> u32 {
+        self.split(condition, |rows, word, held| rows.strip.gather(word, held))
+    }
+
+    /// Makes the stack have room for `entries` entries at the entry of the current node.
+    pub fn reserve(&mut self, entries: u32) {
+        self.entries = self.entries.max(entries);
+    }
+
+    /// Makes the current node run only if these bits of [`State::hindered`] are zero.
+    pub fn need(&mut self, bits: u32) {
+        self.needs |= bits;
+    }
+
+    /// Ends the node. `size` and `part`: the number of instructions that all lanes run behind the last piece, and the
+    /// part that counts them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
+    /// run the node again.
     pub fn end(
         &mut self,
+        [size, part]: [u32; 2],
         next: Next,
         condition: Option<&dyn Fn(&mut P) -> Value>,
         repeats: bool,
@@ -242,23 +279,25 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
         let (fast, slow) = (Rows::finish(fast, &dropped, None), Rows::finish(slow, &SortedSet::new(), None));
         let entries = std::mem::take(&mut self.entries);
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.push(Piece { size, count: part, ..std::mem::take(&mut self.piece) });
+        self.words = EXIT + 1;
         self.nodes.push(Node {
             segment: Segment::new(Some(fast), slow, None),
-            steps: std::mem::take(&mut self.steps),
+            pieces,
+            needs: std::mem::take(&mut self.needs),
             budget: 0,
             entries,
-            lazy: repeats,
+            lazy: !dropped.is_empty(),
             next,
             mask,
         });
         self.own.push(own);
-        self.conditionals = 0;
-        self.all_leaves.push(std::mem::take(&mut self.leaves));
     }
 
     /// Ends the node with a call. If the node accesses memory, it calls instead of its own code if a lane is outside.
-    pub fn call(&mut self, call: M::Call, next: Next, own: M::Own) {
-        self.end(next, None, false, own);
+    pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
+        self.end(counts, next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {
             node.segment.call = Some((call_of::<M>(), self.calls.len() as u32, EXIT));
         }
@@ -269,6 +308,16 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     pub fn cover(&mut self, node: u32, instructions: u32) {
         if let Some(node) = self.nodes.get_mut(node as usize) {
             node.budget += instructions;
+        }
+    }
+
+    /// Makes a node check the budget and the stack for the last one.
+    pub fn check_at(&mut self, node: u32) {
+        let Some(last) = self.nodes.last_mut() else { return };
+        let (instructions, entries) = (last.instructions(), std::mem::take(&mut last.entries));
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.budget += instructions;
+            node.entries = node.entries.max(entries);
         }
     }
 
@@ -283,7 +332,25 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             }
         }
         let starts = starts.iter().map(|start| start.unwrap_or(NONE)).collect();
-        Traced { nodes: self.nodes, own: self.own, leaves: self.all_leaves, calls: self.calls, starts }
+        Traced { nodes: self.nodes, own: self.own, calls: self.calls, starts }
+    }
+}
+
+impl<M: LinkedMachine> Traced<M> {
+    /// Changes the data of nodes by that of the nodes with which code continues without the flow. `change` returns
+    /// whether it has changed the second one by the first one.
+    pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for (number, node) in self.nodes.iter().enumerate() {
+                for target in node.targets() {
+                    let Target::Node(to) = target else { continue };
+                    if let Ok([own, next]) = self.own.get_disjoint_mut([number, to as usize]) {
+                        changed |= change(next, own);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -298,7 +365,7 @@ impl<M: LinkedMachine> Linked<M> {
         trace: impl FnOnce() -> Traced<M>,
     ) -> Option<Arc<Linked<M>>> {
         compile(level, instructions, || {
-            let Traced { nodes, own, leaves, calls, starts } = trace();
+            let Traced { nodes, own, calls, starts } = trace();
             let Some(level) = Level::from_name(level.name()).filter(|_| !nodes.is_empty()) else {
                 return Ok(None);
             };
@@ -306,11 +373,12 @@ impl<M: LinkedMachine> Linked<M> {
                 return Ok(None);
             }
             once(asm::prepare);
-            let steps = nodes.iter().map(|node| (node.steps.clone(), node.next)).collect();
             let budgets = nodes.iter().map(|node| node.budget).collect();
+            let entries = nodes.iter().map(|node| node.entries).collect();
+            let needs = nodes.iter().map(|node| node.needs).collect();
             let code = Code::shared(nodes, level.min(M::LEVEL), lanes, M::MODE)?;
             let size = code.size();
-            let linked = Linked { code, steps, leaves, own, calls, starts, budgets };
+            let linked = Linked { code, own, calls, starts, budgets, entries, needs };
             Ok::<_, crate::CompileError>(Some((linked, size)))
         })
     }
@@ -325,6 +393,18 @@ impl<M: LinkedMachine> Linked<M> {
     #[inline(always)]
     pub fn budget(&self, node: u32) -> u32 {
         self.budgets[node as usize]
+    }
+
+    /// Returns the number of entries that the stack must have room for at the entry of a node.
+    #[inline(always)]
+    pub fn entries(&self, node: u32) -> u32 {
+        self.entries[node as usize]
+    }
+
+    /// Returns the bits of [`State::hindered`] that must be zero at the entry of a node.
+    #[inline(always)]
+    pub fn needs(&self, node: u32) -> u32 {
+        self.needs[node as usize]
     }
 
     /// Returns the number of counts that runs of the program need: those of the parts, and others.
@@ -375,88 +455,6 @@ impl<M: LinkedMachine> Linked<M> {
     }
 }
 
-impl<M: LinkedMachine> Linked<M> {
-    /// Executes the flow of a node that all lanes have left before its end, one after the other. Returns the next
-    /// node.
-    fn left(&self, node: usize, state: &mut State, context: &mut M::Context<'_, '_, '_>) -> u32 {
-        let target = self.leave_one_by_one(node, state, context);
-        state.left = 0;
-        let first = WORDS - self.leaves[node].len();
-        state.words[first..].fill(0);
-        match target {
-            Err(next) => next,
-            Ok(Target::Node(to)) => to,
-            Ok(Target::Outside(_) | Target::Flow) => M::flow(self, &self.own[node], state, context),
-        }
-    }
-
-    /// Executes the steps of a node that all lanes have left. Returns the target of the others, or the next node if
-    /// no lane is at the end of the node.
-    fn leave_one_by_one(
-        &self,
-        node: usize,
-        state: &mut State,
-        context: &mut M::Context<'_, '_, '_>,
-    ) -> Result<Target, u32> {
-        let (steps, next) = &self.steps[node];
-        let mut leaves = self.leaves[node].iter();
-        for step in steps {
-            let Step::Leave { word, .. } = *step else {
-                // SAFETY: code runs only with counts for all of its parts.
-                unsafe { step.count(state) };
-                continue;
-            };
-            let leaving = state.words[word as usize] & state.active;
-            let Some((own, behind)) = leaves.next().filter(|_| leaving != 0) else { continue };
-            let (staying, rows) = (state.active & !leaving, state.rows);
-            match M::leave(self, own, leaving, state, context) {
-                // The turn has not passed on, and the strips have run the rest for these lanes.
-                Some(place) if (place, state.active, state.rows) == (*behind, staying, rows) && staying != 0 => {}
-                place => return Err(place.and_then(|place| self.starting_at(place)).unwrap_or(NO_NODE)),
-            }
-        }
-        let taken = state.taken();
-        Ok(match *next {
-            Next::To(target) => target,
-            Next::Either([to, _]) if taken == state.active => to,
-            Next::Either([_, to]) if taken == 0 => to,
-            Next::Either(_) => Target::Flow,
-        })
-    }
-}
-
-impl Step {
-    /// Adds the counts of the step for the active lanes, as code does.
-    ///
-    /// # Safety
-    /// The state has a count for each part of the step.
-    unsafe fn count(self, state: &mut State) {
-        let run = |state: &mut State, size: u32, part: u32, lanes: u64| {
-            if lanes != 0 {
-                // SAFETY: guaranteed by the caller.
-                unsafe { *state.counts.add(part as usize) += 1 };
-                state.budget -= size as i32;
-                state.lane_instructions += u64::from(size * lanes.count_ones());
-            }
-        };
-        match self {
-            Step::Run { size, part } => run(state, size, part, state.active),
-            Step::If { word, sides: [taken, not] } => {
-                let lanes = state.words[word as usize] & state.active;
-                let others = state.active & !lanes;
-                run(state, taken.0, taken.1, lanes);
-                run(state, not.0, not.1, others);
-                if lanes != 0 && others != 0 {
-                    state.divergent += 1;
-                    state.arrivals += 1;
-                    state.budget -= 1;
-                }
-            }
-            Step::Leave { .. } => {}
-        }
-    }
-}
-
 /// The context of the functions that code calls.
 struct Running<'r, 'c, 'a: 'c, 'w: 'a, M: LinkedMachine> {
     linked: &'r Linked<M>,
@@ -487,12 +485,10 @@ convention! {
         let state = unsafe { &mut *state };
         // SAFETY: as for calls.
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
-        let next = match node & LEFT {
-            0 => M::flow(linked, &linked.own[node as usize], state, context),
-            _ => linked.left((node & !LEFT) as usize, state, context),
-        };
+        let next = M::flow(linked, &linked.own[node as usize], state, context);
         state.population = state.active.count_ones().into();
+        let goes_on = std::mem::take(&mut state.leave) > 0 && next == GO_ON;
         // Code jumps to the node without a check.
-        if (next as usize) < linked.own.len() { next } else { NO_NODE }
+        if (next as usize) < linked.own.len() || goes_on { next } else { NO_NODE }
     }
 }

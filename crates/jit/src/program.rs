@@ -35,7 +35,10 @@ pub const EXIT: u32 = 0;
 pub(crate) struct Node {
     /// The code. A call, if any, comes last.
     pub(crate) segment: Segment,
-    pub(crate) steps: Vec<Step>,
+    /// The instructions, in pieces. Behind each piece except for the last, lanes leave the node.
+    pub(crate) pieces: Vec<Piece>,
+    /// Bits of [`State::hindered`] with which the node cannot run.
+    pub(crate) needs: u32,
     /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
@@ -48,25 +51,51 @@ pub(crate) struct Node {
     pub(crate) mask: Row,
 }
 
-/// A step of the flow in a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// All active lanes run this number of instructions. The part counts the runs.
-    Run { size: u32, part: u32 },
-    /// A conditional: the lanes of a word run one side, the others the other side. Each side has a number of
-    /// instructions and a part.
-    If { word: u32, sides: [(u32, u32); 2] },
-    /// The lanes of a word leave the node, and the others go on. If none goes on, the node ends here.
-    Leave { word: u32, waits: Waits },
+/// Instructions of a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Piece {
+    /// Number of instructions that all active lanes run, and the part of the program that counts the runs.
+    pub(crate) size: u32,
+    pub(crate) count: u32,
+    pub(crate) conditionals: Vec<Conditional>,
+    /// The word of the lanes that leave behind the piece, and how they wait.
+    pub(crate) leave: Option<(u32, Waits)>,
 }
 
 /// The wait of lanes that leave a node while others stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
+    /// The machine's flow control is called.
+    Flow,
     /// They have arrived at a join, which takes one instruction.
     Arrive,
     /// The machine's flow control is told the lanes later, by their kind: [`State::gone`].
     For(u8),
+}
+
+/// A conditional in a node: the lanes of a word run one side, the others the other side.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conditional {
+    pub(crate) word: u32,
+    /// The word of the conditional around this one, and its side.
+    pub(crate) parent: Option<(u32, usize)>,
+    /// The sides of the lanes of the word, and of the others.
+    pub(crate) sides: [Branch; 2],
+    /// Number of entries that the stack holds inside; 0 if the machine does not record it.
+    pub(crate) held: u32,
+    /// Whether the first side's arrival at the join takes an instruction.
+    pub(crate) joins: bool,
+}
+
+/// A side of a conditional.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Branch {
+    /// Number of instructions that run if some lane takes the side.
+    pub size: u32,
+    /// The part that counts these runs.
+    pub count: u32,
+    /// Number of instructions for the lanes of this side that run even if there are none.
+    pub always: u32,
 }
 
 /// The way from a node to the next one.
@@ -77,6 +106,9 @@ pub enum Next {
     /// The lanes of the word [`EXIT`] go to the first target, the others to the second. If lanes go to both, the flow
     /// decides.
     Either([Target; 2]),
+    /// All active lanes go to the node with which an iteration of the innermost loop begins, if the state's
+    /// [`rounds`](State::rounds) allow one more. Otherwise the flow decides.
+    Again(Target),
 }
 
 /// The target of active lanes.
@@ -95,7 +127,8 @@ pub enum Target {
 pub enum Left {
     /// The budget does not cover the node.
     Budget(u32),
-    /// The node cannot run: a lane reaches outside the window, or the stack is too full. Nothing of it has run.
+    /// The node cannot run: a lane reaches outside the window, the stack is too full, or the state hinders it. Nothing
+    /// of it has run.
     Refused(u32),
     /// The call of the node has ended the run, and has had no effect.
     Stopped(u32),
@@ -111,11 +144,11 @@ const STOPPED: u32 = 2;
 const OUTSIDE: u32 = 3;
 const ENDED: u32 = 4;
 
-/// Added to the number of a node for [`State::flow`](crate::State), if lanes have left it before its end.
-pub(crate) const LEFT: u32 = 1 << 31;
-
 /// Result of the flow that leaves the code.
 pub const NO_NODE: u32 = u32::MAX;
+
+/// Result of the flow that continues in the same node, for lanes that have not left it.
+pub const GO_ON: u32 = u32::MAX - 1;
 
 /// The linked code of a program.
 #[derive(Debug)]
@@ -136,13 +169,26 @@ pub(crate) struct Code {
 impl Next {
     pub(crate) fn targets_mut(&mut self) -> &mut [Target] {
         match self {
-            Next::To(target) => std::slice::from_mut(target),
+            Next::To(target) | Next::Again(target) => std::slice::from_mut(target),
             Next::Either(targets) => targets,
         }
     }
 }
 
+impl Conditional {
+    /// Returns the number of instructions that run even if no lane takes their side.
+    fn always(&self) -> u32 {
+        self.sides.iter().map(|side| side.always).sum()
+    }
+}
+
 impl Node {
+    /// Returns whether some runs take the slow path at once after the guard has failed. A lane that leaves, which
+    /// fails it too, says nothing about the next run.
+    fn learns(&self) -> bool {
+        self.segment.call.is_none() && self.leaves().next().is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
+    }
+
     /// Proves that the code of the node accesses only its rows, the state and the window.
     ///
     /// # Errors
@@ -150,27 +196,36 @@ impl Node {
     pub(crate) fn verify(&self) -> Result<(), Rejected> {
         verify::row(self.mask)?;
         verify::segment(&self.segment)?;
-        self.steps.iter().try_for_each(|step| match step {
-            Step::If { word, .. } | Step::Leave { word, .. } => verify::word(*word),
-            Step::Run { .. } => Ok(()),
-        })
+        let leaves = self.leaves();
+        let conditionals = self.conditionals().flat_map(|conditional| {
+            [Some(conditional.word), conditional.parent.map(|(word, _)| word)].into_iter().flatten()
+        });
+        leaves.chain(conditionals).try_for_each(verify::word)
     }
 
-    fn targets(&self) -> Vec<Target> {
+    fn conditionals(&self) -> impl Iterator<Item = &Conditional> {
+        self.pieces.iter().flat_map(|piece| &piece.conditionals)
+    }
+
+    /// Returns the words of lanes that leave.
+    fn leaves(&self) -> impl Iterator<Item = u32> {
+        self.pieces.iter().filter_map(|piece| piece.leave.map(|(word, _)| word))
+    }
+
+    /// Returns the number of instructions of all lanes and sides.
+    pub(crate) fn instructions(&self) -> u32 {
+        let sides = self.conditionals().flat_map(|conditional| conditional.sides);
+        let inside: u32 = sides.map(|side| side.size + side.always).sum();
+        inside + self.pieces.iter().map(|piece| piece.size).sum::<u32>()
+    }
+
+    pub(crate) fn targets(&self) -> Vec<Target> {
         self.next.clone().targets_mut().to_vec()
     }
 
     fn parts(&self) -> impl Iterator<Item = u32> {
-        self.steps.iter().flat_map(|step| match *step {
-            Step::Run { part, .. } => vec![part],
-            Step::If { sides, .. } => sides.map(|(_, part)| part).to_vec(),
-            Step::Leave { .. } => Vec::new(),
-        })
-    }
-
-    /// Returns whether lanes may leave the node before its end.
-    fn has_leaves(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Leave { .. }))
+        let sides = self.conditionals().flat_map(|conditional| conditional.sides);
+        sides.map(|side| side.count).chain(self.pieces.iter().map(|piece| piece.count))
     }
 }
 
@@ -193,7 +248,7 @@ impl Code {
         let level = level.dividing(lanes);
         let mut pool = Pool::new(level);
         let mut asm = Assembler::default();
-        let [dispatch, leave, flow] = [(); 3].map(|()| asm.label());
+        let [dispatch, leave, flow, after_flow] = [(); 4].map(|()| asm.label());
         let labels: Vec<Label> = nodes.iter().map(|_| asm.label()).collect();
         let strips = || nodes.iter().flat_map(|node| node.segment.strips());
         let floats = strips().any(Strip::has_floats);
@@ -205,6 +260,7 @@ impl Code {
             pool: &mut pool,
             cold: Vec::new(),
             later: Vec::new(),
+            leaving: Vec::new(),
             floats,
             lanes: lanes as i32,
             frame: 0,
@@ -212,6 +268,7 @@ impl Code {
             dispatch,
             leave,
             flow,
+            after_flow,
         };
         let (bytes, entries) = compiler.program(nodes)?;
         let constants =
@@ -224,7 +281,9 @@ impl Code {
         });
         let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
         let inside = |node: &Node| {
-            node.targets().iter().all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
+            node.targets()
+                .iter()
+                .all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
         };
         assert!(nodes.iter().all(inside), "every target is a node of the program");
         let counts = parts as usize + nodes.len();
@@ -300,15 +359,19 @@ struct Later {
     number: u32,
 }
 
+/// Code that is emitted after the nodes: counts the pieces of a node that some lanes have left.
+struct Leaving {
+    enter: Label,
+    back: Label,
+    node: u32,
+}
+
 /// Number of runs that take the slow path at once after a guard has failed. A product of zero fails the guard of
 /// matmul's sums: with it, all strips were computed twice.
 const SLOW_RUNS: i32 = 4;
 
 /// Number of runs that call at once after a lane of an access has been outside its memory.
 const CALLS: i32 = 3;
-
-/// The counts, while a node is counted.
-const COUNTS: Register = Register::RCX;
 
 /// If not 0, a node takes the slow path.
 const EXACT: Register = Register::R15D;
@@ -321,6 +384,7 @@ struct Compiler<'a> {
     pool: &'a mut Pool,
     cold: Vec<Cold>,
     later: Vec<Later>,
+    leaving: Vec<Leaving>,
     /// Whether some node depends on the host's floating point modes.
     floats: bool,
     lanes: i32,
@@ -332,6 +396,8 @@ struct Compiler<'a> {
     leave: Label,
     /// Calls the flow for the node whose number is in ESI.
     flow: Label,
+    /// Continues with its result in EAX.
+    after_flow: Label,
 }
 
 impl Compiler<'_> {
@@ -340,7 +406,12 @@ impl Compiler<'_> {
         for (number, node) in nodes.iter().enumerate() {
             self.node(number as u32, node);
         }
-        let Compiler { mut asm, level, cold, later, floats, frame, labels, dispatch, leave, flow, .. } = self;
+        for leaving in std::mem::take(&mut self.leaving) {
+            let node = &nodes[leaving.node as usize];
+            self.pieces(leaving, node);
+        }
+        let Compiler { mut asm, level, cold, later, floats, frame, labels, .. } = self;
+        let Compiler { dispatch, leave, flow, after_flow, .. } = self;
         for Later { enter, reason, number } in later {
             asm.bind(enter);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
@@ -349,10 +420,8 @@ impl Compiler<'_> {
         }
         emit::emit_cold(level, &mut asm, &cold);
         asm.bind(flow);
-        asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
-        emit::leave_mode(&mut asm, floats);
-        asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
-        emit::enter_mode(&mut asm, floats);
+        call_flow(&mut asm, floats);
+        asm.bind(after_flow);
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
         asm.branch(Op::Je_rel32_64, leave);
@@ -378,17 +447,17 @@ impl Compiler<'_> {
     fn node(&mut self, number: u32, node: &Node) {
         let label = self.labels[number as usize];
         self.asm.bind(label);
+        if node.needs != 0 {
+            let refused = self.later(REFUSED, number);
+            self.asm.number(Op::Test_rm32_imm32, at_base(STATE, place!(hindered)), node.needs as i32);
+            self.asm.branch(Op::Jne_rel32_64, refused);
+        }
         if node.budget > 0 {
             let short = self.later(BUDGET, number);
-            self.asm.number(
-                Op::Cmp_rm32_imm32,
-                at_base(STATE, place!(budget)),
-                node.budget as i32,
-            );
+            self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(budget)), node.budget as i32);
             self.asm.branch(Op::Jl_rel32_64, short);
         }
-        let guards = node.segment.call.is_none()
-            && node.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some());
+        let guards = node.learns();
         if guards {
             // After failed guards, some runs take the slow path at once.
             let often = self.asm.label();
@@ -405,9 +474,13 @@ impl Compiler<'_> {
             let (budget, room) = (at_base(STATE, place!(budget)), at_base(STATE, place!(room)));
             self.asm.number(Op::Cmp_rm32_imm32, budget, 2 * node.budget as i32);
             self.asm.branch(Op::Jl_rel32_64, exact);
-            // Each run may divide the lanes, which takes one more entry.
-            self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
-            self.asm.branch(Op::Jb_rel32_64, exact);
+            if let Next::Again(_) = node.next {
+                self.iterates(number, exact);
+            } else {
+                // Each run may divide the lanes, which takes one more entry.
+                self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
+                self.asm.branch(Op::Jb_rel32_64, exact);
+            }
             if !guards {
                 self.asm.two(Op::Xor_r32_rm32, EXACT, EXACT);
             }
@@ -422,22 +495,77 @@ impl Compiler<'_> {
             self.asm.branch(Op::Jb_rel32_64, full);
         }
         self.segment(number, node);
-        if node.has_leaves() {
-            let [stay, counted] = [(); 2].map(|()| self.asm.label());
+        let some_left = node.leaves().next().map(|_| [(); 2].map(|()| self.asm.label()));
+        if let Some([enter, back]) = some_left {
             self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(left)), 0);
-            self.asm.branch(Op::Je_rel32_64, stay);
-            self.count_leaves(number, node);
-            self.asm.branch(Op::Jmp_rel32_64, counted);
-            self.asm.bind(stay);
-            self.count(node);
-            self.asm.bind(counted);
-        } else {
-            self.count(node);
+            self.asm.branch(Op::Jne_rel32_64, enter);
+            self.leaving.push(Leaving { enter, back, node: number });
+        }
+        self.count(node, &node.pieces);
+        if let Some([_, back]) = some_left {
+            self.asm.bind(back);
         }
         match node.next {
             Next::To(target) => self.go(number, target),
             Next::Either([taken, not]) => self.either(number, taken, not),
+            Next::Again(Target::Node(to)) => {
+                let flow = self.asm.label();
+                self.iterates(to, flow);
+                self.asm.number(Op::Sub_rm32_imm8, at_base(STATE, place!(rounds)), 1);
+                self.asm.branch(Op::Jmp_rel32_64, self.labels[to as usize]);
+                self.asm.bind(flow);
+                self.go(number, Target::Flow);
+            }
+            Next::Again(_) => self.go(number, Target::Flow),
         }
+    }
+
+    /// Emits a jump to a label unless one more iteration of the innermost loop may begin, with this node.
+    fn iterates(&mut self, node: u32, otherwise: Label) {
+        self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(body)), node as i32);
+        self.asm.branch(Op::Jne_rel32_64, otherwise);
+        self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(rounds)), 0);
+        self.asm.branch(Op::Je_rel32_64, otherwise);
+    }
+
+    /// Emits the counts of a node that some lanes have left.
+    fn pieces(&mut self, Leaving { enter, back, node: number }: Leaving, node: &Node) {
+        let active = at_base(STATE, place!(active));
+        self.asm.bind(enter);
+        self.asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
+        for (place, piece) in node.pieces.iter().enumerate() {
+            self.count(node, std::slice::from_ref(piece));
+            let Some((word, waits)) = piece.leave else { continue };
+            let asm = &mut self.asm;
+            let [none, all] = [(); 2].map(|()| asm.label());
+            asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
+            asm.two(Op::And_r64_rm64, Register::RAX, active);
+            asm.branch(Op::Je_rel32_64, none);
+            if waits != Waits::Flow {
+                asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
+                asm.branch(Op::Je_rel32_64, all);
+                asm.store(Op::Xor_rm64_r64, active, Register::RAX);
+                if let Waits::For(kind) = waits {
+                    let gone = at_base(STATE, place!(gone) + 8 * i32::from(kind % KINDS as u8));
+                    asm.store(Op::Or_rm64_r64, gone, Register::RAX);
+                } else {
+                    asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), 1);
+                    asm.number(Op::Add_rm32_imm8, at_base(STATE, place!(arrivals)), 1);
+                }
+                asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
+                asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
+                asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
+                asm.branch(Op::Jmp_rel32_64, none);
+                asm.bind(all);
+            }
+            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), place as i32 + 1);
+            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number));
+            call_flow(asm, self.floats);
+            asm.number(Op::Cmp_rm32_imm8, Register::EAX, GO_ON as i32);
+            asm.branch(Op::Jne_rel32_64, self.after_flow);
+            asm.bind(none);
+        }
+        self.asm.branch(Op::Jmp_rel32_64, back);
     }
 
     fn later(&mut self, reason: u32, number: u32) -> Label {
@@ -474,7 +602,8 @@ impl Compiler<'_> {
     fn either(&mut self, from: u32, taken: Target, not: Target) {
         let flow = self.asm.label();
         let [taken, not_label] = [taken, not].map(|target| self.label(target).unwrap_or(flow));
-        let (word, active) = (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
+        let (word, active) =
+            (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
         // Strips without lanes do not write their bits, so the word has old bits there.
         self.asm.two(Op::And_r64_rm64, Register::RAX, active);
@@ -515,20 +644,23 @@ impl Compiler<'_> {
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
-            let guards = segment.call.is_none() && segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some());
+            // The fast path does not write the words of lanes that leave.
+            for word in node.leaves().filter(|word| !words.contains(word)) {
+                self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
+            }
             self.strips(&words, |compiler| match &segment.fast {
                 Some(fast) if *fast != segment.exact => {
-                    let [guard_failed, exact, over] = [(); 3].map(|()| compiler.asm.label());
-                    if node.lazy || guards {
+                    let [failed, exact, over] = [(); 3].map(|()| compiler.asm.label());
+                    if node.lazy || node.learns() {
                         compiler.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
                         compiler.asm.branch(Op::Jne_rel32_64, exact);
                     }
-                    compiler.strip(node, fast, Some(guard_failed), &words);
+                    compiler.strip(node, fast, Some(failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
-                    compiler.asm.bind(guard_failed);
-                    compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
-                    let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
-                    if guards {
+                    compiler.asm.bind(failed);
+                    if node.learns() {
+                        compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+                        let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
                         compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
                     }
                     compiler.asm.bind(exact);
@@ -586,123 +718,110 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// Emits the counts of a node that no lane has left.
-    fn count(&mut self, node: &Node) {
-        self.asm.two(Op::Mov_r64_rm64, COUNTS, at_base(STATE, place!(counts)));
-        let mut all = 0;
-        for step in &node.steps {
-            match *step {
-                Step::Run { size, part } => {
-                    self.asm.number(Op::Add_rm64_imm8, count_of(part), 1);
-                    all += size;
-                }
-                Step::If { word, sides } => self.count_conditional(word, sides),
-                Step::Leave { .. } => {}
-            }
-        }
-        self.count_lanes(all);
-    }
-
-    /// Emits the counts of a node that some lanes have left. If no lane has stayed, the flow counts.
-    fn count_leaves(&mut self, number: u32, node: &Node) {
-        let stay = self.asm.label();
-        let word = |word: u32| at_base(STATE, place!(words) + 8 * word as i32);
-        self.asm.two(Op::Mov_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
-        for step in &node.steps {
-            let Step::Leave { word: lanes, .. } = *step else { continue };
-            self.asm.two(Op::Mov_r64_rm64, Register::RAX, word(lanes));
-            let rest = Rm::Register(Register::RDX);
-            self.asm.three(Op::VEX_Andn_r64_r64_rm64, Register::RDX, Register::RAX, rest);
-        }
-        self.asm.push(Instruction::with2(Op::Test_rm64_r64, Register::RDX, Register::RDX));
-        self.asm.branch(Op::Jne_rel32_64, stay);
-        self.asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number | LEFT));
-        self.asm.branch(Op::Jmp_rel32_64, self.flow);
-        self.asm.bind(stay);
-        self.asm.two(Op::Mov_r64_rm64, COUNTS, at_base(STATE, place!(counts)));
-        for step in &node.steps {
-            match *step {
-                Step::Run { size, part } => {
-                    self.asm.number(Op::Add_rm64_imm8, count_of(part), 1);
-                    self.count_lanes(size);
-                }
-                Step::If { word, sides } => self.count_conditional(word, sides),
-                Step::Leave { word, waits } => self.count_leave(word, waits),
-            }
-        }
-        self.asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
-    }
-
-    /// Counts instructions that all active lanes have run.
-    fn count_lanes(&mut self, size: u32) {
-        if size > 0 {
-            let (asm, size) = (&mut self.asm, size as i32);
-            let population = at_base(STATE, place!(population));
-            asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, Register::RAX, population, size));
-            asm.store(Op::Add_rm64_r64, at_base(STATE, place!(lane_instructions)), Register::RAX);
-            asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), size);
-        }
-    }
-
-    /// Counts lanes that have left while others have stayed, and clears their word.
-    fn count_leave(&mut self, word: u32, waits: Waits) {
+    /// Emits the counts of pieces of a node that the same lanes run.
+    fn count(&mut self, node: &Node, pieces: &[Piece]) {
         let asm = &mut self.asm;
-        let none = asm.label();
-        let (word, active) = (at_base(STATE, place!(words) + 8 * word as i32), at_base(STATE, place!(active)));
-        asm.two(Op::Mov_r64_rm64, Register::RAX, word);
-        asm.number(Op::Mov_rm64_imm32, word, 0);
-        asm.two(Op::And_r64_rm64, Register::RAX, active);
-        asm.branch(Op::Je_rel32_64, none);
-        asm.store(Op::Xor_rm64_r64, active, Register::RAX);
-        asm.two(Op::Popcnt_r64_rm64, Register::RDX, Register::RAX);
-        asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RDX);
-        asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
-        match waits {
-            Waits::Arrive => {
-                asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), 1);
-                asm.number(Op::Add_rm32_imm8, at_base(STATE, place!(arrivals)), 1);
-            }
-            Waits::For(kind) => {
-                let gone = at_base(STATE, place!(gone) + 8 * i32::from(kind % KINDS as u8));
-                asm.store(Op::Or_rm64_r64, gone, Register::RAX);
-            }
-        }
-        asm.bind(none);
-    }
-
-    /// Counts the sides of a conditional.
-    fn count_conditional(&mut self, word: u32, sides: [(u32, u32); 2]) {
-        let asm = &mut self.asm;
+        let counts = Register::RCX;
+        let of = |count: u32| at_base(counts, 8 * count as i32);
+        let side_of =
+            |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
         let lane_instructions = at_base(STATE, place!(lane_instructions));
-        let (taken, not) = (Register::RAX, Register::RDX);
-        asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active)));
-        asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * word as i32));
-        asm.two(Op::And_r64_rm64, taken, not);
-        asm.three(Op::VEX_Andn_r64_r64_rm64, not, taken, Rm::Register(not));
-        let runs = [Register::R10, Register::R11];
-        for ((lanes, (size, part)), run) in [taken, not].into_iter().zip(sides).zip(runs) {
-            asm.two(Op::Popcnt_r64_rm64, run, lanes);
-            asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, size as i32));
-            asm.store(Op::Add_rm64_r64, lane_instructions, run);
-            // 1 if some lane runs the side.
-            asm.number(Op::Cmp_rm64_imm8, lanes, 1);
-            asm.two(Op::Sbb_r64_rm64, run, run);
-            asm.number(Op::Add_rm64_imm8, run, 1);
-            asm.store(Op::Add_rm64_r64, count_of(part), run);
-            asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, size as i32));
+        let budget = at_base(STATE, place!(budget));
+        let conditionals = || pieces.iter().flat_map(|piece| &piece.conditionals);
+        let size: u32 = pieces.iter().map(|piece| piece.size).sum();
+        if size > 0 || conditionals().next().is_some() {
+            asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
         }
-        let [run, other] = runs;
-        asm.two(Op::And_r64_rm64, run, other);
-        asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
-        // If both sides run, the first one arrives at the join, which takes one instruction.
-        asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
-        asm.two(Op::Add_r64_rm64, taken, not);
-        asm.two(Op::Add_r64_rm64, taken, run);
-        asm.store(Op::Sub_rm32_r32, at_base(STATE, place!(budget)), Register::EAX);
+        for piece in pieces.iter().filter(|piece| piece.size > 0) {
+            asm.number(Op::Add_rm64_imm8, of(piece.count), 1);
+        }
+        if size > 0 {
+            asm.push(Instruction::with3(
+                Op::Imul_r64_rm64_imm32,
+                Register::RAX,
+                at_base(STATE, place!(population)),
+                size as i32,
+            ));
+            asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
+        }
+        let top = conditionals().filter(|conditional| conditional.parent.is_none());
+        let size = size + top.map(Conditional::always).sum::<u32>();
+        if size > 0 {
+            asm.number(Op::Sub_rm32_imm32, budget, size as i32);
+        }
+        for conditional in conditionals() {
+            let Conditional { word, parent, sides, held, joins } = *conditional;
+            let (taken, not, around) = (Register::RAX, Register::RDX, Register::R8);
+            match parent {
+                None => asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active))),
+                Some((word, side)) => {
+                    asm.two(Op::Mov_r64_rm64, not, side_of(word, side));
+                    // 1 if some lane runs the side around the conditional.
+                    asm.two(Op::Xor_r32_rm32, Register::R8D, Register::R8D);
+                    asm.two(Op::Test_rm64_r64, not, not);
+                    asm.push(Instruction::with1(Op::Setne_rm8, Register::R8L));
+                    if conditional.always() > 0 {
+                        let always = conditional.always() as i32;
+                        asm.push(Instruction::with3(
+                            Op::Imul_r32_rm32_imm32,
+                            Register::R9D,
+                            Register::R8D,
+                            always,
+                        ));
+                        asm.store(Op::Sub_rm32_r32, budget, Register::R9D);
+                    }
+                }
+            }
+            match parent {
+                _ if held == 0 => {}
+                None => asm.number(Op::Or_rm32_imm32, at_base(STATE, place!(held)), 1 << held),
+                Some(_) => {
+                    asm.number(Op::Shl_rm64_imm8, around, held as i32);
+                    asm.store(Op::Or_rm32_r32, at_base(STATE, place!(held)), Register::R8D);
+                }
+            }
+            asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * word as i32));
+            asm.two(Op::And_r64_rm64, taken, not);
+            asm.three(Op::VEX_Andn_r64_r64_rm64, not, taken, Rm::Register(not));
+            if node.conditionals().any(|inner| inner.parent.is_some_and(|(parent, _)| parent == word)) {
+                asm.store(Op::Mov_rm64_r64, side_of(word, 0), taken);
+                asm.store(Op::Mov_rm64_r64, side_of(word, 1), not);
+            }
+            let runs = [Register::R10, Register::R11];
+            let lanes = [(taken, Register::EAX), (not, Register::EDX)];
+            for (((lanes, low), side), run) in lanes.into_iter().zip(sides).zip(runs) {
+                let all = side.size + side.always;
+                if all > 0 {
+                    asm.two(Op::Popcnt_r64_rm64, run, lanes);
+                    asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, all as i32));
+                    asm.store(Op::Add_rm64_r64, lane_instructions, run);
+                }
+                // 1 if some lane runs the side.
+                asm.number(Op::Cmp_rm64_imm8, lanes, 1);
+                asm.two(Op::Sbb_r64_rm64, run, run);
+                asm.number(Op::Add_rm64_imm8, run, 1);
+                if side.size > 0 {
+                    asm.store(Op::Add_rm64_r64, of(side.count), run);
+                    asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, side.size as i32));
+                    asm.store(Op::Sub_rm32_r32, budget, low);
+                }
+            }
+            let [run, other] = runs;
+            asm.two(Op::And_r64_rm64, run, other);
+            asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
+            if joins {
+                // If both sides run, the first one arrives at the join, which takes one instruction.
+                asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
+                asm.store(Op::Sub_rm32_r32, budget, Register::R10D);
+            }
+        }
     }
 }
 
-/// Returns the number of runs of a part.
-fn count_of(part: u32) -> MemoryOperand {
-    at_base(COUNTS, 8 * part as i32)
+/// Emits a call of the machine's flow control for the node whose number is in ESI.
+fn call_flow(asm: &mut Assembler, floats: bool) {
+    asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
+    emit::leave_mode(asm, floats);
+    asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
+    emit::enter_mode(asm, floats);
 }

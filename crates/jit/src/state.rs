@@ -92,6 +92,15 @@ pub struct State {
     pub room: u32,
     /// Instructions of the budget that only brought lanes to a join.
     pub arrivals: u32,
+    /// The node with which an iteration of the innermost loop begins, if code may count its
+    /// [`rounds`](State::rounds); otherwise [`NO_NODE`](crate::NO_NODE).
+    pub body: u32,
+    /// The piece of the node that lanes have left, counted from 1, or 0 at the end of the node.
+    pub leave: u32,
+    /// Bits with a meaning of the machine: nodes that need one of them to be zero do not run.
+    pub hindered: u32,
+    /// The bit of each number of entries that conditionals have held on the stack.
+    pub held: u32,
     /// Instructions, summed over their active lanes.
     pub lane_instructions: u64,
     /// The memory of each site.
@@ -107,6 +116,8 @@ pub struct State {
     pub(crate) entries: *const u32,
     /// Bits of lanes that strips gather.
     pub words: [u64; WORDS],
+    /// The lanes of both sides of each conditional that contains others, by its word.
+    pub(crate) sides: [[u64; 2]; WORDS],
     /// Number of iterations that the code has counted, for each branch and outcome: all took it, no lane arrived,
     /// both sides, none took it.
     pub(crate) outcomes: [[u64; 4]; BRANCHES],
@@ -148,6 +159,10 @@ impl Plain for State {
         node: 0,
         room: 0,
         arrivals: 0,
+        body: 0,
+        leave: 0,
+        held: 0,
+        hindered: 0,
         lane_instructions: 0,
         gone: [0; KINDS],
         sites: [Site::NONE; SITES as usize],
@@ -156,6 +171,7 @@ impl Plain for State {
         code: std::ptr::null(),
         entries: std::ptr::null(),
         words: [0; WORDS],
+        sides: [[0; 2]; WORDS],
         outcomes: [[0; 4]; BRANCHES],
         taken: [0; BRANCHES],
         exits: [0; LEAVES],

@@ -398,7 +398,7 @@ impl<'a> Groups<'a> {
         if let Some(fast) = &fast {
             fast.prepare(&mut group);
         }
-        let runs = vec![0; fast.as_ref().map_or(0, Fast::blocks)];
+        let runs = vec![0; fast.as_ref().map_or(0, Fast::counts)];
         Groups { setup, options, fast, group, runs, report: Report::default() }
     }
 

@@ -318,7 +318,7 @@ impl Run {
         most: u64,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
-        let mut runs = vec![0; fast.blocks()];
+        let mut runs = vec![0; fast.counts()];
         let ended = fast.run(&mut self.group, &mut runs, most, observer);
         fast.settle(&mut self.group, &mut runs);
         ended?;

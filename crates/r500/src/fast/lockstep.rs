@@ -17,7 +17,7 @@ struct Both<'a> {
     first_lane: usize,
     reference: Group,
     fast: Group,
-    /// The fast engine's number of runs, indexed by block.
+    /// The fast engine's counts of runs.
     runs: Vec<u64>,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Both<'a> {
     fn new(engine: &'a Fast, first_lane: usize, reference: Group) -> Both<'a> {
         let mut fast = reference.clone();
         engine.prepare(&mut fast);
-        Both { engine, first_lane, reference, fast, runs: vec![0; engine.blocks()] }
+        Both { engine, first_lane, reference, fast, runs: vec![0; engine.counts()] }
     }
 }
 

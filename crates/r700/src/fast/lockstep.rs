@@ -29,7 +29,7 @@ pub(crate) fn run(
 ) -> Result<Outcome, RunError> {
     let mut outcome = Outcome::default();
     // All wavefronts share one runner, as in a normal run.
-    let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(&fast.lowered)));
+    let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));
     for place in origin.places() {
         let make = || Pair::new(origin, fast, &runner, place, simd);
         let first = origin.launch.first_lane + place;
@@ -37,7 +37,7 @@ pub(crate) fn run(
         let again = |extent, known: &Difference| {
             let fast = made(extent);
             let runner =
-                RefCell::new(Runner::new(&fast, &origin.launch.environment, Counts::new(&fast.lowered)));
+                RefCell::new(Runner::new(&fast, &origin.launch.environment, Counts::new(&fast)));
             let cut = extent.cuts_blocks();
             lockstep::again(|| Pair { cut, ..Pair::new(origin, &fast, &runner, place, simd) }, known)
         };
@@ -66,7 +66,7 @@ impl<'a> Pair<'a> {
         place: usize,
         simd: &Simd,
     ) -> Pair<'a> {
-        runner.borrow_mut().reset_counts();
+        runner.borrow_mut().reset_counts(engine);
         let wave = || {
             let (mut wave, _) = engine.wave(origin);
             wave.restart(place);
@@ -136,7 +136,7 @@ impl Twin for Pair<'_> {
         if *end == Ok(Step::Done) && !self.cut {
             let mut executed = Executed::default();
             executed.add(&fast.fidelity);
-            self.runner.borrow().counts().settle(self.engine, &mut executed);
+            self.runner.borrow_mut().settle(self.engine, &mut executed);
             check("the fidelity", &reference.fidelity, &executed)?;
         }
         self.fast.flow.take_last_active(&self.reference.flow);
@@ -189,7 +189,7 @@ mod tests {
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
             let runner =
-                RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(&fast.lowered)));
+                RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));
             let mut pair = Pair::new(origin, fast, &runner, 0, &Simd::default());
             let stretch = pair.fast(3, &mut Shares::default());
             assert_eq!(stretch, Stretch { instructions: 3, end: Ok(Step::Running) });

@@ -12,7 +12,7 @@
 //! | `straight` | runs programs without control flow |
 //! | `fetch` | runs fetch clauses |
 //! | `memory` | runs memory accesses and exports |
-//! | `compiled` | runs clauses as host code |
+//! | `compiled` | runs a program as linked host code |
 //! | `parallel` | hands wavefronts to threads |
 //! | `lockstep` | compares the two engines |
 //!
@@ -112,7 +112,7 @@ impl Fast {
                 wave.begin(origin);
                 (wave, counts.again())
             }
-            None => (Box::new(origin.wave(0, &self.lowered.room)), Counts::new(&self.lowered)),
+            None => (Box::new(origin.wave(0, &self.lowered.room)), Counts::new(self)),
         };
         self.set_uniforms(&mut wave);
         (wave, counts)
@@ -168,13 +168,13 @@ pub(crate) fn run<O: Observer>(
         // The first few wavefronts show which export targets exist.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
         let (wave, mut counts) = in_order(origin, fast, simd, others[0], outcome, observer)?;
-        fast.keep(wave, Counts::new(&fast.lowered));
+        fast.keep(wave, Counts::new(fast));
         counts.add(&parallel::run(origin, fast, &others, outcome)?);
         if reports {
             counts.settle(fast, &mut outcome.fidelity);
         }
     } else {
-        let (wave, counts) = in_order(origin, fast, simd, origin.launch.lanes, outcome, observer)?;
+        let (wave, mut counts) = in_order(origin, fast, simd, origin.launch.lanes, outcome, observer)?;
         if reports {
             counts.settle(fast, &mut outcome.fidelity);
         }
@@ -191,9 +191,9 @@ pub(crate) fn advance<O: Observer>(
     observer: &mut O,
 ) -> Result<Step, Trap<Cause>> {
     let launch = wave.launch.clone();
-    let mut runner = Runner::new(fast, &launch.environment, Counts::new(&fast.lowered));
+    let mut runner = Runner::new(fast, &launch.environment, Counts::new(fast));
     let end = runner.run(wave, most, observer);
-    runner.counts().settle(fast, &mut wave.fidelity);
+    runner.settle(fast, &mut wave.fidelity);
     end
 }
 

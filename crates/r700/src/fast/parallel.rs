@@ -105,7 +105,7 @@ pub(super) fn run(
     for (first, rest) in (start..).step_by(lanes).zip(done.results) {
         append(outcome, rest, first..total.min(first + lanes), total);
     }
-    let mut counts = Counts::new(&fast.lowered);
+    let mut counts = Counts::new(fast);
     done.workers.iter().for_each(|worker| counts.add(worker.runner.counts()));
     Ok(counts)
 }

@@ -58,13 +58,14 @@ const BROKE: u8 = 0;
 const RETURNED: u8 = 1;
 
 /// The position of a node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Own {
     /// The block in which it begins, and the number of its first instruction there.
     block: u32,
     first: u32,
-    /// The block whose control flow follows.
+    /// The block whose control flow follows, and those with which lanes leave before.
     ends: u32,
+    leaves: Vec<u32>,
 }
 
 impl Fast {

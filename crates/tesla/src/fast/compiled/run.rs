@@ -51,6 +51,8 @@ impl LinkedMachine for Tesla {
     /// Two vectors of sixteen lanes hide less latency than four of eight: mandel gains 4 %, collatz loses 8 % (an AMD EPYC).
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
     const MODE: u32 = FLUSH;
+    const JOINS: bool = true;
+    const HOLDS: bool = false;
     const HEXADECIMAL: bool = true;
 
     fn call(call: &Call, state: &mut State, Work { cursor, .. }: &mut Work<'_, '_, '_>) -> bool {
@@ -77,66 +79,48 @@ impl LinkedMachine for Tesla {
         done
     }
 
-    fn leave(
-        linked: &Linked<Tesla>,
-        own: &Own,
-        leaving: u64,
-        state: &mut State,
-        work: &mut Work<'_, '_, '_>,
-    ) -> Option<u32> {
-        work.cursor.take_counts(state);
-        // The code has cleared all lanes in the row of the active lanes.
-        work.cursor.lanes.sets[ACTIVE] = 0;
-        work.go_on(linked, own, leaving, state)
-    }
-
     fn flow(linked: &Linked<Tesla>, own: &Own, state: &mut State, work: &mut Work<'_, '_, '_>) -> u32 {
-        work.cursor.take_counts(state);
-        let taken = match work.cursor.lowered.blocks[own.ends as usize].last.guard() {
-            Some(guard) if guard.always => state.active,
-            _ => state.taken(),
+        let cursor = &mut *work.cursor;
+        cursor.take_counts(state);
+        let (ends, taken) = match state.leave {
+            0 => match cursor.lowered.blocks[own.ends as usize].last.guard() {
+                Some(guard) if guard.always => (own.ends, state.active),
+                _ => (own.ends, state.taken()),
+            },
+            // All lanes have left, and the code has cleared them in the row of the active lanes.
+            piece => {
+                cursor.lanes.sets[ACTIVE] = 0;
+                (own.leaves[piece as usize - 1], state.active)
+            }
         };
-        let place = work.go_on(linked, own, taken, state);
-        place.and_then(|place| linked.starting_at(place)).unwrap_or(NO_NODE)
+        let warp = cursor.lanes.warp;
+        let block = &cursor.lowered.blocks[ends as usize];
+        cursor.block = ends;
+        work.exit = Some(match cursor.continue_after(block, taken as u32) {
+            Ok(()) => {
+                cursor.give_counts(state);
+                if cursor.lanes.warp != warp {
+                    linked.rebind(state, cursor.lanes.memory());
+                }
+                if let Some(node) = linked.starting_at(cursor.block) {
+                    return node;
+                }
+                Exit::Before(cursor.block)
+            }
+            Err(halt) => Exit::Halt(halt),
+        });
+        NO_NODE
     }
 }
 
 /// Makes the buffer that an access has reached the memory of its site.
 fn find_site(site: u32, state: &mut State, lanes: &Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) {
     let first = lanes.set(transfer.set).trailing_zeros() as usize;
-    let Space::Global(segment) = transfer.mem.space else { return };
-    let base = match transfer.base {
-        Some(place) => lanes.row_of(place).get(first).copied(),
-        None => None,
-    };
-    let Some(base) = base else { return };
+    let base = transfer.base.and_then(|place| lanes.row_of(place).get(first).copied());
+    let (Space::Global(segment), Some(base)) = (transfer.mem.space, base) else { return };
     if let Some((start, bytes)) = memory.whole(segment, base.wrapping_add(transfer.mem.offset as u32)) {
         // SAFETY: the memory lends the bytes until the group ends, and the sites are cleared before another runs.
         unsafe { state.set_site(site, start, bytes) };
-    }
-}
-
-impl Work<'_, '_, '_> {
-    /// Executes the flow after a block, when the counts have been taken. Returns the block at which the group continues, or `None` if code cannot.
-    fn go_on(&mut self, linked: &Linked<Tesla>, own: &Own, taken: u64, state: &mut State) -> Option<u32> {
-        let cursor = &mut *self.cursor;
-        let warp = cursor.lanes.warp;
-        let block = &cursor.lowered.blocks[own.ends as usize];
-        cursor.block = own.ends;
-        match cursor.continue_after(block, taken as u32) {
-            Ok(()) => {
-                self.exit = Some(Exit::Before(cursor.block));
-                cursor.give_counts(state);
-                if cursor.lanes.warp != warp {
-                    linked.rebind(state, cursor.lanes.memory());
-                }
-                Some(cursor.block)
-            }
-            Err(halt) => {
-                self.exit = Some(Exit::Halt(halt));
-                None
-            }
-        }
     }
 }
 
@@ -184,8 +168,8 @@ impl<'a> Runner<'a> {
             compiled.linked.run(arrived, |own| lowered.first_pc(own.block), state, &mut work)
         };
         let Work { cursor, exit, .. } = work;
-        let at = |node: u32| *compiled.linked.own(node);
-        let halt = |Own { block, first, .. }: Own| {
+        let halt = |node: u32| {
+            let &Own { block, first, .. } = compiled.linked.own(node);
             Exit::Halt(Halt::At(Position { block, first, joined: None, refused: false }))
         };
         if let Left::Ended = left {
@@ -193,15 +177,15 @@ impl<'a> Runner<'a> {
         }
         cursor.take_counts(state);
         match left {
-            Left::Budget(node) => match at(node) {
-                Own { block, first: 0, .. } => Exit::Before(block),
-                own => halt(own),
+            Left::Budget(node) => match compiled.linked.own(node) {
+                Own { block, first: 0, .. } => Exit::Before(*block),
+                _ => halt(node),
             },
-            Left::Refused(node) => match at(node) {
-                Own { block, first: 0, .. } => Exit::Apart(block),
-                own => halt(own),
+            Left::Refused(node) => match compiled.linked.own(node) {
+                Own { block, first: 0, .. } => Exit::Apart(*block),
+                _ => halt(node),
             },
-            Left::Stopped(node) => halt(at(node)),
+            Left::Stopped(node) => halt(node),
             Left::Outside(block) => Exit::Before(block),
             Left::Ended => unreachable!("handled above"),
         }

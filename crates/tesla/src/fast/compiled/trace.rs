@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Linker, Next, SITES, Target, Waits};
+use reconverge_jit::{Branch, Linker, Next, SITES, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
@@ -19,6 +19,9 @@ use crate::inst::{Control, Inst, Op};
 
 /// Maximum number of instructions of a node.
 const MOST_INSTRUCTIONS: u32 = 200;
+
+/// Maximum number of conditionals and of exits of a node.
+const MOST_WORDS: u32 = 16;
 
 /// Traces a program. Returns its nodes and the instructions of each part that they count.
 pub(super) fn trace<'a>(context: &'a Context, lowered: &'a Lowered, extent: Extent) -> (Traced, Parts) {
@@ -205,7 +208,7 @@ impl<'a> Tracer<'a> {
     /// Returns whether a node continues with a block for the lanes that have not left it.
     fn goes_on(&self, number: u32) -> bool {
         let is_call = self.open.as_ref().is_none_or(|open| open.call.is_some());
-        !is_call && self.linker.has_room() && self.continues(number)
+        !is_call && self.has_room() && self.continues(number)
     }
 
     /// Returns whether a block with a join begins at an address.
@@ -218,24 +221,31 @@ impl<'a> Tracer<'a> {
     /// Lets lanes leave the node at the end of a block. Returns the block with which the others go on.
     fn leave(&mut self, number: u32, guard: &Test, waits: Waits) -> u32 {
         let fall = self.block(number).fall;
-        self.count();
-        let own = Own { block: number, first: 0, ends: number };
-        self.linker.leave(waits, own, fall, |way| way.lanes(guard, true));
+        let piece = self.piece();
+        self.linker.leave(piece, waits, |way| way.lanes(guard, true));
+        let arrives = u32::from(waits == Waits::Arrive);
+        self.linker.reserve(arrives);
         if let Some(open) = &mut self.open {
-            open.inside += u32::from(waits == Waits::Arrive);
+            open.own.leaves.push(number);
+            open.inside += arrives;
         }
         self.absorbed[fall as usize] = true;
         fall
     }
 
-    /// Adds the instructions since the last exit as a part.
-    fn count(&mut self) {
-        let Some(open) = &mut self.open else { return };
-        let places = std::mem::take(&mut open.places);
+    /// Returns the number of instructions since the last exit, and their part.
+    fn piece(&mut self) -> [u32; 2] {
+        let places = self.open.as_mut().map_or_else(Vec::new, |open| std::mem::take(&mut open.places));
         let size = places.len() as u32;
-        open.inside += size;
-        let part = self.part(places);
-        self.linker.run(size, part);
+        if let Some(open) = &mut self.open {
+            open.inside += size;
+        }
+        [size, self.part(places)]
+    }
+
+    /// Returns whether the node has room for one more conditional or exit.
+    fn has_room(&self) -> bool {
+        self.linker.words() <= MOST_WORDS
     }
 
     /// Returns whether a conditional becomes part of the node: its sides are templates only.
@@ -260,7 +270,7 @@ impl<'a> Tracer<'a> {
                 joins.last,
                 Last::Reference | Last::Discard { .. } | Last::Bar { .. } | Last::Memory(_)
             )
-            && self.linker.has_room()
+            && self.has_room()
             && self.covered() + size <= self.most
     }
 
@@ -273,16 +283,16 @@ impl<'a> Tracer<'a> {
                 Some(inside) => inside.places.clone(),
                 None => Vec::new(),
             };
-            (places.len() as u32, self.part(places))
+            Branch { size: places.len() as u32, count: self.part(places), always: 0 }
         });
-        self.linker.open(2, sides, |way| way.lanes(&guard, true));
+        self.linker.open(2, |way| way.lanes(&guard, true));
         self.side(diamond.taken.block);
         self.linker.other();
         self.side(diamond.not.block);
-        self.linker.close();
+        self.linker.close(sides);
         if let Some(open) = &mut self.open {
             // The first side's arrival at the join takes one instruction.
-            open.inside += sides.iter().map(|(size, _)| size).sum::<u32>() + 1;
+            open.inside += sides.iter().map(|side| side.size).sum::<u32>() + 1;
         }
     }
 
@@ -305,7 +315,7 @@ impl<'a> Tracer<'a> {
         let mut start = block.start;
         for (instruction, place) in inside.places.iter().enumerate() {
             let is_first = instruction == 0 && !goes_on;
-            let own = Own { block: number, first: instruction as u32, ends: number };
+            let own = Own { block: number, first: instruction as u32, ends: number, leaves: Vec::new() };
             match inside.ends.get(instruction) {
                 Some(end) => {
                     let operations = std::mem::replace(&mut start, *end)..*end;
@@ -405,7 +415,10 @@ impl<'a> Tracer<'a> {
 
     /// Ends the open node, at the flow of a block, if any.
     fn end(&mut self, next: Next, flow: Option<u32>) {
-        self.count();
+        if self.open.is_none() {
+            return;
+        }
+        let piece = self.piece();
         let Some(Open { mut own, call, is_checked, inside, .. }) = self.open.take() else { return };
         let guard = match (next, flow) {
             (Next::Either(_), Some(block)) => self.block(block).last.guard(),
@@ -424,12 +437,12 @@ impl<'a> Tracer<'a> {
             (self.checked, self.covered) = (node, 0);
         }
         match (call, guard) {
-            (Some(call), _) => self.linker.call(call, next, own),
+            (Some(call), _) => self.linker.call(piece, call, next, own),
             (None, Some(guard)) => {
                 let condition = |way: &mut Way<'a>| way.lanes(guard, true);
-                self.linker.end(next, Some(&condition), repeats, own);
+                self.linker.end(piece, next, Some(&condition), repeats, own);
             }
-            (None, None) => self.linker.end(next, None, repeats, own),
+            (None, None) => self.linker.end(piece, next, None, repeats, own),
         }
         self.covered += inside;
         self.linker.cover(self.checked, inside);
