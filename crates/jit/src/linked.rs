@@ -283,7 +283,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         pieces.push(Piece { size, count: part, ..std::mem::take(&mut self.piece) });
         self.words = EXIT + 1;
         self.nodes.push(Node {
-            segment: Segment::new(Some(fast), slow, None),
+            segment: Segment::restarting(fast, slow),
             pieces,
             needs: std::mem::take(&mut self.needs),
             budget: 0,

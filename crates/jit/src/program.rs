@@ -618,8 +618,9 @@ impl Compiler<'_> {
     fn segment(&mut self, number: u32, node: &Node) {
         let segment = &node.segment;
         let [failed, call, done] = [(); 3].map(|()| self.asm.label());
+        let reaches = segment.exact.has_spans();
         match (&segment.check, segment.call) {
-            (Some(check), Some(_)) => {
+            (_, Some(_)) if reaches => {
                 // The call replaces the code if a lane is outside, and then for some more runs.
                 let inside = self.asm.label();
                 self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
@@ -629,14 +630,21 @@ impl Compiler<'_> {
                 self.asm.number(Op::Sub_rm64_imm8, slow, 1);
                 self.asm.branch(Op::Jmp_rel32_64, call);
                 self.asm.bind(inside);
-                self.strips(&[], |compiler| compiler.strip(node, check, Some(failed), &[]));
+                if let Some(check) = &segment.check {
+                    self.strips(&[], |compiler| compiler.strip(node, check, Some(failed), &[]));
+                }
             }
-            (Some(check), None) => {
+            (Some(check), _) => {
                 let refused = self.later(REFUSED, number);
                 self.strips(&[], |compiler| compiler.strip(node, check, Some(refused), &[]));
             }
             (None, _) => {}
         }
+        let exact_guard = match (segment.exact.guard, segment.call) {
+            (None, _) => None,
+            (Some(_), Some(_)) => Some(failed),
+            (Some(_), None) => Some(self.later(REFUSED, number)),
+        };
         let is_empty = |strip: &Strip| strip.effects.is_empty();
         if !is_empty(&segment.exact) || segment.fast.as_ref().is_some_and(|fast| !is_empty(fast)) {
             let mut words: Vec<u32> =
@@ -664,15 +672,15 @@ impl Compiler<'_> {
                         compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
                     }
                     compiler.asm.bind(exact);
-                    compiler.strip(node, &segment.exact, None, &words);
+                    compiler.strip(node, &segment.exact, exact_guard, &words);
                     compiler.asm.bind(over);
                 }
-                _ => compiler.strip(node, &segment.exact, None, &words),
+                _ => compiler.strip(node, &segment.exact, exact_guard, &words),
             });
         }
         let Some((callee, argument, _)) = segment.call else { return };
         let asm = &mut self.asm;
-        if segment.check.is_some() {
+        if reaches {
             asm.branch(Op::Jmp_rel32_64, done);
             asm.bind(failed);
             asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));

@@ -53,6 +53,18 @@ impl Segment {
         Segment { check: exact.check(), fast, exact, call }
     }
 
+    /// Returns a segment like [`Segment::new`]. If its only effect on memory is one store, a strip in which a lane is
+    /// outside bails out by itself: the strips before it have stored what the whole store stores again, or what lanes
+    /// before a trap have stored.
+    pub(crate) fn restarting(mut fast: Strip, mut exact: Strip) -> Segment {
+        if !fast.only_stores() || !exact.only_stores() {
+            return Segment::new(Some(fast), exact, None);
+        }
+        fast.guard_spans();
+        exact.guard_spans();
+        Segment { check: None, fast: Some(fast), exact, call: None }
+    }
+
     /// Returns the strips of the segment.
     pub(crate) fn strips(&self) -> impl Iterator<Item = &Strip> {
         self.check.iter().chain(&self.fast).chain([&self.exact])

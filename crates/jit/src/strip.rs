@@ -542,6 +542,20 @@ impl Strip {
         self.has_spans().then_some(check)
     }
 
+    /// Returns whether the strip stores to the window or a site once, and has no other effects than words of lanes.
+    pub(crate) fn only_stores(&self) -> bool {
+        let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
+        let others = |effect: &Effect| matches!(effect, Effect::Scatter { .. } | Effect::Gather(..));
+        stores == 1 && self.effects.iter().all(others)
+    }
+
+    /// Guards against lanes outside a span.
+    pub(crate) fn guard_spans(&mut self) {
+        for span in self.spans.clone() {
+            self.guard(span.outside);
+        }
+    }
+
     /// Returns the word of a node that is the same in all lanes.
     pub(crate) fn constant_word(&self, node: &Node) -> Option<u32> {
         let span = |number: u32| self.spans.get(number as usize);
