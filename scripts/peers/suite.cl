@@ -1,4 +1,4 @@
-// The problems of the suite (crates/workbench/src/suite/problems.rs) in OpenCL C: inputs in their order, then the result,
+// The problems of the suite (crates/workbench/src/suite) in OpenCL C: inputs in their order, then the result,
 // unless the last input is sorted or summed where it is. Textures are arrays.
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -210,4 +210,131 @@ kernel void lit(global const float4 *texels, global const float2 *coordinates, g
     int x0 = (int)left & 63, x1 = ((int)left + 1) & 63, y0 = ((int)top & 63) * 64, y1 = (((int)top + 1) & 63) * 64;
     out[lane] = falls *
         weighed(texels[y0 + x0], texels[y0 + x1], texels[y1 + x0], texels[y1 + x1], x - left, y - top);
+}
+
+float normal(float d) {
+    float k = 1.0f / (1.0f + 0.2316419f * fabs(d));
+    float polynomial = k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
+    float below = polynomial * 0.39894228f * exp(-0.5f * d * d);
+    return d > 0.0f ? 1.0f - below : below;
+}
+
+kernel void options(global const float4 *options, global float *out) {
+    uint lane = get_global_id(0);
+    float share = options[lane].x, strike = options[lane].y, time = options[lane].z, root = sqrt(time);
+    float d = (log(share / strike) + 0.065f * time) / (0.3f * root);
+    out[lane] = share * normal(d) - strike * exp(-0.02f * time) * normal(d - 0.3f * root);
+}
+
+kernel void reduce(global const float *values, global float *out) {
+    local float s[256];
+    uint t = get_local_id(0);
+    values += get_group_id(0) * 1024 + t;
+    float sum = values[0] + values[256] + values[512] + values[768];
+    s[t] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint adding = 128; adding > 0; adding /= 2) {
+        if (t < adding) {
+            sum += s[t + adding];
+            s[t] = sum;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (t == 0) out[get_group_id(0)] = sum;
+}
+
+kernel void spmv(global const uint *rows, global const uint *columns, global const float *values, global const float *x,
+                 global float *y) {
+    uint row = get_global_id(0), end = rows[row + 1];
+    float sum = 0.0f;
+    for (uint j = rows[row]; j < end; j++) sum += values[j] * x[columns[j]];
+    y[row] = sum;
+}
+
+// A vertex of level 4 gives level 5 to its neighbours without a level.
+kernel void bfs(global const uint *rows, global const uint *neighbours, global uint *levels) {
+    uint vertex = get_global_id(0);
+    if (levels[vertex] != 4) return;
+    uint end = rows[vertex + 1];
+    for (uint j = rows[vertex]; j < end; j++) {
+        uint neighbour = neighbours[j];
+        if (levels[neighbour] == 0xffffffffu) levels[neighbour] = 5;
+    }
+}
+
+// A vertex without a level gets level 5 if a neighbour has level 4.
+kernel void pull(global const uint *rows, global const uint *neighbours, global const uint *levels, global uint *out) {
+    uint vertex = get_global_id(0), level = levels[vertex];
+    if (level == 0xffffffffu) {
+        uint end = rows[vertex + 1];
+        for (uint j = rows[vertex]; j < end; j++)
+            if (levels[neighbours[j]] == 4) {
+                level = 5;
+                break;
+            }
+    }
+    out[vertex] = level;
+}
+
+kernel void stencil(global const float *cells, global float *out) {
+    int x = get_global_id(0), y = get_global_id(1);
+    int left = max(x - 1, 0), right = min(x + 1, 1023), up = max(y - 1, 0), down = min(y + 1, 1023);
+    float centre = cells[y * 1024 + x];
+    float around = cells[y * 1024 + left] + cells[y * 1024 + right] + cells[up * 1024 + x] + cells[down * 1024 + x];
+    out[y * 1024 + x] = centre + (around - 4.0f * centre) * 0.125f;
+}
+
+kernel void stencil4(global const float4 *texels, global float4 *out) {
+    int place = get_global_id(0), x = place & 511, y = place >> 9;
+    int left = max(x - 1, 0), right = min(x + 1, 511), up = max(y - 1, 0), down = min(y + 1, 511);
+    float4 centre = texels[place];
+    float4 around = texels[y * 512 + left] + texels[y * 512 + right] + texels[up * 512 + x] + texels[down * 512 + x];
+    out[place] = centre + (around - 4.0f * centre) * 0.125f;
+}
+
+kernel void find(global const uchar *lines, constant const uchar *word, global uint *out) {
+    uint lane = get_global_id(0), place = 0;
+    global const uchar *line = lines + lane * 64;
+    for (; place < 57; place++) {
+        uint i = 0;
+        while (i < 8 && line[place + i] == word[i]) i++;
+        if (i == 8) break;
+    }
+    out[lane] = place;
+}
+
+// Each store depends on the load before it: Mesa's compiler for nv50 folds a load of local memory into a later instruction,
+// even after a store to the same address.
+kernel void radix(global const uint4 *keys, global uint *out) {
+    local uint counts[16 * 64], sums[64];
+    uint t = get_local_id(0), key[8], at[8];
+    vstore4(keys[get_global_id(0) * 2], 0, key);
+    vstore4(keys[get_global_id(0) * 2 + 1], 1, key);
+    for (uint digit = 0; digit < 16; digit++) counts[digit * 64 + t] = 0;
+    for (uint i = 0; i < 8; i++) {
+        at[i] = (key[i] >> 8 & 15) * 64 + t;
+        counts[at[i]]++;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint sum = 0;
+    for (uint i = 0; i < 16; i++) sum += counts[t * 16 + i];
+    sums[t] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint d = 1; d < 64; d *= 2) {
+        uint before = t >= d ? sums[t - d] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        sum += before;
+        sums[t] = sum;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    for (uint i = 16; i-- > 0;) {
+        sum -= counts[t * 16 + i];
+        counts[t * 16 + i] = sum;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out += get_group_id(0) * 512;
+    for (uint i = 0; i < 8; i++) {
+        out[counts[at[i]]] = key[i];
+        counts[at[i]]++;
+    }
 }

@@ -2,8 +2,10 @@
 //!
 //! A [`Problem`] is a computation: its inputs, and a plain evaluation in Rust that returns the expected outputs. A
 //! [`Workload`] is a program of one machine that solves it: its source in `kernels/` and its launch. [`WORKLOADS`] has
-//! all workloads, and `suite/problems.rs` has the problems.
+//! all workloads. `suite/problems.rs` has problems of single computations, and `suite/patterns.rs` problems that stand
+//! for patterns of parallel programs.
 
+mod patterns;
 mod problems;
 
 use std::sync::Arc;
@@ -191,14 +193,28 @@ pub static WORKLOADS: &[Workload] = &[
     workload(Isa::Tesla, &problems::NESTED,    include_str!("../kernels/nested.tesla.s"),    1 << 17, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
     workload(Isa::Tesla, &problems::TABLE,     include_str!("../kernels/table.tesla.s"),     1 << 18, "out",    table_on_tesla),
     workload(Isa::Tesla, &problems::LIT,       include_str!("../kernels/lit.tesla.s"),       1 << 19, "color0", lit_on_tesla),
+    workload(Isa::Tesla, &problems::OPTIONS,   include_str!("../kernels/options.tesla.s"),   1 << 18, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
+    workload(Isa::Tesla, &patterns::REDUCE,    include_str!("../kernels/reduce.tesla.s"),    1 << 19, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes / 256))),
+    workload(Isa::Tesla, &patterns::SPMV,      include_str!("../kernels/spmv.tesla.s"),      1 << 17, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
+    workload(Isa::Tesla, &patterns::BFS,       include_str!("../kernels/bfs.tesla.s"),       1 << 18, "levels", |inputs, lanes| grid(&[lanes / 256], &[256], inputs.clone())),
+    workload(Isa::Tesla, &patterns::STENCIL,   include_str!("../kernels/stencil.tesla.s"),   1 << 20, "out",    |inputs, lanes| grid(&[64, 64], &[16, 16], with_output(inputs, lanes))),
+    workload(Isa::Tesla, &patterns::FIND,      include_str!("../kernels/find.tesla.s"),      1 << 15, "out",    find_on_tesla),
+    workload(Isa::Tesla, &patterns::RADIX,     include_str!("../kernels/radix.tesla.s"),     1 << 17, "out",    |inputs, lanes| grid(&[lanes / 64], &[64], with_output(inputs, 8 * lanes))),
     workload(Isa::R700,  &problems::HASH4,     include_str!("../kernels/hash4.r700.s"),      1 << 18, "pixel0", |_, lanes| pixels(lanes, 1024, r700::Launch::default())),
     workload(Isa::R700,  &problems::NESTED,    include_str!("../kernels/nested.r700.s"),     1 << 17, "pixel0", |_, lanes| pixels(lanes, 1024, r700::Launch::default())),
     workload(Isa::R700,  &problems::SEARCH,    include_str!("../kernels/search.r700.s"),     1 << 18, "pixel0", search_on_r700),
     workload(Isa::R700,  &problems::TABLE16,   include_str!("../kernels/table.r700.s"),      1 << 17, "pixel0", table_on_r700),
-    workload(Isa::R700,  &problems::CONVOLVE,  include_str!("../kernels/convolve.r700.s"),   1 << 18, "pixel0", convolve_on_r700),
+    workload(Isa::R700,  &problems::CONVOLVE,  include_str!("../kernels/convolve.r700.s"),   1 << 18, "pixel0", picture_on_r700),
+    workload(Isa::R700,  &problems::OPTIONS,   include_str!("../kernels/options.r700.s"),    1 << 18, "pixel0", options_on_r700),
+    workload(Isa::R700,  &patterns::SPMV,      include_str!("../kernels/spmv.r700.s"),       1 << 17, "pixel0", fetched_on_r700),
+    workload(Isa::R700,  &patterns::PULL,      include_str!("../kernels/pull.r700.s"),       1 << 18, "pixel0", fetched_on_r700),
+    workload(Isa::R700,  &patterns::STENCIL4,  include_str!("../kernels/stencil4.r700.s"),   1 << 18, "pixel0", picture_on_r700),
+    workload(Isa::R700,  &patterns::FIND,      include_str!("../kernels/find.r700.s"),       1 << 15, "pixel0", fetched_on_r700),
     workload(Isa::R700,  &problems::LIT,       include_str!("../kernels/lit.r700.s"),        1 << 19, "pixel0", lit_on_r700),
-    workload(Isa::R500,  &problems::SCALE,     include_str!("../kernels/scale.r500.s"),      1 << 18, "color0", scale_on_r500),
+    workload(Isa::R500,  &problems::SCALE,     include_str!("../kernels/scale.r500.s"),      1 << 18, "color0", |inputs, lanes| picture_on_r500(lanes, texture(inputs, "texels", 128, "linear", "clamp_to_edge"))),
     workload(Isa::R500,  &problems::NEWTON,    include_str!("../kernels/newton.r500.s"),     1 << 20, "color0", |inputs, _| from_temps(inputs, &["a"])),
+    workload(Isa::R500,  &problems::OPTIONS,   include_str!("../kernels/options.r500.s"),    1 << 18, "color0", |inputs, _| from_temps(inputs, &["options"])),
+    workload(Isa::R500,  &patterns::STENCIL4,  include_str!("../kernels/stencil4.r500.s"),   1 << 18, "color0", |inputs, lanes| picture_on_r500(lanes, neighbours(inputs))),
     workload(Isa::R500,  &problems::LIT,       include_str!("../kernels/lit.r500.s"),        1 << 19, "color0", lit_on_r500),
 ];
 
@@ -242,6 +258,12 @@ fn table_on_tesla(inputs: &Inputs, lanes: u32) -> Launch {
     (Vec::new(), Arc::new(tesla::Launch { constant: in_c1(inputs, "table"), ..blocks }))
 }
 
+fn find_on_tesla(inputs: &Inputs, lanes: u32) -> Launch {
+    let lines = Inputs(vec![("lines", inputs.array("lines").clone())]);
+    let blocks = blocks_of(&[lanes / 256], &[256], with_output(&lines, lanes));
+    (Vec::new(), Arc::new(tesla::Launch { constant: in_c1(inputs, "word"), ..blocks }))
+}
+
 /// Returns a texture from an input with four numbers per texel.
 fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> Vec<TextureValues> {
     vec![TextureValues {
@@ -249,6 +271,11 @@ fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> 
         wrap: Some(wrap.to_owned()),
         ..TextureValues::new(0, vec![size, size], inputs.array(name).clone().into())
     }]
+}
+
+/// The texture of 512 x 512 texels that a program reads around each pixel.
+fn neighbours(inputs: &Inputs) -> Vec<TextureValues> {
+    texture(inputs, "texels", 512, "nearest", "clamp_to_edge")
 }
 
 /// The interpolants are planes, as triangle setup computes them.
@@ -301,9 +328,23 @@ fn table_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     pixels(lanes, 1024, r700::Launch { constant, ..r700::Launch::default() })
 }
 
-fn convolve_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
+fn options_on_r700(inputs: &Inputs, _: u32) -> Launch {
+    let input = vec![in_register(0, inputs.array("options"))];
+    (Vec::new(), Arc::new(r700::Launch { input, clause_temps: Some(0), ..r700::Launch::default() }))
+}
+
+fn picture_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     let (_, machine) = pixels(lanes, 512, r700::Launch::default());
-    (texture(inputs, "texels", 512, "nearest", "clamp_to_edge"), machine)
+    (neighbours(inputs), machine)
+}
+
+/// The inputs are vertex resources from 160 on, in their order.
+fn fetched_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
+    let resource = |(number, (_, array)): (u8, &(&str, Array))| {
+        r700::launch::BufferValues::new(number, array.clone().into(), array.dtype.bytes() as u32)
+    };
+    let buffer = (160..).zip(&inputs.0).map(resource).collect();
+    pixels(lanes, 1024, r700::Launch { buffer, ..r700::Launch::default() })
 }
 
 fn lit_on_r700(inputs: &Inputs, _: u32) -> Launch {
@@ -327,10 +368,10 @@ fn from_temps(inputs: &Inputs, names: &[&str]) -> Launch {
     (Vec::new(), Arc::new(machine))
 }
 
-fn scale_on_r500(inputs: &Inputs, lanes: u32) -> Launch {
+/// Returns a launch of R500 pixels with their positions, 512 in a row.
+fn picture_on_r500(lanes: u32, texture: Vec<TextureValues>) -> Launch {
     let input = vec![r500::launch::InputValues { temp: 0, values: positions(lanes, 512) }];
-    let machine = Arc::new(r500::Launch { input, ..r500::Launch::default() });
-    (texture(inputs, "texels", 128, "linear", "clamp_to_edge"), machine)
+    (texture, Arc::new(r500::Launch { input, ..r500::Launch::default() }))
 }
 
 /// The program contains the direction of the light.

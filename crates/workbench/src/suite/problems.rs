@@ -4,7 +4,7 @@ use crate::array::{Array, Dtype};
 
 use super::{Inputs, Problem, Rule};
 
-const fn problem(
+pub(super) const fn problem(
     name: &'static str,
     rule: Rule,
     inputs: fn() -> Inputs,
@@ -14,19 +14,19 @@ const fn problem(
 }
 
 /// Returns a pseudo-random number (the final mix of MurmurHash3).
-fn mixed(number: u32) -> u32 {
+pub(super) fn mixed(number: u32) -> u32 {
     let mut h = number.wrapping_mul(0x9e37_79b9);
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
     h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
     h ^ h >> 16
 }
 
-fn words(count: u32, word: impl Fn(u32) -> u32) -> Array {
+pub(super) fn words(count: u32, word: impl Fn(u32) -> u32) -> Array {
     Array::from_words(Dtype::U32, vec![count as usize], (0..count).map(word))
 }
 
 /// Returns `rows` rows of `row` numbers.
-fn floats(rows: u32, row: u32, number: impl Fn(u32) -> f32) -> Array {
+pub(super) fn floats(rows: u32, row: u32, number: impl Fn(u32) -> f32) -> Array {
     let shape = if row == 1 { vec![rows as usize] } else { vec![rows as usize, row as usize] };
     Array::from_words(Dtype::F32, shape, (0..rows * row).map(|at| number(at).to_bits()))
 }
@@ -245,10 +245,41 @@ pub(super) static NEWTON: Problem = problem(
     |inputs| inputs.floats("a").into_iter().map(|a| (f64::from(a).sqrt() as f32).to_bits()).collect(),
 );
 
+// ---- Functions
+
+/// Prices of options by the formula of Black and Scholes. The machines approximate logarithms, exponentials, reciprocals
+/// and roots, and Tesla's multiply-add truncates its product.
+pub(super) static OPTIONS: Problem = problem(
+    "options",
+    Rule::Within { abs: 1e-4, rel: 1e-5 },
+    || {
+        let ranges = [(5.0, 25.0), (1.0, 99.0), (0.25, 9.75), (0.0, 0.0)];
+        let number = |at: u32| ranges[at as usize % 4].0 + ranges[at as usize % 4].1 * fraction(at);
+        Inputs(vec![("options", floats(1 << 18, 4, number))])
+    },
+    |inputs| {
+        // The normal distribution, by a polynomial in 1 / (1 + 0.2316419 |d|).
+        let normal = |d: f64| {
+            let k = 1.0 / (1.0 + 0.231_641_9 * d.abs());
+            let factors = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_53];
+            let polynomial = factors.iter().fold(0.0, |sum, factor| (sum + factor) * k);
+            let below = polynomial * 0.398_942_28 * (-d * d / 2.0).exp();
+            if d > 0.0 { 1.0 - below } else { below }
+        };
+        let price = |option: &[f32]| {
+            let [share, strike, time] = [0, 1, 2].map(|at| f64::from(option[at]));
+            let d = ((share / strike).ln() + 0.065 * time) / (0.3 * time.sqrt());
+            let price = share * normal(d) - strike * (-0.02 * time).exp() * normal(d - 0.3 * time.sqrt());
+            (price as f32).to_bits()
+        };
+        inputs.floats("options").chunks(4).map(price).collect()
+    },
+);
+
 // ---- Textures
 
 /// Returns an image with four whole numbers up to 255 per texel.
-fn picture(size: u32) -> Array {
+pub(super) fn picture(size: u32) -> Array {
     floats(size * size, 4, |at| (mixed(at) % 256) as f32)
 }
 

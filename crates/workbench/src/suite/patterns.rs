@@ -1,0 +1,195 @@
+//! The problems of the suite that stand for patterns of parallel programs: a tree of sums, a sparse matrix, a graph, a
+//! grid, words in texts, digits.
+
+use crate::array::{Array, Dtype};
+
+use super::problems::{floats, mixed, picture, problem, words};
+use super::{Inputs, Problem, Rule};
+
+// ---- Tree of sums
+
+/// Inputs are small whole numbers, so sums are exact in any order.
+pub(super) static REDUCE: Problem = problem(
+    "reduce",
+    Rule::Exact,
+    || Inputs(vec![("values", floats(1 << 21, 1, whole))]),
+    |inputs| inputs.floats("values").chunks(1024).map(|block| block.iter().sum::<f32>().to_bits()).collect(),
+);
+
+/// Returns a pseudo-random whole number from -8 up to 7.
+fn whole(number: u32) -> f32 {
+    (mixed(number) % 16) as f32 - 8.0
+}
+
+// ---- Sparse matrix
+
+const ROWS: u32 = 1 << 17;
+
+/// Rows have 0 to 31 numbers, 8 on average. Inputs are small whole numbers, so products and sums are exact.
+pub(super) static SPMV: Problem = problem(
+    "spmv",
+    Rule::Exact,
+    || {
+        let lengths = (0..ROWS).map(|row| (mixed(row) & mixed(row ^ 0x5555_5555) & 31) as usize);
+        let starts = starts(lengths);
+        let count = starts[ROWS as usize];
+        Inputs(vec![
+            ("rows", words(ROWS + 1, |row| starts[row as usize])),
+            ("columns", words(count, |at| mixed(at ^ 0x3333_3333) % ROWS)),
+            ("values", floats(count, 1, whole)),
+            ("x", floats(ROWS, 1, |row| whole(row ^ 0x0f0f_0f0f))),
+        ])
+    },
+    |inputs| {
+        let (starts, columns) = (inputs.words("rows"), inputs.words("columns"));
+        let (values, x) = (inputs.floats("values"), inputs.floats("x"));
+        let row = |ends: &[u32]| {
+            let products =
+                (ends[0]..ends[1]).map(|at| at as usize).map(|at| values[at] * x[columns[at] as usize]);
+            products.fold(0.0, |sum: f32, product| sum + product).to_bits()
+        };
+        starts.windows(2).map(row).collect()
+    },
+);
+
+/// Returns the index of the first element of each list, and the number of all elements.
+fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
+    let mut starts = vec![0];
+    for length in lengths {
+        starts.push(starts[starts.len() - 1] + length as u32);
+    }
+    starts
+}
+
+// ---- Graph
+
+const VERTICES: u32 = 1 << 18;
+const NO_LEVEL: u32 = u32::MAX;
+/// Level of the vertices whose neighbours get the next level.
+const FRONTIER: u32 = 4;
+
+/// Vertices of the frontier give their neighbours a level.
+pub(super) static BFS: Problem = problem("bfs", Rule::Exact, searched_graph, next_level);
+
+/// Vertices without a level look for a neighbour in the frontier. Edges have no direction, so the result is that of
+/// [`BFS`].
+pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, next_level);
+
+/// Returns lists of neighbours, and the level of each vertex up to the frontier, searched from four vertices. Vertices
+/// have 0 to 46 neighbours, 8 on average. Few have more than 20.
+fn searched_graph() -> Inputs {
+    let edge = |edge: u32| {
+        let other = mixed(2 * edge + 1) & (mixed((2 * edge + 1) ^ 0x5555_5555) | !15);
+        // An odd factor keeps vertices distinct, and spreads those with many neighbours.
+        [mixed(2 * edge) % VERTICES, other.wrapping_mul(0x9e37_79b1) % VERTICES]
+    };
+    let mut lists = vec![Vec::new(); VERTICES as usize];
+    for [one, other] in (0..4 * VERTICES).map(edge) {
+        lists[one as usize].push(other);
+        lists[other as usize].push(one);
+    }
+    let starts = starts(lists.iter().map(Vec::len));
+    let neighbours = lists.concat();
+    let mut levels = vec![NO_LEVEL; VERTICES as usize];
+    levels[..4].fill(0);
+    for level in 0..FRONTIER {
+        levels = stepped_from(level, &starts, &neighbours, &levels);
+    }
+    let array = |words: Vec<u32>| Array::from_words(Dtype::U32, vec![words.len()], words);
+    Inputs(vec![("rows", array(starts)), ("neighbours", array(neighbours)), ("levels", array(levels))])
+}
+
+fn next_level(inputs: &Inputs) -> Vec<u32> {
+    let (starts, neighbours) = (inputs.words("rows"), inputs.words("neighbours"));
+    stepped_from(FRONTIER, &starts, &neighbours, &inputs.words("levels"))
+}
+
+/// Returns the levels after a step: neighbours of the vertices of `level` have the next level, unless they had one.
+fn stepped_from(level: u32, starts: &[u32], neighbours: &[u32], levels: &[u32]) -> Vec<u32> {
+    let mut after = levels.to_vec();
+    for vertex in (0..levels.len()).filter(|&vertex| levels[vertex] == level) {
+        for &neighbour in &neighbours[starts[vertex] as usize..starts[vertex + 1] as usize] {
+            let found = &mut after[neighbour as usize];
+            *found = if *found == NO_LEVEL { level + 1 } else { *found };
+        }
+    }
+    after
+}
+
+// ---- Grid
+
+/// Inputs are whole numbers and the weight is a power of two, so results are exact.
+pub(super) static STENCIL: Problem = problem(
+    "stencil",
+    Rule::Exact,
+    || Inputs(vec![("cells", floats(1 << 20, 1, |at| (mixed(at) % 256) as f32))]),
+    |inputs| heat(&inputs.floats("cells"), 1024, 1),
+);
+
+/// The components of the texture are four grids, and each has the step of [`STENCIL`].
+pub(super) static STENCIL4: Problem = problem(
+    "stencil4",
+    Rule::Exact,
+    || Inputs(vec![("texels", picture(512))]),
+    |inputs| heat(&inputs.floats("texels"), 512, 4),
+);
+
+/// Returns each cell of `components` grids after a step towards its four neighbours. The border is its own neighbour.
+fn heat(cells: &[f32], side: usize, components: usize) -> Vec<u32> {
+    let at = |x: usize, y: usize, component: usize| cells[(y * side + x) * components + component];
+    let cell = |place: usize| {
+        let (component, x, y) = (place % components, place / components % side, place / components / side);
+        let (left, up) = (x.saturating_sub(1), y.saturating_sub(1));
+        let (right, down) = ((x + 1).min(side - 1), (y + 1).min(side - 1));
+        let around =
+            [at(left, y, component), at(right, y, component), at(x, up, component), at(x, down, component)];
+        let centre = at(x, y, component);
+        (centre + (around.iter().sum::<f32>() - 4.0 * centre) * 0.125).to_bits()
+    };
+    (0..cells.len()).map(cell).collect()
+}
+
+// ---- Words in texts
+
+const LINE: usize = 64;
+const WORD: &[u8] = b"GATTACAT";
+
+/// Lines have four letters. Every second line contains the word, at any place.
+pub(super) static FIND: Problem = problem(
+    "find",
+    Rule::Exact,
+    || {
+        let bytes = |bytes: Vec<u8>| Array { dtype: Dtype::U8, shape: vec![bytes.len()], bytes };
+        let mut lines: Vec<u8> = (0..1 << 21).map(|at| b"ACGT"[mixed(at) as usize % 4]).collect();
+        for (number, line) in (0..).zip(lines.chunks_mut(LINE)) {
+            let chosen = mixed(number ^ 0x5555_5555) as usize;
+            if chosen % 2 == 0 {
+                let place = (chosen >> 1) % PLACES;
+                line[place..place + WORD.len()].copy_from_slice(WORD);
+            }
+        }
+        Inputs(vec![("lines", bytes(lines)), ("word", bytes(WORD.to_vec()))])
+    },
+    |inputs| {
+        let (lines, word) = (&inputs.array("lines").bytes, &inputs.array("word").bytes);
+        let found = |line: &[u8]| line.windows(word.len()).position(|letters| letters == word);
+        lines.chunks(LINE).map(|line| found(line).unwrap_or(PLACES) as u32).collect()
+    },
+);
+
+/// Number of places of the word in a line.
+const PLACES: usize = LINE - WORD.len() + 1;
+
+// ---- Digits
+
+/// Sorts each block of 512 numbers by bits 8 to 11. The order of numbers with equal digits remains.
+pub(super) static RADIX: Problem = problem(
+    "radix",
+    Rule::Exact,
+    || Inputs(vec![("keys", words(1 << 20, mixed))]),
+    |inputs| {
+        let mut keys = inputs.words("keys");
+        keys.chunks_mut(512).for_each(|block| block.sort_by_key(|key| key >> 8 & 15));
+        keys
+    },
+);
