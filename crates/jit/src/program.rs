@@ -56,7 +56,7 @@ pub(crate) struct Piece {
     pub(crate) size: u32,
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
-    /// The word of the lanes that leave behind the piece: the flow is called if there are some.
+    /// The word of the lanes that leave behind the piece. The flow is called if no lane is left.
     pub(crate) leave: Option<u32>,
 }
 
@@ -132,9 +132,6 @@ const ENDED: u32 = 4;
 
 /// Result of the flow that leaves the code.
 pub const NO_NODE: u32 = u32::MAX;
-
-/// Result of the flow that continues in the same node, for lanes that have not left it.
-pub const GO_ON: u32 = u32::MAX - 1;
 
 /// The linked code of a program.
 #[derive(Debug)]
@@ -318,7 +315,6 @@ impl Code {
         state.counts = counts.as_mut_ptr();
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
-        state.population = state.active.count_ones().into();
         (state.node, state.flow) = (node, Some(flow));
         (state.code, state.entries) = (self.pages.bytes().as_ptr(), self.entries.as_ptr());
         // SAFETY: the code takes a state and returns a number.
@@ -342,7 +338,7 @@ struct Later {
     number: u32,
 }
 
-/// Code that is emitted after the nodes: calls the flow for lanes that leave a node behind a piece, counted from 1.
+/// Code that is emitted after the nodes: switches off lanes that leave a node behind a piece, counted from 1.
 struct Leaving {
     enter: Label,
     back: Label,
@@ -393,31 +389,35 @@ impl Compiler<'_> {
             asm.branch(Op::Jmp_rel32_64, leave);
         }
         emit::emit_cold(level, &mut asm, &cold);
-        let after_flow = asm.label();
         for Leaving { enter, back, node, number } in leaving {
+            let none = asm.label();
+            let [active, left] = [place!(active), place!(gone)].map(|place| at_base(STATE, place));
             asm.bind(enter);
+            asm.store(Op::Or_rm64_r64, left, Register::RAX);
+            asm.store(Op::Xor_rm64_r64, active, Register::RAX);
+            asm.branch(Op::Je_rel32_64, none);
+            asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
+            asm.two(Op::Popcnt_r64_rm64, Register::RAX, active);
+            asm.store(Op::Mov_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
+            asm.branch(Op::Jmp_rel32_64, back);
+            asm.bind(none);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), number as i32);
             asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, node));
-            asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
-            emit::leave_mode(&mut asm, floats);
-            asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
-            emit::enter_mode(&mut asm, floats);
-            asm.number(Op::Cmp_rm32_imm8, Register::EAX, GO_ON as i32);
-            asm.branch(Op::Jne_rel32_64, after_flow);
-            asm.branch(Op::Jmp_rel32_64, back);
+            asm.branch(Op::Jmp_rel32_64, flow);
         }
         asm.bind(flow);
         asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
         emit::leave_mode(&mut asm, floats);
         asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
         emit::enter_mode(&mut asm, floats);
-        asm.bind(after_flow);
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
         asm.branch(Op::Je_rel32_64, leave);
         asm.bind(dispatch);
         // The flow may have passed the turn to another group.
         asm.two(Op::Mov_r64_rm64, emit::ROWS, at_base(STATE, place!(rows)));
+        asm.two(Op::Popcnt_r64_rm64, Register::RCX, at_base(STATE, place!(active)));
+        asm.store(Op::Mov_rm64_r64, at_base(STATE, place!(population)), Register::RCX);
         asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(entries)));
         let entry = MemoryOperand::with_base_index_scale(Register::RCX, Register::RAX, 4);
         asm.two(Op::Mov_r32_rm32, Register::EAX, entry);
@@ -513,11 +513,11 @@ impl Compiler<'_> {
         self.asm.branch(Op::Je_rel32_64, otherwise);
     }
 
-    /// Emits a call of the flow if some lanes leave a node behind a piece.
+    /// Switches off the lanes that leave a node behind a piece. Calls the flow if no lane is left.
     fn leave(&mut self, node: u32, number: u32, word: u32) {
         let [enter, back] = [(); 2].map(|()| self.asm.label());
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
-        self.asm.two(Op::Test_rm64_r64, Register::RAX, at_base(STATE, place!(active)));
+        self.asm.two(Op::And_r64_rm64, Register::RAX, at_base(STATE, place!(active)));
         self.asm.branch(Op::Jne_rel32_64, enter);
         self.asm.bind(back);
         self.leaving.push(Leaving { enter, back, node, number });
