@@ -166,10 +166,9 @@ impl Conditional {
 }
 
 impl Node {
-    /// Returns whether some runs take the slow path at once after the guard has failed. A lane that leaves, which
-    /// fails it too, says nothing about the next run.
+    /// Returns whether runs take the slow path at once after the guard has failed: some, or one if lanes have left.
     fn learns(&self) -> bool {
-        self.leaves().next().is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
+        self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
     }
 
     /// Proves that the code of the node accesses only its rows, the state and the window.
@@ -381,7 +380,7 @@ impl Compiler<'_> {
         for (number, node) in nodes.iter().enumerate() {
             self.node(number as u32, node);
         }
-        let Compiler { mut asm, level, cold, later, leaving, floats, frame, labels, dispatch, leave, flow, .. } = self;
+        let Compiler { mut asm, parts, level, cold, later, leaving, floats, frame, labels, dispatch, leave, flow, .. } = self;
         for Later { enter, reason, number } in later {
             asm.bind(enter);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
@@ -399,6 +398,9 @@ impl Compiler<'_> {
             asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
             asm.two(Op::Popcnt_r64_rm64, Register::RAX, active);
             asm.store(Op::Mov_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
+            // Where lanes leave, others often follow.
+            asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+            asm.number(Op::Mov_rm64_imm32, at_base(Register::RAX, 8 * (parts + node) as i32), 1);
             asm.branch(Op::Jmp_rel32_64, back);
             asm.bind(none);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), number as i32);
@@ -596,7 +598,7 @@ impl Compiler<'_> {
                     compiler.strip(node, fast, Some(failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
                     compiler.asm.bind(failed);
-                    if node.learns() {
+                    if node.learns() && node.leaves().next().is_none() {
                         compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
                         let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
                         compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
