@@ -15,7 +15,7 @@ use crate::asm;
 use crate::builder::Path;
 use crate::called::{Callee, convention};
 use crate::level::Level;
-use crate::program::{Branch, Code, Conditional, EXIT, GO_ON, Left, NO_NODE, Next, Node, Piece, Target, Waits};
+use crate::program::{Branch, Code, Conditional, EXIT, Left, NO_NODE, Next, Node, Piece, Target, Waits};
 use crate::region::Segment;
 use crate::rows::Rows;
 use crate::state::State;
@@ -51,9 +51,8 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// cannot execute them here.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control at the end of a node, or behind the piece that lanes [leave](State::leave). Returns
-    /// the next node, [`NO_NODE`](crate::NO_NODE) if code cannot continue, or [`GO_ON`](crate::GO_ON) if the other
-    /// lanes continue behind the piece.
+    /// Executes the flow control at the end of a node, or behind the piece that all lanes [leave](State::leave). Returns
+    /// the next node, or [`NO_NODE`](crate::NO_NODE) if code cannot continue.
     fn flow(
         linked: &Linked<Self>,
         own: &Self::Own,
@@ -487,8 +486,8 @@ convention! {
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
         let next = M::flow(linked, &linked.own[node as usize], state, context);
         state.population = state.active.count_ones().into();
-        let goes_on = std::mem::take(&mut state.leave) > 0 && next == GO_ON;
+        state.leave = 0;
         // Code jumps to the node without a check.
-        if (next as usize) < linked.own.len() || goes_on { next } else { NO_NODE }
+        if (next as usize) < linked.own.len() { next } else { NO_NODE }
     }
 }

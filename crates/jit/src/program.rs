@@ -65,8 +65,6 @@ pub(crate) struct Piece {
 /// The wait of lanes that leave a node while others stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// The machine's flow control is called.
-    Flow,
     /// They have arrived at a join, which takes one instruction.
     Arrive,
     /// The machine's flow control is told the lanes later, by their kind: [`State::gone`].
@@ -147,9 +145,6 @@ const ENDED: u32 = 4;
 /// Result of the flow that leaves the code.
 pub const NO_NODE: u32 = u32::MAX;
 
-/// Result of the flow that continues in the same node, for lanes that have not left it.
-pub const GO_ON: u32 = u32::MAX - 1;
-
 /// The linked code of a program.
 #[derive(Debug)]
 pub(crate) struct Code {
@@ -183,10 +178,9 @@ impl Conditional {
 }
 
 impl Node {
-    /// Returns whether some runs take the slow path at once after the guard has failed. A lane that leaves, which
-    /// fails it too, says nothing about the next run.
+    /// Returns whether runs take the slow path at once after the guard has failed: some, or one if lanes have left.
     fn learns(&self) -> bool {
-        self.segment.call.is_none() && self.leaves().next().is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
+        self.segment.call.is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
     }
 
     /// Proves that the code of the node accesses only its rows, the state and the window.
@@ -248,7 +242,7 @@ impl Code {
         let level = level.dividing(lanes);
         let mut pool = Pool::new(level);
         let mut asm = Assembler::default();
-        let [dispatch, leave, flow, after_flow] = [(); 4].map(|()| asm.label());
+        let [dispatch, leave, flow] = [(); 3].map(|()| asm.label());
         let labels: Vec<Label> = nodes.iter().map(|_| asm.label()).collect();
         let strips = || nodes.iter().flat_map(|node| node.segment.strips());
         let floats = strips().any(Strip::has_floats);
@@ -268,7 +262,6 @@ impl Code {
             dispatch,
             leave,
             flow,
-            after_flow,
         };
         let (bytes, entries) = compiler.program(nodes)?;
         let constants =
@@ -396,8 +389,6 @@ struct Compiler<'a> {
     leave: Label,
     /// Calls the flow for the node whose number is in ESI.
     flow: Label,
-    /// Continues with its result in EAX.
-    after_flow: Label,
 }
 
 impl Compiler<'_> {
@@ -411,7 +402,7 @@ impl Compiler<'_> {
             self.pieces(leaving, node);
         }
         let Compiler { mut asm, level, cold, later, floats, frame, labels, .. } = self;
-        let Compiler { dispatch, leave, flow, after_flow, .. } = self;
+        let Compiler { dispatch, leave, flow, .. } = self;
         for Later { enter, reason, number } in later {
             asm.bind(enter);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
@@ -421,7 +412,6 @@ impl Compiler<'_> {
         emit::emit_cold(level, &mut asm, &cold);
         asm.bind(flow);
         call_flow(&mut asm, floats);
-        asm.bind(after_flow);
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
         asm.branch(Op::Je_rel32_64, leave);
@@ -541,28 +531,31 @@ impl Compiler<'_> {
             asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
             asm.two(Op::And_r64_rm64, Register::RAX, active);
             asm.branch(Op::Je_rel32_64, none);
-            if waits != Waits::Flow {
-                asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
-                asm.branch(Op::Je_rel32_64, all);
-                asm.store(Op::Xor_rm64_r64, active, Register::RAX);
-                if let Waits::For(kind) = waits {
+            asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
+            asm.branch(Op::Je_rel32_64, all);
+            asm.store(Op::Xor_rm64_r64, active, Register::RAX);
+            match waits {
+                Waits::For(kind) => {
                     let gone = at_base(STATE, place!(gone) + 8 * i32::from(kind % KINDS as u8));
                     asm.store(Op::Or_rm64_r64, gone, Register::RAX);
-                } else {
+                }
+                Waits::Arrive => {
                     asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), 1);
                     asm.number(Op::Add_rm32_imm8, at_base(STATE, place!(arrivals)), 1);
                 }
-                asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
-                asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
-                asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
-                asm.branch(Op::Jmp_rel32_64, none);
-                asm.bind(all);
             }
+            asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
+            asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
+            asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
+            // Where lanes leave, others often follow.
+            asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+            let slow = at_base(Register::RAX, 8 * (self.parts + number) as i32);
+            asm.number(Op::Mov_rm64_imm32, slow, 1);
+            asm.branch(Op::Jmp_rel32_64, none);
+            asm.bind(all);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), place as i32 + 1);
             asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number));
-            call_flow(asm, self.floats);
-            asm.number(Op::Cmp_rm32_imm8, Register::EAX, GO_ON as i32);
-            asm.branch(Op::Jne_rel32_64, self.after_flow);
+            asm.branch(Op::Jmp_rel32_64, self.flow);
             asm.bind(none);
         }
         self.asm.branch(Op::Jmp_rel32_64, back);
