@@ -174,10 +174,9 @@ impl Conditional {
 }
 
 impl Node {
-    /// Returns whether some runs take the slow path at once after the guard has failed. A lane that leaves, which
-    /// fails it too, says nothing about the next run.
+    /// Returns whether some runs take the slow path at once, after the guard has failed or lanes have left.
     fn learns(&self) -> bool {
-        self.leaves().next().is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
+        self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
     }
 
     /// Proves that the code of the node accesses only its rows, the state and the window.
@@ -447,10 +446,8 @@ impl Compiler<'_> {
         }
         let guards = node.learns();
         if guards {
-            // After failed guards, some runs take the slow path at once.
             let often = self.asm.label();
-            self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
-            let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
+            let slow = self.slow_runs(number);
             self.asm.two(Op::Mov_r32_rm32, EXACT, slow);
             self.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
             self.asm.branch(Op::Je_rel32_64, often);
@@ -547,7 +544,16 @@ impl Compiler<'_> {
             asm.branch(Op::Jne_rel32_64, self.after_flow);
             asm.bind(none);
         }
+        // If lanes have left, others are likely to leave soon: the next run does not try the fast path.
+        let slow = self.slow_runs(number);
+        self.asm.number(Op::Mov_rm64_imm32, slow, 1);
         self.asm.branch(Op::Jmp_rel32_64, back);
+    }
+
+    /// Returns the number of runs of a node that take the slow path at once. Sets RCX.
+    fn slow_runs(&mut self, node: u32) -> MemoryOperand {
+        self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
+        at_base(Register::RCX, 8 * (self.parts + node) as i32)
     }
 
     fn later(&mut self, reason: u32, number: u32) -> Label {
@@ -624,9 +630,9 @@ impl Compiler<'_> {
                     compiler.strip(node, fast, Some(failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
                     compiler.asm.bind(failed);
-                    if node.learns() {
-                        compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
-                        let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
+                    // A lane that leaves fails the guard too.
+                    if node.leaves().next().is_none() {
+                        let slow = compiler.slow_runs(number);
                         compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
                     }
                     compiler.asm.bind(exact);
