@@ -49,7 +49,7 @@ pub use fault::Fault;
 pub use level::Level;
 pub use linked::{Arrived, Linked, LinkedMachine, Linker, Traced};
 pub use machine::Machine;
-pub use program::{Branch, EXIT, GO_ON, Left, NO_NODE, Next, Target};
+pub use program::{Branch, EXIT, Left, NO_NODE, Next, Target};
 pub use region::{
     Back, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Plan, RegionCode, Regions, Segment, Step,
 };

@@ -15,7 +15,7 @@ use crate::asm;
 use crate::builder::Path;
 use crate::called::{Callee, convention};
 use crate::level::Level;
-use crate::program::{Branch, Code, Conditional, EXIT, GO_ON, Left, NO_NODE, Next, Node, Piece, Target};
+use crate::program::{Branch, Code, Conditional, EXIT, Left, NO_NODE, Next, Node, Piece, Target};
 use crate::region::Segment;
 use crate::rows::Rows;
 use crate::state::State;
@@ -44,9 +44,6 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     const JOINS: bool;
     /// Whether the machine records the entries that its stack has held.
     const HOLDS: bool;
-    /// Whether lanes that leave a node while others stay only leave the innermost loop: code does not call the flow for
-    /// them, and [`State::gone`] collects them.
-    const QUIET: bool;
     /// Whether listings of the machine show addresses in hexadecimal.
     const HEXADECIMAL: bool;
 
@@ -54,9 +51,8 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// cannot execute them here.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control at the end of a node, or behind the piece that lanes [leave](State::leave). Returns
-    /// the next node, [`NO_NODE`](crate::NO_NODE) if code cannot continue, or [`GO_ON`](crate::GO_ON) if the other
-    /// lanes continue behind the piece.
+    /// Executes the flow control at the end of a node, or behind the piece that the last lane has
+    /// [left](State::leave). Returns the next node, or [`NO_NODE`](crate::NO_NODE) if code cannot continue.
     fn flow(
         linked: &Linked<Self>,
         own: &Self::Own,
@@ -219,12 +215,11 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Lets the lanes whose condition holds leave the node behind `size` instructions that a part counts. No
-    /// conditional may be open. Returns the word of the lanes.
-    pub fn leave(&mut self, [size, count]: [u32; 2], condition: impl FnMut(&mut P) -> Value) -> u32 {
+    /// conditional may be open.
+    pub fn leave(&mut self, [size, count]: [u32; 2], condition: impl FnMut(&mut P) -> Value) {
         let word = self.split(condition, |rows, word, held| rows.leave(word, held));
         let piece = std::mem::take(&mut self.piece);
         self.pieces.push(Piece { size, count, leave: Some(word), ..piece });
-        word
     }
 
     /// Gives the lanes whose condition holds a word, for the flow. Returns it.
@@ -284,7 +279,6 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
             segment: Segment::new(Some(fast), slow, None),
             pieces,
             needs: std::mem::take(&mut self.needs),
-            quiet: M::QUIET,
             budget: 0,
             entries,
             lazy: !dropped.is_empty(),
@@ -485,9 +479,7 @@ convention! {
         // SAFETY: as for calls.
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
         let next = M::flow(linked, &linked.own[node as usize], state, context);
-        state.population = state.active.count_ones().into();
-        let goes_on = std::mem::take(&mut state.leave) > 0 && next == GO_ON;
         // Code jumps to the node without a check.
-        if (next as usize) < linked.own.len() || goes_on { next } else { NO_NODE }
+        if (next as usize) < linked.own.len() { next } else { NO_NODE }
     }
 }

@@ -39,8 +39,6 @@ pub(crate) struct Node {
     pub(crate) pieces: Vec<Piece>,
     /// Bits of [`State::hindered`] with which the node cannot run.
     pub(crate) needs: u32,
-    /// Whether the machine's flow is not called for lanes that leave while others stay: see [`State::gone`].
-    pub(crate) quiet: bool,
     /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
@@ -60,7 +58,7 @@ pub(crate) struct Piece {
     pub(crate) size: u32,
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
-    /// The word of the lanes that leave behind the piece: the flow is called if there are some.
+    /// The word of the lanes that leave behind the piece. The flow is called if no lane is left.
     pub(crate) leave: Option<u32>,
 }
 
@@ -138,9 +136,6 @@ const ENDED: u32 = 4;
 /// Result of the flow that leaves the code.
 pub const NO_NODE: u32 = u32::MAX;
 
-/// Result of the flow that continues in the same node, for lanes that have not left it.
-pub const GO_ON: u32 = u32::MAX - 1;
-
 /// The linked code of a program.
 #[derive(Debug)]
 pub(crate) struct Code {
@@ -174,7 +169,7 @@ impl Conditional {
 }
 
 impl Node {
-    /// Returns whether some runs take the slow path at once, after the guard has failed or lanes have left.
+    /// Returns whether runs take the slow path at once after the guard has failed: some, or one if lanes have left.
     fn learns(&self) -> bool {
         self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
     }
@@ -238,7 +233,7 @@ impl Code {
         let level = level.dividing(lanes);
         let mut pool = Pool::new(level);
         let mut asm = Assembler::default();
-        let [dispatch, leave, flow, after_flow] = [(); 4].map(|()| asm.label());
+        let [dispatch, leave, flow] = [(); 3].map(|()| asm.label());
         let labels: Vec<Label> = nodes.iter().map(|_| asm.label()).collect();
         let strips = || nodes.iter().flat_map(|node| node.segment.strips());
         let floats = strips().any(Strip::has_floats);
@@ -258,7 +253,6 @@ impl Code {
             dispatch,
             leave,
             flow,
-            after_flow,
         };
         let (bytes, entries) = compiler.program(nodes)?;
         let constants =
@@ -271,9 +265,7 @@ impl Code {
         });
         let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
         let inside = |node: &Node| {
-            node.targets()
-                .iter()
-                .all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
+            node.targets().iter().all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
         };
         assert!(nodes.iter().all(inside), "every target is a node of the program");
         let counts = parts as usize + nodes.len();
@@ -325,7 +317,6 @@ impl Code {
         state.counts = counts.as_mut_ptr();
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
-        state.population = state.active.count_ones().into();
         (state.node, state.flow) = (node, Some(flow));
         (state.code, state.entries) = (self.pages.bytes().as_ptr(), self.entries.as_ptr());
         // SAFETY: the code takes a state and returns a number.
@@ -349,11 +340,12 @@ struct Later {
     number: u32,
 }
 
-/// Code that is emitted after the nodes: counts the pieces of a node that some lanes have left.
+/// Code that is emitted after the nodes: switches off lanes that leave a node behind a piece, counted from 1.
 struct Leaving {
     enter: Label,
     back: Label,
     node: u32,
+    number: u32,
 }
 
 /// Number of runs that take the slow path at once after a guard has failed. A product of zero fails the guard of
@@ -383,8 +375,6 @@ struct Compiler<'a> {
     leave: Label,
     /// Calls the flow for the node whose number is in ESI.
     flow: Label,
-    /// Continues with its result in EAX.
-    after_flow: Label,
 }
 
 impl Compiler<'_> {
@@ -393,12 +383,7 @@ impl Compiler<'_> {
         for (number, node) in nodes.iter().enumerate() {
             self.node(number as u32, node);
         }
-        for leaving in std::mem::take(&mut self.leaving) {
-            let node = &nodes[leaving.node as usize];
-            self.pieces(leaving, node);
-        }
-        let Compiler { mut asm, level, cold, later, floats, frame, labels, .. } = self;
-        let Compiler { dispatch, leave, flow, after_flow, .. } = self;
+        let Compiler { mut asm, parts, level, cold, later, leaving, floats, frame, labels, dispatch, leave, flow, .. } = self;
         for Later { enter, reason, number } in later {
             asm.bind(enter);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
@@ -406,15 +391,38 @@ impl Compiler<'_> {
             asm.branch(Op::Jmp_rel32_64, leave);
         }
         emit::emit_cold(level, &mut asm, &cold);
+        for Leaving { enter, back, node, number } in leaving {
+            let none = asm.label();
+            let [active, left] = [place!(active), place!(gone)].map(|place| at_base(STATE, place));
+            asm.bind(enter);
+            asm.store(Op::Or_rm64_r64, left, Register::RAX);
+            asm.store(Op::Xor_rm64_r64, active, Register::RAX);
+            asm.branch(Op::Je_rel32_64, none);
+            asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
+            asm.two(Op::Popcnt_r64_rm64, Register::RAX, active);
+            asm.store(Op::Mov_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
+            // Where lanes leave, others often follow.
+            asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+            asm.number(Op::Mov_rm64_imm32, at_base(Register::RAX, 8 * (parts + node) as i32), 1);
+            asm.branch(Op::Jmp_rel32_64, back);
+            asm.bind(none);
+            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), number as i32);
+            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, node));
+            asm.branch(Op::Jmp_rel32_64, flow);
+        }
         asm.bind(flow);
-        call_flow(&mut asm, floats);
-        asm.bind(after_flow);
+        asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
+        emit::leave_mode(&mut asm, floats);
+        asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
+        emit::enter_mode(&mut asm, floats);
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
         asm.branch(Op::Je_rel32_64, leave);
         asm.bind(dispatch);
         // The flow may have passed the turn to another group.
         asm.two(Op::Mov_r64_rm64, emit::ROWS, at_base(STATE, place!(rows)));
+        asm.two(Op::Popcnt_r64_rm64, Register::RCX, at_base(STATE, place!(active)));
+        asm.store(Op::Mov_rm64_r64, at_base(STATE, place!(population)), Register::RCX);
         asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(entries)));
         let entry = MemoryOperand::with_base_index_scale(Register::RCX, Register::RAX, 4);
         asm.two(Op::Mov_r32_rm32, Register::EAX, entry);
@@ -441,13 +449,19 @@ impl Compiler<'_> {
         }
         if node.budget > 0 {
             let short = self.later(BUDGET, number);
-            self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(budget)), node.budget as i32);
+            self.asm.number(
+                Op::Cmp_rm32_imm32,
+                at_base(STATE, place!(budget)),
+                node.budget as i32,
+            );
             self.asm.branch(Op::Jl_rel32_64, short);
         }
         let guards = node.learns();
         if guards {
+            // After failed guards, some runs take the slow path at once.
             let often = self.asm.label();
-            let slow = self.slow_runs(number);
+            self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
+            let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
             self.asm.two(Op::Mov_r32_rm32, EXACT, slow);
             self.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
             self.asm.branch(Op::Je_rel32_64, often);
@@ -480,15 +494,11 @@ impl Compiler<'_> {
             self.asm.branch(Op::Jb_rel32_64, full);
         }
         self.segment(number, node);
-        let some_left = node.leaves().next().map(|_| [(); 2].map(|()| self.asm.label()));
-        if let Some([enter, back]) = some_left {
-            self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(left)), 0);
-            self.asm.branch(Op::Jne_rel32_64, enter);
-            self.leaving.push(Leaving { enter, back, node: number });
-        }
-        self.count(node, &node.pieces);
-        if let Some([_, back]) = some_left {
-            self.asm.bind(back);
+        for (place, piece) in node.pieces.iter().enumerate() {
+            self.count(node, piece);
+            if let Some(word) = piece.leave {
+                self.leave(number, place as u32 + 1, word);
+            }
         }
         match node.next {
             Next::To(target) => self.go(number, target),
@@ -513,47 +523,14 @@ impl Compiler<'_> {
         self.asm.branch(Op::Je_rel32_64, otherwise);
     }
 
-    /// Emits the counts of a node that some lanes have left.
-    fn pieces(&mut self, Leaving { enter, back, node: number }: Leaving, node: &Node) {
-        let active = at_base(STATE, place!(active));
-        self.asm.bind(enter);
-        self.asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
-        for (place, piece) in node.pieces.iter().enumerate() {
-            self.count(node, std::slice::from_ref(piece));
-            let Some(word) = piece.leave else { continue };
-            let asm = &mut self.asm;
-            let [none, all] = [(); 2].map(|()| asm.label());
-            asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
-            asm.two(Op::And_r64_rm64, Register::RAX, active);
-            asm.branch(Op::Je_rel32_64, none);
-            if node.quiet {
-                asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
-                asm.branch(Op::Je_rel32_64, all);
-                asm.store(Op::Xor_rm64_r64, active, Register::RAX);
-                asm.store(Op::Or_rm64_r64, at_base(STATE, place!(gone)), Register::RAX);
-                asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
-                asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
-                asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
-                asm.branch(Op::Jmp_rel32_64, none);
-                asm.bind(all);
-            }
-            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), place as i32 + 1);
-            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number));
-            call_flow(asm, self.floats);
-            asm.number(Op::Cmp_rm32_imm8, Register::EAX, GO_ON as i32);
-            asm.branch(Op::Jne_rel32_64, self.after_flow);
-            asm.bind(none);
-        }
-        // If lanes have left, others are likely to leave soon: the next run does not try the fast path.
-        let slow = self.slow_runs(number);
-        self.asm.number(Op::Mov_rm64_imm32, slow, 1);
-        self.asm.branch(Op::Jmp_rel32_64, back);
-    }
-
-    /// Returns the number of runs of a node that take the slow path at once. Sets RCX.
-    fn slow_runs(&mut self, node: u32) -> MemoryOperand {
-        self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
-        at_base(Register::RCX, 8 * (self.parts + node) as i32)
+    /// Switches off the lanes that leave a node behind a piece. Calls the flow if no lane is left.
+    fn leave(&mut self, node: u32, number: u32, word: u32) {
+        let [enter, back] = [(); 2].map(|()| self.asm.label());
+        self.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
+        self.asm.two(Op::And_r64_rm64, Register::RAX, at_base(STATE, place!(active)));
+        self.asm.branch(Op::Jne_rel32_64, enter);
+        self.asm.bind(back);
+        self.leaving.push(Leaving { enter, back, node, number });
     }
 
     fn later(&mut self, reason: u32, number: u32) -> Label {
@@ -590,8 +567,7 @@ impl Compiler<'_> {
     fn either(&mut self, from: u32, taken: Target, not: Target) {
         let flow = self.asm.label();
         let [taken, not_label] = [taken, not].map(|target| self.label(target).unwrap_or(flow));
-        let (word, active) =
-            (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
+        let (word, active) = (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
         // Strips without lanes do not write their bits, so the word has old bits there.
         self.asm.two(Op::And_r64_rm64, Register::RAX, active);
@@ -630,9 +606,9 @@ impl Compiler<'_> {
                     compiler.strip(node, fast, Some(failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
                     compiler.asm.bind(failed);
-                    // A lane that leaves fails the guard too.
-                    if node.leaves().next().is_none() {
-                        let slow = compiler.slow_runs(number);
+                    if node.learns() && node.leaves().next().is_none() {
+                        compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+                        let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
                         compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
                     }
                     compiler.asm.bind(exact);
@@ -681,38 +657,33 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// Emits the counts of pieces of a node that the same lanes run.
-    fn count(&mut self, node: &Node, pieces: &[Piece]) {
+    /// Emits the counts of a piece of a node.
+    fn count(&mut self, node: &Node, piece: &Piece) {
         let asm = &mut self.asm;
         let counts = Register::RCX;
         let of = |count: u32| at_base(counts, 8 * count as i32);
-        let side_of =
-            |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
+        let side_of = |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
         let lane_instructions = at_base(STATE, place!(lane_instructions));
         let budget = at_base(STATE, place!(budget));
-        let conditionals = || pieces.iter().flat_map(|piece| &piece.conditionals);
-        let size: u32 = pieces.iter().map(|piece| piece.size).sum();
-        if size > 0 || conditionals().next().is_some() {
+        if piece.size > 0 || !piece.conditionals.is_empty() {
             asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
         }
-        for piece in pieces.iter().filter(|piece| piece.size > 0) {
+        if piece.size > 0 {
             asm.number(Op::Add_rm64_imm8, of(piece.count), 1);
-        }
-        if size > 0 {
             asm.push(Instruction::with3(
                 Op::Imul_r64_rm64_imm32,
                 Register::RAX,
                 at_base(STATE, place!(population)),
-                size as i32,
+                piece.size as i32,
             ));
             asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
         }
-        let top = conditionals().filter(|conditional| conditional.parent.is_none());
-        let size = size + top.map(Conditional::always).sum::<u32>();
+        let top = piece.conditionals.iter().filter(|conditional| conditional.parent.is_none());
+        let size = piece.size + top.map(Conditional::always).sum::<u32>();
         if size > 0 {
             asm.number(Op::Sub_rm32_imm32, budget, size as i32);
         }
-        for conditional in conditionals() {
+        for conditional in &piece.conditionals {
             let Conditional { word, parent, sides, held, joins } = *conditional;
             let (taken, not, around) = (Register::RAX, Register::RDX, Register::R8);
             match parent {
@@ -725,12 +696,7 @@ impl Compiler<'_> {
                     asm.push(Instruction::with1(Op::Setne_rm8, Register::R8L));
                     if conditional.always() > 0 {
                         let always = conditional.always() as i32;
-                        asm.push(Instruction::with3(
-                            Op::Imul_r32_rm32_imm32,
-                            Register::R9D,
-                            Register::R8D,
-                            always,
-                        ));
+                        asm.push(Instruction::with3(Op::Imul_r32_rm32_imm32, Register::R9D, Register::R8D, always));
                         asm.store(Op::Sub_rm32_r32, budget, Register::R9D);
                     }
                 }
@@ -779,12 +745,4 @@ impl Compiler<'_> {
             }
         }
     }
-}
-
-/// Emits a call of the machine's flow control for the node whose number is in ESI.
-fn call_flow(asm: &mut Assembler, floats: bool) {
-    asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
-    emit::leave_mode(asm, floats);
-    asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
-    emit::enter_mode(asm, floats);
 }

@@ -73,12 +73,12 @@ pub struct State {
     /// The node with which an iteration of the innermost loop begins, if code may count its
     /// [`rounds`](State::rounds); otherwise [`NO_NODE`](crate::NO_NODE).
     pub body: u32,
-    /// The piece of the node that lanes have left, counted from 1, or 0 at the end of the node.
+    /// The piece of the node that the last lane has left, counted from 1, or 0 at the end of the node.
     pub leave: u32,
+    /// The lanes that have left nodes. They are not active any more.
+    pub gone: u64,
     /// Bits with a meaning of the machine: nodes that need one of them to be zero do not run.
     pub hindered: u32,
-    /// Lanes that have left the innermost loop while others stayed, if the flow is not called for them.
-    pub gone: u64,
     /// The bit of each number of entries that conditionals have held on the stack.
     pub held: u32,
     /// Instructions, summed over their active lanes.
@@ -137,9 +137,9 @@ impl Plain for State {
         arrivals: 0,
         body: 0,
         leave: 0,
+        gone: 0,
         held: 0,
         hindered: 0,
-        gone: 0,
         lane_instructions: 0,
         counts: std::ptr::null_mut(),
         flow: None,

@@ -67,14 +67,6 @@ enum End {
     Cut { pc: u32, groups: usize },
 }
 
-/// Lanes that leave a node behind a clause.
-#[derive(Clone, Copy, Debug)]
-struct Leave {
-    pc: u32,
-    form: AluForm,
-    skip: u32,
-}
-
 /// The flow of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
@@ -82,7 +74,8 @@ pub(super) struct Own {
     pc: u32,
     /// Whether some form of clause needs a loop, here or in a node to which code continues without the flow.
     in_loop: bool,
-    leaves: Vec<Leave>,
+    /// The addresses of ALU_BREAKs behind which lanes leave it.
+    leaves: Vec<u32>,
     end: End,
 }
 

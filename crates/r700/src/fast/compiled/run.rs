@@ -6,12 +6,12 @@
 use std::mem::take;
 use std::ops::Range;
 
-use reconverge_jit::{Arrived, FLUSH_OPERANDS, GO_ON, Held, Left, Linked, LinkedMachine, MASK, NO_NODE, State};
+use reconverge_jit::{Arrived, FLUSH_OPERANDS, Held, Left, Linked, LinkedMachine, MASK, NO_NODE, State};
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::{Wide, spread};
 use reconverge_simt::{Mask, Observer, Path, Shares, Trap};
 
-use super::{Compiled, End, Leave, Own};
+use super::{Compiled, End, Own};
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::fast::counts::Issued;
@@ -53,7 +53,6 @@ impl LinkedMachine for R700 {
     const MODE: u32 = FLUSH_OPERANDS;
     const JOINS: bool = false;
     const HOLDS: bool = true;
-    const QUIET: bool = false;
     const HEXADECIMAL: bool = false;
 
     fn call(call: &Range<u32>, state: &mut State, work: &mut Work<'_, '_>) -> bool {
@@ -64,21 +63,10 @@ impl LinkedMachine for R700 {
     }
 
     fn flow(linked: &Linked<R700>, own: &Own, state: &mut State, work: &mut Work<'_, '_>) -> u32 {
-        if let Some(number) = state.leave.checked_sub(1) {
-            let Leave { pc, form, skip } = own.leaves[number as usize];
-            work.switch_off(form, state, skip);
-            state.active = work.wave.flow.active().0;
-            if state.active != 0 {
-                if form != AluForm::ALU_BREAK {
-                    state.body = NO_NODE;
-                }
-                return GO_ON;
-            }
-            work.take_counts(state);
-            work.wave.flow.continue_at(pc + 1);
+        work.take_counts(state);
+        if let Some(number) = take(&mut state.leave).checked_sub(1) {
+            work.wave.flow.continue_at(own.leaves[number as usize] + 1);
         } else {
-            work.take_counts(state);
-            work.wave.flow.continue_at(own.pc);
             if let Err((pc, fault)) = work.end(own, state) {
                 let active = Mask(state.active);
                 let trap = work.wave.trap(pc, active, fault.into(), &mut work.shares);
@@ -124,18 +112,13 @@ impl Work<'_, '_> {
         self.issued.instructions += (budget - state.budget) as u64;
         self.issued.lane_instructions += take(&mut state.lane_instructions);
         self.wave.statistics.divergent_branches += take(&mut state.divergent);
+        let gone = Mask(take(&mut state.gone));
+        self.wave.flow.update_execute_mask(AluForm::ALU_BREAK, gone);
         self.wave.flow.has_repeated(rounds - state.rounds);
         if let Some(most) = take(&mut state.held).checked_ilog2() {
             self.wave.flow.has_held(most);
         }
         self.given = (state.budget, state.rounds);
-    }
-
-    /// Switches off the lanes of a word, as UPDATE_EXECUTE_MASK of a clause does.
-    fn switch_off(&mut self, form: AluForm, state: &State, word: u32) {
-        if self.wave.flow.update_execute_mask(form, Mask(state.words[word as usize])) {
-            self.wave.statistics.divergent_branches += 1;
-        }
     }
 
     /// Executes the flow at the end of a node. An error has the address of the instruction.
@@ -145,8 +128,10 @@ impl Work<'_, '_> {
             End::Clause { pc, last_pc, form, skip } => {
                 self.wave.flow.continue_at(pc);
                 self.wave.flow.alu_enter(form, false).map_err(|fault| (pc, fault))?;
-                if let Some(word) = skip {
-                    self.switch_off(form, state, word);
+                if let Some(word) = skip
+                    && self.wave.flow.update_execute_mask(form, Mask(state.words[word as usize]))
+                {
+                    self.wave.statistics.divergent_branches += 1;
                 }
                 self.wave.flow.alu_leave(form).map_err(|fault| (last_pc, fault))?;
             }

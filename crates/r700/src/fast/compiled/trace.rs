@@ -2,14 +2,16 @@
 //!
 //! A node is a chain of ALU clauses, with the conditionals among them that consist of templates. It ends at an
 //! instruction that the fast engine runs, behind a clause that changes the stack, at a LOOP_END, before an operation
-//! without a template, which it calls, and before the target of a jump. Lanes that a clause switches off leave it.
+//! without a template, which it calls, and before the target of a jump. Lanes that an ALU_BREAK switches off leave it.
+
+use std::ops::Range;
 
 use reconverge_jit::{Branch, Linker, Next, Target};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
 use super::run::R700;
-use super::{Counted, End, Leave, Own, Parts, Traced};
+use super::{Counted, End, Own, Parts, Traced};
 use crate::fast::lanes::ACTIVE;
 use crate::fast::lower::{Clause, Groups, Lowered, Template, Work};
 use crate::flow::{AluForm, Condition, Control};
@@ -38,6 +40,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
         extent,
         chosen: extent.chosen(&sizes, |number| loops[number]),
         targets,
+        inside: 0..0,
         most: MOST_INSTRUCTIONS.min(extent.most()),
         linker: Linker::new(Way::new(lowered, false), Way::new(lowered, true)),
         starts: vec![None; lowered.nodes.len()],
@@ -56,14 +59,14 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
     (traced, parts)
 }
 
-/// Returns for each instruction whether control flow names it as a target, and whether it is part of a loop.
-fn targets(lowered: &Lowered) -> (Vec<bool>, Vec<bool>) {
-    let [mut targets, mut loops] = [(); 2].map(|()| vec![false; lowered.nodes.len()]);
+/// Returns for each instruction those that name it as a target, and whether it is part of a loop.
+fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
+    let (mut targets, mut loops) = (vec![Vec::new(); lowered.nodes.len()], vec![false; lowered.nodes.len()]);
     for (number, node) in lowered.nodes.iter().enumerate() {
         let Work::Flow(inst, control) = &node.work else { continue };
         let target = (lowered.first_of(number as u32) + control.addr) as usize;
-        if let Some(is_target) = targets.get_mut(target) {
-            *is_target = true;
+        if let Some(sources) = targets.get_mut(target) {
+            sources.push(number as u32);
             if *inst == CfInst::LOOP_END && target <= number {
                 loops[target..=number].fill(true);
             }
@@ -116,7 +119,7 @@ impl Together {
 struct Open {
     pc: u32,
     in_loop: bool,
-    leaves: Vec<Leave>,
+    leaves: Vec<u32>,
     /// The instructions behind the last clause that lanes leave.
     last: Together,
 }
@@ -133,9 +136,11 @@ struct Tracer<'a> {
     /// Whether each operation has a template.
     has_template: &'a [bool],
     extent: Extent,
-    /// Whether each instruction is compiled, and is the target of control flow.
+    /// Whether each instruction is compiled, and the instructions that name it as a target.
     chosen: Vec<bool>,
-    targets: Vec<bool>,
+    targets: Vec<Vec<u32>>,
+    /// The latest conditional in the open node.
+    inside: Range<u32>,
     /// Maximum number of instructions of a node.
     most: u32,
     linker: Linker<R700, Way<'a>>,
@@ -223,7 +228,8 @@ impl<'a> Tracer<'a> {
                 return number + 1;
             }
             let is_new = number == first;
-            if !is_new && self.targets[number as usize] || !self.begins(number) {
+            let is_target = self.targets[number as usize].iter().any(|source| !self.inside.contains(source));
+            if !is_new && is_target || !self.begins(number) {
                 let next = if self.begins(number) { Target::Outside(number) } else { Target::Flow };
                 self.end(Next::To(next), End::At(pc));
                 return number;
@@ -248,27 +254,25 @@ impl<'a> Tracer<'a> {
                 self.branch(&conditional, 1, &mut last);
                 self.own.last = last;
                 self.before += size;
+                self.inside = number..conditional.next;
                 number = conditional.next;
                 continue;
             }
+            let size = 1 + run.count;
             self.execute(number, run);
             self.before += size;
             self.own.last.add(size, Counted::Run(clause.runs.start));
             let form = clause.form;
             self.own.in_loop |= matches!(form, AluForm::ALU_BREAK | AluForm::ALU_CONTINUE);
-            match form {
-                AluForm::ALU | AluForm::ALU_CONTINUE | AluForm::ALU_BREAK => {
-                    if run.masks {
-                        let Together { size, counted } = std::mem::take(&mut self.own.last);
-                        let part = self.part(counted);
-                        let skip = self.linker.leave([size, part], Way::end);
-                        self.own.leaves.push(Leave { pc, form, skip });
-                    }
+            match (form, run.masks) {
+                (AluForm::ALU | AluForm::ALU_CONTINUE | AluForm::ALU_BREAK, false) => {}
+                (AluForm::ALU_BREAK, true) => {
+                    let Together { size, counted } = std::mem::take(&mut self.own.last);
+                    let part = self.part(counted);
+                    self.linker.leave([size, part], Way::end);
+                    self.own.leaves.push(pc);
                 }
-                AluForm::ALU_PUSH_BEFORE
-                | AluForm::ALU_POP_AFTER
-                | AluForm::ALU_POP2_AFTER
-                | AluForm::ALU_ELSE_AFTER => {
+                _ => {
                     if form == AluForm::ALU_PUSH_BEFORE {
                         self.linker.reserve(1);
                     }
@@ -289,13 +293,12 @@ impl<'a> Tracer<'a> {
     /// Ends the open node.
     fn end(&mut self, next: Next, end: End) {
         let (counts, own) = self.close(end);
-        let breaks = own.leaves.iter().all(|leave| leave.form == AluForm::ALU_BREAK);
         let node = Some(self.linker.next_node());
         let repeats = match next {
             Next::Again(Target::Outside(body)) => self.starts.get(body as usize) == Some(&node),
             _ => false,
         };
-        self.linker.end(counts, next, None, repeats && breaks, own);
+        self.linker.end(counts, next, None, repeats, own);
         self.linker.check_at(self.checked);
     }
 

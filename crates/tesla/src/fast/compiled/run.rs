@@ -51,7 +51,6 @@ impl LinkedMachine for Tesla {
     const MODE: u32 = FLUSH;
     const JOINS: bool = true;
     const HOLDS: bool = false;
-    const QUIET: bool = false;
     const HEXADECIMAL: bool = true;
 
     fn call(call: &Call, _state: &mut State, Work { cursor, .. }: &mut Work<'_, '_, '_>) -> bool {
