@@ -167,7 +167,7 @@ impl Loaded {
         if O::DATA {
             return self.on_reference(&launch, observer);
         }
-        // Compiled regions do not emit events.
+        // Code does not emit events.
         let engine = if O::ENABLED { options.engine().not_compiled() } else { options.engine() };
         match (engine.not_compiled(), self.lowered(&launch, engine)) {
             (Engine::Fast, Some(fast)) => CodeFault::caught(|| match O::ENABLED || O::PATHS {

@@ -3,6 +3,7 @@
 // Code is called and calls back; each use states its assumptions.
 #![allow(unsafe_code)]
 
+use std::mem::take;
 use std::ops::{ControlFlow, Range};
 use std::ptr::slice_from_raw_parts_mut;
 
@@ -65,16 +66,23 @@ impl LinkedMachine for R500 {
     }
 
     fn flow(linked: &Linked<R500>, own: &Own, state: &mut State, work: &mut Work<'_, '_>) -> u32 {
-        let (ends, taken) = match state.leave {
-            0 => (own.ends, own.is_counted.then(|| Mask(state.taken()))),
-            piece => (own.leaves[piece as usize - 1], Some(Mask(state.active))),
+        let lowered = work.cursor.lowered;
+        let (ends, taken) = match take(&mut state.leave) {
+            0 => {
+                work.take_counts(state, pc_behind(lowered, own.ends));
+                (own.ends, own.is_counted.then(|| Mask(state.taken())))
+            }
+            piece => {
+                // It makes no difference for the flow whether lanes have left the loop before or leave it now.
+                state.active |= take(&mut state.gone[0]);
+                let ends = own.leaves[piece as usize - 1];
+                work.take_counts(state, pc_behind(lowered, ends));
+                // Code has cleared the row.
+                work.cursor.forget_active();
+                (ends, Some(Mask(state.active)))
+            }
         };
-        work.take_counts(state, pc_behind(work.cursor.lowered, ends));
         let cursor = &mut *work.cursor;
-        if state.leave > 0 {
-            // Code has cleared the row.
-            cursor.forget_active();
-        }
         work.exit = Some(match cursor.continue_after(ends, taken) {
             ControlFlow::Break(stop) => Exit::Stop(stop),
             ControlFlow::Continue(()) => match cursor.node(linked) {
