@@ -48,7 +48,7 @@ use std::sync::Arc;
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::loaded::Spare;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{GroupTrap, Level, Observer, Step, Trap};
+use reconverge_simt::{GroupTrap, Level, Observer, Step, Trap, stop};
 
 use crate::cause::Cause;
 use crate::chip::LANES;
@@ -221,6 +221,7 @@ fn in_order<O: Observer>(
     let starts = Starts::of(&origin.launch, Some(&fast.read));
     for place in origin.places().take_while(|place| *place < lanes) {
         if let Some(straight) = straight
+            && !stop::asked()
             && runner.run_straight(straight, &starts, (&mut wave, place), (outcome, lanes))
         {
             continue;

@@ -8,7 +8,7 @@ use std::mem::{MaybeUninit, take};
 use std::ops::Range;
 
 use reconverge_simt::workers::try_hand_out;
-use reconverge_simt::{GroupTrap, Level, Silent};
+use reconverge_simt::{GroupTrap, Level, Silent, stop};
 
 use super::Fast;
 use super::counts::Counts;
@@ -149,6 +149,7 @@ impl<'a> Worker<'a> {
         for start in starts {
             let first = rest.killed.len();
             if let Some(straight) = self.straight
+                && !stop::asked()
                 && self.runner.run_straight(
                     straight,
                     &self.starts,

@@ -11,9 +11,9 @@ use crate::launch::Launch;
 /// The rows whose values at the start a program may read, in ascending order.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadRows {
-    /// In a wavefront of which all lanes run.
+    /// The rows for a wavefront of which all lanes run.
     pub(crate) whole: Vec<usize>,
-    /// In any other wavefront.
+    /// The rows for any other wavefront.
     pub(crate) all: Vec<usize>,
 }
 

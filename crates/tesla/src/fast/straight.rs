@@ -375,7 +375,8 @@ impl Task for Warps<'_> {
         // in the columns of unwritten registers.
         let (mut ran, mut behind) = ([0, 0], 0);
         for number in numbers {
-            let Some((launched, dead)) = grid.straight_lanes(number) else { break };
+            let lanes_that_run = grid.straight_lanes(number).filter(|_| !stop::asked());
+            let Some((launched, dead)) = lanes_that_run else { break };
             lanes.activate(launched.0 as u32);
             lanes.dead = dead.0 as u32;
             *lanes.outputs = room_for_outputs(straight.outputs);
