@@ -384,7 +384,7 @@ impl Run {
         match &self.fast {
             Some(fast) if !self.touched => {
                 let width = self.launch.width();
-                self.launch.restart(&mut self.group, next, (lanes, width), fast.written(), |_| true);
+                self.launch.restart(&mut self.group, next, (lanes, width), fast.written(), |_| true, None);
                 self.group.issued.fill(0);
             }
             fast => {

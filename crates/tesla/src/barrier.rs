@@ -70,10 +70,10 @@ impl Barriers {
     /// Resets to the state after [`Barriers::new`] for the same number of warps.
     pub fn begin(&mut self) {
         let Barriers { value, expected, waiting, finished, running } = self;
-        *running = finished.len() as u32;
         (*value, *expected) = ([0; BARRIERS], [Count::All; BARRIERS]);
         waiting.fill(None);
         finished.fill(false);
+        *running = finished.len() as u32;
     }
 
     /// Executes `bar`: `warp` increments, or waits, or both. Barrier numbers are taken modulo [`BARRIERS`]. The
@@ -105,7 +105,11 @@ impl Barriers {
 
     /// Records that `warp` has ended.
     pub fn finish(&mut self, warp: usize, mut races: Option<&mut Races>) {
-        self.running -= u32::from(!std::mem::replace(&mut self.finished[warp], true));
+        let was_finished = std::mem::replace(&mut self.finished[warp], true);
+        self.running -= u32::from(!was_finished);
+        if self.value == [0; BARRIERS] {
+            return;
+        }
         for place in 0..BARRIERS {
             if self.value[place] != 0 && self.expected[place] == Count::All {
                 self.release_if_complete(place, None, races.as_deref_mut());
@@ -114,6 +118,7 @@ impl Barriers {
     }
 
     /// Returns the barrier for which `warp` waits.
+    #[inline]
     pub fn waits_for(&self, warp: usize) -> Option<u8> {
         self.waiting[warp]
     }

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, GroupId, GroupTrap, Observer, Silent, Step, Trap, stop};
+use reconverge_simt::{Event, GroupId, GroupTrap, Level, Observer, Silent, Step, Trap, stop};
 
 use crate::context::{Common, Context, Turn};
 use crate::launch::Setup;
@@ -31,6 +31,17 @@ const LOOK_AHEAD: u64 = 1 << 20;
 
 /// An engine that is ready for a program and executes the instructions of a warp.
 pub trait Executor: Sync {
+    /// Returns the level of the code that sets up warps; `None` sets them up lane by lane.
+    fn level(&self) -> Option<Level> {
+        None
+    }
+
+    /// Returns the general registers that the start of a warp sets to zero; `None` for all. `whole`: all lanes of the
+    /// warp run.
+    fn cleared(&self, _whole: bool) -> Option<&[u8]> {
+        None
+    }
+
     /// Adds the engine's own data to a new block of a launch with this setup.
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
@@ -295,10 +306,11 @@ impl Block {
     }
 
     /// Returns whether a warp has not ended and does not wait at a barrier.
+    #[inline]
     fn can_run(&self, warp: usize) -> bool {
         !self.warps[warp].flow.finished()
             && self.common.barriers.waits_for(warp).is_none()
-            && !self.parked.contains(&warp)
+            && (self.parked.is_empty() || !self.parked.contains(&warp))
     }
 
     /// Passes the turn on after instructions of the current warp, if the warp cannot run or has run its slice.
@@ -316,12 +328,17 @@ impl Block {
         let count = self.warps.len();
         // At the start the circle begins with warp 0, later with the warp after the current one.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
-        let next = (first..count).chain(0..first.min(count)).find(|warp| self.can_run(*warp));
-        if let Some(next) = next {
-            self.current = next;
-            self.slice = 0;
+        // One loop: with two ranges, the search takes as long as the rest of a turn that ends at a barrier.
+        let mut next = first;
+        for _ in 0..count {
+            next = if next < count { next } else { 0 };
+            if self.can_run(next) {
+                (self.current, self.slice) = (next, 0);
+                return true;
+            }
+            next += 1;
         }
-        next.is_some()
+        false
     }
 
     /// Ends the block if no warp can run: either all have ended, or the others wait forever.

@@ -30,6 +30,7 @@ pub mod fidelity;
 pub mod flow;
 pub mod graph;
 pub mod grid;
+mod inputs;
 pub mod inst;
 pub mod lane;
 pub mod launch;

@@ -16,7 +16,7 @@ const ORDER: &[&str] = &[
     // State.
     "spaces", "texture", "state", "turns", "results", "uses", "launch", "context", "access",
     // The blocks of a launch.
-    "lint", "block", "grid",
+    "lint", "inputs", "block", "grid",
     // Engines.
     "reference", "fast", "run",
     "text",

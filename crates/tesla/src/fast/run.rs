@@ -19,7 +19,7 @@ use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::observe::together;
 use reconverge_simt::wide::Wide;
-use reconverge_simt::{Event, Mask, Observer, Path, Silent, Statistics, Trap};
+use reconverge_simt::{Event, Level, Mask, Observer, Path, Silent, Statistics, Trap};
 
 use super::Fast;
 use super::announce::{Key, announce_issues};
@@ -42,6 +42,14 @@ use crate::trap::Cause;
 use crate::turns::Warps;
 
 impl Executor for Fast {
+    fn level(&self) -> Option<Level> {
+        Some(self.level)
+    }
+
+    fn cleared(&self, whole: bool) -> Option<&[u8]> {
+        self.cleared.registers(whole)
+    }
+
     fn prepare(&self, block: &mut block::Block, setup: &Setup) {
         block.warps.iter_mut().for_each(|warp| warp.add_room(&self.lowered.room));
         self.set_uniforms(block, setup);

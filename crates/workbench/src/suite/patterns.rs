@@ -163,7 +163,7 @@ pub(super) static FIND: Problem = problem(
         let mut lines: Vec<u8> = (0..1 << 21).map(|at| b"ACGT"[mixed(at) as usize % 4]).collect();
         for (number, line) in (0..).zip(lines.chunks_mut(LINE)) {
             let chosen = mixed(number ^ 0x5555_5555) as usize;
-            if chosen % 2 == 0 {
+            if chosen.is_multiple_of(2) {
                 let place = (chosen >> 1) % PLACES;
                 line[place..place + WORD.len()].copy_from_slice(WORD);
             }
