@@ -262,7 +262,9 @@ impl Code {
         });
         let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
         let inside = |node: &Node| {
-            node.targets().iter().all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
+            node.targets()
+                .iter()
+                .all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
         };
         assert!(nodes.iter().all(inside), "every target is a node of the program");
         let counts = parts as usize + nodes.len();
@@ -380,7 +382,21 @@ impl Compiler<'_> {
         for (number, node) in nodes.iter().enumerate() {
             self.node(number as u32, node);
         }
-        let Compiler { mut asm, parts, level, cold, later, leaving, floats, frame, labels, dispatch, leave, flow, .. } = self;
+        let Compiler {
+            mut asm,
+            parts,
+            level,
+            cold,
+            later,
+            leaving,
+            floats,
+            frame,
+            labels,
+            dispatch,
+            leave,
+            flow,
+            ..
+        } = self;
         for Later { enter, reason, number } in later {
             asm.bind(enter);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
@@ -439,13 +455,10 @@ impl Compiler<'_> {
     fn node(&mut self, number: u32, node: &Node) {
         let label = self.labels[number as usize];
         self.asm.bind(label);
+        let budget = at_base(STATE, place!(budget));
         if node.budget > 0 {
             let short = self.later(BUDGET, number);
-            self.asm.number(
-                Op::Cmp_rm32_imm32,
-                at_base(STATE, place!(budget)),
-                node.budget as i32,
-            );
+            self.asm.number(Op::Cmp_rm32_imm32, budget, node.budget as i32);
             self.asm.branch(Op::Jl_rel32_64, short);
         }
         let guards = node.learns();
@@ -462,7 +475,7 @@ impl Compiler<'_> {
         }
         if node.lazy {
             let [exact, lazy] = [(); 2].map(|()| self.asm.label());
-            let (budget, room) = (at_base(STATE, place!(budget)), at_base(STATE, place!(room)));
+            let room = at_base(STATE, place!(room));
             self.asm.number(Op::Cmp_rm32_imm32, budget, 2 * node.budget as i32);
             self.asm.branch(Op::Jl_rel32_64, exact);
             if let Next::Again(_) = node.next {
@@ -559,7 +572,8 @@ impl Compiler<'_> {
     fn either(&mut self, from: u32, taken: Target, not: Target) {
         let flow = self.asm.label();
         let [taken, not_label] = [taken, not].map(|target| self.label(target).unwrap_or(flow));
-        let (word, active) = (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
+        let (word, active) =
+            (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
         // Strips without lanes do not write their bits, so the word has old bits there.
         self.asm.two(Op::And_r64_rm64, Register::RAX, active);
@@ -654,7 +668,8 @@ impl Compiler<'_> {
         let asm = &mut self.asm;
         let counts = Register::RCX;
         let of = |count: u32| at_base(counts, 8 * count as i32);
-        let side_of = |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
+        let side_of =
+            |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
         let lane_instructions = at_base(STATE, place!(lane_instructions));
         let budget = at_base(STATE, place!(budget));
         if piece.size > 0 || !piece.conditionals.is_empty() {
@@ -688,7 +703,12 @@ impl Compiler<'_> {
                     asm.push(Instruction::with1(Op::Setne_rm8, Register::R8L));
                     if conditional.always() > 0 {
                         let always = conditional.always() as i32;
-                        asm.push(Instruction::with3(Op::Imul_r32_rm32_imm32, Register::R9D, Register::R8D, always));
+                        asm.push(Instruction::with3(
+                            Op::Imul_r32_rm32_imm32,
+                            Register::R9D,
+                            Register::R8D,
+                            always,
+                        ));
                         asm.store(Op::Sub_rm32_r32, budget, Register::R9D);
                     }
                 }
