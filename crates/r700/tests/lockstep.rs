@@ -95,8 +95,8 @@ fn a_long_conditional_counts_the_instructions_that_run_on_every_engine() {
          LOOP_END: ADDR(@again)\n@done:\nEXPORT_DONE: PIXEL[0], R2.x___ END_OF_PROGRAM\n"
     );
     // Rounds 1 to the pixel's column add 440 times the number of the round.
-    let expected: Vec<u32> =
-        (0..6).map(|x| (1..=x.min(4)).map(|round| (440 * round) as f32).sum::<f32>().to_bits()).collect();
+    let rounds = |column: u32| (1..=column.min(4)).sum::<u32>();
+    let expected: Vec<u32> = (0..6).map(|column| ((440 * rounds(column)) as f32).to_bits()).collect();
     assert_eq!(counts(&source, 0, 6), expected);
 }
 

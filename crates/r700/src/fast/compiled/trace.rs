@@ -40,6 +40,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
         extent,
         chosen: extent.chosen(&sizes, |number| loops[number]),
         targets,
+        loops,
         inside: 0..0,
         most: MOST_INSTRUCTIONS.min(extent.most()),
         linker: Linker::new(Way::new(lowered, false), Way::new(lowered, true)),
@@ -139,6 +140,8 @@ struct Tracer<'a> {
     /// Whether each instruction is compiled, and the instructions that name it as a target.
     chosen: Vec<bool>,
     targets: Vec<Vec<u32>>,
+    /// Whether each instruction is part of a loop.
+    loops: Vec<bool>,
     /// The latest conditional in the open node.
     inside: Range<u32>,
     /// Maximum number of instructions of a node.
@@ -215,11 +218,16 @@ impl<'a> Tracer<'a> {
             && self.clause(number).is_some_and(|(_, run)| self.compiles(run))
     }
 
-    /// Returns whether a node begins with an instruction: entering code for a short clause alone does not pay.
+    /// Returns whether a node begins with an instruction. Entering code for a short clause alone does not pay, unless
+    /// the loop around it has other nodes.
     fn pays(&self, number: u32) -> bool {
         let Some((_, run)) = self.clause(number).filter(|_| self.begins(number)) else { return false };
         let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
-        self.extent.pays(2 * run.operations.len() as i32, false) || self.begins(number + 1) || goes_on()
+        let in_loop = |next: &u32| *next == number + 1 || self.loops.get(*next as usize) == Some(&true);
+        let mut behind = (number + 1..).take_while(in_loop);
+        self.extent.pays(2 * run.operations.len() as i32, false)
+            || goes_on()
+            || behind.any(|next| self.begins(next))
     }
 
     // Nodes.
