@@ -378,7 +378,9 @@ impl Emitter<'_> {
         let to = self.allocate(Form::Words, position, &[]);
         let from = self.home(row);
         let code = match row {
-            Row::Bytes(_) => self.level.of(Code::VEX_Vpmovzxbd_ymm_xmmm64, Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128),
+            Row::Bytes(_) => {
+                self.level.of(Code::VEX_Vpmovzxbd_ymm_xmmm64, Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128)
+            }
             _ => self.level.of(Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256),
         };
         self.asm.two(code, self.level.register(to), from);

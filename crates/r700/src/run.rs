@@ -185,7 +185,7 @@ impl Loaded {
             *outcome = on_reference(origin, simd, observer)?;
             return Ok(());
         }
-        // Compiled regions do not emit events.
+        // Compiled code does not emit events.
         let engine = origin.options.engine();
         let engine = if O::ENABLED { engine.not_compiled() } else { engine };
         let lower = || Fast::new(&self.origin);

@@ -36,8 +36,7 @@ pub(crate) fn run(
         let pair = lockstep::run(make, lockstep::seed(words, first as u64), shares);
         let again = |extent, known: &Difference| {
             let fast = made(extent);
-            let runner =
-                RefCell::new(Runner::new(&fast, &origin.launch.environment, Counts::new(&fast)));
+            let runner = RefCell::new(Runner::new(&fast, &origin.launch.environment, Counts::new(&fast)));
             let cut = extent.cuts_blocks();
             lockstep::again(|| Pair { cut, ..Pair::new(origin, &fast, &runner, place, simd) }, known)
         };
@@ -53,7 +52,7 @@ struct Pair<'a> {
     fast: Wave,
     engine: &'a Fast,
     runner: &'a RefCell<Runner<'a>>,
-    /// Whether compiled regions may end inside a clause. Then only the registers of the clause state are compared, and
+    /// Whether compiled code may end inside a clause. Then only the registers of the clause state are compared, and
     /// the fast engine continues with the wavefront of the reference interpreter.
     cut: bool,
 }
@@ -188,8 +187,7 @@ mod tests {
     /// Returns the difference after the first clause, with a change to the wavefront of the fast engine.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
-            let runner =
-                RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));
+            let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));
             let mut pair = Pair::new(origin, fast, &runner, 0, &Simd::default());
             let stretch = pair.fast(3, &mut Shares::default());
             assert_eq!(stretch, Stretch { instructions: 3, end: Ok(Step::Running) });
@@ -213,7 +211,7 @@ mod tests {
         assert_eq!(what(|wave| wave.simd.scatter.push(1)), "the memory that wavefronts share");
     }
 
-    /// Compiled regions multiply where the program adds. The difference appears after the clause, and the report names
+    /// Compiled code multiplies where the program adds. The difference appears after the clause, and the report names
     /// the group.
     #[test]
     fn a_group_whose_code_is_wrong_is_named() {

@@ -166,15 +166,8 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     tried: &mut u32,
     most: &mut u32,
 ) -> Stop {
-    let &mut Turn {
-        context,
-        ref mut common,
-        ref mut warp,
-        number,
-        ref mut global,
-        ref mut observer,
-        warps,
-    } = turn;
+    let &mut Turn { context, ref mut common, ref mut warp, number, ref mut global, ref mut observer, warps } =
+        turn;
     let Parts { flow, rows, a, c, mut local, inputs, outputs } = warp.parts();
     let Common { shared, statistics, issued, runs, barriers, .. } = &mut **common;
     assert!(runs.len() >= lowered.blocks.len(), "the block was made for this program");

@@ -40,6 +40,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
         extent,
         chosen: extent.chosen(&sizes, |number| loops[number]),
         targets,
+        loops,
         inside: 0..0,
         most: MOST_INSTRUCTIONS.min(extent.most()),
         linker: Linker::new(Way::new(lowered, false), Way::new(lowered, true)),
@@ -139,6 +140,8 @@ struct Tracer<'a> {
     /// Whether each instruction is compiled, and the instructions that name it as a target.
     chosen: Vec<bool>,
     targets: Vec<Vec<u32>>,
+    /// Whether each instruction is part of a loop.
+    loops: Vec<bool>,
     /// The latest conditional in the open node.
     inside: Range<u32>,
     /// Maximum number of instructions of a node.
@@ -196,7 +199,13 @@ impl<'a> Tracer<'a> {
             let called = !self.has_template[number as usize];
             let fits = plain && !(called && (decided || operation.update_execute_mask));
             decided |= operation.update_execute_mask;
-            gain += if !called { 2 } else if last_called { 0 } else { -8 };
+            gain += if !called {
+                2
+            } else if last_called {
+                0
+            } else {
+                -8
+            };
             last_called = called;
             fits
         });
@@ -209,11 +218,23 @@ impl<'a> Tracer<'a> {
             && self.clause(number).is_some_and(|(_, run)| self.compiles(run))
     }
 
+    /// Returns whether a node begins with an instruction. Entering code for a short clause alone does not pay, unless
+    /// the loop around it has other nodes.
+    fn pays(&self, number: u32) -> bool {
+        let Some((_, run)) = self.clause(number).filter(|_| self.begins(number)) else { return false };
+        let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
+        let in_loop = |next: &u32| *next == number + 1 || self.loops.get(*next as usize) == Some(&true);
+        let mut behind = (number + 1..).take_while(in_loop);
+        self.extent.pays(2 * run.operations.len() as i32, false)
+            || goes_on()
+            || behind.any(|next| self.begins(next))
+    }
+
     // Nodes.
 
     /// Traces the nodes from an instruction on. Returns the next instruction.
     fn chain(&mut self, first: u32) -> u32 {
-        if !self.begins(first) {
+        if !self.pays(first) {
             return first + 1;
         }
         let mut number = first;
@@ -221,7 +242,9 @@ impl<'a> Tracer<'a> {
         self.starts[first as usize] = Some(self.linker.next_node());
         loop {
             let pc = self.pc(number);
-            if let Some((CfInst::LOOP_END, control)) = self.flow(number).filter(|_| self.chosen[number as usize]) {
+            if let Some((CfInst::LOOP_END, control)) =
+                self.flow(number).filter(|_| self.chosen[number as usize])
+            {
                 self.own.last.add(1, Counted::Node(number));
                 let body = self.lowered.first_of(number) + control.addr;
                 self.end(Next::Again(Target::Outside(body)), End::LoopEnd(number));
@@ -230,7 +253,7 @@ impl<'a> Tracer<'a> {
             let is_new = number == first;
             let is_target = self.targets[number as usize].iter().any(|source| !self.inside.contains(source));
             if !is_new && is_target || !self.begins(number) {
-                let next = if self.begins(number) { Target::Outside(number) } else { Target::Flow };
+                let next = if self.pays(number) { Target::Outside(number) } else { Target::Flow };
                 self.end(Next::To(next), End::At(pc));
                 return number;
             }

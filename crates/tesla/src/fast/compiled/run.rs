@@ -164,9 +164,8 @@ impl<'a> Runner<'a> {
         let arrived = Arrived { node, rows, counts };
         // SAFETY: nodes exist only if the processor has the level; they were traced for the layout of these rows, which
         // contain the mask, and for a window of these bytes.
-        let left = unsafe {
-            compiled.linked.run(arrived, |own| lowered.first_pc(own.block), state, &mut work)
-        };
+        let left =
+            unsafe { compiled.linked.run(arrived, |own| lowered.first_pc(own.block), state, &mut work) };
         let Work { cursor, exit, .. } = work;
         let halt = |node: u32| {
             let &Own { block, first, .. } = compiled.linked.own(node);
