@@ -354,7 +354,7 @@ impl<'a> Tracer<'a> {
         let in_loop = self.loops[block as usize];
         let own = Own { block, first, in_loop, leaves: Vec::new(), ends: block, is_counted: false };
         let is_checked = is_first || is_full;
-        self.open.get_or_insert_with(|| Open { own, slots: slot..slot, before: 0, call: None, is_checked });
+        self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked });
     }
 
     /// Adds a part that counts runs of the instructions in these slots. Returns their number, and the part.
