@@ -378,12 +378,12 @@ impl<'a> Cursor<'a> {
         state.hindered = self.flow.hindered();
     }
 
-    /// Returns how many more rounds of the innermost loop code may begin.
+    /// Returns how many more iterations of the innermost loop code may begin.
     pub(super) fn rounds(&self, al: bool) -> Option<u32> {
         self.flow.rounds(al)
     }
 
-    /// Adds the counts of code, after which the group is at `pc`, and the rounds of the innermost loop, each of which
+    /// Adds the counts of code, after which the group is at `pc`, and the iterations of the innermost loop, each of which
     /// has added a number to aL.
     pub(super) fn take_counts(&mut self, state: &mut CodeState, pc: u16, rounds: (u32, i8)) {
         self.budget -= self.budget.min(i32::MAX as u64) - state.budget as u64;

@@ -8,7 +8,7 @@ use crate::words::{AOp, BOp, FcMode};
 
 /// Bits of [`Flow::hindered`]: some lane is off because of a branch, or has a counter.
 const BRANCHED: u32 = 1;
-/// Some active lane is not covered.
+/// An active lane is not covered.
 const UNCOVERED: u32 = 2;
 /// The innermost loop is not a LOOP, or lanes wait in it after CONTINUE.
 const NO_LOOP: u32 = 4;
@@ -28,7 +28,7 @@ impl Flow {
             | bit(has_al != Some(false), NO_REP)
     }
 
-    /// Returns how many more rounds of the innermost loop code may begin.
+    /// Returns how many more iterations of the innermost loop code may begin.
     ///
     /// Returns `None` if no loop is open, if the loop is not of the kind `al`, if a lane waits after CONTINUE, or if an
     /// active lane is not covered.
@@ -40,7 +40,7 @@ impl Flow {
         in_place.then(|| u32::from(count.saturating_sub(1)))
     }
 
-    /// Continues at `pc` with the lanes `active`, after `rounds` rounds of the innermost loop that each added `step` to
+    /// Continues at `pc` with the lanes `active`, after `rounds` iterations of the innermost loop that each added `step` to
     /// aL. The lanes `broke` have left the loop.
     pub(crate) fn stay(&mut self, pc: u16, active: Mask, broke: Mask, (rounds, step): (u32, i8)) {
         (self.pc, self.active) = (pc, active);
@@ -66,7 +66,7 @@ impl Step {
         let Step { inst: fc, in_loop, .. } = self;
         let counts = fc.b_else || [fc.b_op0, fc.b_op1] != [BOp::NONE; 2];
         let of_loop = match in_loop {
-            // The state allows rounds only in a loop of the right kind.
+            // The state allows iterations only in a loop of the right kind.
             Some(InLoop { end: true, .. }) => return 0,
             Some(InLoop { al: Some(true), .. }) => NO_LOOP,
             Some(InLoop { al: Some(false), .. }) => NO_REP,
@@ -95,8 +95,8 @@ impl Step {
         self.in_loop.is_some_and(|it| !it.end && it.al.is_some()) && !self.inst.jump_any
     }
 
-    /// Returns whether the instruction ends a round of a loop that all lanes repeat: whether the loop has aL, and the
-    /// number that a round adds to it.
+    /// Returns whether the instruction ends an iteration of a loop that all lanes repeat: whether the loop has aL, and the
+    /// number that an iteration adds to it.
     pub(crate) fn repeats(&self) -> Option<(bool, i8)> {
         let ends = self.in_loop.filter(|it| it.end && self.votes() == Some([true; 2]));
         ends.and_then(|it| Some((it.al?, it.step)))

@@ -766,7 +766,7 @@ fn a_step_of_a_loop_says_what_it_is() {
     assert_eq!(of(CONTINUE_IF), (None, false));
 }
 
-/// What code does without the flow, if nothing hinders it, is what the whole instruction does.
+/// If nothing hinders code, it does the same as the whole instruction.
 #[test]
 fn code_passes_instructions_as_the_flow_executes_them() {
     const INSTRUCTIONS: [u32; 8] =

@@ -42,9 +42,9 @@ const ACTIVE_ROW: Row = Row::Group(MASK.number() as u32 * ROW);
 /// A loop around a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Loop {
-    /// The block with which a round begins.
+    /// The block with which an iteration begins.
     head: u32,
-    /// Whether the loop has aL, and the number that a round adds to it.
+    /// Whether the loop has aL, and the number that an iteration adds to it.
     al: bool,
     step: i8,
 }

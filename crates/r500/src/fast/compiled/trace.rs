@@ -86,7 +86,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
     (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// How code executes the flow instruction at the end of a block.
+/// The way in which code executes the flow instruction at the end of a block.
 #[derive(Clone, Copy, Debug)]
 enum Flow {
     /// All lanes go the same way.
@@ -95,7 +95,7 @@ enum Flow {
     Either([Target; 2], bool),
     /// The lanes with this ALU result leave the loop.
     Break(bool),
-    /// All lanes start another round.
+    /// All lanes begin another iteration.
     Round(Target),
 }
 
@@ -342,7 +342,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Makes the next instruction part of the open node, or of a new one if there is none or `ends` says so.
+    /// Adds the next instruction to the open node. Starts a new node if none is open, or if `ends` says so.
     fn at(&mut self, (block, first, is_first): At, ends: impl FnOnce(&Open) -> bool) {
         let judged = self.linker.slow.alu_result.is_some();
         let is_full = self.covered() >= self.most && first > 0 && !judged;
@@ -354,7 +354,7 @@ impl<'a> Tracer<'a> {
         let in_loop = self.loops[block as usize];
         let own = Own { block, first, in_loop, leaves: Vec::new(), ends: block, is_counted: false };
         let is_checked = is_first || is_full;
-        self.open.get_or_insert_with(|| Open { own, slots: slot..slot, before: 0, call: None, is_checked });
+        self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked });
     }
 
     /// Adds a part that counts runs of the instructions in these slots. Returns their number, and the part.
