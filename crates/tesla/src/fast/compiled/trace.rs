@@ -262,7 +262,8 @@ impl<'a> Tracer<'a> {
         let (branch, joins) = (self.block(branch), self.block(joins));
         let first = self.lowered.inside[conditional.joins as usize].ends.first().copied();
         // Nothing stops between the join and the first instruction, which carries it.
-        let carries = templates(conditional.joins) || first.is_some_and(|end| self.has_templates(joins.start..end));
+        let carries =
+            templates(conditional.joins) || first.is_some_and(|end| self.has_templates(joins.start..end));
         let size = branch.size + diamond.tried + joins.size;
         [diamond.taken.block, diamond.not.block, conditional.branch].into_iter().all(templates)
             && carries
@@ -383,7 +384,8 @@ impl<'a> Tracer<'a> {
             _ => false,
         };
         // Consecutive instructions without an access are one call.
-        if let Some(open) = self.open.as_mut().filter(|open| follows(open) && call.access.number.is_none() && !is_first)
+        if let Some(open) =
+            self.open.as_mut().filter(|open| follows(open) && call.access.number.is_none() && !is_first)
         {
             if let Some(open) = &mut open.call {
                 open.operations.end = call.operations.end;
@@ -430,9 +432,7 @@ impl<'a> Tracer<'a> {
             Next::To(Target::Outside(block)) | Next::Either([Target::Outside(block), _]) => block,
             _ => NONE,
         };
-        let repeats = TAKEN_SIDE_RUNS_FIRST
-            && back != NONE
-            && self.starts[back as usize] == Some(node);
+        let repeats = TAKEN_SIDE_RUNS_FIRST && back != NONE && self.starts[back as usize] == Some(node);
         if is_checked {
             (self.checked, self.covered) = (node, 0);
         }
