@@ -303,6 +303,8 @@ kernel void find(global const uchar *lines, constant const uchar *word, global u
     out[lane] = place;
 }
 
+// Each store depends on the load before it: Mesa's compiler for nv50 folds a load of local memory into a later instruction,
+// even after a store to the same address.
 kernel void radix(global const uint4 *keys, global uint *out) {
     local uint counts[16 * 64], sums[64];
     uint t = get_local_id(0), key[8], at[8];
@@ -314,9 +316,8 @@ kernel void radix(global const uint4 *keys, global uint *out) {
         counts[at[i]]++;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    uint own = 0;
-    for (uint i = 0; i < 16; i++) own += counts[t * 16 + i];
-    uint sum = own;
+    uint sum = 0;
+    for (uint i = 0; i < 16; i++) sum += counts[t * 16 + i];
     sums[t] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint d = 1; d < 64; d *= 2) {
@@ -326,13 +327,14 @@ kernel void radix(global const uint4 *keys, global uint *out) {
         sums[t] = sum;
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    sum -= own;
-    for (uint i = 0; i < 16; i++) {
-        uint count = counts[t * 16 + i];
+    for (uint i = 16; i-- > 0;) {
+        sum -= counts[t * 16 + i];
         counts[t * 16 + i] = sum;
-        sum += count;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     out += get_group_id(0) * 512;
-    for (uint i = 0; i < 8; i++) out[counts[at[i]]++] = key[i];
+    for (uint i = 0; i < 8; i++) {
+        out[counts[at[i]]] = key[i];
+        counts[at[i]]++;
+    }
 }

@@ -129,7 +129,15 @@ impl Assembler {
     ///
     /// # Errors
     /// An instruction cannot be encoded, or a label is not bound.
-    pub(crate) fn bytes(mut self) -> Result<Vec<u8>, CompileError> {
+    pub(crate) fn bytes(self) -> Result<Vec<u8>, CompileError> {
+        Ok(self.encode(&[])?.0)
+    }
+
+    /// Returns the encoded bytes and the offsets of labels in them.
+    ///
+    /// # Errors
+    /// As for [`Assembler::bytes`].
+    pub(crate) fn encode(mut self, labels: &[Label]) -> Result<(Vec<u8>, Vec<u32>), CompileError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
@@ -146,6 +154,16 @@ impl Assembler {
             }
         }
         let block = InstructionBlock::new(&self.instructions, 0);
-        Ok(BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)?.code_buffer)
+        let options = match labels {
+            [] => BlockEncoderOptions::NONE,
+            _ => BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS,
+        };
+        let encoded = BlockEncoder::encode(64, block, options)?;
+        let offset = |label: &Label| {
+            let instruction = self.labels[label.0].ok_or(CompileError::Label(label.0))?;
+            Ok::<_, CompileError>(encoded.new_instruction_offsets[instruction])
+        };
+        let offsets = labels.iter().map(offset).collect::<Result<_, _>>()?;
+        Ok((encoded.code_buffer, offsets))
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::CompileError;
 use crate::level::Level;
+use crate::program::{Code, Node};
 use crate::region::{Plan, Regions};
 
 /// Maximum number of bytes of code in the cache. The code of a program has several thousand.
@@ -21,14 +22,55 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The compiled programs, the latest last.
 ///
 /// No thread waits for the lock for long: in a forked child it stays locked if another thread held it.
-static CACHE: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
+static CACHE: Cache<Plan, Regions> = Cache::new();
 
-struct Kept {
-    plans: Vec<Plan>,
+/// Programs whose code is linked.
+static LINKED: Cache<Node, Code> = Cache::new();
+
+struct Cache<P, C>(Mutex<VecDeque<Kept<P, C>>>);
+
+struct Kept<P, C> {
+    plans: Vec<P>,
     level: Level,
     lanes: usize,
     mode: u32,
-    regions: Arc<Regions>,
+    bytes: usize,
+    code: Arc<C>,
+}
+
+impl<P: PartialEq, C> Cache<P, C> {
+    const fn new() -> Self {
+        Cache(Mutex::new(VecDeque::new()))
+    }
+
+    /// Returns what `compile` returns, or its earlier result for the same arguments. `size` returns its bytes.
+    fn get(
+        &self,
+        plans: Vec<P>,
+        (level, lanes, mode): (Level, usize, u32),
+        compile: impl Fn(&[P], Level, usize, u32) -> Result<C, CompileError>,
+        size: impl Fn(&C) -> usize,
+    ) -> Result<Arc<C>, CompileError> {
+        let same = |kept: &Kept<P, C>| {
+            (kept.level, kept.lanes, kept.mode) == (level, lanes, mode) && kept.plans == plans
+        };
+        let Some(mut cache) = lock(&self.0) else {
+            return Ok(Arc::new(compile(&plans, level, lanes, mode)?));
+        };
+        if let Some(kept) = cache.iter().position(same).and_then(|place| cache.remove(place)) {
+            let code = kept.code.clone();
+            cache.push_back(kept);
+            return Ok(code);
+        }
+        // Other threads wait meanwhile: they usually need the same program.
+        let code = Arc::new(compile(&plans, level, lanes, mode)?);
+        cache.push_back(Kept { plans, level, lanes, mode, bytes: size(&code), code: code.clone() });
+        let bytes = |cache: &VecDeque<Kept<P, C>>| cache.iter().map(|kept| kept.bytes).sum::<usize>();
+        while cache.len() > MOST_PROGRAMS || bytes(&cache) > MOST_BYTES {
+            cache.pop_front();
+        }
+        Ok(code)
+    }
 }
 
 impl Regions {
@@ -42,33 +84,31 @@ impl Regions {
         lanes: usize,
         mode: u32,
     ) -> Result<Arc<Regions>, CompileError> {
-        let same =
-            |kept: &Kept| (kept.level, kept.lanes, kept.mode) == (level, lanes, mode) && kept.plans == plans;
-        let Some(mut cache) = lock() else {
-            return Ok(Arc::new(Regions::compile(&plans, level, lanes, mode)?));
-        };
-        if let Some(kept) = cache.iter().position(same).and_then(|place| cache.remove(place)) {
-            let regions = kept.regions.clone();
-            cache.push_back(kept);
-            return Ok(regions);
-        }
-        // Other threads wait meanwhile: they usually need the same program.
-        let regions = Arc::new(Regions::compile(&plans, level, lanes, mode)?);
-        cache.push_back(Kept { plans, level, lanes, mode, regions: regions.clone() });
-        let bytes = |cache: &VecDeque<Kept>| cache.iter().map(|kept| kept.regions.size()).sum::<usize>();
-        while cache.len() > MOST_PROGRAMS || bytes(&cache) > MOST_BYTES {
-            cache.pop_front();
-        }
-        Ok(regions)
+        CACHE.get(plans, (level, lanes, mode), Regions::compile, Regions::size)
+    }
+}
+
+impl Code {
+    /// Returns the result of [`Code::compile`], or its earlier result for the same nodes.
+    ///
+    /// # Errors
+    /// As for [`Code::compile`].
+    pub(crate) fn shared(
+        nodes: Vec<Node>,
+        level: Level,
+        lanes: usize,
+        mode: u32,
+    ) -> Result<Arc<Code>, CompileError> {
+        LINKED.get(nodes, (level, lanes, mode), Code::compile, Code::size)
     }
 }
 
 /// Returns the cache, or `None` if it stays locked for longer than it takes to compile several programs.
-fn lock() -> Option<MutexGuard<'static, VecDeque<Kept>>> {
+fn lock<T>(cache: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     static LOST: AtomicBool = AtomicBool::new(false);
     let start = Instant::now();
     loop {
-        match CACHE.try_lock() {
+        match cache.try_lock() {
             Ok(cache) => return Some(cache),
             Err(TryLockError::Poisoned(cache)) => return Some(cache.into_inner()),
             Err(TryLockError::WouldBlock) if LOST.load(Ordering::Relaxed) => return None,
@@ -115,6 +155,6 @@ mod tests {
             of(1000 + word, FLUSH);
         }
         assert!(!Arc::ptr_eq(&first, &of(1, FLUSH)), "it has made room");
-        assert!(CACHE.lock().expect("the cache is not poisoned").len() <= MOST_PROGRAMS);
+        assert!(CACHE.0.lock().expect("the cache is not poisoned").len() <= MOST_PROGRAMS);
     }
 }

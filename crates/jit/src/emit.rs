@@ -10,18 +10,16 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 use crate::asm::{Assembler, Label, Rm, at, at_base};
 use crate::called::{PerLane, PerLaneFrame};
 use crate::level::Level;
-use crate::state::place;
+use crate::state::{Site, place};
 use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
 
-/// Registers for the [`State`](crate::State), the group's rows, the offset of the strip in a row in bytes, its offset
-/// in a word with a bit per lane, and the constants.
+/// Registers for the [`State`](crate::State), the group's rows, the strip's first lane, the active lanes from this one
+/// on, and the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
-pub(crate) const PLACE: Register = Register::R13;
-pub(crate) const NUMBER: Register = Register::R14;
+pub(crate) const LANE: Register = Register::R13;
+pub(crate) const REST: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
-/// Number of the strip's first lane.
-pub(crate) const SHIFT: Register = Register::R11;
 
 /// Registers in which bits of lanes are gathered. Stores of parts of a word would stall the load of the whole word.
 pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
@@ -42,7 +40,7 @@ const PER_LANE: i32 = 0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     kept: i32,
-    /// [`GATHERED`], [`SHIFT`] and the called address, each in eight bytes, then truth values.
+    /// [`GATHERED`] and the called address, each in eight bytes, then truth values.
     numbers: i32,
     pub(crate) caller: i32,
     values: i32,
@@ -122,6 +120,8 @@ enum Rare {
 /// bytes. Lanes of the mask are inside the window.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
+    /// Place of the memory's address in the state.
+    memory: i32,
     address: Register,
     distance: i32,
     mask: Register,
@@ -358,10 +358,57 @@ impl Emitter<'_> {
     }
 
     /// Returns the address of a row.
-    fn home(&self, row: Row) -> MemoryOperand {
+    fn home(&mut self, row: Row) -> MemoryOperand {
         match row {
-            Row::Group(distance) => at(ROWS, PLACE, distance as i32),
-            Row::Own(number) => at(STATE, PLACE, place!(own) + (number * self.stride) as i32),
+            Row::Group(distance) => by_lane(ROWS, 4, distance as i32),
+            Row::Own(number) => by_lane(STATE, 4, place!(own) + (number * self.stride) as i32),
+            Row::Bytes(number) => self.narrow(place!(byte_rows), 1, number),
+            Row::Halves(number) => self.narrow(place!(half_rows), 2, number),
+        }
+    }
+
+    /// Returns the address of a row whose lanes have fewer bytes than a word. Sets RAX.
+    fn narrow(&mut self, rows: i32, bytes: u32, number: u32) -> MemoryOperand {
+        self.asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, rows));
+        by_lane(Register::RAX, bytes, (number * bytes * self.stride / 4) as i32)
+    }
+
+    /// Reads a row whose lanes have fewer bytes than a word.
+    fn widen(&mut self, row: Row, position: usize) {
+        let to = self.allocate(Form::Words, position, &[]);
+        let from = self.home(row);
+        let code = match row {
+            Row::Bytes(_) => {
+                self.level.of(Code::VEX_Vpmovzxbd_ymm_xmmm64, Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128)
+            }
+            _ => self.level.of(Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256),
+        };
+        self.asm.two(code, self.level.register(to), from);
+        self.hold(Form::Words, Value(position as u32), to);
+    }
+
+    /// Stores the low bits of words in a row whose lanes have fewer bytes than a word.
+    fn narrowed(&mut self, row: Row, value: Value, position: usize) {
+        let from = self.register(value, position, &[]);
+        let home = self.home(row);
+        if self.level == Level::Avx512 {
+            let code = match row {
+                Row::Bytes(_) => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
+                _ => Code::EVEX_Vpmovdw_ymmm256_k1z_zmm,
+            };
+            return self.asm.store(code, home, from);
+        }
+        let free = self.allocate(Form::Words, position, &[value]);
+        let [from, free] = [from, self.level.register(free)].map(|register| self.level.xmm(register));
+        let upper = Level::Avx2.register((from as u32 - Register::XMM0 as u32) as usize);
+        self.asm.push(Instruction::with3(Code::VEX_Vextracti128_xmmm128_ymm_imm8, free, upper, 1));
+        self.asm.three(Code::VEX_Vpackusdw_xmm_xmm_xmmm128, free, from, free);
+        match row {
+            Row::Bytes(_) => {
+                self.asm.three(Code::VEX_Vpackuswb_xmm_xmm_xmmm128, free, free, free);
+                self.asm.store(Code::VEX_Vmovq_xmmm64_xmm, home, free);
+            }
+            _ => self.asm.store(Code::VEX_Vmovdqu_xmmm128_xmm, home, free),
         }
     }
 
@@ -371,7 +418,8 @@ impl Emitter<'_> {
             return Some(at_base(Register::RSP, place));
         }
         match self.strip.nodes[value.0 as usize] {
-            Node::Row(row) if !self.homeless.contains(&value) => Some(self.home(row)),
+            Node::Row(row) if row.has_words() && !self.homeless.contains(&value) => Some(self.home(row)),
+            Node::Row(_) => None,
             node => {
                 let word = self.strip.constant_word(&node)?;
                 Some(at_base(POOL, self.pool.place(word)))
@@ -561,6 +609,7 @@ impl Emitter<'_> {
             return self.make_signs(position);
         }
         match self.strip.nodes[position] {
+            Node::Row(row) if !row.has_words() => self.widen(row, position),
             // Read at their uses.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
@@ -648,9 +697,19 @@ impl Emitter<'_> {
                     does: Rare::PerLane { with, given, value: self.level.register(to) },
                 });
             }
+            Node::Start(site) | Node::Bound(site) => {
+                let part = match self.strip.nodes[position] {
+                    Node::Start(_) => 0,
+                    _ => SITE_BOUND,
+                };
+                let to = self.allocate(Form::Words, position, &[]);
+                let word = at_base(STATE, site_place(site) + part);
+                self.asm.two(self.level.broadcast(), self.level.register(to), word);
+                self.hold(Form::Words, value, to);
+            }
             Node::Word(place) => {
                 let to = self.allocate(Form::Words, position, &[]);
-                window(self.asm);
+                window(self.asm, place!(window));
                 let word = at_base(Register::RAX, place as i32);
                 self.asm.two(self.level.broadcast(), self.level.register(to), word);
                 self.hold(Form::Words, value, to);
@@ -673,7 +732,7 @@ impl Emitter<'_> {
                 }
                 self.asm.branch(Code::Jne_rel32_64, enter);
                 let (level, asm) = (self.level, &mut *self.asm);
-                window(asm);
+                window(asm, access.memory);
                 let row = first_word(level, asm, access);
                 asm.two(level.load_anywhere(), to, row);
                 asm.bind(back);
@@ -695,7 +754,9 @@ impl Emitter<'_> {
         locked: &[Value],
     ) -> Lanes {
         let span = self.strip.spans.get(span as usize);
+        let site = span.and_then(|span| span.site);
         Lanes {
+            memory: site.map_or(place!(window), |site| site_place(site) + SITE_BYTES),
             address: self.register(place, position, locked),
             distance: span.map_or(0, |span| distance.wrapping_sub(span.least)),
             mask: self.truth(lanes, position, locked),
@@ -800,12 +861,13 @@ impl Emitter<'_> {
                     in_a_row(self.asm, self.pool, access, free);
                     self.asm.branch(Code::Jne_rel32_64, enter);
                     let asm = &mut *self.asm;
-                    window(asm);
+                    window(asm, access.memory);
                     let row = first_word(level, asm, access);
                     asm.store(level.store_anywhere(), row, from);
                     asm.bind(back);
                     cold.push(Cold { enter, back, does: Rare::Store { from, access } });
                 }
+                Effect::Store(row, value) if !row.has_words() => self.narrowed(row, value, position),
                 Effect::Store(row, value) => {
                     let register = self.register(value, position, &[]);
                     let home = self.home(row);
@@ -823,13 +885,15 @@ impl Emitter<'_> {
                                 Code::VEX_Shlx_r64_rm64_r64,
                                 Register::RAX,
                                 Register::RAX,
-                                SHIFT,
+                                LANE,
                             );
                             self.asm.push(shift);
                             self.asm.two(Code::Or_r64_rm64, to, Register::RAX);
                         }
                         None => {
-                            let to = at(STATE, NUMBER, place!(words) + 8 * word as i32);
+                            self.asm.two(Code::Mov_r32_rm32, Register::ECX, Register::R13D);
+                            self.asm.number(Code::Shr_rm32_imm8, Register::ECX, 3);
+                            let to = at(STATE, Register::RCX, place!(words) + 8 * word as i32);
                             match self.level {
                                 Level::Avx2 => self.asm.store(Code::Mov_rm8_r8, to, Register::AL),
                                 Level::Avx512 => self.asm.store(Code::Mov_rm16_r16, to, Register::AX),
@@ -843,10 +907,42 @@ impl Emitter<'_> {
     }
 }
 
-/// Sets RAX to the start of the window.
-fn window(asm: &mut Assembler) {
-    asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(window)));
+/// Returns the part of a row, at a displacement from a base, that begins at the strip's first lane.
+fn by_lane(base: Register, bytes: u32, displacement: i32) -> MemoryOperand {
+    MemoryOperand::with_base_index_scale_displ_size(base, LANE, bytes, displacement.into(), 1)
 }
+
+/// Emits the start of a loop over the vectors with active lanes.
+pub(crate) fn begin_vectors(level: Level, asm: &mut Assembler, strip: Label, next: Label) {
+    asm.two(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
+    asm.two(Code::Mov_r64_rm64, REST, at_base(STATE, place!(active)));
+    asm.bind(strip);
+    match level {
+        Level::Avx2 => asm.two(Code::Test_rm8_r8, Register::R14L, Register::R14L),
+        Level::Avx512 => asm.two(Code::Test_rm16_r16, Register::R14W, Register::R14W),
+    }
+    asm.branch(Code::Je_rel32_64, next);
+}
+
+/// Emits the end of that loop.
+pub(crate) fn end_vectors(level: Level, asm: &mut Assembler, strip: Label, next: Label) {
+    asm.bind(next);
+    asm.number(Code::Add_rm64_imm8, LANE, level.lanes() as i32);
+    asm.number(Code::Shr_rm64_imm8, REST, level.lanes() as i32);
+    asm.branch(Code::Jne_rel32_64, strip);
+}
+
+/// Sets RAX to the start of memory whose address is at a place of the state.
+fn window(asm: &mut Assembler, memory: i32) {
+    asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, memory));
+}
+
+/// Returns the place of a site in the state, and those of its parts.
+fn site_place(site: u32) -> i32 {
+    place!(sites) + (site as usize * size_of::<Site>()) as i32
+}
+const SITE_BOUND: i32 = std::mem::offset_of!(Site, bound) as i32;
+const SITE_BYTES: i32 = std::mem::offset_of!(Site, bytes) as i32;
 
 /// Returns the word of the first lane, in the window that begins at RAX. Sets RCX to its offset.
 fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand {
@@ -936,7 +1032,7 @@ fn emit_load(
     order: Option<i32>,
     back: Label,
 ) {
-    let Lanes { address, distance, mask } = access;
+    let Lanes { memory, address, distance, mask } = access;
     let each = asm.label();
     match order {
         Some(place) => {
@@ -947,7 +1043,7 @@ fn emit_load(
             all_equal(level, asm, address, free, mask);
         }
     }
-    window(asm);
+    window(asm, memory);
     asm.branch(Code::Jne_rel32_64, each);
     let word = first_word(level, asm, access);
     asm.two(level.broadcast(), to, word);
@@ -974,13 +1070,13 @@ fn emit_load(
 
 /// Stores the words lane by lane.
 fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, back: Label) {
-    let Lanes { address, distance, mask } = access;
+    let Lanes { memory, address, distance, mask } = access;
     let lane = asm.label();
     let (addresses, values) = (PER_LANE, PER_LANE + level.vector());
     bits(level, asm, Register::ECX, mask);
     asm.push(Instruction::with2(Code::Test_rm32_r32, Register::ECX, Register::ECX));
     asm.branch(Code::Je_rel32_64, back);
-    window(asm);
+    window(asm, memory);
     asm.store(level.store(), at_base(Register::RSP, addresses), address);
     asm.store(level.store(), at_base(Register::RSP, values), from);
     let part = |start: i32| {
@@ -1067,10 +1163,10 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
             .map(|number| (level.register(number), place(frame.kept + level.vector() * number as i32)))
     };
     let numbers = || {
-        let all = GATHERED.into_iter().chain([SHIFT]).zip((frame.numbers..).step_by(8));
+        let all = GATHERED.into_iter().zip((frame.numbers..).step_by(8));
         all.map(|(register, at)| (register, place(at)))
     };
-    let called = frame.numbers + 8 * (GATHERED.len() as i32 + 1);
+    let called = frame.numbers + 8 * GATHERED.len() as i32;
     let signs =
         || (0..level.signs()).map(|number| (SIGNS + number as u32, place(called + 8 * (number as i32 + 1))));
     for (register, place) in vectors() {

@@ -8,6 +8,8 @@
 //! | `level` | choice of vector instructions |
 //! | `compiled` | the regions of a program, and their runs by a group: shared by the machines |
 //! | `builder` | a region while a machine traces it |
+//! | `linked` | a program as linked code, and its run by a group |
+//! | `program` | nodes of linked code, and their counts |
 //! | `region` | strips and iterations of a region, and their counts |
 //! | `state` | state that code and engine share |
 //! | `verify` | proof that code accesses only its rows and the window |
@@ -30,8 +32,10 @@ mod compiled;
 mod emit;
 mod fault;
 mod level;
+mod linked;
 mod machine;
 mod pages;
+mod program;
 mod region;
 mod rows;
 mod state;
@@ -43,12 +47,14 @@ pub use called::{Callee, LANES, PerLane};
 pub use compiled::{Arrival, Compiled, Passed, Ran, Region};
 pub use fault::Fault;
 pub use level::Level;
+pub use linked::{Arrived, Linked, LinkedMachine, Linker, Traced};
 pub use machine::Machine;
+pub use program::{Branch, EXIT, Left, NO_NODE, Next, Target, Waits};
 pub use region::{
     Back, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Plan, RegionCode, Regions, Segment, Step,
 };
 pub use rows::Rows;
-pub use state::{Held, MASK, OWN, State, StateBox};
+pub use state::{Held, MASK, OWN, SITES, State, StateBox};
 pub use strip::{Inside, One, Row, Strip, Two, Value, predicate};
 pub use verify::Rejected;
 

@@ -20,9 +20,9 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use reconverge_guarded::{Guarded, Plain};
 
 use crate::CompileError;
-use crate::asm::{Assembler, Label, Rm, at, at_base};
+use crate::asm::{Assembler, Label, Rm, at_base};
 use crate::called::Callee;
-use crate::emit::{self, Cold, Exits, Frame, GATHERED, NUMBER, PLACE, POOL, Pool, ROWS, SHIFT, STATE};
+use crate::emit::{self, Cold, Exits, Frame, GATHERED, POOL, Pool, ROWS, STATE};
 use crate::fault::{self, Fault};
 use crate::level::Level;
 use crate::pages::Pages;
@@ -51,6 +51,18 @@ impl Segment {
     /// unless they are inside the window.
     pub fn new(fast: Option<Strip>, exact: Strip, call: Option<(Callee, u32, u32)>) -> Segment {
         Segment { check: exact.check(), fast, exact, call }
+    }
+
+    /// Returns a segment like [`Segment::new`]. If its only effect on memory is one store, a strip in which a lane is
+    /// outside bails out by itself: the strips before it have stored what the whole store stores again, or what lanes
+    /// before a trap have stored.
+    pub(crate) fn restarting(mut fast: Strip, mut exact: Strip) -> Segment {
+        if !fast.only_stores() || !exact.only_stores() {
+            return Segment::new(Some(fast), exact, None);
+        }
+        fast.guard_spans();
+        exact.guard_spans();
+        Segment { check: None, fast: Some(fast), exact, call: None }
     }
 
     /// Returns the strips of the segment.
@@ -172,7 +184,7 @@ pub struct Regions {
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Constants([u32; 16]);
+pub(crate) struct Constants(pub(crate) [u32; 16]);
 
 impl Plain for Constants {
     const ZERO: Self = Constants([0; 16]);
@@ -320,7 +332,7 @@ impl Regions {
         let rows = strips().flat_map(Strip::rows).chain(plans.iter().map(|plan| plan.mask));
         let rows = rows.filter_map(|row| match row {
             Row::Group(distance) => Some(distance as usize + 4 * lanes),
-            Row::Own(_) => None,
+            Row::Own(_) | Row::Bytes(_) | Row::Halves(_) => None,
         });
         let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
         Ok(Regions { pages: Pages::new(&bytes)?, pool, regions, mode, rows, window })
@@ -672,30 +684,24 @@ impl Compiler<'_> {
             words.truncate(GATHERED.len());
             let gathered = || words.iter().zip(GATHERED);
             let [strip, next, exact, done] = [(); 4].map(|()| asm.label());
-            asm.two(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
-            asm.two(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
-            if !words.is_empty() {
-                asm.two(Code::Xor_r64_rm64, SHIFT, SHIFT);
-            }
             for (_, register) in gathered() {
                 asm.two(Code::Xor_r64_rm64, register, register);
             }
-            asm.bind(strip);
-            skip_empty(level, asm, next);
+            emit::begin_vectors(level, asm, strip, next);
             if let Some(fast) = &segment.fast {
                 if plan.lazy || plan.steps.iter().any(|step| step.leaves().is_some()) {
                     asm.push(Instruction::with2(Code::Test_rm32_r32, EXACT, EXACT));
                     asm.branch(Code::Jne_rel32_64, exact);
                 }
                 self.strip(fast, Some(exact), &words);
-                self.end_of_strip(strip, next, done, &words);
+                self.end_of_strip(strip, next, done);
                 self.asm.bind(exact);
                 self.strip(&segment.exact, None, &words);
                 self.asm.branch(Code::Jmp_rel32_64, next);
             } else {
                 self.asm.bind(exact);
                 self.strip(&segment.exact, None, &words);
-                self.end_of_strip(strip, next, done, &words);
+                self.end_of_strip(strip, next, done);
             }
             self.asm.bind(done);
             for (word, register) in gathered() {
@@ -728,12 +734,9 @@ impl Compiler<'_> {
     /// Emits a return if a guard of the strip fails for some lanes.
     fn check(&mut self, number: usize, check: &Strip, leave: Label) {
         let [strip, next, refused, done] = [(); 4].map(|()| self.asm.label());
-        self.asm.two(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
-        self.asm.two(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
-        self.asm.bind(strip);
-        skip_empty(self.level, &mut self.asm, next);
+        emit::begin_vectors(self.level, &mut self.asm, strip, next);
         self.strip(check, Some(refused), &[]);
-        self.end_of_strip(strip, next, done, &[]);
+        self.end_of_strip(strip, next, done);
         self.asm.bind(refused);
         let segment = at_base(STATE, place!(refused));
         self.asm.number(Code::Mov_rm32_imm32, segment, number as i32 + 1);
@@ -750,17 +753,9 @@ impl Compiler<'_> {
     }
 
     /// Continues with the next strip, if there is one.
-    fn end_of_strip(&mut self, strip: Label, next: Label, done: Label, words: &[u32]) {
-        let (level, asm) = (self.level, &mut self.asm);
-        asm.bind(next);
-        asm.number(Code::Add_rm64_imm8, PLACE, level.vector());
-        asm.number(Code::Add_rm32_imm8, Register::R14D, level.bits());
-        if !words.is_empty() {
-            asm.number(Code::Add_rm64_imm8, SHIFT, level.lanes() as i32);
-        }
-        asm.number(Code::Cmp_rm32_imm32, Register::R13D, 4 * self.lanes);
-        asm.branch(Code::Jb_rel32_64, strip);
-        asm.branch(Code::Jmp_rel32_64, done);
+    fn end_of_strip(&mut self, strip: Label, next: Label, done: Label) {
+        emit::end_vectors(self.level, &mut self.asm, strip, next);
+        self.asm.branch(Code::Jmp_rel32_64, done);
     }
 
     /// Emits the flow after the last segment.
@@ -932,14 +927,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Continues with the next strip if no lane of this one is active.
-fn skip_empty(level: Level, asm: &mut Assembler, next: Label) {
-    let code = level.of(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
-    asm.number(code, at(STATE, NUMBER, place!(active)), 0);
-    asm.branch(Code::Je_rel32_64, next);
-}
-
-fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
+pub(crate) fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
     for register in SAVED {
         asm.push(Instruction::with1(Code::Push_r64, register));
     }
@@ -954,7 +942,7 @@ fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
     emit::enter_mode(asm, floats);
 }
 
-fn epilogue(asm: &mut Assembler, caller: i32, floats: bool) {
+pub(crate) fn epilogue(asm: &mut Assembler, caller: i32, floats: bool) {
     emit::leave_mode(asm, floats);
     asm.push(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::ECX));
     asm.two(Code::Mov_r64_rm64, Register::RSP, at_base(Register::RSP, caller));

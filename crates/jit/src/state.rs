@@ -5,11 +5,16 @@ use std::ops::{Deref, DerefMut};
 
 use reconverge_guarded::{Guarded, Placement, Plain};
 
+use crate::called::Callee;
+
 /// Number of the state's own rows.
 pub const OWN: usize = 16;
 
 /// The own row of the active lanes: all ones, or zero.
 pub const MASK: u32 = 0;
+
+/// Number of rows of a group with a byte per lane, and of those with 16 bits.
+pub(crate) const NARROW_ROWS: u32 = 4;
 
 /// Number of words for which strips gather bits.
 pub(crate) const WORDS: usize = 64;
@@ -20,13 +25,37 @@ pub(crate) const BRANCHES: usize = 16;
 /// Maximum number of exits of a region that the code itself counts.
 pub(crate) const LEAVES: usize = 16;
 
+/// Number of sites.
+pub const SITES: u32 = 32;
+
+/// The memory of a site: an instruction of the program that accesses memory at addresses of its own.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Site {
+    /// Address of the first byte.
+    pub(crate) start: u32,
+    /// Number of offsets at which there are words, with the highest bit inverted.
+    pub(crate) bound: u32,
+    pub(crate) bytes: *mut u8,
+}
+
+impl Site {
+    /// No memory.
+    const NONE: Site = Site { start: 0, bound: 1 << 31, bytes: std::ptr::null_mut() };
+}
+
+/// Number of kinds of lanes that leave a node and wait.
+pub(crate) const KINDS: usize = 2;
+
 /// State that code and the engine share. Counts of lanes and instructions continue from their values at the call of a
 /// region.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
-    /// The group's rows.
+    /// The group's rows: words, bytes, and 16 bits per lane.
     pub(crate) rows: *mut u8,
+    pub(crate) byte_rows: *mut u8,
+    pub(crate) half_rows: *mut u8,
     /// Number of instructions in the remaining budget.
     pub budget: i32,
     /// Number of iterations that may still begin in a region that returns to its entry; `u32::MAX` for any number.
@@ -57,8 +86,38 @@ pub struct State {
     pub(crate) window_bytes: usize,
     /// Number of branches that diverged.
     pub divergent: u64,
+    /// Linked code: the node that begins, or that code has left.
+    pub(crate) node: u32,
+    /// Number of entries that the group's stack has room for.
+    pub room: u32,
+    /// Instructions of the budget that only brought lanes to a join.
+    pub arrivals: u32,
+    /// The node with which an iteration of the innermost loop begins, if code may count its
+    /// [`rounds`](State::rounds); otherwise [`NO_NODE`](crate::NO_NODE).
+    pub body: u32,
+    /// The piece of the node that lanes have left, counted from 1, or 0 at the end of the node.
+    pub leave: u32,
+    /// Bits with a meaning of the machine: nodes that need one of them to be zero do not run.
+    pub hindered: u32,
+    /// The bit of each number of entries that conditionals have held on the stack.
+    pub held: u32,
+    /// Instructions, summed over their active lanes.
+    pub lane_instructions: u64,
+    /// The memory of each site.
+    pub(crate) sites: [Site; SITES as usize],
+    /// Lanes that have left nodes while others have stayed, by the kind of their wait.
+    pub gone: [u64; KINDS],
+    /// Number of runs of each part of the program.
+    pub(crate) counts: *mut u64,
+    /// The machine's flow control.
+    pub(crate) flow: Option<Callee>,
+    /// Linked code, and the offset of each node in it.
+    pub(crate) code: *const u8,
+    pub(crate) entries: *const u32,
     /// Bits of lanes that strips gather.
     pub words: [u64; WORDS],
+    /// The lanes of both sides of each conditional that contains others, by its word.
+    pub(crate) sides: [[u64; 2]; WORDS],
     /// Number of iterations that the code has counted, for each branch and outcome: all took it, no lane arrived,
     /// both sides, none took it.
     pub(crate) outcomes: [[u64; 4]; BRANCHES],
@@ -79,6 +138,8 @@ pub(crate) struct Rows([u32; 64 * OWN]);
 impl Plain for State {
     const ZERO: State = State {
         rows: std::ptr::null_mut(),
+        byte_rows: std::ptr::null_mut(),
+        half_rows: std::ptr::null_mut(),
         budget: 0,
         rounds: 0,
         left: 0,
@@ -95,7 +156,22 @@ impl Plain for State {
         window: std::ptr::null_mut(),
         window_bytes: 0,
         divergent: 0,
+        node: 0,
+        room: 0,
+        arrivals: 0,
+        body: 0,
+        leave: 0,
+        held: 0,
+        hindered: 0,
+        lane_instructions: 0,
+        gone: [0; KINDS],
+        sites: [Site::NONE; SITES as usize],
+        counts: std::ptr::null_mut(),
+        flow: None,
+        code: std::ptr::null(),
+        entries: std::ptr::null(),
         words: [0; WORDS],
+        sides: [[0; 2]; WORDS],
         outcomes: [[0; 4]; BRANCHES],
         taken: [0; BRANCHES],
         exits: [0; LEAVES],
@@ -172,6 +248,29 @@ impl State {
     /// Sets the window: the bytes that strips load from and store to while a region runs.
     pub fn set_window(&mut self, bytes: &mut [u8]) {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
+    }
+
+    /// Forgets the memory of all sites.
+    #[inline]
+    pub fn clear_sites(&mut self) {
+        self.sites = [Site::NONE; SITES as usize];
+    }
+
+    /// Sets the memory of a site: the bytes from an address on. Has no effect if there is no such site, or if the
+    /// address is not a multiple of 4.
+    ///
+    /// # Safety
+    /// Until the sites are cleared, the bytes are valid for reads and writes while code runs.
+    #[allow(unsafe_code, reason = "code accesses the bytes")]
+    pub unsafe fn set_site(&mut self, site: u32, start: u32, bytes: *mut [u8]) {
+        let Some(site) = self.sites.get_mut(site as usize).filter(|_| start & 3 == 0) else { return };
+        let words = u32::try_from(bytes.len().saturating_sub(3)).unwrap_or(u32::MAX);
+        *site = Site { start, bound: words ^ 1 << 31, bytes: bytes.cast() };
+    }
+
+    /// Returns the active lanes for which the condition at the end of a node holds.
+    pub fn taken(&self) -> u64 {
+        self.words[crate::program::EXIT as usize] & self.active
     }
 
     /// Returns an own row, for groups of `N` lanes, up to 64.

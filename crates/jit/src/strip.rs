@@ -18,6 +18,17 @@ pub enum Row {
     Group(u32),
     /// A row of the [`State`](crate::State), by number.
     Own(u32),
+    /// A row of the group with a byte per lane, by number: a value has the byte in its lowest bits, and zeros above.
+    Bytes(u32),
+    /// A row of the group with 16 bits per lane, by number, like [`Row::Bytes`].
+    Halves(u32),
+}
+
+impl Row {
+    /// Returns whether each lane has a whole word.
+    pub(crate) fn has_words(self) -> bool {
+        matches!(self, Row::Group(_) | Row::Own(_))
+    }
 }
 
 /// A value: one word per lane.
@@ -129,6 +140,11 @@ pub(crate) enum Node {
     Least(u32),
     /// The greatest valid offset in bytes of the first word of the span with this number, in all lanes.
     Limit(u32),
+    /// The address of the first byte of the site with this number, in all lanes.
+    Start(u32),
+    /// The number of offsets in bytes at which the site with this number has words, with the highest bit inverted, in
+    /// all lanes.
+    Bound(u32),
     /// Each lane's word of the window, for lanes inside the span with this number; zeros for the others. `place` and
     /// `lanes` are those of the span.
     Load {
@@ -179,6 +195,8 @@ pub(crate) struct Span {
     pub(crate) outside: Value,
     pub(crate) least: i32,
     pub(crate) greatest: i32,
+    /// The site whose memory is accessed instead of the window. The place is then an offset in this memory.
+    pub(crate) site: Option<u32>,
 }
 
 impl Span {
@@ -439,7 +457,7 @@ impl Strip {
         // One check covers all distances from a base. A check for each access takes twice the time (matmul, an AMD
         // EPYC).
         let known = self.spans.iter().position(|span| {
-            (span.base, span.mask) == (base, mask) && span.widened(distance).bytes() <= last
+            (span.base, span.mask, span.site) == (base, mask, None) && span.widened(distance).bytes() <= last
         });
         let span = match known {
             Some(number) => {
@@ -467,8 +485,30 @@ impl Strip {
         let aligned = self.two(Two::Equal, low, zero);
         let good = self.two(Two::And, within, aligned);
         let outside = self.two(Two::AndNot, good, mask);
-        self.spans.push(Span { base, mask, place, lanes, outside, least: distance, greatest: distance });
+        let (least, greatest) = (distance, distance);
+        self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site: None });
         number
+    }
+
+    /// Checks the addresses of an access, like [`Strip::inside`], in the memory of a site. What this memory is, the
+    /// machine decides while code runs: [`State::set_site`](crate::State::set_site).
+    pub fn inside_site(&mut self, site: u32, base: Value, distance: i32, mask: Value) -> Inside {
+        let (start, bound) = (self.node(Node::Start(site)), self.node(Node::Bound(site)));
+        let (zero, three, sign) = (self.constant(0), self.constant(3), self.constant(1 << 31));
+        let distance_of = self.constant(distance as u32);
+        let address = self.two(Two::Add, base, distance_of);
+        let place = self.two(Two::Sub, address, start);
+        // Comparisons are signed.
+        let inverted = self.two(Two::Xor, place, sign);
+        let within = self.two(Two::Greater, bound, inverted);
+        let lanes = self.two(Two::And, within, mask);
+        let low = self.two(Two::And, place, three);
+        let aligned = self.two(Two::Equal, low, zero);
+        let good = self.two(Two::And, within, aligned);
+        let outside = self.two(Two::AndNot, good, mask);
+        let (least, greatest) = (distance, distance);
+        self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site: Some(site) });
+        Inside { span: self.spans.len() as u32 - 1, distance }
     }
 
     /// Returns each lane's word of the window, for lanes inside it; zeros for the others.
@@ -500,6 +540,20 @@ impl Strip {
             check.guard(span.outside);
         }
         self.has_spans().then_some(check)
+    }
+
+    /// Returns whether the strip stores to the window or a site once, and has no other effects than words of lanes.
+    pub(crate) fn only_stores(&self) -> bool {
+        let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
+        let others = |effect: &Effect| matches!(effect, Effect::Scatter { .. } | Effect::Gather(..));
+        stores == 1 && self.effects.iter().all(others)
+    }
+
+    /// Guards against lanes outside a span.
+    pub(crate) fn guard_spans(&mut self) {
+        for span in self.spans.clone() {
+            self.guard(span.outside);
+        }
     }
 
     /// Returns the word of a node that is the same in all lanes.
@@ -554,7 +608,8 @@ impl Strip {
     /// Returns the number of bytes of the window that the strip may access.
     pub(crate) fn reached(&self) -> usize {
         let words = self.nodes.iter().any(|node| matches!(node, Node::Word(_)));
-        if words || self.has_spans() { self.window as usize } else { 0 }
+        let spans = self.spans.iter().any(|span| span.site.is_none());
+        if words || spans { self.window as usize } else { 0 }
     }
 
     /// Returns the words for which the strip gathers bits.
@@ -569,6 +624,7 @@ impl Strip {
     pub(crate) fn has_floats(&self) -> bool {
         self.nodes.iter().any(|node| match node {
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => false,
+            Node::Start(_) | Node::Bound(_) => false,
             Node::Select(_) | Node::Word(_) | Node::Load { .. } => false,
             Node::Two(op, _) => op.is_float(),
             Node::One(op, _) => !matches!(op, One::Shl(_) | One::Shr(_) | One::Sar(_)),
@@ -579,9 +635,8 @@ impl Strip {
     /// Returns the values from which a value is computed.
     pub(crate) fn sources(node: &Node) -> impl Iterator<Item = Value> + use<> {
         let (count, all) = match *node {
-            Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) | Node::Word(_) => {
-                (0, [Value(0); 6])
-            }
+            Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => (0, [Value(0); 6]),
+            Node::Start(_) | Node::Bound(_) | Node::Word(_) => (0, [Value(0); 6]),
             Node::Two(_, [a, b]) | Node::Load { place: a, lanes: b, .. } => (2, [a, b, a, a, a, a]),
             Node::One(_, a) => (1, [a; 6]),
             Node::Select([a, b, c]) | Node::Fused { of: [a, b, c], .. } => (3, [a, b, c, a, a, a]),

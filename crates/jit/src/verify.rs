@@ -4,7 +4,7 @@
 //! an access lacks a check of the same base and mask, or if the check does not cover the distance of the access.
 
 use crate::region::{Plan, Segment, Step};
-use crate::state::{OWN, WORDS};
+use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};
 use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
 /// Maximum distance of a row and size of a window in bytes: displacements are signed 32-bit numbers, and a row may
@@ -30,6 +30,9 @@ pub enum Rejected {
     /// A span that does not exist, or that is wider than the window.
     #[error("span {0} does not fit into the window")]
     Span(u32),
+    /// A site that the state does not have.
+    #[error("the state does not have site {0}")]
+    Site(u32),
     /// The place of a span is not its base and its least distance.
     #[error("the place of span {0} is not its base and its least distance")]
     Place(u32),
@@ -69,21 +72,22 @@ impl Plan {
     }
 }
 
-fn segment(segment: &Segment) -> Result<(), Rejected> {
+pub(crate) fn segment(segment: &Segment) -> Result<(), Rejected> {
     segment.strips().try_for_each(strip)?;
     exits(&segment.exact, segment.check.as_ref())?;
     segment.call.map_or(Ok(()), |(_, _, number)| word(number))
 }
 
-fn row(row: Row) -> Result<(), Rejected> {
+pub(crate) fn row(row: Row) -> Result<(), Rejected> {
     let exists = match row {
         Row::Group(distance) => distance & 3 == 0 && distance <= FARTHEST,
         Row::Own(number) => number < OWN as u32,
+        Row::Bytes(number) | Row::Halves(number) => number < NARROW_ROWS,
     };
     if exists { Ok(()) } else { Err(Rejected::Row(row)) }
 }
 
-fn word(number: u32) -> Result<(), Rejected> {
+pub(crate) fn word(number: u32) -> Result<(), Rejected> {
     if (number as usize) < WORDS { Ok(()) } else { Err(Rejected::Word(number)) }
 }
 
@@ -104,6 +108,11 @@ fn strip(strip: &Strip) -> Result<(), Rejected> {
                 strip.spans.get(span as usize).ok_or(Rejected::Span(span))?;
             }
             Node::Load { span, distance, place, lanes } => access(strip, span, distance, [place, lanes])?,
+            Node::Start(site) | Node::Bound(site) => {
+                if site >= SITES {
+                    return Err(Rejected::Site(site));
+                }
+            }
             Node::Constant(_)
             | Node::Two(..)
             | Node::One(..)
@@ -149,6 +158,9 @@ fn access(strip: &Strip, number: u32, distance: i32, of: [Value; 2]) -> Result<(
 
 /// Checks that a span fits into the window, that its place is compared with the limit, and that its lanes pass the comparison.
 fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
+    if let Some(site) = span.site {
+        return check_site(strip, number, span, site);
+    }
     let fits = span.least <= span.greatest
         && span.least & 3 == 0
         && strip.window & 3 == 0
@@ -173,6 +185,21 @@ fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
     Ok(())
 }
 
+/// Checks that the place of a span is relative to the start of its site, and that its lanes are within its bound.
+fn check_site(strip: &Strip, number: u32, span: &Span, site: u32) -> Result<(), Rejected> {
+    let is_offset = match strip.nodes[span.place.0 as usize] {
+        Node::Two(Two::Sub, [_, start]) => strip.nodes[start.0 as usize] == Node::Start(site),
+        _ => false,
+    };
+    if !is_offset || span.least != span.greatest {
+        return Err(Rejected::Place(number));
+    }
+    if strip.is_constant(span.lanes) != Some(0) && !implies(strip, span.lanes, number, span.place) {
+        return Err(Rejected::Lanes(number));
+    }
+    Ok(())
+}
+
 /// Returns whether a truth value implies that the place of a span does not exceed its limit.
 fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
     let node = |value: Value| strip.nodes[value.0 as usize];
@@ -182,6 +209,18 @@ fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
         }
         _ => false,
     };
+    let inverted = |value: Value| match node(value) {
+        Node::Two(Two::Xor, [a, sign]) => a == place && strip.is_constant(sign) == Some(1 << 31),
+        _ => false,
+    };
+    if let Some(site) = strip.spans.get(number as usize).and_then(|span| span.site) {
+        return match node(truth) {
+            Node::Two(Two::Greater, [bound, of]) => node(bound) == Node::Bound(site) && inverted(of),
+            Node::Two(Two::And, [a, b]) => [a, b].into_iter().any(|part| implies(strip, part, number, place)),
+            Node::Two(Two::AndNot, [_, b]) => implies(strip, b, number, place),
+            _ => false,
+        };
+    }
     match node(truth) {
         Node::Two(Two::Equal, [a, b]) => a == place && limited(b) || b == place && limited(a),
         Node::Two(Two::And, [a, b]) => [a, b].into_iter().any(|part| implies(strip, part, number, place)),
@@ -194,7 +233,15 @@ fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
 fn exits(exact: &Strip, check: Option<&Strip>) -> Result<(), Rejected> {
     for (number, span) in exact.spans.iter().enumerate() {
         let exit = Rejected::Exit(number as u32);
-        let check = check.ok_or(exit)?;
+        let Some(check) = check else {
+            // A strip that only stores once may bail out by itself.
+            let leaves = |guard| is_among(exact, guard, span.outside);
+            let bails = exact.only_stores() && exact.guard.is_some_and(leaves);
+            match bails && is_outside(exact, number as u32, span) {
+                true => continue,
+                false => return Err(exit),
+            }
+        };
         let same = check.nodes.get(..exact.nodes.len()) == Some(&exact.nodes[..])
             && (&check.spans, check.window) == (&exact.spans, exact.window);
         let leaves = |guard| is_among(check, guard, span.outside);

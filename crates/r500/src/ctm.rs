@@ -398,7 +398,7 @@ impl<'a> Groups<'a> {
         if let Some(fast) = &fast {
             fast.prepare(&mut group);
         }
-        let runs = vec![0; fast.as_ref().map_or(0, Fast::blocks)];
+        let runs = vec![0; fast.as_ref().map_or(0, Fast::counts)];
         Groups { setup, options, fast, group, runs, report: Report::default() }
     }
 
@@ -413,7 +413,7 @@ impl<'a> Groups<'a> {
         let lanes = Mask::first(launch.lanes);
         let fast = self.fast.as_ref();
         if let Some(fast) = fast.filter(|_| !self.options.engine.is_lockstep()) {
-            launch.restart(&mut self.group, 0, (lanes, launch.width()), fast.written(), |_| true);
+            launch.restart(&mut self.group, 0, (lanes, launch.width()), fast.written(), |_| true, None);
             self.group.bind_memory(bound, covered);
             while self.group.flow.issue().is_some() && !stop::asked() {
                 let ended = fast.run(&mut self.group, &mut self.runs, stop::SLICE, &mut Silent);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use reconverge_simt::registers::to_rows;
-use reconverge_simt::{GroupId, GroupTrap, Mask, Options, Trap};
+use reconverge_simt::{GroupId, GroupTrap, Level, Mask, Options, Trap};
 use thiserror::Error;
 
 use crate::cause::Cause;
@@ -214,12 +214,13 @@ impl Launch {
         let flow = Flow::new(setup.start, lanes, lanes, setup.fc_mode, limits, mode).with_scope(scope);
         let mut group = Group::at(setup, flow, lanes, mode, watchdog);
         self.environment.bind(&mut group);
-        self.load(&mut group, first_lane, |_| true);
+        self.load(&mut group, first_lane, |_| true, None);
         group
     }
 
     /// Restarts a group of this launch with other lanes, up to `width`. Its counts by slot stay. The rows `cleared`
-    /// become zero; they need not include inputs. Columns are written only to rows that the program `reads`.
+    /// become zero; they need not include inputs. Columns are written only to rows that the program `reads`. Inputs are
+    /// copied by code for a level.
     pub(crate) fn restart(
         &self,
         group: &mut Group,
@@ -227,6 +228,7 @@ impl Launch {
         (lanes, width): (Mask, usize),
         cleared: &[usize],
         reads: impl Fn(usize) -> bool,
+        level: Option<Level>,
     ) {
         group.restart(lanes);
         cleared.iter().for_each(|row| group.rows[*row][..width].fill(0));
@@ -236,11 +238,18 @@ impl Launch {
                 (0..4).for_each(|channel| group.rows[usize::from(input.temp) * 4 + channel].fill(0));
             }
         }
-        self.load(group, first_lane, reads);
+        self.load(group, first_lane, reads, level);
     }
 
-    /// Writes the values of the rasteriser to the temporaries.
-    fn load(&self, group: &mut Group, first_lane: usize, reads: impl Fn(usize) -> bool) {
+    /// Writes the values of the rasteriser to the temporaries, with code for a level or, if it is `None`, for every
+    /// processor.
+    fn load(
+        &self,
+        group: &mut Group,
+        first_lane: usize,
+        reads: impl Fn(usize) -> bool,
+        level: Option<Level>,
+    ) {
         let count = group.lanes.count() as usize;
         for columns in &self.columns {
             for (channel, column) in columns.components.iter().enumerate() {
@@ -267,7 +276,7 @@ impl Launch {
             let rows = &mut group.rows.rows_mut()[usize::from(input.temp) * 4..];
             let rows = rows.first_chunk_mut().expect("four channels a register");
             if group.lanes == Mask::first(count) {
-                to_rows(&values[..count], rows);
+                to_rows(level, &values[..count], rows);
                 continue;
             }
             for lane in group.lanes.lanes() {

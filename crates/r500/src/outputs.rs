@@ -205,10 +205,14 @@ impl Outputs {
             let wrote = group.written.output(*output) & all;
             if wrote.any() {
                 debug_assert!(column.words.len() <= place, "groups come in order");
-                column.pad(place);
+                if column.words.len() < place {
+                    column.pad(place);
+                }
                 column.words.extend_from_slice(&group.rows[output_row(*output)][..lanes]);
-                (all - wrote).lanes().for_each(|lane| column.words[place + lane.index()] = 0);
-                insert(&mut column.missing, place, all - wrote);
+                if wrote != all {
+                    (all - wrote).lanes().for_each(|lane| column.words[place + lane.index()] = 0);
+                    insert(&mut column.missing, place, all - wrote);
+                }
             }
         }
     }
@@ -239,7 +243,11 @@ fn has(bits: &LaneBits, lane: usize) -> bool {
 }
 
 /// Adds lanes. The first becomes lane `place`.
+#[inline]
 fn insert(bits: &mut LaneBits, place: usize, lanes: Mask) {
+    if lanes.is_empty() {
+        return;
+    }
     let (word, shift) = (place / WORD, place % WORD);
     let parts = [lanes.0 << shift, if shift == 0 { 0 } else { lanes.0 >> (WORD - shift) }];
     for (at, part) in (word..).zip(parts).filter(|(_, part)| *part != 0) {

@@ -167,7 +167,7 @@ impl Loaded {
         if O::DATA {
             return self.on_reference(&launch, observer);
         }
-        // Compiled regions do not emit events.
+        // Code does not emit events.
         let engine = if O::ENABLED { options.engine().not_compiled() } else { options.engine() };
         match (engine.not_compiled(), self.lowered(&launch, engine)) {
             (Engine::Fast, Some(fast)) => CodeFault::caught(|| match O::ENABLED || O::PATHS {
@@ -318,7 +318,7 @@ impl Run {
         most: u64,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
-        let mut runs = vec![0; fast.blocks()];
+        let mut runs = vec![0; fast.counts()];
         let ended = fast.run(&mut self.group, &mut runs, most, observer);
         fast.settle(&mut self.group, &mut runs);
         ended?;
@@ -384,7 +384,7 @@ impl Run {
         match &self.fast {
             Some(fast) if !self.touched => {
                 let width = self.launch.width();
-                self.launch.restart(&mut self.group, next, (lanes, width), fast.written(), |_| true);
+                self.launch.restart(&mut self.group, next, (lanes, width), fast.written(), |_| true, None);
                 self.group.issued.fill(0);
             }
             fast => {

@@ -166,7 +166,8 @@ impl Flow {
     /// Returns whether the wavefront is in the fetch program that CALL_FS calls.
     #[inline]
     pub fn in_fetch_program(&self) -> bool {
-        self.stack.iter().any(|entry| matches!(entry, Entry::Return { into_fetch_program: true, .. }))
+        self.stack.counts().has_calls()
+            && self.stack.iter().any(|entry| matches!(entry, Entry::Return { into_fetch_program: true, .. }))
     }
 
     /// Returns the sum of the CALL_COUNTs of the calls on the stack.

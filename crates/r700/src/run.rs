@@ -185,7 +185,7 @@ impl Loaded {
             *outcome = on_reference(origin, simd, observer)?;
             return Ok(());
         }
-        // Compiled regions do not emit events.
+        // Compiled code does not emit events.
         let engine = origin.options.engine();
         let engine = if O::ENABLED { engine.not_compiled() } else { engine };
         let lower = || Fast::new(&self.origin);
@@ -433,7 +433,7 @@ impl Run {
 
     /// Ends the current wavefront: adds its results to the outcome, and begins the next one.
     fn next_wave(&mut self) -> Step {
-        self.wave.add_to(Arc::make_mut(&mut self.outcome), self.origin.launch.lanes);
+        self.wave.add_to(Arc::make_mut(&mut self.outcome), self.origin.launch.lanes, None);
         let next = self.wave.place + self.origin.width();
         if next >= self.origin.launch.lanes {
             self.done = true;

@@ -20,6 +20,9 @@ use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp,
 /// Registers.
 pub const R: &str = "R";
 
+/// Registers that all wavefronts share.
+pub(crate) const GLOBAL: &str = "global";
+
 /// Returns the NUM_GPRS that covers every register that a program names, except for its clause temporaries. (MAN p. 33)
 pub fn registers_needed(code: &Code) -> u32 {
     let operations = uses(code);
@@ -196,7 +199,7 @@ fn register_file(op: &AluOp) -> &'static str {
 }
 
 fn indexed_file(mode: IndexModeR700) -> &'static str {
-    if mode.is_global() { "global" } else { R }
+    if mode.is_global() { GLOBAL } else { R }
 }
 
 /// Returns the source of an index.

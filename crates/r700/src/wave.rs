@@ -1,15 +1,16 @@
 //! A wavefront: registers, flow state, clause state, exports and memory. The engines run it.
 
 mod results;
+mod starts;
 
 use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::guarded::{Guarded, Placement};
 use reconverge_simt::loaded::count_decoded;
-use reconverge_simt::registers::{Row, to_rows};
+use reconverge_simt::registers::Row;
 use reconverge_simt::{
-    Depth, Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow,
+    Depth, Event, FlowView, GroupId, GroupTrap, Issue, Lane, Level, Mask, Mode, Observer, Options, StackRow,
     Statistics, Trap, Why,
 };
 
@@ -23,6 +24,8 @@ use crate::outcome::{Emission, Executed};
 use crate::rules::Rule;
 use crate::stack::stack_needed;
 pub(crate) use results::Targets;
+use starts::Fill;
+pub(crate) use starts::{ReadRows, Starts};
 
 /// One component of a register for every lane.
 pub(crate) type Lanes = [u32; LANES];
@@ -71,6 +74,18 @@ impl Default for ClauseState {
             predicate_written: false,
             mask_updated: false,
         }
+    }
+}
+
+impl ClauseState {
+    /// Changes the state to the default, in place.
+    fn reset(&mut self) {
+        let ClauseState { defined, address, address_defined, predicate, predicate_written, mask_updated } =
+            self;
+        (*defined, *address_defined) = ([false; 5], [false; 4]);
+        address.iter_mut().for_each(|row| row.fill(0));
+        *predicate = Mask(u64::MAX);
+        (*predicate_written, *mask_updated) = (false, false);
     }
 }
 
@@ -251,6 +266,12 @@ impl Wave {
     /// Turns this into the wavefront whose first lane is at `place`, before its first instruction. The state that all
     /// wavefronts share does not change.
     pub(crate) fn restart(&mut self, place: usize) {
+        let launch = self.launch.clone();
+        self.restart_with(place, &Starts::of(&launch, None), None);
+    }
+
+    /// Works like [`Wave::restart`], with the starts of the launch and code for a level.
+    pub(crate) fn restart_with(&mut self, place: usize, starts: &Starts<'_>, level: Option<Level>) {
         let Wave {
             code: _,
             fetch_code: _,
@@ -274,33 +295,9 @@ impl Wave {
         let (lanes, valid) = launch.wave_lanes(place);
         (*own_place, *count, *at) = (place, lanes, At::ControlFlow);
         flow.restart(valid);
-        let environment = &launch.environment;
-        let rows = environment.register_rows();
-        match &launch.read {
-            None => registers[..rows].fill(Row::ZERO),
-            Some(read) => {
-                for (register, chan) in read.iter() {
-                    if let Some(row) = environment.register_row((*register).into(), (*chan).into()) {
-                        registers[row] = Row::ZERO;
-                    }
-                }
-            }
-        }
-        registers[rows..rows + PREVIOUS].fill(Row::ZERO);
-        for input in launch.inputs.iter().filter(|input| input.gpr < launch.environment.num_gprs) {
-            let values = input.values.get(place..).unwrap_or_default();
-            let values = &values[..values.len().min(lanes)];
-            let rows = &mut registers[usize::from(input.gpr) * 4..];
-            to_rows(values, rows.first_chunk_mut().expect("four channels a register"));
-        }
-        for columns in launch.columns.iter().filter(|columns| columns.gpr < launch.environment.num_gprs) {
-            for (chan, column) in columns.components.iter().enumerate() {
-                let words = column.get(place..).unwrap_or_default();
-                let words = &words[..words.len().min(lanes)];
-                registers[usize::from(columns.gpr) * 4 + chan].0[..words.len()].copy_from_slice(words);
-            }
-        }
-        **clause = ClauseState::default();
+        let whole = valid == Mask::first(launch.environment.chip.wave_width.into());
+        Fill { starts, registers, place: (place, lanes), whole }.at(level);
+        clause.reset();
         spaces.clear();
         *held = Held::default();
         exports.clear();

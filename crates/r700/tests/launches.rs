@@ -8,9 +8,9 @@ use reconverge_isa::Program;
 use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::Open;
-use reconverge_r700::launch::{Columns, Input, Launch, LaunchError, Stage};
+use reconverge_r700::launch::{Columns, Environment, Input, Launch, LaunchError, Stage};
 use reconverge_r700::outcome::{Exported, Outcome};
-use reconverge_r700::run::{RunError, run, run_in_pieces};
+use reconverge_r700::run::{Loaded, RunError, run, run_in_pieces};
 use reconverge_r700::text::assemble;
 use reconverge_simt::Options;
 use reconverge_simt::limits::LANES;
@@ -161,6 +161,65 @@ fn straight_line_code_by_column_leaves_the_same_as_by_lane() {
             }
             let rest = Outcome { exports: expected.exports.clone(), columns: Vec::new(), ..found };
             assert!(rest == expected, "{lanes} lanes of {}: {rest:?}", chip.name);
+        }
+    }
+}
+
+/// The same code by lane, in each mode: all results equal those of the reference interpreter.
+#[test]
+fn straight_line_code_by_lane_leaves_the_same_without_control_flow() {
+    let program = program(STRAIGHT);
+    for (lanes, chip) in [(3_016, "rv770"), (3_013, "rv730"), (64, "rv770"), (6, "rv770"), (130, "rv730")] {
+        let mut launch = Launch::new(Chip::named(chip).expect("a chip"), Stage::Pixel, lanes);
+        let float = |number: usize| (number as f32 * 0.37 - 11.).to_bits();
+        let value = |lane: usize| [float(lane), float(lane * lane % 97), float(lane % 7), 3];
+        launch.inputs.push(Input { gpr: 0, values: (0..lanes).map(value).collect() });
+        launch
+            .inputs
+            .push(Input { gpr: 1, values: (0..lanes / 2).map(|lane| [5, float(lane), 0, 0]).collect() });
+        for mode in [Mode::Strict, Mode::Lenient] {
+            let with = |engine| Options { mode, ..with(engine) };
+            let expected = run(&program, &launch, &with(Engine::Reference)).expect("it ends");
+            for (engine, threads) in [(Engine::Fast, 1), (Engine::Fast, 3), (Engine::Compiled, 1)] {
+                let found = on(threads, || run(&program, &launch, &with(engine))).expect("it ends");
+                assert!(found == expected, "{lanes} lanes of {chip}, {mode:?}, {threads} threads");
+            }
+        }
+    }
+}
+
+/// R2 and the components of R1 that no instruction writes have their values at the start in every launch, whatever earlier
+/// wavefronts of the program had there.
+const READS_AT_THE_START: &str = "ALU:
+ 0 x: ADD R1.x, R0.x, R2.x
+   y: MOV R3.y, R0.y
+ 1 x: MOV R2.x, R0.x
+   y: MOV R2.y, R3.y
+ALU_PUSH_BEFORE:
+ 2 x: PRED_SETGT _.x, R0.x, 0 UPDATE_EXEC_MASK
+ALU:
+ 3 z: MOV R3.z, R0.z
+POP: POP_CNT(1)
+EXPORT: PIXEL[0], R1.xyzw
+EXPORT_DONE: PIXEL[1], R3.xyzw END_OF_PROGRAM
+";
+
+#[test]
+fn registers_of_a_launch_do_not_reach_the_next() {
+    let program = program(READS_AT_THE_START);
+    let environment = Environment::new(Chip::named("rv770").expect("a chip"), Stage::Pixel);
+    let environment = Arc::new(environment);
+    for engine in [Engine::Fast, Engine::Compiled] {
+        let loaded = Loaded::new(&program, &environment, &with(engine)).expect("it fits");
+        for (lanes, gprs) in
+            [(200, &[0, 1, 2][..]), (64, &[1]), (130, &[0]), (64, &[0, 3]), (3, &[]), (64, &[2])]
+        {
+            let value = |lane: usize| [1, 2, 3, 4].map(|of| (of as f32 - lane as f32 * 0.1).to_bits());
+            let input = |gpr: &u8| Input { gpr: *gpr, values: (0..lanes).map(value).collect() };
+            let inputs: Vec<Input> = gprs.iter().map(input).collect();
+            let launch = Launch::of(environment.clone(), lanes, inputs.clone());
+            let expected = run(&program, &launch, &with(Engine::Reference)).expect("it ends");
+            assert!(loaded.run(lanes, inputs).expect("it ends") == expected, "{engine:?} {lanes} {gprs:?}");
         }
     }
 }

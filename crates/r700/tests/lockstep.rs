@@ -1,4 +1,4 @@
-//! Runs the two kernels of the benchmark on all engines and in lockstep.
+//! Runs kernels of the benchmark and other programs on all engines and in lockstep.
 
 mod engines;
 
@@ -56,6 +56,48 @@ fn mandel_counts_its_steps_on_every_engine() {
     let expected: Vec<u32> = (first..first + 200).map(steps).collect();
     assert!(expected.iter().any(|count| *count != expected[0]));
     assert_eq!(counts(include_str!("../../workbench/kernels/mandel.r700.s"), first, 200), expected);
+}
+
+/// The lanes leave the inner loop one by one, and then the outer one.
+#[test]
+fn nested_loops_end_for_each_lane_on_every_engine() {
+    let value = |lane: u32| {
+        let mut a = lane;
+        for i in 0..(lane ^ lane >> 7) % 32 {
+            for j in 0..(a >> 3) % 16 {
+                a = (a << 1 ^ a >> 5).wrapping_add(j);
+            }
+            a = a.wrapping_add(i);
+        }
+        a
+    };
+    let expected: Vec<u32> = (3000..3200).map(value).collect();
+    assert_eq!(counts(include_str!("../../workbench/kernels/nested.r700.s"), 3000, 200), expected);
+}
+
+/// The conditional in the loop has more instructions than a node of compiled code.
+#[test]
+fn a_long_conditional_counts_the_instructions_that_run_on_every_engine() {
+    let mut group = 4;
+    let clauses: String = (0..4)
+        .map(|_| {
+            let groups = (0..110).map(|_| {
+                group += 1;
+                format!("  {group} x: ADD R2.x, R2.x, R1.x\n")
+            });
+            format!("ALU:\n{}", groups.collect::<String>())
+        })
+        .collect();
+    let source = format!(
+        ".stack 2\nALU:\n  0 x: MOV R1.x, 0\n  1 x: MOV R2.x, 0\nLOOP_START_DX10: ADDR(@done)\n@again:\nALU_BREAK:\n  \
+         2 x: PRED_SETGT _.x, (4.0f).x, R1.x UPDATE_EXEC_MASK\nALU:\n  3 x: ADD R1.x, R1.x, 1.0\nALU_PUSH_BEFORE:\n  \
+         4 x: PRED_SETGT _.x, R0.x, R1.x UPDATE_EXEC_MASK\nJUMP: ADDR(@on) POP_CNT(1)\n{clauses}POP: POP_CNT(1)\n@on:\n\
+         LOOP_END: ADDR(@again)\n@done:\nEXPORT_DONE: PIXEL[0], R2.x___ END_OF_PROGRAM\n"
+    );
+    // Rounds 1 to the pixel's column add 440 times the number of the round.
+    let rounds = |column: u32| (1..=column.min(4)).sum::<u32>();
+    let expected: Vec<u32> = (0..6).map(|column| ((440 * rounds(column)) as f32).to_bits()).collect();
+    assert_eq!(counts(&source, 0, 6), expected);
 }
 
 /// Runs texture instructions with random textures, samplers, swizzles and lanes: one clause, whose results are

@@ -61,6 +61,25 @@ impl Extent {
         !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }
 
+    /// Returns which blocks of a program are compiled: those of loops first, then the others. `sizes` are their numbers
+    /// of instructions.
+    pub fn chosen(self, sizes: &[u32], is_loop: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut left = match self {
+            Extent::Worth | Extent::Loops => MOST_COMPILED,
+            Extent::Throughout | Extent::Upto(_) | Extent::Blocks(_) => u32::MAX,
+        };
+        let mut chosen = vec![false; sizes.len()];
+        for loops in [true, false] {
+            for (number, size) in sizes.iter().enumerate() {
+                if is_loop(number) == loops && (loops || self != Extent::Loops) && *size <= left {
+                    chosen[number] = true;
+                    left -= size;
+                }
+            }
+        }
+        chosen
+    }
+
     /// Chooses the compiled pieces among those that `trace` finds from a position: loops first, which begin at
     /// `heads`, then pieces that run once, each after the previous one, up to `end`. `size` returns the number of
     /// instructions of a piece and the position after it.

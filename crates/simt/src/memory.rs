@@ -84,6 +84,12 @@ pub trait Store {
         None
     }
 
+    /// Returns the bytes of the buffer that has `address`, and the address of the first, if the group may read and
+    /// write all of them at any time until it ends.
+    fn whole(&mut self, _address: u32) -> Option<(u32, &mut [u8])> {
+        None
+    }
+
     /// Returns the bytes like [`writing`](Self::writing), for a group that reads the picked bytes before it writes
     /// them.
     #[inline(always)]
@@ -193,6 +199,12 @@ impl Store for Memory {
     #[inline]
     fn reading(&mut self, address: u32, count: usize, _: Picked<'_>) -> Option<&[u8]> {
         self.bytes(address, count)
+    }
+
+    fn whole(&mut self, address: u32) -> Option<(u32, &mut [u8])> {
+        let (index, offset) = self.find(address)?;
+        let Buffer { address, bytes } = &mut self.buffers[index];
+        (offset < bytes.len()).then_some((*address, bytes))
     }
 
     #[inline]

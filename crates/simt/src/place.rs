@@ -8,9 +8,13 @@
 // Rows are accessed through a pointer. `Frame` explains why that is sound.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
+use std::marker::PhantomData;
+
 use reconverge_guarded::{Guarded, Placement};
 
 use crate::registers::Row;
+use crate::wide::Words8;
 
 /// A row by its distance from the first, in bytes. Only a [`Layout`] creates one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -153,6 +157,12 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
         std::ptr::slice_from_raw_parts_mut(rows.as_mut_ptr().cast(), size_of_val(rows))
     }
 
+    /// Returns all rows, to read some and write others at the same time.
+    #[inline(always)]
+    pub fn cells(&mut self) -> Cells<'_, N> {
+        Cells { first: self.rows.as_mut().as_mut_ptr(), rows: PhantomData }
+    }
+
     /// Returns `C` lanes of a row, by value: those from lane `number * C` on. The number is taken modulo the row's
     /// chunks.
     #[inline(always)]
@@ -169,9 +179,44 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     }
 }
 
+/// The rows of a [`Frame`] as vectors of eight lanes. Each vector is read and written as a whole, so rows that are
+/// read may also be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells<'a, const N: usize> {
+    first: *mut Row<N>,
+    rows: PhantomData<&'a [Cell<Row<N>>]>,
+}
+
+impl<'a, const N: usize> Cells<'a, N> {
+    /// Returns the row at a place.
+    #[inline(always)]
+    pub fn row(&self, place: Place<N>) -> &'a [Cell<Words8>] {
+        // SAFETY: the frame has the row, as in `Frame::row`. A row consists of its words, and a cell has the layout of
+        // its content. The frame is borrowed mutably for `'a`, and only cells access its rows meanwhile.
+        unsafe {
+            let row = self.first.byte_add(place.0 as usize);
+            std::slice::from_raw_parts(row.cast(), size_of::<Row<N>>() / size_of::<Words8>())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_read_and_write_the_rows_of_their_places() {
+        let layout = Layout::<32>::new(3);
+        let mut rows = [Row([1; 32]), Row([2; 32]), Row([3; 32])];
+        // SAFETY: the places are those of the layout.
+        let mut frame = unsafe { Frame::new(&mut rows[..], &layout) };
+        let cells = frame.cells();
+        let [first, also, last] = [0, 0, 2].map(|number| cells.row(layout.place(number)));
+        first[3].set([7; 8]);
+        last[0].set(also[3].get());
+        assert_eq!((first.len(), also[3].get(), last[1].get()), (4, [7; 8], [3; 8]));
+        assert_eq!(frame.row(layout.place(2))[..9], [7, 7, 7, 7, 7, 7, 7, 7, 3]);
+    }
 
     #[test]
     fn a_layout_makes_places_of_the_rows_that_it_counts_only() {

@@ -4,6 +4,9 @@ use std::ops::{Index, IndexMut};
 
 use reconverge_guarded::{Guarded, Placement, Plain};
 
+use crate::level::{Level, Task};
+use crate::wide::{Baseline, Wide};
+
 /// One register of a group: one word per lane, aligned for whole-row operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
@@ -12,34 +15,62 @@ pub struct Row<const W: usize>(pub [u32; W]);
 impl<const W: usize> Row<W> {
     /// A row of zeros.
     pub const ZERO: Self = Row([0; W]);
+
+    /// Sets all words to zero.
+    #[inline]
+    pub fn clear(&mut self) {
+        *self = Row::ZERO;
+    }
 }
 
 impl<const W: usize> Plain for Row<W> {
     const ZERO: Self = Row::ZERO;
 }
 
-/// Writes the four components of lanes 0 and up to one row per component; other lanes keep their values.
-///
-/// The lanes are processed in fours, which the compiler transposes in vector registers.
-pub fn to_rows<const W: usize>(values: &[[u32; 4]], rows: &mut [Row<W>; 4]) {
-    let values = &values[..values.len().min(W)];
-    let (fours, rest) = values.as_chunks::<4>();
-    for (place, four) in fours.iter().enumerate() {
-        for (component, row) in rows.iter_mut().enumerate() {
-            row.0[4 * place..][..4].copy_from_slice(&four.map(|value| value[component]));
-        }
+/// Writes the four components of lanes 0 and up to one row per component, with code for a level or, if it is `None`,
+/// for every processor. Other lanes keep their values.
+pub fn to_rows<const W: usize>(level: Option<Level>, values: &[[u32; 4]], rows: &mut [Row<W>; 4]) {
+    let task = ToRows { values, rows };
+    match level {
+        Some(level) => level.run(task),
+        None => Baseline.call(task),
     }
-    for (lane, value) in (4 * fours.len()..).zip(rest) {
-        for (row, word) in rows.iter_mut().zip(value) {
-            row.0[lane] = *word;
-        }
+}
+
+struct ToRows<'a, const W: usize> {
+    values: &'a [[u32; 4]],
+    rows: &'a mut [Row<W>; 4],
+}
+
+impl<const W: usize> Task for ToRows<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Wide>(self, wide: L) {
+        wide.to_rows(self.values, self.rows.each_mut().map(|row| &mut row.0));
     }
 }
 
 /// Reads the four components of lanes from one row per component: the inverse of [`to_rows`].
-pub fn from_rows<const W: usize>(rows: [&[u32; W]; 4], values: &mut [[u32; 4]]) {
-    for (lane, value) in values.iter_mut().enumerate().take(W) {
-        *value = rows.map(|row| row[lane]);
+pub fn from_rows<const W: usize>(level: Option<Level>, rows: [&[u32; W]; 4], values: &mut [[u32; 4]]) {
+    let task = FromRows { rows, values };
+    match level {
+        Some(level) => level.run(task),
+        None => Baseline.call(task),
+    }
+}
+
+struct FromRows<'a, const W: usize> {
+    rows: [&'a [u32; W]; 4],
+    values: &'a mut [[u32; 4]],
+}
+
+impl<const W: usize> Task for FromRows<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Wide>(self, wide: L) {
+        wide.from_rows(self.rows, self.values);
     }
 }
 
@@ -150,13 +181,13 @@ mod tests {
             let values: Vec<[u32; 4]> =
                 (0..lanes).map(|lane| [0, 1, 2, 3].map(|of| 10 * lane + of)).collect();
             let mut rows = [Row([99; 32]); 4];
-            to_rows(&values, &mut rows);
+            to_rows(None, &values, &mut rows);
             for (lane, component) in (0..32).flat_map(|lane| (0..4).map(move |component| (lane, component))) {
                 let expected = values.get(lane).map_or(99, |value| value[component]);
                 assert_eq!(rows[component].0[lane], expected, "{lanes} lanes, lane {lane}, {component}");
             }
             let mut back = vec![[99; 4]; values.len().min(32)];
-            from_rows(rows.each_ref().map(|row| &row.0), &mut back);
+            from_rows(Some(Level::best()), rows.each_ref().map(|row| &row.0), &mut back);
             assert_eq!(back, values[..back.len()]);
         }
     }

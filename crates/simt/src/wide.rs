@@ -91,6 +91,26 @@ pub trait Wide: Copy + fmt::Debug {
         }
     }
 
+    /// Writes the four components of lanes 0 and up to one row per component; other lanes keep their values.
+    #[inline(always)]
+    fn to_rows<const N: usize>(self, values: &[[u32; 4]], mut rows: [&mut [u32; N]; 4]) {
+        let values = &values[..values.len().min(N)];
+        let (fours, rest) = values.as_chunks::<4>();
+        // The compiler transposes four lanes in vector registers.
+        for (place, four) in fours.iter().enumerate() {
+            for (component, row) in rows.iter_mut().enumerate() {
+                row[4 * place..][..4].copy_from_slice(&four.map(|value| value[component]));
+            }
+        }
+        lanes_to_rows(rest, 4 * fours.len(), rows);
+    }
+
+    /// Reads the four components of lanes 0 and up from one row per component: the inverse of [`Wide::to_rows`].
+    #[inline(always)]
+    fn from_rows<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
+        lanes_from_rows(rows, 0, values);
+    }
+
     /// Returns the lanes whose word has its highest bit set.
     fn signs<const N: usize>(self, words: &[u32; N]) -> u64;
 
@@ -171,6 +191,24 @@ pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
         }
     }
     words
+}
+
+/// Writes the components of lanes from `first` on to their rows, lane by lane.
+#[inline(always)]
+fn lanes_to_rows<const N: usize>(values: &[[u32; 4]], first: usize, mut rows: [&mut [u32; N]; 4]) {
+    for (lane, value) in (first..N).zip(values) {
+        for (row, word) in rows.iter_mut().zip(value) {
+            row[lane] = *word;
+        }
+    }
+}
+
+/// Reads the components of lanes from `first` on from their rows, lane by lane.
+#[inline(always)]
+fn lanes_from_rows<const N: usize>(rows: [&[u32; N]; 4], first: usize, values: &mut [[u32; 4]]) {
+    for (lane, value) in (first..N).zip(values) {
+        *value = rows.map(|row| row[lane]);
+    }
 }
 
 /// Returns A * B + C, rounded once, with denormals flushed and the one NaN of the [`Sum`]; and whether the result may
@@ -369,6 +407,32 @@ impl Wide for Avx2 {
     }
 
     #[inline(always)]
+    fn to_rows<const N: usize>(self, values: &[[u32; 4]], mut rows: [&mut [u32; N]; 4]) {
+        let values = &values[..values.len().min(N)];
+        let (eights, rest) = values.as_chunks::<8>();
+        for (place, eight) in eights.iter().enumerate() {
+            // SAFETY: the processor has AVX2.
+            let columns = unsafe { columns_of_eight(eight) };
+            for (row, column) in rows.iter_mut().zip(&columns) {
+                row.as_chunks_mut::<8>().0[place] = *column;
+            }
+        }
+        lanes_to_rows(rest, 8 * eights.len(), rows);
+    }
+
+    #[inline(always)]
+    fn from_rows<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
+        let (eights, rest) = values.as_chunks_mut::<8>();
+        let chunks = rows.map(|row| row.as_chunks::<8>().0);
+        for (place, eight) in eights.iter_mut().enumerate().take(N / 8) {
+            // SAFETY: the processor has AVX2.
+            *eight =
+                unsafe { eight_of_columns([0, 1, 2, 3].map(|component: usize| &chunks[component][place])) };
+        }
+        lanes_from_rows(rows, 8 * eights.len(), rest);
+    }
+
+    #[inline(always)]
     fn signs<const N: usize>(self, words: &[u32; N]) -> u64 {
         use std::arch::x86_64::{_mm256_loadu_ps, _mm256_movemask_ps};
         let mut bits = 0;
@@ -419,6 +483,74 @@ impl Wide for Avx2 {
         // SAFETY: the processor has AVX2.
         unsafe { cut_squares_by_sixteen(numbers) }
     }
+}
+
+/// Returns the components of eight lanes by column. The loop over fours takes three times as long.
+///
+/// # Safety
+/// The processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn columns_of_eight(values: &[[u32; 4]; 8]) -> [[u32; 8]; 4] {
+    use std::arch::x86_64::*;
+    let mut columns = [[0; 8]; 4];
+    // SAFETY: the caller guarantees that the processor has AVX2; loads and stores need no alignment and stay inside four
+    // and eight words.
+    unsafe {
+        let load = |lane: usize| _mm_loadu_si128(values[lane].as_ptr().cast());
+        // Lanes n and n + 4.
+        let both =
+            |lane: usize| _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(load(lane)), load(lane + 4));
+        let (a, b, c, d) = (both(0), both(1), both(2), both(3));
+        let (lower, lower_next) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
+        let (upper, upper_next) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
+        let all = [
+            _mm256_unpacklo_epi64(lower, lower_next),
+            _mm256_unpackhi_epi64(lower, lower_next),
+            _mm256_unpacklo_epi64(upper, upper_next),
+            _mm256_unpackhi_epi64(upper, upper_next),
+        ];
+        for (column, words) in columns.iter_mut().zip(all) {
+            _mm256_storeu_si256(column.as_mut_ptr().cast(), words);
+        }
+    }
+    columns
+}
+
+/// The inverse of [`columns_of_eight`].
+///
+/// # Safety
+/// The processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn eight_of_columns(columns: [&[u32; 8]; 4]) -> [[u32; 4]; 8] {
+    use std::arch::x86_64::*;
+    let mut values = [[0; 4]; 8];
+    // SAFETY: the caller guarantees that the processor has AVX2; loads and stores need no alignment and stay inside eight
+    // words.
+    unsafe {
+        let load = |component: usize| _mm256_loadu_si256(columns[component].as_ptr().cast());
+        let (a, b, c, d) = (load(0), load(1), load(2), load(3));
+        // Components 0 and 1, and 2 and 3, of lanes 0, 1, 4, 5; then of the others.
+        let (lower, lower_next) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
+        let (upper, upper_next) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
+        let [first, second, third, fourth] = [
+            _mm256_unpacklo_epi64(lower, lower_next),
+            _mm256_unpackhi_epi64(lower, lower_next),
+            _mm256_unpacklo_epi64(upper, upper_next),
+            _mm256_unpackhi_epi64(upper, upper_next),
+        ];
+        let all = [
+            _mm256_permute2x128_si256::<0x20>(first, second),
+            _mm256_permute2x128_si256::<0x20>(third, fourth),
+            _mm256_permute2x128_si256::<0x31>(first, second),
+            _mm256_permute2x128_si256::<0x31>(third, fourth),
+        ];
+        for (two, words) in values.as_chunks_mut::<2>().0.iter_mut().zip(all) {
+            _mm256_storeu_si256(two.as_mut_ptr().cast(), words);
+        }
+    }
+    values
 }
 
 /// [`Wide::pairs`], eight lanes at a time, with one load per lane; two indices leave their vector at once. It takes a
@@ -505,6 +637,16 @@ impl Wide for Avx512 {
     #[inline(always)]
     fn spread_bytes<const N: usize>(self, bits: u64) -> [u8; N] {
         Avx2(()).spread_bytes(bits)
+    }
+
+    #[inline(always)]
+    fn to_rows<const N: usize>(self, values: &[[u32; 4]], rows: [&mut [u32; N]; 4]) {
+        Avx2(()).to_rows(values, rows);
+    }
+
+    #[inline(always)]
+    fn from_rows<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
+        Avx2(()).from_rows(rows, values);
     }
 
     #[inline(always)]
@@ -600,6 +742,22 @@ mod tests {
                     std::array::from_fn(|place| [new[place % N], !new[place % N] ^ place as u32]);
                 let pairs = [0, 1].map(|word: usize| old.map(|place| table[place as usize % 32][word]));
                 assert_eq!(wide.pairs(&table, &old), pairs, "{wide:?}");
+                for lanes in [0, 1, 7, 8, 12, N - 1, N, N + 3] {
+                    let values: Vec<[u32; 4]> = (0..lanes)
+                        .map(|lane| [0, 1, 2, 3].map(|component| new[lane % N] ^ component))
+                        .collect();
+                    let mut rows = [old; 4];
+                    wide.to_rows(&values, rows.each_mut());
+                    for (component, row) in rows.iter().enumerate() {
+                        let word = |lane: usize| values.get(lane).map_or(old[lane], |value| value[component]);
+                        assert_eq!(*row, std::array::from_fn(word), "{wide:?} {lanes} {component}");
+                    }
+                    let mut back = vec![[99; 4]; lanes];
+                    wide.from_rows(rows.each_ref(), &mut back);
+                    let kept = lanes.min(N);
+                    assert_eq!(back[..kept], values[..kept], "{wide:?} {lanes}");
+                    assert!(back[kept..].iter().all(|value| *value == [99; 4]), "{wide:?} {lanes}");
+                }
                 let numbers = new.map(|word| word & 0x7fff);
                 let squares =
                     numbers.map(|x| (0..15).map(|n| if x >> n & 1 != 0 { x >> (14 - n) } else { 0 }).sum());

@@ -51,6 +51,8 @@ pub struct Barriers {
     /// Barrier for which each warp waits.
     waiting: Vec<Option<u8>>,
     finished: Vec<bool>,
+    /// Number of warps that have not ended.
+    running: u32,
 }
 
 impl Barriers {
@@ -61,15 +63,17 @@ impl Barriers {
             expected: [Count::All; BARRIERS],
             waiting: vec![None; warps],
             finished: vec![false; warps],
+            running: warps as u32,
         }
     }
 
     /// Resets to the state after [`Barriers::new`] for the same number of warps.
     pub fn begin(&mut self) {
-        let Barriers { value, expected, waiting, finished } = self;
+        let Barriers { value, expected, waiting, finished, running } = self;
         (*value, *expected) = ([0; BARRIERS], [Count::All; BARRIERS]);
         waiting.fill(None);
         finished.fill(false);
+        *running = finished.len() as u32;
     }
 
     /// Executes `bar`: `warp` increments, or waits, or both. Barrier numbers are taken modulo [`BARRIERS`]. The
@@ -101,7 +105,11 @@ impl Barriers {
 
     /// Records that `warp` has ended.
     pub fn finish(&mut self, warp: usize, mut races: Option<&mut Races>) {
-        self.finished[warp] = true;
+        let was_finished = std::mem::replace(&mut self.finished[warp], true);
+        self.running -= u32::from(!was_finished);
+        if self.value == [0; BARRIERS] {
+            return;
+        }
         for place in 0..BARRIERS {
             if self.value[place] != 0 && self.expected[place] == Count::All {
                 self.release_if_complete(place, None, races.as_deref_mut());
@@ -110,6 +118,7 @@ impl Barriers {
     }
 
     /// Returns the barrier for which `warp` waits.
+    #[inline]
     pub fn waits_for(&self, warp: usize) -> Option<u8> {
         self.waiting[warp]
     }
@@ -127,7 +136,7 @@ impl Barriers {
     /// **Open** (13.7): a warp that has ended no longer counts for a barrier that waits for all. Compiled programs
     /// with early exits rely on this; otherwise they would hang. The documents do not describe it.
     fn warps_expected_by_all(&self) -> u32 {
-        self.finished.iter().filter(|finished| !**finished).count() as u32
+        self.running
     }
 
     /// Releases the warps that wait, if all have arrived. `arrives` is the warp that has just arrived and waits.

@@ -5,25 +5,43 @@
 //! has its turn. Slices exist so that a warp that spins on a lock or on shared memory does not stop the others.
 //! Graphics stages use a block of one warp.
 
+// The engine may pass on the turn between warps: the block states why that is sound.
+#![allow(unsafe_code)]
+
 use std::collections::BTreeMap;
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, GroupId, GroupTrap, Observer, Silent, Step, Trap, stop};
+use reconverge_simt::{Event, GroupId, GroupTrap, Level, Observer, Silent, Step, Trap, stop};
 
 use crate::context::{Common, Context, Turn};
 use crate::launch::Setup;
 use crate::state::Warp;
 use crate::trap::{Access, Cause, SharedAccess};
+use crate::turns::Warps;
 
 /// Number of instructions that a warp runs before another has its turn. Any number produces a legal order. For
 /// programs whose warps race, this one is part of the meaning of "deterministic".
 pub const SLICE: u32 = 1024;
+
+/// Number of turns that an engine may pass on by itself, between two looks at whether the run must stop.
+const PASSES: u32 = 64;
 
 /// Maximum number of instructions that the other warps run in the search for a race with a read.
 const LOOK_AHEAD: u64 = 1 << 20;
 
 /// An engine that is ready for a program and executes the instructions of a warp.
 pub trait Executor: Sync {
+    /// Returns the level of the code that sets up warps; `None` sets them up lane by lane.
+    fn level(&self) -> Option<Level> {
+        None
+    }
+
+    /// Returns the general registers that the start of a warp sets to zero; `None` for all. `whole`: all lanes of the
+    /// warp run.
+    fn cleared(&self, _whole: bool) -> Option<&[u8]> {
+        None
+    }
+
     /// Adds the engine's own data to a new block of a launch with this setup.
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
@@ -131,14 +149,29 @@ impl Block {
         observer: &mut O,
         most: u32,
     ) -> Ran<Step> {
-        let mut ran = self.turn(executor, context, global, observer, most);
+        self.advance_by(executor, context, global, observer, most, 0)
+    }
+
+    /// Runs like [`Block::advance`]. The engine may pass on the turn up to `passes` times.
+    #[inline]
+    fn advance_by<E: Executor, G: Store, O: Observer>(
+        &mut self,
+        executor: &E,
+        context: &Context,
+        global: &mut G,
+        observer: &mut O,
+        most: u32,
+        passes: u32,
+    ) -> Ran<Step> {
+        let mut ran = self.turn(executor, context, global, observer, most, passes);
         if let Err(Trap { cause: Cause::Unwritten { .. }, .. }) = &ran.end {
             ran.end = ran.end.map_err(|trap| self.explained(executor, context, global, trap));
         }
         ran
     }
 
-    /// Runs a turn like [`Block::advance`], without a look at the other warps.
+    /// Runs a turn like [`Block::advance`], without a look at the other warps. The engine may pass on the turn up to
+    /// `passes` times.
     fn turn<E: Executor, G: Store, O: Observer>(
         &mut self,
         executor: &E,
@@ -146,6 +179,7 @@ impl Block {
         global: &mut G,
         observer: &mut O,
         most: u32,
+        passes: u32,
     ) -> Ran<Step> {
         if !self.can_run(self.current) {
             return Ran { tried: 0, end: self.end(observer) };
@@ -153,15 +187,24 @@ impl Block {
         if O::ENABLED {
             observer.group(self.first_group + self.current);
         }
-        let Block { common, warps, current, slice, .. } = self;
-        let warp = &mut warps[*current];
+        let Block { common, warps, current, slice, parked, .. } = self;
         let remaining = context.watchdog.saturating_sub(common.statistics.instructions);
         if remaining == 0 {
+            let warp = &warps[*current];
             return Ran { tried: 0, end: Err(stopped(warp, Cause::Timeout(context.watchdog), observer)) };
         }
         let most = most.min(SLICE - *slice).min(u32::try_from(remaining).unwrap_or(u32::MAX));
-        let mut turn = Turn { context, common, warp, number: *current, global, observer };
+        let passes = if O::ENABLED || !parked.is_empty() { 0 } else { passes };
+        let all = Warps::new(warps, context.watchdog, passes);
+        // SAFETY: the block has the warps, and nothing refers to them.
+        let warp = unsafe { all.warp(*current) };
+        let warps = (passes > 0 && warp.local_bytes() == 0).then_some(all);
+        let mut turn = Turn { context, common, warp, number: *current, global, observer, warps };
         let Ran { tried, end } = executor.run(&mut turn, most);
+        *current = turn.number;
+        if turn.warps.is_some_and(|warps| warps.passes != passes) {
+            *slice = 0;
+        }
         *slice += tried;
         if let Err(trap) = end {
             return Ran { tried, end: Err(trap) };
@@ -200,7 +243,7 @@ impl Block {
             return trap;
         }
         while block.common.statistics.instructions < end && !stop::asked() {
-            match block.turn(executor, context, &mut global, &mut Silent, SLICE).end {
+            match block.turn(executor, context, &mut global, &mut Silent, SLICE, 0).end {
                 Ok(Step::Running) => {}
                 Err(Trap { cause: Cause::Race { address, accesses }, .. }) if accesses[0] == reader => {
                     let [reader, writer] = *accesses;
@@ -249,7 +292,7 @@ impl Block {
         mut go_on: impl FnMut(u64) -> bool,
     ) -> Result<Step, GroupTrap<Cause>> {
         loop {
-            match self.advance(executor, context, global, observer, SLICE).end {
+            match self.advance_by(executor, context, global, observer, SLICE, PASSES).end {
                 Ok(Step::Running) if !stop::asked() && go_on(self.common.statistics.instructions) => {}
                 Ok(step) => break Ok(step),
                 Err(trap) => break Err(self.locate(context, trap)),
@@ -263,10 +306,11 @@ impl Block {
     }
 
     /// Returns whether a warp has not ended and does not wait at a barrier.
+    #[inline]
     fn can_run(&self, warp: usize) -> bool {
         !self.warps[warp].flow.finished()
             && self.common.barriers.waits_for(warp).is_none()
-            && !self.parked.contains(&warp)
+            && (self.parked.is_empty() || !self.parked.contains(&warp))
     }
 
     /// Passes the turn on after instructions of the current warp, if the warp cannot run or has run its slice.
@@ -284,12 +328,17 @@ impl Block {
         let count = self.warps.len();
         // At the start the circle begins with warp 0, later with the warp after the current one.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
-        let next = (first..count).chain(0..first.min(count)).find(|warp| self.can_run(*warp));
-        if let Some(next) = next {
-            self.current = next;
-            self.slice = 0;
+        // One loop: with two ranges, the search takes as long as the rest of a turn that ends at a barrier.
+        let mut next = first;
+        for _ in 0..count {
+            next = if next < count { next } else { 0 };
+            if self.can_run(next) {
+                (self.current, self.slice) = (next, 0);
+                return true;
+            }
+            next += 1;
         }
-        next.is_some()
+        false
     }
 
     /// Ends the block if no warp can run: either all have ended, or the others wait forever.

@@ -47,23 +47,34 @@ impl Code {
     pub fn reachable(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);
-        let mut open = vec![base];
+        match code.reached() {
+            Some(_) => code,
+            None => Code::new(words, base, stage, chip),
+        }
+    }
+
+    /// Returns the valid instructions that are reachable from the first, and decodes them. Returns `None` if an indirect
+    /// branch can reach any instruction.
+    pub(crate) fn reached(&self) -> Option<Vec<&Inst>> {
+        let (mut open, mut seen, mut reached) = (vec![self.base], vec![false; self.slots.len()], Vec::new());
         while let Some(pc) = open.pop() {
-            let Some(place) = code.place(pc).filter(|place| code.slots[*place].get().is_none()) else {
+            let Some(place) = self.place(pc).filter(|place| !std::mem::replace(&mut seen[*place], true))
+            else {
                 continue;
             };
-            let Ok(inst) = code.decoded(place) else { continue };
+            let Ok(inst) = self.decoded(place) else { continue };
+            reached.push(inst);
             let (always, mut falls) = (inst.guard == Guard::ALWAYS, inst.end != End::Exit);
             if let Op::Control(control) = inst.op {
                 if matches!(control, Control::BraIndirect { .. }) {
-                    return Code::new(words, base, stage, chip);
+                    return None;
                 }
                 falls &= !(always && matches!(control, Control::Bra { .. } | Control::Ret | Control::Trap));
                 open.extend(control.target());
             }
             open.extend(falls.then_some(pc + inst.form.bytes()));
         }
-        code
+        Some(reached)
     }
 
     /// Creates the same code as [`Code::new`] from decoded instructions, each with the index of its first word.

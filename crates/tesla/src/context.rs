@@ -13,6 +13,7 @@ use crate::inst::Stage;
 use crate::launch::Setup;
 use crate::spaces::{Segments, Shared};
 use crate::state::Warp;
+use crate::turns::Warps;
 
 /// The settings that all blocks of a launch share. They do not change.
 #[derive(Clone, Debug)]
@@ -163,4 +164,6 @@ pub struct Turn<'a, G, O> {
     pub global: &'a mut G,
     /// Receives the events.
     pub observer: &'a mut O,
+    /// All warps of the block, if the engine may pass on the turn. Then `warp` and `number` are those of the last turn.
+    pub warps: Option<Warps>,
 }

@@ -309,6 +309,15 @@ impl Flow {
         self.stack.len() + entries <= self.limits.stack_entries && self.control_inside_quadon().is_ok()
     }
 
+    /// Returns the number of entries that control flow may push now.
+    #[inline]
+    pub fn room(&self) -> usize {
+        match self.control_inside_quadon() {
+            Ok(()) => self.limits.stack_entries.saturating_sub(self.stack.len()),
+            Err(_) => 0,
+        }
+    }
+
     /// Executes `bra c[]`: every active lane continues at `target`, see [`Flow::uniform_target`]. (9.9)
     ///
     /// # Errors

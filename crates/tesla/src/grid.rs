@@ -15,11 +15,11 @@ use crate::code::{Code, SharedChecks};
 use crate::context::{Common, Context};
 use crate::fidelity;
 use crate::flow::{Flow, WARP, whole_quads};
-use crate::lane::interpolate::{Interpolant, Position, interp};
-use crate::launch::{Compute, Fragment, Geometry, Launch, LaunchError, Outcome, PARAMETERS, Varying, Vertex};
+use crate::inputs::Fragments;
+use crate::launch::{Compute, Fragment, Geometry, Launch, LaunchError, Outcome, PARAMETERS, Vertex};
 use crate::results::LaneResults;
 use crate::spaces::Segments;
-use crate::state::{Input, MOST_REGISTERS, Warp};
+use crate::state::{MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
 /// The parts of a launch outside its environment: bytes of s[] and the checks of its accesses; the words of a[] or
@@ -33,6 +33,8 @@ pub struct Grid {
     context: Context,
     launch: Launch,
     local_bytes: u32,
+    /// `$r0` at the start of each warp of a block; none for graphics stages.
+    threads: Vec<Row<WARP>>,
     /// Whether instructions are not counted.
     uncounted: bool,
 }
@@ -82,7 +84,11 @@ impl Grid {
             dropped: Arc::default(),
         };
         let local_bytes = setup.local_size()?;
-        Ok((Grid { context, launch, local_bytes, uncounted: false }, memory))
+        let threads = match &launch {
+            Launch::Compute(compute) => threads(compute.block),
+            Launch::Fragment(_) | Launch::Vertex(_) | Launch::Geometry(_) => Vec::new(),
+        };
+        Ok((Grid { context, launch, local_bytes, threads, uncounted: false }, memory))
     }
 
     /// The settings that all blocks share.
@@ -197,23 +203,11 @@ impl Grid {
         }
         shared.place(0, &compute.grid_id.to_le_bytes());
         shared.place(PARAMETERS as usize, &compute.params);
-        // The position in the block, incremented from thread to thread.
-        let mut thread = [0; 3];
         block.begin(index, |warp| {
             let launched = Mask::first((threads - warp.number * WARP as u32) as usize);
-            warp.begin(compute.setup.code_base, launched);
-            let row = warp.file_mut().row_mut(0).into_iter().flat_map(|row| &mut row.0);
-            for position in row.take(launched.count() as usize) {
-                let [tx, ty, tz] = &mut thread;
-                *position = *tx | *ty << 16 | *tz << 26;
-                *tx += 1;
-                if *tx == x {
-                    (*tx, *ty) = (0, *ty + 1);
-                }
-                if *ty == y {
-                    (*ty, *tz) = (0, *tz + 1);
-                }
-            }
+            warp.begin(compute.setup.code_base, launched, executor.cleared(launched == Mask::first(WARP)));
+            let threads = &self.threads[warp.number as usize];
+            warp.file_mut().row_mut(0).into_iter().for_each(|row| row.clone_from(threads));
         });
         block
     }
@@ -233,7 +227,8 @@ impl Grid {
         });
         let mut give = Some(give);
         block.begin(index, |warp| {
-            warp.begin(self.launch.setup().code_base, launched);
+            let cleared = executor.cleared(launched == Mask::first(WARP));
+            warp.begin(self.launch.setup().code_base, launched, cleared);
             warp.number = number as u32;
             give.take().into_iter().for_each(|give| give(warp));
         });
@@ -252,34 +247,7 @@ impl Grid {
         let launched = if fragment.helpers { whole_quads(covered) } else { covered };
         self.graphics_block(executor, number, spare, launched, |warp| {
             warp.flow.mark_helpers(launched - covered);
-            if !fragment.varyings.contains_key(&0) {
-                warp.set_input_words(0, &[1.0f32.to_bits(); WARP]);
-            }
-            let mut positions: Option<[Positions; 2]> = None;
-            for (&slot, varying) in &fragment.varyings {
-                let input = match varying {
-                    Varying::Lanes(values) => {
-                        warp.set_input_words(slot, values.get(first..).unwrap_or_default());
-                        continue;
-                    }
-                    &Varying::Plane { base, dx, dy, flat } => {
-                        let of = Interpolant { base, dx, dy, flat };
-                        let [centres, centroids] = positions.get_or_insert_with(|| {
-                            let mut centres = Positions::default_centres(first);
-                            centres.take(fragment.centres.get(first..).unwrap_or_default());
-                            let mut centroids = centres;
-                            centroids.take(fragment.centroids.get(first..).unwrap_or_default());
-                            [centres, centroids]
-                        });
-                        let centre = centres.interpolated(of);
-                        // Most launches do not provide centroids.
-                        let centroid =
-                            if fragment.centroids.is_empty() { centre } else { centroids.interpolated(of) };
-                        Input::of(centre, centroid, Row([flat; WARP]))
-                    }
-                };
-                warp.set_input(slot, input);
-            }
+            Fragments { fragment, first, warp }.set_inputs(executor.level());
         })
     }
 
@@ -323,6 +291,25 @@ impl Grid {
     }
 }
 
+/// Returns `$r0` at the start of each warp of a block of this size: x, y from bit 16 on, z from bit 26 on. The lanes
+/// after the last thread have 0. (1.3)
+fn threads([x, y, z]: [u32; 3]) -> Vec<Row<WARP>> {
+    let mut rows = vec![Row::ZERO; (x * y * z).div_ceil(WARP as u32) as usize];
+    // The position in the block, incremented from thread to thread.
+    let [mut tx, mut ty, mut tz] = [0; 3];
+    for position in rows.iter_mut().flat_map(|row| &mut row.0).take((x * y * z) as usize) {
+        *position = tx | ty << 16 | tz << 26;
+        tx += 1;
+        if tx == x {
+            (tx, ty) = (0, ty + 1);
+        }
+        if ty == y {
+            (ty, tz) = (0, tz + 1);
+        }
+    }
+    rows
+}
+
 /// Returns the lanes of a fragment warp that are covered.
 fn covered(fragment: &Fragment, number: usize) -> Mask {
     let first = number * WARP;
@@ -343,37 +330,6 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
         bits |= u64::from(*covered) << lane;
     }
     Mask(bits) & given
-}
-
-/// The positions of the lanes of a warp in the window, by axis.
-#[derive(Clone, Copy)]
-struct Positions {
-    x: [f32; WARP],
-    y: [f32; WARP],
-}
-
-impl Positions {
-    /// Returns the centres of a row of quads: quad q covers x = 2q and 2q+1, y = 0 and 1.
-    fn default_centres(first: usize) -> Self {
-        Positions {
-            x: std::array::from_fn(|lane| ((first + lane) / 4 * 2 + lane % 2) as f32 + 0.5),
-            y: std::array::from_fn(|lane| (lane / 2 % 2) as f32 + 0.5),
-        }
-    }
-
-    /// Replaces positions by those of the list, which may have fewer or more entries than lanes.
-    fn take(&mut self, given: &[[f32; 2]]) {
-        for (lane, [x, y]) in given.iter().take(WARP).enumerate() {
-            (self.x[lane], self.y[lane]) = (*x, *y);
-        }
-    }
-
-    /// Returns the interpolant at each position.
-    fn interpolated(&self, of: Interpolant) -> Row<WARP> {
-        // Passed both as centre and as centroid: only the centre is evaluated here.
-        let at = |lane: usize| [self.x[lane], self.y[lane]];
-        Row(std::array::from_fn(|lane| interp(of, Position::Centre, at(lane), at(lane), None)))
-    }
 }
 
 /// The results of blocks that have ended, except for memory.

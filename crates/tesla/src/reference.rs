@@ -52,7 +52,7 @@ impl Executor for Reference {
 /// The program trapped. The warp stays at the instruction; lanes below the one that trapped have executed it.
 pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap<Cause>> {
     let arrived = turn.warp.flow.arrived();
-    let Turn { context, common, warp, number, global, observer } = turn;
+    let Turn { context, common, warp, number, global, observer, .. } = turn;
     let observer = &mut **observer;
     announced!(O, |observer| {
         let mut step = Step::at(context, common, (warp, *number), *global, observer);
@@ -70,7 +70,7 @@ pub fn step_joined<G: Store, O: Observer>(
     turn: &mut Turn<'_, G, O>,
     arrived: Mask,
 ) -> Result<(), Trap<Cause>> {
-    let Turn { context, common, warp, number, global, observer } = turn;
+    let Turn { context, common, warp, number, global, observer, .. } = turn;
     let observer = &mut **observer;
     announced!(O, |observer| {
         let mut step = Step::at(context, common, (warp, *number), *global, observer);

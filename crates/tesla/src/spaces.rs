@@ -271,6 +271,12 @@ impl Segments {
         self.0[usize::from(segment) % BANKS].is_some_and(|segment| segment.lenient)
     }
 
+    /// Returns the memory address of a segment and its last offset, if its bytes are contiguous in memory.
+    pub fn linear(&self, segment: u8) -> Option<(u32, u32)> {
+        let segment = self.0[usize::from(segment) % BANKS]?;
+        segment.tiling.is_none().then_some((segment.base, segment.limit))
+    }
+
     /// Returns the memory address of the bytes from `first` to `last` of a segment, if they are contiguous in memory.
     #[inline]
     pub fn row(&self, segment: u8, first: u32, last: u32) -> Option<u32> {

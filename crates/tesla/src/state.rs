@@ -54,8 +54,9 @@ pub struct LaneResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    /// Words at the centroid and of the provoking vertex, if they differ.
-    others: Option<Box<[Row<WARP>; 2]>>,
+    /// Words at the centroid and of the provoking vertex, if they differ. They are in place: an allocation for each
+    /// warp takes longer than the planes of a fragment.
+    others: Option<[Row<WARP>; 2]>,
 }
 
 impl Input {
@@ -67,12 +68,12 @@ impl Input {
     /// Creates an input from the words at the fragment's centre, at the centroid of the covered samples, and of the
     /// provoking vertex.
     pub fn of(centre: Row<WARP>, centroid: Row<WARP>, flat: Row<WARP>) -> Self {
-        Input { centre, others: Some(Box::new([centroid, flat])) }
+        Input { centre, others: Some([centroid, flat]) }
     }
 
     /// Returns the words at a position.
     pub fn at(&self, position: Position) -> &Row<WARP> {
-        match (position, self.others.as_deref()) {
+        match (position, &self.others) {
             (Position::Centre, _) | (_, None) => &self.centre,
             (Position::Centroid, Some([centroid, _])) => centroid,
             (Position::Flat, Some([_, flat])) => flat,
@@ -233,12 +234,20 @@ impl Warp {
     }
 
     /// Resets to a warp at `pc` in which the `launched` lanes run, like [`Warp::new`] with the same limits, mode
-    /// and sizes. The number, the inputs and the engine's room keep their values.
-    pub fn begin(&mut self, pc: u32, launched: Mask) {
+    /// and sizes. The number, the inputs and the engine's room keep their values. `cleared` are the general registers
+    /// that become zero, `None` for all.
+    pub fn begin(&mut self, pc: u32, launched: Mask, cleared: Option<&[u8]>) {
         let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
             self;
         flow.begin(pc, launched);
-        r.clear();
+        match cleared {
+            None => r.clear(),
+            Some(cleared) => {
+                for register in cleared {
+                    r.row_mut(usize::from(*register)).into_iter().for_each(Row::clear);
+                }
+            }
+        }
         (*a, *c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
         local.clear(*local_bytes);
         outputs.clear();
@@ -397,22 +406,24 @@ impl Warp {
     }
 
     /// Sets an input word of the warp. Replaces the word if the warp has it.
+    #[inline(always)]
     pub fn set_input(&mut self, word: u16, input: Input) {
+        *self.input_mut(word) = Some(input);
+    }
+
+    #[inline(always)]
+    fn input_mut(&mut self, word: u16) -> &mut Option<Input> {
         let word = usize::from(word);
         if self.inputs.len() <= word {
             self.inputs.resize(word + 1, None);
         }
-        self.inputs[word] = Some(input);
+        &mut self.inputs[word]
     }
 
     /// Sets a word of a[] or v[] that is the same at every position: one value per lane, 0 for the lanes after the
     /// last.
     pub(crate) fn set_input_words(&mut self, word: u16, values: &[u32]) {
-        let word = usize::from(word);
-        if self.inputs.len() <= word {
-            self.inputs.resize(word + 1, None);
-        }
-        let input = self.inputs[word].get_or_insert_with(|| Input::same(Row::ZERO));
+        let input = self.input_mut(word).get_or_insert_with(|| Input::same(Row::ZERO));
         input.others = None;
         let count = values.len().min(WARP);
         input.centre.0[..count].copy_from_slice(&values[..count]);

@@ -14,9 +14,9 @@ const ORDER: &[&str] = &[
     // Paths of control, found without a run.
     "paths", "graph",
     // State.
-    "spaces", "texture", "state", "results", "uses", "launch", "context", "access",
+    "spaces", "texture", "state", "turns", "results", "uses", "launch", "context", "access",
     // The blocks of a launch.
-    "lint", "block", "grid",
+    "lint", "inputs", "block", "grid",
     // Engines.
     "reference", "fast", "run",
     "text",

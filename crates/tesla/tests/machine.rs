@@ -8,7 +8,9 @@ use reconverge_isa::program::{ConstantBlock, Module, Place, Slot, Variable};
 use reconverge_simt::limits::LANES;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::texture::{Image, Level, MipFilter, Sampler, Shape};
-use reconverge_simt::{Event, GroupId, GroupTrap, Lane, Mode, Options, Recorder, Silent, Step, Watch};
+use reconverge_simt::{
+    Engine, Event, GroupId, GroupTrap, Lane, Mode, Options, Recorder, Silent, Step, Watch,
+};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{
     Compute, Fragment, Geometry, LaneResult, LaneResults, Launch, LaunchError, Outcome, RunError, SAMPLE_ID,
@@ -754,6 +756,39 @@ fn straight_line_fragments_leave_the_same_without_control_flow() {
             }
             let (mut taken, copied) = (expected.lanes.clone(), expected.lanes);
             assert!((0..17).all(|register| taken.take_column(register) == copied.column(register)));
+        }
+    }
+}
+
+/// Planes have the same values without control flow, at each position and in each mode. Some are NaN or denormal.
+#[test]
+fn straight_line_fragments_read_planes_at_each_position() {
+    let source = "
+        interp $r0 v[0x4]
+        interp $r1 cent v[0x4]
+        interp $r2 flat v[0x4]
+        interp $r3 v[0x8]
+        interp $r4 cent v[0x8] $r0
+        interp $r5 v[0xc]
+        exit interp $r6 v[0x0]";
+    for (lanes, helpers, given) in [(3_000, true, 0), (64, false, 40), (2_050, true, 2_000)] {
+        for (engine, mode) in [(Engine::Fast, Mode::Strict), (Engine::Compiled, Mode::Lenient)] {
+            let (mut launch, program) = fragment(source, lanes);
+            launch.helpers = helpers;
+            launch.kept = Some(7);
+            launch.centres = (0..given).map(|lane| [lane as f32 / 8.0, 3.5 - lane as f32]).collect();
+            launch.centroids = (0..given / 2).map(|lane| [lane as f32 / 4.0, -0.25]).collect();
+            let plane = |base, dx, dy| Varying::Plane { base, dx, dy, flat: 0x1234_5678 };
+            launch.varyings.insert(1, plane(0.5, -0.25, 0.1));
+            launch.varyings.insert(2, plane(f32::INFINITY, f32::NEG_INFINITY, 1.0));
+            launch.varyings.insert(3, plane(-1e-38, 1e-40, 1e-39));
+            let ran = |engine| {
+                let options = Options { mode, engine, ..strict() };
+                reconverge_tesla::run::run(&program, Launch::Fragment(launch.clone()), &options).unwrap()
+            };
+            let (expected, found) = (ran(Engine::Reference), ran(engine));
+            assert!(found.lanes == expected.lanes, "{lanes}");
+            assert_eq!((found.statistics, found.report), (expected.statistics, expected.report));
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use reconverge_simt::texture::Shape;
 use reconverge_simt::texture::anisotropy::Gradients;
-use reconverge_simt::texture::rows::{Positions, Read, lods_of_gradients, lods_of_quads, lods_on_faces};
+use reconverge_simt::texture::rows::{
+    FlatRows, Positions, Read, lods_of_gradients, lods_of_quads, lods_on_faces,
+};
 use reconverge_simt::wide::Wide;
 
 use super::lanes::{Body, CHUNK, Lanes, Operation};
@@ -42,14 +44,14 @@ fn row<'a, const N: usize>(lanes: &'a Lanes<'_>, place: Place) -> &'a [u32; N] {
 
 #[inline(always)]
 fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, fetching: u64) {
+    let fetching = flat::<W, N>(wide, lanes, fetch, fetching);
+    if fetching == 0 {
+        return;
+    }
     let [s, t, r, q] = fetch.src.map(|place| row::<N>(lanes, place));
-    let mut projected = [[0; N]; 3];
+    let projected;
     let coordinates = if fetch.op == TexOp::PROJ {
-        for (projected, row) in projected.iter_mut().zip([s, t, r]) {
-            for lane in 0..N {
-                projected[lane] = (f32::from_bits(row[lane]) / f32::from_bits(q[lane])).to_bits();
-            }
-        }
+        projected = projected_by([s, t, r], q);
         projected.each_ref()
     } else {
         [s, t, r]
@@ -83,6 +85,39 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     for written in fetch.dst.iter().flatten() {
         put(wide, lanes, written, fetching, &values[written.component]);
     }
+}
+
+/// Executes a frequent kind of fetch. Returns the lanes for which that was not possible.
+#[inline(always)]
+fn flat<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, fetching: u64) -> u64 {
+    let Some([r, g, b, a]) = fetch.flat else { return fetching };
+    let [s, t, _, q] = fetch.src;
+    let mut projected = [[0; N]; 2];
+    let projects = fetch.op == TexOp::PROJ;
+    if projects {
+        projected = projected_by([row(lanes, s), row(lanes, t)], row(lanes, q));
+    }
+    let cells = lanes.cells();
+    let row = |place: Option<Place>| place.map(|place| cells.row(place));
+    let [of_s, of_t] = &mut projected;
+    let coordinates =
+        if projects { [FlatRows::row(of_s), FlatRows::row(of_t)] } else { [cells.row(s), cells.row(t)] };
+    let texels = [row(r), row(g), row(b), row(a)];
+    let rows = FlatRows { coordinates, offset: [0; 2], texels, lanes: fetching };
+    fetch.plan.read_flat(wide, &fetch.image, &rows)
+}
+
+/// Returns quotients of coordinates.
+#[inline(always)]
+fn projected_by<const N: usize, const A: usize>(coordinates: [&[u32; N]; A], by: &[u32; N]) -> [[u32; N]; A] {
+    let mut projected = [[0; N]; A];
+    for axis in 0..A {
+        for lane in 0..N {
+            let quotient = f32::from_bits(coordinates[axis][lane]) / f32::from_bits(by[lane]);
+            projected[axis][lane] = quotient.to_bits();
+        }
+    }
+    projected
 }
 
 /// Returns the changes of a lane's coordinates, for an anisotropic filter.

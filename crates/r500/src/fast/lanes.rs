@@ -9,7 +9,7 @@ use std::hint::assert_unchecked;
 use std::ops::{Deref, DerefMut, Range};
 
 use reconverge_simt::level::{Level, Task};
-use reconverge_simt::place::{Frame, Layout};
+use reconverge_simt::place::{Cells, Frame, Layout};
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::{Wide, spread};
 use reconverge_simt::{Mask, handlers};
@@ -130,6 +130,12 @@ impl<'a> Lanes<'a> {
     /// Returns the bytes of all rows, from the first one, for code that addresses rows by their distance.
     pub(super) fn row_bytes(&mut self) -> *mut [u8] {
         self.rows.bytes()
+    }
+
+    /// Returns all rows as cells.
+    #[inline(always)]
+    pub(super) fn cells(&mut self) -> Cells<'_, WIDEST> {
+        self.rows.cells()
     }
 
     /// Returns a whole row.

@@ -17,7 +17,7 @@ struct Both<'a> {
     first_lane: usize,
     reference: Group,
     fast: Group,
-    /// The fast engine's number of runs, indexed by block.
+    /// The fast engine's counts of runs.
     runs: Vec<u64>,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Both<'a> {
     fn new(engine: &'a Fast, first_lane: usize, reference: Group) -> Both<'a> {
         let mut fast = reference.clone();
         engine.prepare(&mut fast);
-        Both { engine, first_lane, reference, fast, runs: vec![0; engine.blocks()] }
+        Both { engine, first_lane, reference, fast, runs: vec![0; engine.counts()] }
     }
 }
 
@@ -87,7 +87,7 @@ impl Twin for Both<'_> {
 }
 
 /// Runs a group to its end on both engines. `start` returns the group at its start, and `made` the engine with
-/// compiled regions of an extent. Returns the group of the reference interpreter.
+/// code of an extent. Returns the group of the reference interpreter.
 pub(crate) fn run(
     engine: &Fast,
     setup: &Setup,
@@ -131,7 +131,7 @@ mod tests {
         );
     }
 
-    /// Compares two programs whose regions multiply by different constants. The difference appears after the block,
+    /// Compares two programs whose code multiplies by different constants. The difference appears after the block,
     /// and the message names the instruction.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {

@@ -7,7 +7,7 @@
 //! | `lanes` | operations, and the compilation of one body for each level of vector instructions |
 //! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
 //! | `run` | blocks in order, flow control between them, and groups that run together |
-//! | `compiled` | compiles and runs regions of blocks |
+//! | `compiled` | a program as linked code |
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
 //!
@@ -61,7 +61,7 @@ pub struct Fast {
 /// Memory for a launch.
 struct GroupRoom {
     group: Group,
-    /// Number of runs, indexed by block.
+    /// Counts of runs.
     runs: Vec<u64>,
 }
 
@@ -82,7 +82,7 @@ impl Fast {
         }
     }
 
-    /// Lowers a program and compiles its regions to an extent.
+    /// Lowers a program and compiles it to an extent.
     pub(crate) fn compiled(
         setup: &Setup,
         launch: &Launch,
@@ -93,7 +93,7 @@ impl Fast {
         Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_code(extent)
     }
 
-    /// Lowers a program without compiled regions. `singly` creates blocks of one instruction.
+    /// Lowers a program without code. `singly` creates blocks of one instruction.
     pub(crate) fn lowered(
         setup: &Setup,
         launch: &Launch,
@@ -112,7 +112,7 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// Returns whether groups may run together: every instruction has a fast path, and no region is compiled.
+    /// Returns whether groups may run together: every instruction has a fast path, and nothing is compiled.
     pub(crate) fn runs_together(&self) -> bool {
         !self.is_compiled() && self.by_reference().is_empty()
     }
@@ -128,7 +128,7 @@ impl Fast {
         self.set_uniforms(group);
     }
 
-    /// Returns a prepared group without lanes, and counts by block of 0. It reuses the memory of an earlier launch of
+    /// Returns a prepared group without lanes, and counts of runs of 0. It reuses the memory of an earlier launch of
     /// the program, if available. The group's counts by slot are those of earlier launches.
     fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<GroupRoom> {
         match self.spare.take() {
@@ -142,7 +142,7 @@ impl Fast {
                 let none = Launch { environment: launch.environment.clone(), ..Launch::default() };
                 let mut group = none.group(setup, options, 0, Mask::NONE);
                 self.prepare(&mut group);
-                Box::new(GroupRoom { group, runs: vec![0; self.blocks()] })
+                Box::new(GroupRoom { group, runs: vec![0; self.counts()] })
             }
         }
     }
@@ -164,11 +164,15 @@ impl Fast {
         }
     }
 
-    /// Adds the counts by block to the counts by slot.
+    /// Adds the counts of runs to the counts by slot.
     pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64]) {
-        for (block, runs) in self.lowered.blocks.iter().zip(runs) {
+        let (of_blocks, of_code) = runs.split_at_mut(self.lowered.blocks.len());
+        for (block, runs) in self.lowered.blocks.iter().zip(of_blocks) {
             group.issued[block.slots()].iter_mut().for_each(|times| *times += *runs);
             *runs = 0;
+        }
+        if let Some(compiled) = &self.compiled {
+            compiled.settle(of_code, &mut group.issued);
         }
     }
 
@@ -192,8 +196,8 @@ impl Fast {
         self.outputs.iter().copied()
     }
 
-    /// Returns the number of blocks.
-    pub(crate) fn blocks(&self) -> usize {
-        self.lowered.blocks.len()
+    /// Returns the number of counts of runs: those of blocks, then those of code.
+    pub(crate) fn counts(&self) -> usize {
+        self.lowered.blocks.len() + self.compiled.as_ref().map_or(0, |compiled| compiled.counts())
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Fetch {
     pub(super) derivatives: [[Place; 3]; 2],
     /// The destination of each channel.
     pub(super) dst: [Option<Written>; 4],
+    /// The destination of each component of the texels, for [`Plan::read_flat`].
+    pub(super) flat: Option<[Option<Place>; 4]>,
     /// Uncovered lanes fetch nothing.
     pub(super) ignore_uncovered: bool,
 }

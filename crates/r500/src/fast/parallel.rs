@@ -77,7 +77,7 @@ impl<'a> Worker<'a> {
             let cleared = if lanes == width { fast.cleared() } else { fast.written() };
             let all = (Mask::first(lanes), width);
             let reads = |row| fast.reads(row);
-            launch.restart(group, first_lane, all, cleared, reads);
+            launch.restart(group, first_lane, all, cleared, reads, Some(fast.level));
             if O::ENABLED {
                 observer.group(first_lane / width);
             }

@@ -1,11 +1,13 @@
 //! Runs blocks in order, with the flow control between them.
 
+use std::mem::take;
 use std::ops::{ControlFlow, Range};
 
+use reconverge_jit::{Linked, State as CodeState};
 use reconverge_simt::{Event, FlowView, Level, Machine, Mask, Mode, Observer, Path, Silent, Trap, stop};
 
 use super::Fast;
-use super::compiled::{self, Compiled, Exit, Work};
+use super::compiled::{Exit, R500, Runner};
 use super::lanes::{Lanes, State, choose};
 use super::lower::{Block, Last, Lowered, NONE};
 use super::operands::Set;
@@ -15,7 +17,7 @@ use crate::group::{Group, Parted, WIDEST, after_fc};
 use crate::inst::SLOTS;
 
 /// The reason why a sequence of blocks stops.
-enum Stop {
+pub(super) enum Stop {
     /// The group has ended, or its instruction budget is used up.
     Over,
     /// The reference interpreter has to execute the next instruction.
@@ -197,7 +199,8 @@ impl Fast {
         let mut cursor = Cursor {
             lowered,
             level: self.level,
-            regions: self.compiled.as_deref(),
+            runner: self.compiled.as_deref().map(Runner::new),
+            has_code: self.is_compiled(),
             strict,
             lanes,
             flow: &mut *flow,
@@ -230,15 +233,17 @@ impl Fast {
 }
 
 /// The state of a group while blocks run it.
-struct Cursor<'a> {
-    lowered: &'a Lowered,
+pub(super) struct Cursor<'a> {
+    pub(super) lowered: &'a Lowered,
     level: Level,
-    regions: Option<&'a Compiled>,
+    /// Linked code, unless it runs now, and whether the program has any.
+    runner: Option<Runner<'a>>,
+    has_code: bool,
     strict: bool,
-    lanes: Lanes<'a>,
+    pub(super) lanes: Lanes<'a>,
     flow: &'a mut Flow,
-    /// Number of runs, indexed by block.
-    runs: &'a mut [u64],
+    /// Number of runs, indexed by block, then the counts of code.
+    pub(super) runs: &'a mut [u64],
     /// Number of issues, indexed by slot.
     issued: &'a mut [u64],
     divergent_branches: &'a mut u64,
@@ -261,7 +266,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Runs the next compiled region, block, or instruction of a block.
+    /// Runs code, the next block, or instruction of a block.
     #[inline(always)]
     fn next<O: Observer>(&mut self, observer: &mut O) -> ControlFlow<Stop> {
         if self.flow.pc() == self.waiting {
@@ -270,21 +275,16 @@ impl<'a> Cursor<'a> {
         self.activate();
         let chained = self.number != NONE;
         let inside = if chained { 0 } else { self.enter()? };
-        // Whether the operations of this block have run.
-        let mut ran = false;
         if !O::ENABLED
             && inside == 0
-            && let Some(regions) = self.regions
-            && let Some(region) = compiled::region(regions, self.number, self.budget, self.flow)
+            && let Some(linked) = self.runner.as_ref().map(Runner::linked)
+            && let Some(node) = self.node(linked)
+            && !self.run_code(node, observer)?
         {
-            ran = self.region(regions, region, observer)?;
-            if !ran {
-                return ControlFlow::Continue(());
-            }
-            self.activate();
+            return ControlFlow::Continue(());
         }
         let block = &self.lowered.blocks[self.number as usize];
-        let operates = !ran && (self.active.any() || block.inactive);
+        let operates = self.active.any() || block.inactive;
         if let Some(al) = &block.al
             && operates
         {
@@ -293,7 +293,7 @@ impl<'a> Cursor<'a> {
                 return ControlFlow::Break(Stop::Reference);
             }
         }
-        if ran || inside == 0 && u64::from(block.size) <= self.budget {
+        if inside == 0 && u64::from(block.size) <= self.budget {
             self.block(block, operates, chained, observer)
         } else {
             self.part(block, inside, operates, observer)
@@ -304,15 +304,28 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn activate(&mut self) {
         if self.flow.active() != self.active {
-            self.active = self.flow.active();
-            self.members = u64::from(self.active.count());
-            self.full = usize::from(self.active == self.all && self.whole);
-            match self.regions {
-                Some(_) => choose(self.level, &mut self.lanes, Set::ACTIVE, self.active),
-                // Only compiled code reads the row.
-                None => self.lanes.choose(Set::ACTIVE, self.active),
+            self.choose_active(self.flow.active());
+            if self.has_code {
+                // Only code reads the row.
+                choose(self.level, &mut self.lanes, Set::ACTIVE, self.active);
             }
         }
+    }
+
+    /// Changes the active lanes, except for the row that code reads.
+    #[inline(always)]
+    pub(super) fn choose_active(&mut self, active: Mask) {
+        if active != self.active {
+            self.active = active;
+            self.members = u64::from(active.count());
+            self.full = usize::from(active == self.all && self.whole);
+            self.lanes.choose(Set::ACTIVE, active);
+        }
+    }
+
+    /// Has the active lanes written to the rows again.
+    pub(super) fn forget_active(&mut self) {
+        self.choose_active(Mask::NONE);
     }
 
     /// Finds the block at the program counter, and returns the index of the instruction in it.
@@ -327,52 +340,100 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Runs a compiled region. Returns whether the region ends after the operations of a block, which is then the
-    /// next block.
+    /// Returns the node of code that runs instead of the block, if any.
     #[inline(always)]
-    fn region<O: Observer>(
-        &mut self,
-        regions: &Compiled,
-        region: u32,
-        observer: &mut O,
-    ) -> ControlFlow<Stop, bool> {
+    pub(super) fn node(&self, linked: &Linked<R500>) -> Option<u32> {
+        let node = linked.starting_at(self.number)?;
+        let judged = *self.lanes.alu_result | *self.lanes.alu_result_valid;
+        let runs = u64::from(linked.budget(node)) <= self.budget
+            && linked.needs(node) & self.flow.hindered() == 0
+            && self.flow.active().any()
+            && judged.is_empty();
+        runs.then_some(node)
+    }
+
+    /// Runs code instead of a block. Returns whether the next block runs without code.
+    #[inline(always)]
+    fn run_code<O: Observer>(&mut self, node: u32, observer: &mut O) -> ControlFlow<Stop, bool> {
+        let Some(mut runner) = self.runner.take() else { return ControlFlow::Continue(true) };
         let left = self.budget;
-        let exit = compiled::run(
-            regions,
-            region,
-            Work {
-                lowered: self.lowered,
-                level: self.level,
-                lanes: &mut self.lanes,
-                flow: self.flow,
-                divergent_branches: self.divergent_branches,
-                runs: self.runs,
-                budget: &mut self.budget,
-                lane_instructions: &mut self.lane_instructions,
-            },
-        );
+        let exit = runner.run(node, self);
+        self.runner = Some(runner);
         announce_path(observer, Path::Compiled, left - self.budget);
         match exit {
             Exit::Here => self.number = NONE,
-            Exit::Behind(block) => {
+            Exit::Apart(block) => {
                 self.number = block;
                 return ControlFlow::Continue(true);
             }
-            Exit::Left(at) => {
-                let block = &self.lowered.blocks[at as usize];
-                let Last::Flow(place) = block.last else { return ControlFlow::Break(Stop::Reference) };
-                // All active lanes leave. The region has computed their row.
-                let want = self.flow.active();
-                (self.active, self.number) = (want, NONE);
-                if let Err(undefined) = self.flow.execute(&self.lowered.flows[place as usize], want) {
-                    return trapped(observer, block.first + block.size - 1, want, undefined.into());
-                }
-            }
+            Exit::Stop(stop) => return ControlFlow::Break(stop),
         }
         ControlFlow::Continue(false)
     }
 
-    /// Runs a block. Its operations run unless they have already run.
+    /// Sets the counts and lanes with which code runs.
+    pub(super) fn give_counts(&self, state: &mut CodeState) {
+        state.budget = self.budget.min(i32::MAX as u64) as i32;
+        state.active = self.active.0;
+        state.hindered = self.flow.hindered();
+    }
+
+    /// Returns how many more iterations of the innermost loop code may begin.
+    pub(super) fn rounds(&self, al: bool) -> Option<u32> {
+        self.flow.rounds(al)
+    }
+
+    /// Adds the counts of code, after which the group is at `pc`, and the iterations of the innermost loop, each of which
+    /// has added a number to aL.
+    pub(super) fn take_counts(&mut self, state: &mut CodeState, pc: u16, rounds: (u32, i8)) {
+        self.budget -= self.budget.min(i32::MAX as u64) - state.budget as u64;
+        self.lane_instructions += take(&mut state.lane_instructions);
+        *self.divergent_branches += take(&mut state.divergent);
+        self.choose_active(Mask(state.active));
+        self.flow.stay(pc, self.active, Mask(take(&mut state.gone[0])), rounds);
+        self.flow.kill(*self.lanes.killed);
+    }
+
+    /// Executes the end of a block that code has run, and finds the next one. `taken`: the lanes that vote to jump, if
+    /// code has counted the flow instruction.
+    pub(super) fn continue_after(&mut self, number: u32, taken: Option<Mask>) -> ControlFlow<Stop> {
+        self.number = number;
+        let block = &self.lowered.blocks[number as usize];
+        match (block.last, taken) {
+            (Last::Flow(place), Some(taken)) => {
+                let step = &self.lowered.flows[place as usize];
+                let active = self.flow.active();
+                if let (true, Some([_, yes])) = (step.reads_alu_result(), step.votes()) {
+                    *self.lanes.alu_result = if yes { taken } else { active - taken };
+                    *self.lanes.alu_result_valid = active;
+                }
+                match self.branch(step, &mut Silent) {
+                    Flowed::Loop(LoopStep::LoopBack) => self.number = block.jump,
+                    Flowed::Loop(LoopStep::Next) => self.number = block.fall,
+                    Flowed::On => self.number = NONE,
+                    Flowed::Trap(cause) => {
+                        return trapped(&mut Silent, block.first + block.size - 1, active, cause);
+                    }
+                }
+            }
+            (Last::Flow(_), None) => self.part(block, block.size - 1, false, &mut Silent)?,
+            (Last::Reference, _) => return ControlFlow::Break(Stop::Reference),
+            (Last::Next, _) if block.ends => {
+                self.flow.end();
+                return ControlFlow::Break(Stop::Over);
+            }
+            (Last::Next, _) => self.number = block.fall,
+        }
+        if let (NONE, Some(entry)) = (self.number, self.lowered.entries.get(usize::from(self.flow.pc())))
+            && entry.inside == 0
+        {
+            self.number = entry.block;
+        }
+        self.activate();
+        ControlFlow::Continue(())
+    }
+
+    /// Runs a block. `operates`: its operations run.
     #[inline(always)]
     fn block<O: Observer>(
         &mut self,
@@ -510,7 +571,7 @@ impl<'a> Cursor<'a> {
 
     /// Runs operations of the current block.
     #[inline(always)]
-    fn operate(&mut self, operations: Range<u32>) {
+    pub(super) fn operate(&mut self, operations: Range<u32>) {
         for operation in &self.lowered.operations[operations.start as usize..operations.end as usize] {
             // SAFETY: the operations were compiled for the level of the engine, which this processor supports.
             unsafe { operation.handlers[self.full & 1](&mut self.lanes, operation) };

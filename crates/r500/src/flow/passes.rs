@@ -1,22 +1,47 @@
-//! Queries and updates of the flow state by a compiled region. After a region, the state is the same as after its
-//! single instructions.
+//! Queries and updates of the flow state by compiled code. After code, the state is the same as after its single
+//! instructions.
 
-use reconverge_simt::Mask;
+use reconverge_simt::{Mask, Mode};
 
-use super::{Flow, Frame, InLoop};
+use super::{Flow, Frame, InLoop, Limits, Role, Step};
+use crate::words::{AOp, BOp, FcMode};
+
+/// Bits of [`Flow::hindered`]: some lane is off because of a branch, or has a counter.
+const BRANCHED: u32 = 1;
+/// An active lane is not covered.
+const UNCOVERED: u32 = 2;
+/// The innermost loop is not a LOOP, or lanes wait in it after CONTINUE.
+const NO_LOOP: u32 = 4;
+/// The innermost loop is not a REP, or lanes wait in it after CONTINUE.
+const NO_REP: u32 = 8;
 
 impl Flow {
-    /// Returns how many more iterations the innermost loop can start, if the compiled region may run them.
+    /// Returns what keeps code from executing flow instructions: see [`Step::needs`].
+    #[inline]
+    pub(crate) fn hindered(&self) -> u32 {
+        let frame = self.loops.last().filter(|frame| frame.continued.is_empty());
+        let has_al = frame.map(|frame| frame.al.is_some());
+        let bit = |holds: bool, bit: u32| if holds { bit } else { 0 };
+        bit(self.branch.any() || self.counters.zero() != Mask(u64::MAX), BRANCHED)
+            | bit((self.active - self.covered).any(), UNCOVERED)
+            | bit(has_al != Some(true), NO_LOOP)
+            | bit(has_al != Some(false), NO_REP)
+    }
+
+    /// Returns how many more iterations of the innermost loop code may begin.
     ///
-    /// Returns `None` if no loop is open, if the loop is not of the kind `al`, or if a lane waits after CONTINUE.
+    /// Returns `None` if no loop is open, if the loop is not of the kind `al`, if a lane waits after CONTINUE, or if an
+    /// active lane is not covered.
     #[inline]
     pub(crate) fn rounds(&self, al: bool) -> Option<u32> {
         let Frame { count, al: register, continued, .. } = self.loops.last()?;
-        (register.is_some() == al && continued.is_empty()).then(|| u32::from(count.saturating_sub(1)))
+        let in_place =
+            register.is_some() == al && continued.is_empty() && (self.active - self.covered).is_empty();
+        in_place.then(|| u32::from(count.saturating_sub(1)))
     }
 
-    /// Continues at `pc` with the lanes `active`, after `rounds` iterations of the innermost loop that each added
-    /// `step` to aL. The lanes `broke` have left the loop.
+    /// Continues at `pc` with the lanes `active`, after `rounds` iterations of the innermost loop that each added `step` to
+    /// aL. The lanes `broke` have left the loop.
     pub(crate) fn stay(&mut self, pc: u16, active: Mask, broke: Mask, (rounds, step): (u32, i8)) {
         (self.pc, self.active) = (pc, active);
         let Some(frame) = self.loops.last_mut().filter(|_| rounds > 0 || broke.any()) else { return };
@@ -28,24 +53,52 @@ impl Flow {
     }
 }
 
-impl InLoop {
-    /// Returns whether the instruction ends an iteration.
-    pub(crate) const fn ends(&self) -> bool {
-        self.end
+impl Step {
+    /// Returns whether a lane votes to jump, by its ALU result; `None` if that also depends on the predicate.
+    pub(crate) fn votes(&self) -> Option<[bool; 2]> {
+        let [no, no_holds, yes, yes_holds] = self.wants.map(|want| want != 0);
+        let known = self.predicate.is_none() || (no, yes) == (no_holds, yes_holds);
+        known.then_some([no_holds, yes_holds])
     }
 
-    /// Returns whether the loop of the instruction has aL; `None` for a CONTINUE.
-    pub(crate) const fn al(&self) -> Option<bool> {
-        self.al
+    /// Returns the bits of [`Flow::hindered`] that must be zero for code to execute the instruction.
+    pub(crate) fn needs(&self) -> u32 {
+        let Step { inst: fc, in_loop, .. } = self;
+        let counts = fc.b_else || [fc.b_op0, fc.b_op1] != [BOp::NONE; 2];
+        let of_loop = match in_loop {
+            // The state allows iterations only in a loop of the right kind.
+            Some(InLoop { end: true, .. }) => return 0,
+            Some(InLoop { al: Some(true), .. }) => NO_LOOP,
+            Some(InLoop { al: Some(false), .. }) => NO_REP,
+            _ if counts => BRANCHED,
+            _ => 0,
+        };
+        of_loop | if fc.ignore_uncovered { UNCOVERED } else { 0 }
     }
 
-    /// Returns whether uncovered lanes do not vote.
-    pub(crate) const fn ignores_uncovered(&self) -> bool {
-        self.ignore_uncovered
+    /// Returns the next slot if the instruction at `pc` is a branch, all lanes vote alike, and nothing else changes
+    /// while no lane is off.
+    pub(crate) fn passes_to(&self, pc: u16, jump: bool) -> Option<u16> {
+        if self.inst.op.role() != Role::Jump || self.inst.a_op != AOp::NONE {
+            return None;
+        }
+        let (all, limits) = (Mask(1), Limits::recommended(FcMode::FULL));
+        let before = Flow::new(pc, all, all, FcMode::FULL, limits, Mode::Strict);
+        let mut after = before.clone();
+        after.execute(self, if jump { all } else { Mask::NONE }).ok()?;
+        let to = std::mem::replace(&mut after.pc, pc);
+        (after == before).then_some(to)
     }
 
-    /// Returns the value that the instruction adds to aL.
-    pub(crate) const fn step(&self) -> i8 {
-        self.step
+    /// Returns whether all lanes stay in a loop at the instruction, except those that vote to jump, which leave it.
+    pub(crate) fn breaks(&self) -> bool {
+        self.in_loop.is_some_and(|it| !it.end && it.al.is_some()) && !self.inst.jump_any
+    }
+
+    /// Returns whether the instruction ends an iteration of a loop that all lanes repeat: whether the loop has aL, and the
+    /// number that an iteration adds to it.
+    pub(crate) fn repeats(&self) -> Option<(bool, i8)> {
+        let ends = self.in_loop.filter(|it| it.end && self.votes() == Some([true; 2]));
+        ends.and_then(|it| Some((it.al?, it.step)))
     }
 }

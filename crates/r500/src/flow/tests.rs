@@ -752,20 +752,68 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
     assert!(!of(ENDLOOP | 1 << 4, FcMode::FULL) && !of(BREAK_IF | 0x40, FcMode::FULL));
 }
 
-/// The properties of an instruction that a compiled region reads.
 #[test]
 fn a_step_of_a_loop_says_what_it_is() {
     let of = |word| {
-        let it = step_of(word, I3).in_loop.expect("a step of a loop");
-        (it.ends(), it.al(), it.step(), it.ignores_uncovered())
+        let step = step_at((2, word), false, (I3, false), (0, FcMode::FULL));
+        (step.repeats(), step.breaks())
     };
-    assert_eq!(of(ENDLOOP), (true, Some(true), 2, false));
-    assert_eq!(of(ENDREP), (true, Some(false), 2, false));
-    assert_eq!(of(BREAK_IF | IGNORE_UNCOVERED), (false, Some(true), 2, true));
-    assert_eq!(of(CONTINUE_IF), (false, None, 2, false));
+    assert_eq!(of(ENDLOOP), (Some((true, 2)), false));
+    assert_eq!(of(ENDREP), (Some((false, 2)), false));
+    assert_eq!(of(ENDLOOP & !0x400), (None, false), "some lanes may not repeat the loop");
+    assert_eq!(of(BREAK_IF | IGNORE_UNCOVERED), (None, true));
+    assert_eq!(of(BREAK_IF | 0x40), (None, false), "it changes counters");
+    assert_eq!(of(CONTINUE_IF), (None, false));
 }
 
-/// A compiled region leaves the same state as its single instructions.
+/// If nothing hinders code, it does the same as the whole instruction.
+#[test]
+fn code_passes_instructions_as_the_flow_executes_them() {
+    const INSTRUCTIONS: [u32; 8] =
+        [IF, IF_ELSE, ELSE, ENDIF, BREAK_IF, 0x0000_f006, CONTINUE_IF, 0x0000_ff00];
+    let seed = 0x5eed_2481;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let mut passed = [0; 3];
+    for _ in 0..20_000 {
+        let mut flow =
+            Flow::new(10, ALL, Mask(random.next().into()) | Mask(8), FcMode::FULL, FULL, Mode::Strict);
+        for _ in 0..random.below(4) {
+            let word = random.one_of(&[LOOP, REP, IF, ENDIF, BREAK_IF, CONTINUE_IF]);
+            let (lanes, mut after) = (Mask(random.next().into()) & ALL, flow.clone());
+            if run_with(&mut after, word, lanes, I3).is_ok() && after.active().any() {
+                flow = after;
+            }
+        }
+        let word = random.one_of(&INSTRUCTIONS) | if random.once_in(3) { IGNORE_UNCOVERED } else { 0 };
+        let step = step_at((2, word), false, (I3, false), (0, FcMode::FULL));
+        if step.needs() & flow.hindered() != 0 {
+            passed[0] += 1;
+            continue;
+        }
+        let want = Mask(random.next().into()) & flow.active();
+        let mut whole = flow.clone();
+        if step.breaks() && want != flow.active() {
+            let pc = flow.pc() + 1;
+            flow.stay(pc, flow.active() - want, want, (0, 0));
+            assert!(whole.execute(&step, want).is_ok());
+            assert_eq!(flow, whole, "{word:#010x}");
+            passed[1] += 1;
+        }
+        for jump in [false, true] {
+            let Some(to) = step.passes_to(flow.pc(), jump) else { continue };
+            let mut whole = flow.clone();
+            assert!(whole.execute(&step, if jump { flow.active() } else { Mask::NONE }).is_ok());
+            let mut after = flow.clone();
+            after.stay(to, flow.active(), Mask::NONE, (0, 0));
+            assert_eq!(after, whole, "{word:#010x} {jump}");
+            passed[2] += 1;
+        }
+    }
+    assert!(passed.iter().all(|passed| *passed > 500), "{passed:?}");
+}
+
+/// Code leaves the same state as its single instructions.
 #[test]
 fn rounds_of_a_pass_are_those_of_the_instructions() {
     let mut flow = flow();

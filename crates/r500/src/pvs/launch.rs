@@ -105,7 +105,7 @@ impl Launch {
         for input in &self.inputs {
             let start = INPUT.start + usize::from(input.register) * 4;
             let rows = group.rows.rows_mut()[start..].first_chunk_mut().expect("four channels a register");
-            to_rows(&input.values[first..first + count], rows);
+            to_rows(None, &input.values[first..first + count], rows);
         }
     }
 }

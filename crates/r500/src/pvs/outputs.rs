@@ -49,7 +49,7 @@ impl Outputs {
             self.written[output] |= channels;
             let values = self.values[output].get_or_insert_with(|| vec![[0; 4]; self.vertices]);
             let rows = [0, 1, 2, 3].map(|channel| &group.rows[OUTPUT.start + output * 4 + channel]);
-            from_rows(rows, &mut values[first..first + count]);
+            from_rows(None, rows, &mut values[first..first + count]);
         }
     }
 

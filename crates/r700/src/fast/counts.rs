@@ -3,7 +3,6 @@
 use reconverge_simt::{Event, Mask, Observer, Path};
 
 use super::Fast;
-use super::lower::Lowered;
 use crate::outcome::Executed;
 use crate::rules::Rule;
 use crate::wave::Wave;
@@ -55,32 +54,38 @@ pub(crate) struct Counts {
     pub(super) nodes: Vec<bool>,
     /// Whether an ALU_PUSH_BEFORE has pushed without an active lane.
     pub(super) empty_push: bool,
+    /// Counts of compiled code, not yet added to the others.
+    pub(super) code: Vec<u64>,
 }
 
 impl Counts {
-    pub(super) fn new(lowered: &Lowered) -> Counts {
+    pub(super) fn new(fast: &Fast) -> Counts {
+        let lowered = &fast.lowered;
         Counts {
             runs: vec![0; lowered.runs.len()],
             fetches: vec![0; lowered.fetches.len()],
             nodes: vec![false; lowered.nodes.len()],
             empty_push: false,
+            code: vec![0; fast.compiled.as_ref().map_or(0, |compiled| compiled.counts())],
         }
     }
 
     /// Returns empty counts, in the memory of those of an earlier launch of the same program.
     pub(super) fn again(self) -> Counts {
-        let Counts { mut runs, mut fetches, mut nodes, .. } = self;
-        runs.fill(0);
-        fetches.fill(0);
+        let Counts { mut runs, mut fetches, mut nodes, mut code, .. } = self;
+        [&mut runs, &mut fetches, &mut code].into_iter().for_each(|counts| counts.fill(0));
         nodes.fill(false);
-        Counts { runs, fetches, nodes, empty_push: false }
+        Counts { runs, fetches, nodes, empty_push: false, code }
     }
 
     /// Adds the counts of other wavefronts of the same program.
     pub(crate) fn add(&mut self, other: &Counts) {
-        let counts = self.runs.iter_mut().chain(&mut self.fetches);
-        for (count, other) in counts.zip(other.runs.iter().chain(&other.fetches)) {
-            *count += other;
+        for (counts, other) in [
+            (&mut self.runs, &other.runs),
+            (&mut self.fetches, &other.fetches),
+            (&mut self.code, &other.code),
+        ] {
+            counts.iter_mut().zip(other).for_each(|(count, other)| *count += other);
         }
         for (node, other) in self.nodes.iter_mut().zip(&other.nodes) {
             *node |= other;
@@ -89,7 +94,10 @@ impl Counts {
     }
 
     /// Adds the counts by instruction and rule.
-    pub(crate) fn settle(&self, fast: &Fast, executed: &mut Executed) {
+    pub(crate) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
+        if let Some(compiled) = &fast.compiled {
+            compiled.settle(self);
+        }
         for (run, &count) in fast.lowered.runs.iter().zip(&self.runs).filter(|(_, count)| **count > 0) {
             for group in &fast.lowered.groups[run.first as usize..][..run.count as usize] {
                 for opcode in &group.opcodes {

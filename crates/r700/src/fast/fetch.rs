@@ -2,7 +2,9 @@
 
 use reconverge_simt::level::Task;
 use reconverge_simt::texture::anisotropy::Gradients;
-use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_differences, lods_of_gradients};
+use reconverge_simt::texture::rows::{
+    FlatRows, Positions, Read, Texel, lods_of_differences, lods_of_gradients,
+};
 use reconverge_simt::texture::{Image, Sampler, Shape, lod_of_gradients};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
@@ -115,13 +117,37 @@ impl Runner<'_> {
             FetchWork::Read(reads) => self.memory_read(wide, wave, fetching, reads, lanes),
             FetchWork::ShareWrite(high) => self.share_write(wave, fetching, high, lanes),
             FetchWork::ShareRead(high) => self.share_read(wide, wave, fetching, high, lanes),
-            FetchWork::Sample(_)
-            | FetchWork::Load(..)
-            | FetchWork::Gradients(_)
-            | FetchWork::SetGradients(_) => {
-                !traps(fetching, wave) && self.texture(wide, wave, fetching, lanes).is_some()
+            FetchWork::Sample(sample) => {
+                if traps(fetching, wave) {
+                    return false;
+                }
+                let left = self.flat(wide, sample, lanes);
+                !left.any() || self.texture(wide, wave, fetching, left).is_some()
+            }
+            FetchWork::Load(..) | FetchWork::Gradients(_) | FetchWork::SetGradients(_) => {
+                self.texture(wide, wave, fetching, lanes).is_some()
             }
         }
+    }
+
+    /// Runs a frequent kind of sample. Returns the lanes for which that was not possible.
+    #[inline(always)]
+    fn flat<W: Wide>(&mut self, wide: W, sample: &Sample, lanes: Mask) -> Mask {
+        let Some(flat) = &sample.flat else { return lanes };
+        let cells = self.lanes.frame.cells();
+        let row = |place: Option<Place>| place.map(|place| cells.row(place));
+        let ([s, t], [r, g, b, a], [dx, dy, _]) = (flat.coordinates, flat.texels, sample.offset);
+        let rows = FlatRows {
+            coordinates: [cells.row(s), cells.row(t)],
+            offset: [dx, dy],
+            texels: [row(r), row(g), row(b), row(a)],
+            lanes: lanes.0,
+        };
+        let left = sample.plan.read_flat(wide, &flat.image, &rows);
+        for (place, word) in &flat.words {
+            wide.write(&mut self.lanes.frame.row_mut(*place).0, &[*word; LANES], lanes.0 & !left);
+        }
+        Mask(left)
     }
 
     /// Runs a texture instruction on these lanes. Returns `None` if a register does not exist.

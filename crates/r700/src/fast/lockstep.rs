@@ -29,15 +29,14 @@ pub(crate) fn run(
 ) -> Result<Outcome, RunError> {
     let mut outcome = Outcome::default();
     // All wavefronts share one runner, as in a normal run.
-    let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(&fast.lowered)));
+    let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));
     for place in origin.places() {
         let make = || Pair::new(origin, fast, &runner, place, simd);
         let first = origin.launch.first_lane + place;
         let pair = lockstep::run(make, lockstep::seed(words, first as u64), shares);
         let again = |extent, known: &Difference| {
             let fast = made(extent);
-            let runner =
-                RefCell::new(Runner::new(&fast, &origin.launch.environment, Counts::new(&fast.lowered)));
+            let runner = RefCell::new(Runner::new(&fast, &origin.launch.environment, Counts::new(&fast)));
             let cut = extent.cuts_blocks();
             lockstep::again(|| Pair { cut, ..Pair::new(origin, &fast, &runner, place, simd) }, known)
         };
@@ -53,7 +52,7 @@ struct Pair<'a> {
     fast: Wave,
     engine: &'a Fast,
     runner: &'a RefCell<Runner<'a>>,
-    /// Whether compiled regions may end inside a clause. Then only the registers of the clause state are compared, and
+    /// Whether compiled code may end inside a clause. Then only the registers of the clause state are compared, and
     /// the fast engine continues with the wavefront of the reference interpreter.
     cut: bool,
 }
@@ -66,7 +65,7 @@ impl<'a> Pair<'a> {
         place: usize,
         simd: &Simd,
     ) -> Pair<'a> {
-        runner.borrow_mut().reset_counts();
+        runner.borrow_mut().reset_counts(engine);
         let wave = || {
             let (mut wave, _) = engine.wave(origin);
             wave.restart(place);
@@ -136,7 +135,7 @@ impl Twin for Pair<'_> {
         if *end == Ok(Step::Done) && !self.cut {
             let mut executed = Executed::default();
             executed.add(&fast.fidelity);
-            self.runner.borrow().counts().settle(self.engine, &mut executed);
+            self.runner.borrow_mut().settle(self.engine, &mut executed);
             check("the fidelity", &reference.fidelity, &executed)?;
         }
         self.fast.flow.take_last_active(&self.reference.flow);
@@ -188,8 +187,7 @@ mod tests {
     /// Returns the difference after the first clause, with a change to the wavefront of the fast engine.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
-            let runner =
-                RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(&fast.lowered)));
+            let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));
             let mut pair = Pair::new(origin, fast, &runner, 0, &Simd::default());
             let stretch = pair.fast(3, &mut Shares::default());
             assert_eq!(stretch, Stretch { instructions: 3, end: Ok(Step::Running) });
@@ -213,7 +211,7 @@ mod tests {
         assert_eq!(what(|wave| wave.simd.scatter.push(1)), "the memory that wavefronts share");
     }
 
-    /// Compiled regions multiply where the program adds. The difference appears after the clause, and the report names
+    /// Compiled code multiplies where the program adds. The difference appears after the clause, and the report names
     /// the group.
     #[test]
     fn a_group_whose_code_is_wrong_is_named() {

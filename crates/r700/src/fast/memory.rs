@@ -240,23 +240,21 @@ impl Runner<'_> {
             return false;
         }
         for (step, exported) in (0u16..).zip(&exports.steps) {
-            let mut rows: [Option<Lanes>; 4] = [None; 4];
-            for (row, exported) in rows.iter_mut().zip(exported) {
-                *row = match exported {
-                    None => None,
-                    Some(Exported::Word(word)) => Some([*word; LANES]),
-                    Some(Exported::Row(register)) => {
-                        let place = register.place(wave, &self.lowered().layout);
-                        place.map(|place| *self.lanes.row(place))
-                    }
-                };
+            let mut places = [None; 4];
+            for (place, exported) in places.iter_mut().zip(exported) {
+                if let Some(Exported::Row(register)) = exported {
+                    *place = register.place(wave, &self.lowered().layout);
+                }
             }
             let target = wave.exports.get_mut(exports.kind, exports.base.wrapping_add(step));
-            for (chan, row) in rows.iter().enumerate() {
-                if let Some(row) = row {
-                    target.written[chan] |= lanes;
-                    wide.write(&mut target.values[chan], row, lanes.0);
+            for (chan, (place, exported)) in places.iter().zip(exported).enumerate() {
+                let values = &mut target.values[chan];
+                match (place, exported) {
+                    (Some(place), _) => wide.write(values, self.lanes.row(*place), lanes.0),
+                    (None, Some(Exported::Word(word))) => wide.write(values, &[*word; LANES], lanes.0),
+                    (None, _) => continue,
                 }
+                target.written[chan] |= lanes;
             }
         }
         true

@@ -10,9 +10,10 @@
 //! | `indexed` | operands and destinations relative to AR and aL |
 //! | `run` | runs clauses in order, and the control flow between them |
 //! | `straight` | runs programs without control flow |
+//! | `read` | the registers whose values at the start matter |
 //! | `fetch` | runs fetch clauses |
 //! | `memory` | runs memory accesses and exports |
-//! | `compiled` | runs clauses as host code |
+//! | `compiled` | runs a program as linked host code |
 //! | `parallel` | hands wavefronts to threads |
 //! | `lockstep` | compares the two engines |
 //!
@@ -37,6 +38,7 @@ mod lower;
 mod memory;
 mod nodes;
 mod parallel;
+mod read;
 mod run;
 mod straight;
 
@@ -46,25 +48,28 @@ use std::sync::Arc;
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::loaded::Spare;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{GroupTrap, Level, Observer, Step, Trap};
+use reconverge_simt::{GroupTrap, Level, Observer, Step, Trap, stop};
 
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::launch::{Environment, Launch};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
-use crate::wave::{Origin, PREVIOUS, Wave};
+use crate::wave::{Origin, PREVIOUS, ReadRows, Starts, Wave};
 use compiled::Compiled;
 use counts::Counts;
 use lower::Lowered;
+use read::read_at_start;
 use run::Runner;
-use straight::{Starts, Straight};
+use straight::Straight;
 
 /// A program lowered for an environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Fast {
     lowered: Arc<Lowered>,
     straight: Option<Arc<Straight>>,
+    /// The registers whose values at the start the program may read.
+    read: Arc<ReadRows>,
     level: Level,
     /// Whether the program or its fetch program accesses the local data share.
     data_share: bool,
@@ -82,9 +87,11 @@ impl Fast {
         let straight = Straight::of(&lowered).map(Arc::new);
         let Environment { chip, stage, .. } = *launch.environment;
         let idle = Launch::new(chip, stage, 0).into();
+        let read = read_at_start(&lowered, (code, fetch_code.as_ref()), &launch.environment).into();
         Fast {
             lowered,
             straight,
+            read,
             level: options.level(),
             data_share: *data_share,
             compiled: None,
@@ -112,7 +119,7 @@ impl Fast {
                 wave.begin(origin);
                 (wave, counts.again())
             }
-            None => (Box::new(origin.wave(0, &self.lowered.room)), Counts::new(&self.lowered)),
+            None => (Box::new(origin.wave(0, &self.lowered.room)), Counts::new(self)),
         };
         self.set_uniforms(&mut wave);
         (wave, counts)
@@ -125,10 +132,11 @@ impl Fast {
         self.spare.keep((wave, counts));
     }
 
-    /// Returns the program and the rows at the start, if it is straight-line code and the launch allows it.
-    fn straight<'a>(&'a self, origin: &'a Origin) -> Option<(&'a Straight, Starts<'a>)> {
-        let straight = self.straight.as_deref()?;
-        Some((straight, straight.starts(origin)?))
+    /// Returns the program, if it is straight-line code and the launch allows it. Compiled code is preferred, unless
+    /// results by column make control flow the larger part.
+    fn straight(&self, origin: &Origin) -> Option<&Straight> {
+        let fits = origin.launch.by_column || !self.is_compiled();
+        self.straight.as_deref().filter(|straight| fits && straight.fits(origin))
     }
 
     /// Replaces the extra rows of a wavefront by the rows that operations need.
@@ -168,13 +176,13 @@ pub(crate) fn run<O: Observer>(
         // The first few wavefronts show which export targets exist.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
         let (wave, mut counts) = in_order(origin, fast, simd, others[0], outcome, observer)?;
-        fast.keep(wave, Counts::new(&fast.lowered));
+        fast.keep(wave, Counts::new(fast));
         counts.add(&parallel::run(origin, fast, &others, outcome)?);
         if reports {
             counts.settle(fast, &mut outcome.fidelity);
         }
     } else {
-        let (wave, counts) = in_order(origin, fast, simd, origin.launch.lanes, outcome, observer)?;
+        let (wave, mut counts) = in_order(origin, fast, simd, origin.launch.lanes, outcome, observer)?;
         if reports {
             counts.settle(fast, &mut outcome.fidelity);
         }
@@ -191,9 +199,9 @@ pub(crate) fn advance<O: Observer>(
     observer: &mut O,
 ) -> Result<Step, Trap<Cause>> {
     let launch = wave.launch.clone();
-    let mut runner = Runner::new(fast, &launch.environment, Counts::new(&fast.lowered));
+    let mut runner = Runner::new(fast, &launch.environment, Counts::new(fast));
     let end = runner.run(wave, most, observer);
-    runner.counts().settle(fast, &mut wave.fidelity);
+    runner.settle(fast, &mut wave.fidelity);
     end
 }
 
@@ -210,18 +218,20 @@ fn in_order<O: Observer>(
     let mut runner = Runner::new(fast, &origin.launch.environment, counts);
     wave.set_simd(take(simd));
     let straight = fast.straight(origin).filter(|_| !O::ENABLED);
+    let starts = Starts::of(&origin.launch, Some(&fast.read));
     for place in origin.places().take_while(|place| *place < lanes) {
-        if let Some((straight, starts)) = &straight
-            && runner.run_straight(straight, starts, (&mut wave, place), (outcome, lanes))
+        if let Some(straight) = straight
+            && !stop::asked()
+            && runner.run_straight(straight, &starts, (&mut wave, place), (outcome, lanes))
         {
             continue;
         }
-        wave.restart(place);
+        wave.restart_with(place, &starts, Some(fast.level));
         if O::ENABLED {
             observer.group(place / origin.width());
         }
         runner.run_whole(&mut wave, observer).map_err(|trap| wave.trapped(trap))?;
-        wave.add_to(outcome, lanes);
+        wave.add_to(outcome, lanes, Some(fast.level));
     }
     outcome.drop_unused();
     *simd = take(&mut wave.simd);

@@ -8,17 +8,17 @@ use std::mem::{MaybeUninit, take};
 use std::ops::Range;
 
 use reconverge_simt::workers::try_hand_out;
-use reconverge_simt::{GroupTrap, Silent};
+use reconverge_simt::{GroupTrap, Level, Silent, stop};
 
 use super::Fast;
 use super::counts::Counts;
 use super::run::Runner;
-use super::straight::{Starts, Straight};
+use super::straight::Straight;
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::code::ExportKind;
 use crate::outcome::{Exported, MemoryOutcome, Outcome};
-use crate::wave::{Origin, Wave};
+use crate::wave::{Origin, Starts, Wave};
 
 /// Wavefronts of a batch.
 pub(super) const BATCH: usize = 16;
@@ -42,11 +42,26 @@ struct Part<'a> {
 
 impl Part<'_> {
     /// Writes the exports of the wavefront at `lanes` of the batch, for each of these lanes.
-    fn take(&mut self, wave: &Wave, lanes: Range<usize>) {
+    fn take(&mut self, wave: &Wave, lanes: Range<usize>, level: Level) {
         let nothing = ([[0; 4]; LANES], [0; LANES]);
-        let (values, written) = wave.exported(self.kind, self.base).unwrap_or(nothing);
+        let (values, written) = wave.exported(self.kind, self.base, level).unwrap_or(nothing);
         self.values[lanes.clone()].write_copy_of_slice(&values[..lanes.len()]);
         self.written[lanes.clone()].write_copy_of_slice(&written[..lanes.len()]);
+    }
+
+    /// Writes the exports of a wavefront from an outcome that contains them at `lanes`, for each of these lanes.
+    fn take_from(&mut self, outcome: &Outcome, lanes: Range<usize>) {
+        let (values, written) = (&mut self.values[lanes.clone()], &mut self.written[lanes.clone()]);
+        match outcome.export(self.kind, self.base) {
+            Some(exported) => {
+                values.write_copy_of_slice(&exported.values[lanes.clone()]);
+                written.write_copy_of_slice(&exported.written[lanes]);
+            }
+            None => {
+                values.fill(MaybeUninit::new([0; 4]));
+                written.fill(MaybeUninit::new(0));
+            }
+        }
     }
 }
 
@@ -105,7 +120,7 @@ pub(super) fn run(
     for (first, rest) in (start..).step_by(lanes).zip(done.results) {
         append(outcome, rest, first..total.min(first + lanes), total);
     }
-    let mut counts = Counts::new(&fast.lowered);
+    let mut counts = Counts::new(fast);
     done.workers.iter().for_each(|worker| counts.add(worker.runner.counts()));
     Ok(counts)
 }
@@ -114,14 +129,17 @@ pub(super) fn run(
 struct Worker<'a> {
     runner: Runner<'a>,
     wave: Box<Wave>,
-    straight: Option<(&'a Straight, Starts<'a>)>,
+    straight: Option<&'a Straight>,
+    starts: Starts<'a>,
+    level: Level,
 }
 
 impl<'a> Worker<'a> {
     fn new(origin: &'a Origin, fast: &'a Fast) -> Worker<'a> {
         let (wave, counts) = fast.wave(origin);
         let runner = Runner::new(fast, &origin.launch.environment, counts);
-        Worker { runner, wave, straight: fast.straight(origin) }
+        let starts = Starts::of(&origin.launch, Some(&fast.read));
+        Worker { runner, wave, straight: fast.straight(origin), starts, level: fast.level }
     }
 
     /// Runs a batch. Returns the results that do not have a slice in `place`.
@@ -129,25 +147,30 @@ impl<'a> Worker<'a> {
         let BatchOutputs { killed, exports } = &mut place;
         let mut rest = Outcome::default();
         for start in starts {
-            if let Some((straight, rows)) = &self.straight
+            let first = rest.killed.len();
+            if let Some(straight) = self.straight
+                && !stop::asked()
                 && self.runner.run_straight(
                     straight,
-                    rows,
+                    &self.starts,
                     (&mut self.wave, *start),
                     (&mut rest, killed.len()),
                 )
             {
+                let own = first..rest.killed.len();
+                exports.iter_mut().for_each(|part| part.take_from(&rest, own.clone()));
                 continue;
             }
-            self.wave.restart(*start);
+            self.wave.restart_with(*start, &self.starts, Some(self.level));
             let end = self.runner.run_whole(&mut self.wave, &mut Silent);
             end.map_err(|trap| self.wave.trapped(trap))?;
-            let own = rest.killed.len()..rest.killed.len() + self.wave.count;
-            exports.iter_mut().for_each(|part| part.take(&self.wave, own.clone()));
+            let own = first..first + self.wave.count;
+            exports.iter_mut().for_each(|part| part.take(&self.wave, own.clone(), self.level));
             let others = |kind, base| !exports.iter().any(|part| (part.kind, part.base) == (kind, base));
-            self.wave.add_exports_to(&mut rest, killed.len(), others);
+            self.wave.add_exports_to(&mut rest, killed.len(), Some(self.level), others);
             self.wave.add_others_to(&mut rest);
         }
+        rest.exports.retain(|of| !exports.iter().any(|part| (part.kind, part.base) == (of.kind, of.base)));
         let ended = take(&mut rest.killed);
         killed[..ended.len()].copy_from_slice(&ended);
         Ok(rest)

@@ -10,7 +10,7 @@ use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap, stop};
 
 use super::Fast;
-use super::compiled::{self, Compiled, Work as RegionWork};
+use super::compiled::{self, Compiled};
 use super::counts::{Counts, Issued};
 use super::lanes::{ACTIVE, Lanes, Operation};
 use super::lower::{Clause, Groups, Lowered, Node, Work};
@@ -18,6 +18,7 @@ use crate::cause::Cause;
 use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};
 use crate::launch::Environment;
+use crate::outcome::Executed;
 use crate::wave::{At, ClauseState, Wave};
 use crate::words::CfInst;
 
@@ -27,8 +28,8 @@ pub(super) struct Runner<'a> {
     lowered: &'a Lowered,
     level: Level,
     pub(super) lanes: Lanes<'a>,
-    counts: Counts,
-    regions: Option<&'a Compiled>,
+    pub(super) counts: Counts,
+    code: Option<&'a Compiled>,
 }
 
 /// [`Runner::run`], compiled for a level.
@@ -84,11 +85,16 @@ impl<'a> Runner<'a> {
             tables: &fast.lowered.tables,
             environment,
         };
-        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, regions: fast.compiled.as_deref() }
+        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, code: fast.compiled.as_deref() }
     }
 
-    pub(super) fn reset_counts(&mut self) {
-        self.counts = Counts::new(self.lowered);
+    pub(super) fn reset_counts(&mut self, fast: &Fast) {
+        self.counts = Counts::new(fast);
+    }
+
+    /// Adds the counts by instruction and rule.
+    pub(super) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
+        self.counts.settle(fast, executed);
     }
 
     pub(super) fn counts(&self) -> &Counts {
@@ -173,38 +179,45 @@ impl<'a> Runner<'a> {
         end_at: u64,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
-        let lowered = self.lowered;
-        let stop = end_at.min(wave.options.watchdog);
         let mut issued = Issued::default();
         self.finish_clause(wave, end_at, observer)?;
+        while let Some(node) = self.run_to_node(wide, wave, &mut issued, end_at, observer)? {
+            let Some(code) = self.code else { break };
+            if compiled::run(code, node, self, wave, &mut issued, end_at, observer)? {
+                break;
+            }
+        }
+        issued.settle(wave);
+        Ok(())
+    }
+
+    /// Runs a wavefront until its statistics, with `issued`, reach `end_at` instructions, or until compiled code can
+    /// continue. Returns its node.
+    #[inline(always)]
+    pub(super) fn run_to_node<W: Wide, O: Observer>(
+        &mut self,
+        wide: W,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        end_at: u64,
+        observer: &mut O,
+    ) -> Result<Option<u32>, Trap<Cause>> {
+        let lowered = self.lowered;
+        let stop = end_at.min(wave.options.watchdog);
         let (mut first, mut nodes) = lowered.program(wave.flow.in_fetch_program());
         let mut limit = stop.saturating_sub(wave.statistics.instructions);
         while !wave.flow.done() {
             let pc = wave.flow.pc() as usize;
             if !O::ENABLED
-                && let Some(regions) = self.regions
+                && let Some(code) = self.code
                 && let Some(left) = limit.checked_sub(issued.instructions)
-                && let Some(region) = compiled::region(regions, first + pc, left, &wave.flow)
+                && let Some(node) = code.node((first + pc) as u32, left, &wave.flow)
             {
-                let before = issued.instructions;
-                let Runner { level, lanes, counts, .. } = self;
-                let issued = &mut issued;
-                compiled::run(
-                    regions,
-                    region,
-                    RegionWork { lowered, level: *level, lanes, wave, counts, issued, budget: left },
-                );
-                if O::PATHS {
-                    observer.path(Path::Compiled, issued.instructions - before);
-                }
-                if wave.at != At::ControlFlow {
-                    break;
-                }
-                continue;
+                return Ok(Some(node));
             }
             let mut node = nodes.get(pc).filter(|node| issued.instructions + u64::from(node.most) <= limit);
             if let Some(Node { work: work @ (Work::Export(_) | Work::Memory(_)), end, .. }) = node {
-                if self.exports(wide, wave, &mut issued, (work, first + pc), *end, observer) {
+                if self.exports(wide, wave, issued, (work, first + pc), *end, observer) {
                     continue;
                 }
                 node = None;
@@ -220,7 +233,7 @@ impl<'a> Runner<'a> {
             match node.map(|node| (&node.work, node.end)) {
                 Some((Work::Flow(inst, control), end)) => {
                     let decision = (*inst, control);
-                    if let Err(trap) = self.flow(wave, &mut issued, first + pc, decision, end, observer) {
+                    if let Err(trap) = self.flow(wave, issued, first + pc, decision, end, observer) {
                         issued.settle(wave);
                         return Err(trap);
                     }
@@ -232,13 +245,13 @@ impl<'a> Runner<'a> {
                     if let Some(run) = &clause.single
                         && wave.flow.active().any()
                     {
-                        if let Err(trap) = self.single(wave, &mut issued, clause, run, observer) {
+                        if let Err(trap) = self.single(wave, issued, clause, run, observer) {
                             issued.settle(wave);
                             return Err(trap);
                         }
                         continue;
                     }
-                    if let Err(trap) = self.clause(wave, &mut issued, clause, observer) {
+                    if let Err(trap) = self.clause(wave, issued, clause, observer) {
                         issued.settle(wave);
                         return Err(trap);
                     }
@@ -246,7 +259,7 @@ impl<'a> Runner<'a> {
                 }
                 Some((Work::Fetch(clause), end)) => {
                     let clause = (clause, end);
-                    if let Err(trap) = self.fetch_clause(wide, wave, &mut issued, clause, observer) {
+                    if let Err(trap) = self.fetch_clause(wide, wave, issued, clause, observer) {
                         issued.settle(wave);
                         return Err(trap);
                     }
@@ -267,8 +280,7 @@ impl<'a> Runner<'a> {
                 }
             }
         }
-        issued.settle(wave);
-        Ok(())
+        Ok(None)
     }
 
     /// Runs one instruction on the reference interpreter.
@@ -631,7 +643,7 @@ impl<'a> Runner<'a> {
 /// Executes an instruction that only decides about flow. The frequent ones are inlined; the others are called through
 /// their row.
 #[inline(always)]
-fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
+pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {
         CfInst::LOOP_END => flow.loop_end(control),
         CfInst::JUMP => flow.jump(control),

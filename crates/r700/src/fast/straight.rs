@@ -1,8 +1,8 @@
 //! Runs straight-line programs: the wavefronts of a launch, with one list of work each and no control flow in between.
 //!
-//! All lanes of such a program execute all its instructions, so its counts are known before it runs. A launch with
-//! exports by column runs this way: inputs and results are copied directly between columns and rows. A full-screen quad
-//! with a colour ramp takes two thirds of the time (Radeon HD 4870, an AMD EPYC, AVX2).
+//! All lanes of such a program execute all its instructions, so its counts are known before it runs. Inputs and results
+//! are copied directly between the lists of the launch and rows. A full-screen quad with a colour ramp takes two thirds of
+//! the time (Radeon HD 4870, an AMD EPYC, AVX2).
 
 use std::ops::Range;
 
@@ -10,13 +10,14 @@ use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Mask, Mode, Statistics};
 
-use super::lower::{Exported, Exports, FetchWork, Fetches, Lowered, Register, Work};
+use super::lower::{Clause, Exported, Exports, FetchWork, Fetches, Groups, Lowered, Register, Work};
 use super::run::Runner;
 use crate::chip::LANES;
 use crate::code::ExportKind;
+use crate::control::Lod;
 use crate::flow::{AluForm, Condition, Control};
 use crate::outcome::Outcome;
-use crate::wave::{Origin, Wave};
+use crate::wave::{Origin, Starts, Wave};
 use crate::words::CfInst;
 
 /// The control-flow instructions of a straight-line program, by number, up to its end.
@@ -25,13 +26,19 @@ pub(super) struct Straight {
     nodes: Vec<usize>,
     /// Instructions per wavefront.
     instructions: u64,
+    /// Whether a texture instruction reads gradients, which may not exist.
+    gradients: bool,
 }
 
-/// Rows with which wavefronts begin, and their columns in the launch. A row without a column contains zeros.
-pub(super) struct Starts<'a>(Vec<(usize, &'a [u32])>);
+/// Returns the only run of an ALU clause, if all active lanes execute it and stay active.
+pub(super) fn plain_groups(clause: &Clause) -> Option<&Groups> {
+    let plain = clause.form == AluForm::ALU && !clause.whole_quad_mode && !clause.loop_index;
+    let run = clause.single.as_ref().filter(|_| plain && !clause.whole_state)?;
+    (!run.masks && !run.kills && !run.by_reference && run.checks.is_empty()).then_some(run)
+}
 
 /// Returns whether all active lanes execute an instruction with these fields.
-fn is_plain(control: &Control) -> bool {
+pub(super) fn is_plain(control: &Control) -> bool {
     control.cond == Condition::Active && !control.whole_quad_mode && !control.valid_pixel_mode
 }
 
@@ -39,15 +46,12 @@ impl Straight {
     /// Returns `None` if some part of the program is not known to run to its end for all lanes.
     pub(super) fn of(lowered: &Lowered) -> Option<Straight> {
         let (_, nodes) = lowered.program(false);
-        let mut straight = Straight { nodes: Vec::new(), instructions: 0 };
+        let mut straight = Straight { nodes: Vec::new(), instructions: 0, gradients: false };
         for (number, node) in nodes.iter().enumerate() {
             let runs = match &node.work {
-                Work::Alu(clause) => {
-                    let plain = clause.form == AluForm::ALU && !clause.whole_quad_mode && !clause.loop_index;
-                    let run = clause.single.as_ref().filter(|_| plain && !clause.whole_state)?;
-                    !run.masks && !run.kills && !run.by_reference && run.checks.is_empty()
-                }
+                Work::Alu(clause) => plain_groups(clause).is_some(),
                 Work::Fetch(clause) => {
+                    straight.gradients |= reads_gradients(lowered, clause);
                     is_plain(&clause.control) && !clause.acknowledged && samples(lowered, clause)
                 }
                 Work::Export(exports) => is_plain(&exports.control) && is_fixed(exports),
@@ -66,21 +70,19 @@ impl Straight {
         None
     }
 
-    /// Returns the rows at the start of a launch, if its wavefronts can run without control flow.
-    pub(super) fn starts<'a>(&self, Origin { launch, options, .. }: &'a Origin) -> Option<Starts<'a>> {
-        let fits = launch.by_column && launch.covered.is_none() && launch.inputs.is_empty();
-        let runs = self.instructions <= options.watchdog && options.mode != Mode::Strict;
-        let read = launch.read.as_ref().filter(|_| fits && runs)?;
-        let environment = &launch.environment;
-        let start = |(gpr, chan): &(u8, u8)| {
-            let row = environment.register_row((*gpr).into(), (*chan).into())?;
-            let of = launch.columns.iter().rfind(|of| of.gpr == *gpr && of.gpr < environment.num_gprs);
-            Some((row, of.map_or(&[][..], |of| &of.components[usize::from(*chan)])))
-        };
-        let mut starts = Vec::with_capacity(read.len());
-        starts.extend(read.iter().filter_map(start));
-        Some(Starts(starts))
+    /// Returns whether the wavefronts of a launch can run without control flow.
+    pub(super) fn fits(&self, Origin { launch, options, .. }: &Origin) -> bool {
+        let traps = self.gradients && options.mode == Mode::Strict;
+        launch.covered.is_none() && self.instructions <= options.watchdog && !traps
     }
+}
+
+/// Returns whether an instruction of a fetch clause reads gradients that others have set.
+fn reads_gradients(lowered: &Lowered, clause: &Fetches) -> bool {
+    let fetches = &lowered.fetches[clause.first as usize..][..clause.count as usize];
+    fetches.iter().filter_map(|info| info.fetching.as_ref()).any(
+        |fetching| matches!(&fetching.work, FetchWork::Sample(sample) if sample.kind.lod == Lod::Gradients),
+    )
 }
 
 /// Returns whether a fetch clause only reads textures, with registers that are the same in the whole launch.
@@ -112,6 +114,9 @@ fn is_fixed(exports: &Exports) -> bool {
 struct StraightWave<'a, 'b> {
     runner: &'a mut Runner<'b>,
     straight: &'a Straight,
+    starts: &'a Starts<'a>,
+    /// Position and number of the lanes.
+    place: (usize, usize),
     wave: &'a mut Wave,
     active: Mask,
     /// Destination of the exports, and number of its lanes.
@@ -125,37 +130,102 @@ impl Task for StraightWave<'_, '_> {
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) {
-        let StraightWave { runner, straight, wave, active, outcome, lanes, own } = self;
-        let lowered = runner.lowered();
-        for number in &straight.nodes {
-            match &lowered.nodes[*number].work {
-                Work::Alu(clause) => {
-                    if let Some(run) = &clause.single {
-                        runner.run_single(clause, run, active);
-                    }
-                }
-                Work::Fetch(clause) => runner.sample(wide, wave, clause, active),
-                Work::Export(exports) => {
-                    for (step, exported) in (0u16..).zip(&exports.steps) {
-                        let columns =
-                            outcome.columns_mut(exports.kind, exports.base.wrapping_add(step), lanes);
-                        for (column, exported) in columns.components.iter_mut().zip(exported) {
-                            let column = &mut column[own.clone()];
-                            match exported {
-                                None => continue,
-                                Some(Exported::Word(word)) => column.fill(*word),
-                                Some(Exported::Row(register)) => {
-                                    let Some(place) = register.place(wave, &lowered.layout) else { continue };
-                                    column.copy_from_slice(&runner.lanes.row(place)[..own.len()]);
-                                }
-                            }
-                            columns.written = true;
+        let StraightWave { runner, straight, starts, place, wave, active, outcome, lanes, own } = self;
+        let whole = place.1 == usize::from(wave.launch.environment.chip.wave_width);
+        starts.fill(wide, &mut wave.registers, place, whole);
+        runner.with_rows(wave, |runner, wave| {
+            let (lowered, by_column) = (runner.lowered(), wave.launch.by_column);
+            for number in &straight.nodes {
+                match &lowered.nodes[*number].work {
+                    Work::Alu(clause) => {
+                        if let Some(run) = &clause.single {
+                            runner.run_single(clause, run, active);
                         }
                     }
+                    Work::Fetch(clause) => runner.sample(wide, wave, clause, active),
+                    Work::Export(exports) => {
+                        for (step, exported) in (0u16..).zip(&exports.steps) {
+                            let key = (exports.kind, exports.base.wrapping_add(step));
+                            let rows = exported.each_ref().map(|exported| match *exported.as_ref()? {
+                                Exported::Word(word) => Some(ExportSource::Word(word)),
+                                Exported::Row(register) => {
+                                    let place = register.place(wave, &lowered.layout)?;
+                                    Some(ExportSource::Row(runner.lanes.row(place)))
+                                }
+                            });
+                            match by_column {
+                                true => put_columns(outcome, key, lanes, own.clone(), rows),
+                                false => put_lanes(wide, outcome, key, lanes, own.clone(), rows),
+                            }
+                        }
+                    }
+                    Work::Flow(..) => runner.count_node(*number),
+                    Work::Memory(_) | Work::Reference => {}
                 }
-                Work::Flow(..) => runner.count_node(*number),
-                Work::Memory(_) | Work::Reference => {}
             }
+        });
+    }
+}
+
+/// The values of an exported component.
+#[derive(Clone, Copy)]
+enum ExportSource<'a> {
+    /// The same word for all lanes.
+    Word(u32),
+    Row(&'a [u32; LANES]),
+}
+
+/// Stores exported components in the columns of a target.
+#[inline(always)]
+fn put_columns(
+    outcome: &mut Outcome,
+    (kind, base): (ExportKind, u16),
+    lanes: usize,
+    own: Range<usize>,
+    rows: [Option<ExportSource<'_>>; 4],
+) {
+    let columns = outcome.columns_mut(kind, base, lanes);
+    for (column, source) in columns.components.iter_mut().zip(rows) {
+        let column = &mut column[own.clone()];
+        match source {
+            None => continue,
+            Some(ExportSource::Word(word)) => column.fill(word),
+            Some(ExportSource::Row(row)) => column.copy_from_slice(&row[..column.len()]),
+        }
+        columns.written = true;
+    }
+}
+
+/// Stores exported components in the values of a target's lanes.
+#[inline(always)]
+fn put_lanes<W: Wide>(
+    wide: W,
+    outcome: &mut Outcome,
+    (kind, base): (ExportKind, u16),
+    lanes: usize,
+    own: Range<usize>,
+    rows: [Option<ExportSource<'_>>; 4],
+) {
+    let exported = outcome.export_mut(kind, base, lanes);
+    let (values, written) = (&mut exported.values[own.clone()], &mut exported.written[own]);
+    if let [
+        Some(ExportSource::Row(x)),
+        Some(ExportSource::Row(y)),
+        Some(ExportSource::Row(z)),
+        Some(ExportSource::Row(w)),
+    ] = rows
+    {
+        wide.from_rows([x, y, z, w], values);
+        written.fill(0xf);
+        return;
+    }
+    for (chan, source) in rows.into_iter().enumerate().filter_map(|(chan, source)| Some((chan, source?))) {
+        for (lane, value) in values.iter_mut().enumerate() {
+            value[chan] = match source {
+                ExportSource::Word(word) => word,
+                ExportSource::Row(row) => row[lane],
+            };
+            written[lane] |= 1 << chan;
         }
     }
 }
@@ -167,7 +237,7 @@ impl Runner<'_> {
     pub(super) fn run_straight(
         &mut self,
         straight: &Straight,
-        Starts(starts): &Starts<'_>,
+        starts: &Starts<'_>,
         (wave, place): (&mut Wave, usize),
         (outcome, lanes): (&mut Outcome, usize),
     ) -> bool {
@@ -175,31 +245,18 @@ impl Runner<'_> {
         if !width.is_multiple_of(4) {
             return false;
         }
-        for (row, column) in starts {
-            let words = column.get(place..).unwrap_or_default();
-            let words = &words[..words.len().min(width)];
-            let row = &mut wave.registers[*row].0;
-            match words.first_chunk() {
-                Some(words) => *row = *words,
-                None if words.is_empty() => *row = [0; LANES],
-                None => {
-                    *row = [0; LANES];
-                    row[..words.len()].copy_from_slice(words);
-                }
-            }
-        }
         let own = outcome.killed.len()..outcome.killed.len() + width;
         outcome.killed.resize(own.end, false);
-        self.with_rows(wave, |runner, wave| {
-            runner.level().run(StraightWave {
-                runner,
-                straight,
-                wave,
-                active,
-                outcome: &mut *outcome,
-                lanes,
-                own,
-            });
+        self.level().run(StraightWave {
+            runner: self,
+            straight,
+            starts,
+            place: (place, width),
+            wave,
+            active,
+            outcome: &mut *outcome,
+            lanes,
+            own,
         });
         let (instructions, lanes) = (straight.instructions, width as u64);
         let lane_instructions = instructions * lanes;

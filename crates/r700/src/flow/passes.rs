@@ -1,59 +1,32 @@
-//! The interface of compiled regions to the flow state. The resulting state equals that of running the instructions one
+//! The interface of compiled code to the flow state. The resulting state equals that of running the instructions one
 //! by one.
 
-use std::iter::repeat_n;
-
-use reconverge_simt::Mask;
-
-use super::{Entry, Flow, LoopKind, StackUse};
-use crate::flow::state::Cost;
+use super::{Entry, Flow, LoopKind};
 
 impl Flow {
-    /// Returns how many more iterations the innermost loop can start; `u32::MAX` if nothing limits it.
+    /// Returns the address with which iterations of the innermost loop begin, and how many more can start; `u32::MAX`
+    /// if nothing limits it.
     ///
-    /// Returns `None` unless an iteration of the loop begins here and every lane is active or has left the loop.
+    /// Returns `None` unless the innermost entry is a loop and every lane is active or has left it.
     #[inline]
-    pub(crate) fn rounds(&self) -> Option<u32> {
+    pub(crate) fn rounds(&self) -> Option<(u32, u32)> {
         let Some(Entry::Loop { body, .. }) = self.stack.last() else { return None };
         let states = &self.states;
         // The sets are disjoint. If every lane is in one of these two, no lane is in IC.
-        if *body != self.pc || states.inactive_break != !states.active {
+        if states.inactive_break != !states.active {
             return None;
         }
         let registers = self.registers?;
-        Some(match registers.kind {
+        let rounds = match registers.kind {
             LoopKind::Dx10 if registers.trip == 0 => u32::MAX,
             LoopKind::Dx9 | LoopKind::Repeat | LoopKind::Dx10 => registers.trip.saturating_sub(1),
-        })
+        };
+        Some((*body, rounds))
     }
 
-    /// Returns whether LOOP_BREAK and LOOP_CONTINUE are inside a loop here.
-    pub(crate) fn is_in_loop(&self) -> bool {
-        self.loop_entry().is_some()
-    }
-
-    /// Returns the number of stack entries in use if `pushes` more branches were pushed.
-    fn needed_with(&self, pushes: u32) -> u32 {
-        let costs = self.stack.iter().map(Entry::cost).chain(repeat_n(Cost::Push, pushes as usize));
-        StackUse::of(costs, self.setup.wave_width).entries(self.subentries_an_entry())
-    }
-
-    /// Returns whether `pushes` more branches can be pushed.
-    pub(crate) fn has_room_for(&self, pushes: u32) -> bool {
-        self.needed_with(pushes) <= self.stack_limit()
-    }
-
-    /// Records that `pushes` branches were pushed and popped again.
-    pub(crate) fn has_held(&mut self, pushes: u32) {
-        self.deepest = self.deepest.max(self.needed_with(pushes));
-    }
-
-    /// Continues at `pc` with the lanes `active`, after LOOP_END has jumped back `rounds` times and the lanes `broke`
-    /// have left the loop.
-    pub(crate) fn stay(&mut self, pc: u32, active: Mask, broke: Mask, rounds: u32) {
-        self.pc = pc;
-        self.states.active = active;
-        self.states.inactive_break |= broke;
+    /// Records that LOOP_END has jumped back `rounds` times.
+    #[inline]
+    pub(crate) fn has_repeated(&mut self, rounds: u32) {
         let Some(registers) = self.registers.as_mut().filter(|_| rounds > 0) else { return };
         match registers.kind {
             LoopKind::Dx9 => {
@@ -66,10 +39,39 @@ impl Flow {
             LoopKind::Dx10 => registers.trip = registers.trip.saturating_sub(rounds),
         }
     }
+
+    /// Returns whether LOOP_BREAK and LOOP_CONTINUE are inside a loop here.
+    #[inline]
+    pub(crate) fn is_in_loop(&self) -> bool {
+        self.loop_entry().is_some()
+    }
+
+    /// Returns how many more branches can be pushed.
+    #[inline]
+    pub(crate) fn room(&self) -> u32 {
+        let used = self.stack.counts().and_pushes(1).stack_use(self.setup.wave_width);
+        let subentries = self.stack_limit().saturating_sub(used.full) * self.subentries_an_entry();
+        (subentries + 1).saturating_sub(used.sub)
+    }
+
+    /// Records that `pushes` branches were pushed and popped again.
+    #[inline]
+    pub(crate) fn has_held(&mut self, pushes: u32) {
+        let used = self.stack.counts().and_pushes(pushes).stack_use(self.setup.wave_width);
+        self.deepest = self.deepest.max(used.entries(self.subentries_an_entry()));
+    }
+
+    /// Continues at an address.
+    #[inline]
+    pub(crate) fn continue_at(&mut self, pc: u32) {
+        self.pc = pc;
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use reconverge_simt::Mask;
+
     use super::*;
     use crate::flow::{AluForm, Control, FlowSetup, LoopConstant};
 
@@ -82,22 +84,22 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_begins_at_the_body_of_its_loop() {
+    fn iterations_are_those_of_the_innermost_entry() {
         let mut flow = in_loop(None);
-        assert_eq!(flow.rounds(), Some(u32::MAX));
+        assert_eq!(flow.rounds(), Some((1, u32::MAX)));
         flow.alu_enter(AluForm::ALU, false).unwrap();
         flow.alu_leave(AluForm::ALU).unwrap();
-        assert_eq!((flow.pc(), flow.rounds()), (2, None));
-        // An iteration does not begin either if the innermost entry is a branch.
+        assert_eq!((flow.pc(), flow.rounds()), (2, Some((1, u32::MAX))));
+        // No iteration ends if the innermost entry is a branch.
         let mut flow = in_loop(None);
         flow.push_(&Control::to(9)).unwrap();
         assert_eq!(flow.rounds(), None);
     }
 
     #[test]
-    fn a_pass_begins_with_every_lane_active_or_out_of_the_loop() {
+    fn iterations_are_counted_with_every_lane_active_or_out_of_the_loop() {
         for (form, rounds) in
-            [(AluForm::ALU_BREAK, Some(u32::MAX)), (AluForm::ALU_CONTINUE, None), (AluForm::ALU, None)]
+            [(AluForm::ALU_BREAK, Some((1, u32::MAX))), (AluForm::ALU_CONTINUE, None), (AluForm::ALU, None)]
         {
             let mut flow = in_loop(None);
             flow.update_execute_mask(form, Mask(0b0101));
@@ -108,7 +110,7 @@ mod tests {
     #[test]
     fn the_last_round_does_not_lead_back() {
         for (limit, rounds) in [(1, 0), (2, 1), (7, 6)] {
-            assert_eq!(in_loop(Some(limit)).rounds(), Some(rounds));
+            assert_eq!(in_loop(Some(limit)).rounds(), Some((1, rounds)));
         }
     }
 
@@ -125,10 +127,10 @@ mod tests {
 
     /// With 64 lanes, an entry has four subentries, and the pushes need two more.
     #[test]
-    fn branches_of_a_pass_need_the_stack_that_pushes_need() {
+    fn conditionals_need_the_stack_that_pushes_need() {
         let mut flow = Flow::new(FlowSetup { stack_size: Some(2), ..FlowSetup::new(64, Mask(0xf)) });
         flow.push_(&Control::to(9)).unwrap();
-        assert_eq!((flow.has_room_for(5), flow.has_room_for(6)), (true, false));
+        assert_eq!(flow.room(), 5);
         flow.has_held(5);
         assert_eq!(flow.stack_needed(), 2);
         flow.has_held(0);
@@ -136,13 +138,18 @@ mod tests {
         // Without STACK_SIZE, and in lenient mode, the limit is the largest size that can be declared.
         for (stack_size, strict) in [(None, true), (Some(2), false)] {
             let flow = Flow::new(FlowSetup { stack_size, strict, ..FlowSetup::new(64, Mask(0xf)) });
-            assert_eq!((flow.has_room_for(1018), flow.has_room_for(1019)), (true, false));
+            let room = flow.room();
+            for (pushes, fits) in [(room, true), (room + 1, false)] {
+                let mut flow = flow.clone();
+                let pushed = (0..pushes).try_for_each(|_| flow.push_(&Control::to(9)));
+                assert_eq!(pushed.is_ok(), fits, "{pushes}");
+            }
         }
     }
 
     /// Lane 0 leaves, and the loop jumps back twice.
     #[test]
-    fn rounds_of_a_pass_leave_what_the_instructions_leave() {
+    fn counted_iterations_leave_what_the_instructions_leave() {
         type Start = fn(&mut Flow, &Control) -> Result<(), crate::flow::FlowFault>;
         let starts: [Start; 3] = [Flow::loop_start, Flow::loop_start_no_al, Flow::loop_start_dx10];
         for (start, limit) in [(starts[0], None), (starts[1], None), (starts[2], None), (starts[2], Some(9))]
@@ -155,9 +162,11 @@ mod tests {
             flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
             flow.loop_end(&Control::to(1)).unwrap();
             flow.loop_end(&Control::to(1)).unwrap();
-            passed.stay(1, Mask(0b1110), Mask(0b0001), 2);
+            passed.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
+            passed.has_repeated(2);
             assert_eq!(passed, flow);
-            passed.stay(3, Mask(0b1110), Mask::NONE, 0);
+            passed.has_repeated(0);
+            passed.continue_at(3);
             assert_eq!((passed.pc(), passed.loop_registers()), (3, flow.loop_registers()));
         }
     }

@@ -367,6 +367,18 @@ impl CostCounts {
         }
     }
 
+    /// Returns the counts with this many more pushes.
+    #[inline(always)]
+    pub(super) fn and_pushes(self, more: u32) -> CostCounts {
+        CostCounts { pushes: self.pushes + more, ..self }
+    }
+
+    /// Returns whether there are calls.
+    #[inline(always)]
+    pub(super) fn has_calls(&self) -> bool {
+        self.calls > 0
+    }
+
     /// Returns the size of the stack; see [`StackUse::of`].
     #[inline(always)]
     pub(super) fn stack_use(&self, wave_width: u8) -> StackUse {

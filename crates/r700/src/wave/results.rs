@@ -1,13 +1,13 @@
 //! Adds the results of a wavefront that has ended to the outcome of the launch.
 
 use reconverge_simt::registers::from_rows;
-use reconverge_simt::{Lane, Mask};
+use reconverge_simt::{Lane, Level, Mask};
 
 use super::Wave;
 use crate::chip::LANES;
 use crate::code::ExportKind;
 use crate::memory::{Private, Simd};
-use crate::outcome::Outcome;
+use crate::outcome::{MemoryOutcome, Outcome};
 
 /// All ones for each lane of a quad that is in a set. The set is the index.
 const QUADS: [[u32; 4]; 16] = {
@@ -99,18 +99,18 @@ impl Target {
 
     /// Returns the values of each lane of `kept` and a bit mask of the components that it has written; 0 for other
     /// lanes.
-    fn by_lane(&self, kept: Mask) -> ([[u32; 4]; LANES], [u8; LANES]) {
+    fn by_lane(&self, kept: Mask, level: Option<Level>) -> ([[u32; 4]; LANES], [u8; LANES]) {
         let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
-        self.put_by_lane(kept, &mut values, &mut written);
+        self.put_by_lane(kept, (&mut values, &mut written), level);
         (values, written)
     }
 
     /// Stores the values of each lane of `kept` and a bit mask of the components that it has written. Both lists must
     /// contain zeros.
-    fn put_by_lane(&self, kept: Mask, values: &mut [[u32; 4]], written: &mut [u8]) {
+    fn put_by_lane(&self, kept: Mask, (values, written): (&mut [[u32; 4]], &mut [u8]), level: Option<Level>) {
         let lanes = self.written.map(|lanes| lanes & kept);
-        if lanes == [Mask(u64::MAX); 4] {
-            from_rows(self.values.each_ref(), values);
+        if lanes == [Mask::first(values.len()); 4] {
+            from_rows(level, self.values.each_ref(), values);
             written.fill(0xf);
             return;
         }
@@ -128,15 +128,20 @@ impl Wave {
     /// one.
     pub fn finish(mut self, outcome: &mut Outcome) -> Simd {
         let lanes = self.launch.lanes;
-        self.add_to(outcome, lanes);
+        self.add_to(outcome, lanes, None);
         self.simd
     }
 
     /// Returns the values that each lane has exported to a target, and a bit mask of the components; 0 if the lane has
     /// exported none. Pixels of lanes that are not valid do not reach the framebuffer, even if the lane was killed
     /// after its export (MAN p. 47).
-    pub(crate) fn exported(&self, kind: ExportKind, base: u16) -> Option<([[u32; 4]; LANES], [u8; LANES])> {
-        Some(self.exports.get(kind, base)?.by_lane(self.kept(kind)))
+    pub(crate) fn exported(
+        &self,
+        kind: ExportKind,
+        base: u16,
+        level: Level,
+    ) -> Option<([[u32; 4]; LANES], [u8; LANES])> {
+        Some(self.exports.get(kind, base)?.by_lane(self.kept(kind), Some(level)))
     }
 
     /// Returns the lanes whose exports of a kind count.
@@ -144,9 +149,10 @@ impl Wave {
         if kind == ExportKind::Pixel { self.flow.valid() } else { Mask(u64::MAX) }
     }
 
-    /// Adds the results of this wavefront to an outcome of `lanes` lanes that contains those of earlier wavefronts.
-    pub(crate) fn add_to(&mut self, outcome: &mut Outcome, lanes: usize) {
-        self.add_exports_to(outcome, lanes, |_, _| true);
+    /// Adds the results of this wavefront to an outcome of `lanes` lanes that contains those of earlier wavefronts, with
+    /// code for a level or, if it is `None`, for every processor.
+    pub(crate) fn add_to(&mut self, outcome: &mut Outcome, lanes: usize, level: Option<Level>) {
+        self.add_exports_to(outcome, lanes, level, |_, _| true);
         self.add_others_to(outcome);
     }
 
@@ -155,6 +161,7 @@ impl Wave {
         &self,
         outcome: &mut Outcome,
         lanes: usize,
+        level: Option<Level>,
         mut to: impl FnMut(ExportKind, u16) -> bool,
     ) {
         let own = outcome.killed.len()..outcome.killed.len() + self.count;
@@ -172,8 +179,8 @@ impl Wave {
         }
         for ((kind, base), target) in self.exports.iter().filter(|((kind, base), _)| to(*kind, *base)) {
             let exported = outcome.export_mut(kind, base, lanes);
-            let (values, written) = (&mut exported.values[own.clone()], &mut exported.written[own.clone()]);
-            target.put_by_lane(self.kept(kind) & Mask::first(self.count), values, written);
+            let place = (&mut exported.values[own.clone()], &mut exported.written[own.clone()]);
+            target.put_by_lane(self.kept(kind) & Mask::first(self.count), place, level);
         }
     }
 
@@ -191,17 +198,16 @@ impl Wave {
             }
         }
         let keep = |records: &mut Vec<Vec<u32>>, space: &Private| {
-            if records.is_empty() && space.used() == 0 {
-                return;
-            }
             records.resize(place, Vec::new());
             records.extend((0..self.count).map(|lane| space.lane(Lane(lane as u8))));
         };
-        keep(&mut memory.scratch, &self.spaces.scratch);
-        keep(&mut memory.reduction, &self.spaces.reduction);
-        keep(&mut memory.ring, &self.spaces.ring);
-        for (records, stream) in memory.streams.iter_mut().zip(&self.spaces.streams) {
-            keep(records, stream);
+        let MemoryOutcome { scratch, reduction, ring, streams, scatter: _, global: _ } = memory;
+        let spaces = &self.spaces;
+        let own = [(scratch, &spaces.scratch), (reduction, &spaces.reduction), (ring, &spaces.ring)];
+        for (records, space) in own.into_iter().chain(streams.iter_mut().zip(&spaces.streams)) {
+            if !records.is_empty() || space.used() != 0 {
+                keep(records, space);
+            }
         }
         outcome.emissions.append(&mut self.emissions);
         outcome.statistics.add(&self.statistics);

@@ -101,6 +101,16 @@ impl Channel {
         }
     }
 
+    /// Returns whether all components are [bounded](are_bounded).
+    pub(super) fn is_bounded(&self) -> bool {
+        match self {
+            Channel::Word(word) => are_bounded(&[*word]),
+            Channel::Fraction(_) => true,
+            Channel::Bits(_) | Channel::Signed(_) | Channel::SmallFloat(_) => false,
+            Channel::Listed(_, words) => are_bounded(words),
+        }
+    }
+
     /// Returns whether all numbers of the field have a meaning.
     fn is_complete(&self) -> bool {
         match self {
@@ -126,6 +136,16 @@ impl Channel {
             Channel::Listed(_, words) => words[number as usize],
         }
     }
+}
+
+/// Returns whether each word, as a single, is +0 or has a magnitude from 2^-100 to 2^100.
+pub(super) fn are_bounded(words: &[u32]) -> bool {
+    const LEAST: u32 = (127 - 100) << 23;
+    const SPAN: u32 = 200 << 23;
+    let is_bounded = |word: u32| word == 0 || (word & 0x7fff_ffff).wrapping_sub(LEAST) <= SPAN;
+    // The compiler vectorizes a conjunction of a chunk's words, but not a search for the first one.
+    let are = |words: &[u32]| words.iter().fold(true, |bounded, word| bounded & is_bounded(*word));
+    words.chunks(1024).all(are)
 }
 
 /// Returns the number of bits by which a small float is shifted to become a half, without or with a sign.

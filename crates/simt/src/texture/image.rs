@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use thiserror::Error;
 
-use super::elements::Elements;
+use super::elements::{Channel, Elements, are_bounded};
 
 /// Meaning of an image's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,13 +171,24 @@ impl PartialEq for Level {
 impl Eq for Level {}
 
 /// Texels with their shape.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Image {
     pub(super) shape: Shape,
     pub(super) levels: Vec<Level>,
     /// Whether the levels are samples.
     of_samples: bool,
+    /// [`Image::is_bounded`], by level.
+    bounded: Vec<bool>,
 }
+
+/// Images are equal if their shapes and levels are, whatever form the texels have.
+impl PartialEq for Image {
+    fn eq(&self, other: &Image) -> bool {
+        (self.shape, self.of_samples) == (other.shape, other.of_samples) && self.levels == other.levels
+    }
+}
+
+impl Eq for Image {}
 
 /// Reason why an image is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -257,7 +268,7 @@ impl Image {
                 return Err(ImageError::Chain { level: before + 1, wanted, found });
             }
         }
-        Ok(Image { shape, levels, of_samples: false })
+        Ok(Image::of_levels(shape, levels, false))
     }
 
     /// Returns an image with several samples per texel. Sample n is read as level n, and all samples have the same
@@ -271,8 +282,26 @@ impl Image {
         let wanted = samples.first().map_or([0; 3], size);
         match samples.iter().position(|sample| size(sample) != wanted) {
             Some(level) => Err(ImageError::Chain { level, wanted, found: size(&samples[level]) }),
-            None => Ok(Image { shape, levels: samples, of_samples: true }),
+            None => Ok(Image::of_levels(shape, samples, true)),
         }
+    }
+
+    fn of_levels(shape: Shape, levels: Vec<Level>, of_samples: bool) -> Image {
+        let bounded = levels.iter().map(|level| match &level.texels {
+            Texels::Words(words) => are_bounded(words.as_flattened()),
+            Texels::Elements(elements) => elements.channels().iter().all(Channel::is_bounded),
+            Texels::Later(_) => false,
+        });
+        Image { shape, bounded: bounded.collect(), levels, of_samples }
+    }
+
+    /// Returns whether all components of a level are known to be [bounded](are_bounded) singles.
+    ///
+    /// A mean of such numbers with weights from 0 to 1, and a mean of two such means, is neither infinite nor a NaN.
+    /// With a weight of 0 or 1 it is one of them, bit for bit: only -0 could turn into 0, but no product of a weight
+    /// above 0 underflows.
+    pub(super) fn is_bounded(&self, level: usize) -> bool {
+        self.bounded[level]
     }
 
     /// Checks each level by itself.

@@ -6,7 +6,8 @@
 //! weights one level at a time (`near.rs`). It reads the texels and converts those of levels with elements together
 //! (`stored.rs`), then mixes them. If lanes read different levels, each level is read for all eight lanes, and each
 //! lane keeps its own result. The faces of a cube are layers, onto which `cube.rs` projects the directions first.
-//! [`Plan::fetch`] reads texels by their numbers. `lods.rs` computes levels of detail.
+//! [`Plan::read_flat`] is faster for the most frequent reads. [`Plan::fetch`] reads texels by their numbers. `lods.rs`
+//! computes levels of detail.
 //!
 //! [`Plan::read_along`], in `along.rs`, reads the positions of anisotropic filters.
 //!
@@ -24,6 +25,7 @@ use crate::wide::{Eight, Wide, Words8};
 mod along;
 mod cube;
 mod fetch;
+mod flat;
 mod lods;
 mod near;
 mod stored;
@@ -32,6 +34,8 @@ mod tests;
 
 use cube::Project;
 use fetch::FetchRows;
+use flat::Flat;
+pub use flat::FlatRows;
 pub use lods::{lods_of_differences, lods_of_gradients, lods_of_quads, lods_on_faces};
 use near::{Along, Near, reads_border};
 use stored::{Fields, Fractions, OfFractions, Stored, Wholes};
@@ -115,6 +119,8 @@ pub struct Plan {
     fixed_bits: Option<usize>,
     /// Grid of each level, if the image is read by rows.
     grids: Vec<Grid>,
+    /// The read of floats, if it is that of one level without a border.
+    flat: Option<Flat>,
 }
 
 /// Size of a level that is read by rows, and the positions of its texels.
@@ -128,16 +134,17 @@ struct Grid {
     factor: [f32; 3],
     /// The last layer; faces of cubes are layers.
     last_layer: f32,
-    /// Position of the first texel, and the steps to the next texel, row and layer: in texels, or in bytes for
-    /// elements.
+    /// Byte offset of the first texel, and the steps to the next texel, row and layer.
     first: i32,
     steps: [i32; 3],
     /// The fast conversion, if elements consist of fractions.
     fractions: Option<Fractions>,
 }
 
-/// Axes of this many texels or more, and images of 2^31 texels, are read lane by lane. So are lanes this far outside.
+/// Axes of this many texels or more, and levels of 2^31 bytes, are read lane by lane. So are lanes this far outside.
 const FAR: f32 = 4_194_304.0;
+/// Bytes of a texel that is not an element.
+const TEXEL: usize = size_of::<[u32; 4]>();
 /// With offsets up to this limit, coordinates within [`FAR`] stay far from overflow.
 const OFFSET: i32 = 1 << 16;
 
@@ -156,11 +163,14 @@ impl Plan {
         };
         let grids =
             image.levels.iter().enumerate().map(|(number, level)| grid(image, &sampler, number, level));
+        let grids: Vec<Grid> = grids.collect::<Option<_>>().unwrap_or_default();
+        let fixed = (steady && first == last && first.1.1 == 0.0).then_some((first.0, first.1.0));
         Plan {
             sampler,
-            fixed: (steady && first == last && first.1.1 == 0.0).then_some((first.0, first.1.0)),
+            fixed,
             fixed_bits: (steady && first_bits == last_bits || one_level).then_some(first_bits),
-            grids: grids.collect::<Option<_>>().unwrap_or_default(),
+            flat: fixed.and_then(|choice| Flat::new(image, &sampler, choice, &grids)),
+            grids,
         }
     }
 
@@ -291,7 +301,8 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
     }
     let (first, steps, fractions) = match &level.texels {
         Texels::Words(_) | Texels::Later(_) => {
-            (0, [1, width as usize, width as usize * height as usize], None)
+            let row = (width as usize).checked_mul(TEXEL)?;
+            (0, [TEXEL, row, row.checked_mul(height as usize)?], None)
         }
         Texels::Elements(elements) => {
             let strides = elements.strides();
@@ -902,18 +913,13 @@ fn mix<E: Eight, const C: usize>(
     low: [E::Ints; C],
     high: [E::Ints; C],
 ) -> [E::Ints; C] {
-    let one = wide.floats(1.0);
-    let rest = wide.sub(one, weights);
-    let mut mixed = low;
-    for channel in 0..C {
-        let (a, b) = (wide.of_bits(low[channel]), wide.of_bits(high[channel]));
-        let sum = wide.add(wide.mul(a, rest), wide.mul(b, weights));
-        mixed[channel] = wide.bits(sum);
-        if !tame {
-            let number = wide.equal(sum, sum);
-            let bits = wide.choose(number, mixed[channel], wide.ints(QUIET_NAN as i32));
+    let mut mixed = wide.mean(weights, low, high);
+    if !tame {
+        for channel in 0..C {
+            let sum = wide.of_bits(mixed[channel]);
+            let bits = wide.choose(wide.equal(sum, sum), mixed[channel], wide.ints(QUIET_NAN as i32));
             let bits = wide.choose(wide.equal(weights, wide.floats(0.0)), low[channel], bits);
-            mixed[channel] = wide.choose(wide.equal(weights, one), high[channel], bits);
+            mixed[channel] = wide.choose(wide.equal(weights, wide.floats(1.0)), high[channel], bits);
         }
     }
     mixed

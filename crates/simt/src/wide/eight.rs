@@ -135,14 +135,51 @@ pub trait Eight: Wide {
         self.and(self.shr(words, 8 * (byte & 3)), self.ints(0xff))
     }
 
-    /// Returns the elements of a list at these indices, component by component.
+    /// Returns the texels of a list at these byte offsets, multiples of 16, component by component. An offset past the
+    /// last texel reads the last one.
     ///
     /// # Panics
-    /// Panics if an index is not in the list.
+    /// Panics if the list is empty.
     #[inline(always)]
-    fn elements_at(self, list: &[[u32; 4]], places: Self::Ints) -> [Self::Ints; 4] {
-        let found = self.store(places).map(|place| list[place as usize]);
-        [0, 1, 2, 3].map(|component: usize| self.load(&found.map(|element| element[component])))
+    fn texels_at(self, texels: &[[u32; 4]], places: Self::Ints) -> [Self::Ints; 4] {
+        let last = texels.len() - 1;
+        let found =
+            self.store(places).map(|place| texels[(place as usize / size_of::<[u32; 4]>()).min(last)]);
+        [0, 1, 2, 3].map(|component: usize| self.load(&found.map(|texel| texel[component])))
+    }
+
+    /// Returns the [mean](Eight::mean) of four texels: the first weight mixes the first two and the last two, the second
+    /// weight both results.
+    ///
+    /// # Panics
+    /// As [`Eight::texels_at`].
+    #[inline(always)]
+    fn mean_at(
+        self,
+        texels: &[[u32; 4]],
+        [a, b, c, d]: [Self::Ints; 4],
+        [along_s, along_t]: [Self::Floats; 2],
+    ) -> [Self::Ints; 4] {
+        let (a, b) = (self.texels_at(texels, a), self.texels_at(texels, b));
+        let (c, d) = (self.texels_at(texels, c), self.texels_at(texels, d));
+        self.mean(along_t, self.mean(along_s, a, b), self.mean(along_s, c, d))
+    }
+
+    /// Returns a * (1 - weight) + b * weight, as singles, each operation rounded.
+    #[inline(always)]
+    fn mean<const C: usize>(
+        self,
+        weight: Self::Floats,
+        a: [Self::Ints; C],
+        b: [Self::Ints; C],
+    ) -> [Self::Ints; C] {
+        let rest = self.sub(self.floats(1.0), weight);
+        let mut mean = a;
+        for channel in 0..C {
+            let (a, b) = (self.of_bits(a[channel]), self.of_bits(b[channel]));
+            mean[channel] = self.bits(self.add(self.mul(a, rest), self.mul(b, weight)));
+        }
+        mean
     }
 
     /// Checks that all offsets are at most `last`. (`None`: there is no valid offset.)
@@ -364,30 +401,86 @@ mod avx2 {
         }
 
         #[inline(always)]
-        fn elements_at(self, list: &[[u32; 4]], places: __m256i) -> [__m256i; 4] {
-            self.check_places(list.len().checked_sub(1), places);
-            let at = places_of(places).map(|place| list.as_ptr().wrapping_add(place).cast::<f32>());
-            // SAFETY: the processor has AVX2; each place is one of the list.
-            unsafe {
-                // Elements of lanes n and n + 4.
-                macro_rules! both {
-                    ($n:expr) => {
-                        _mm256_insertf128_ps::<1>(
-                            _mm256_castps128_ps256(_mm_loadu_ps(at[$n])),
-                            _mm_loadu_ps(at[$n + 4]),
-                        )
-                    };
-                }
-                let (a, b, c, d) = (both!(0), both!(1), both!(2), both!(3));
-                let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
-                let (ab_high, cd_high) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
-                [
-                    _mm256_castps_si256(_mm256_shuffle_ps::<0b0100_0100>(ab, cd)),
-                    _mm256_castps_si256(_mm256_shuffle_ps::<0b1110_1110>(ab, cd)),
-                    _mm256_castps_si256(_mm256_shuffle_ps::<0b0100_0100>(ab_high, cd_high)),
-                    _mm256_castps_si256(_mm256_shuffle_ps::<0b1110_1110>(ab_high, cd_high)),
-                ]
+        fn texels_at(self, texels: &[[u32; 4]], places: __m256i) -> [__m256i; 4] {
+            let at = inside(texels, places);
+            // SAFETY: the processor has AVX2; each texel is one of the list.
+            unsafe { by_component([of_two::<0>(&at), of_two::<1>(&at), of_two::<2>(&at), of_two::<3>(&at)]) }
+        }
+
+        /// Mixes texels of two lanes in a vector and then moves components together. This takes eight moves instead of
+        /// 32, and the texels of all lanes need not be in registers at once.
+        #[inline(always)]
+        fn mean_at(
+            self,
+            texels: &[[u32; 4]],
+            [a, b, c, d]: [__m256i; 4],
+            weights: [__m256; 2],
+        ) -> [__m256i; 4] {
+            let one = self.floats(1.0);
+            let rest = [self.sub(one, weights[0]), self.sub(one, weights[1])];
+            let corners = [inside(texels, a), inside(texels, b), inside(texels, c), inside(texels, d)];
+            /// The mean of lanes n and n + 4.
+            macro_rules! two {
+                ($n:literal) => {{
+                    const ALL: i32 = 0b0101_0101 * $n;
+                    let [a, b, c, d] = [
+                        of_two::<$n>(&corners[0]),
+                        of_two::<$n>(&corners[1]),
+                        of_two::<$n>(&corners[2]),
+                        of_two::<$n>(&corners[3]),
+                    ];
+                    let (weight, rest_s) =
+                        (_mm256_permute_ps::<ALL>(weights[0]), _mm256_permute_ps::<ALL>(rest[0]));
+                    let low = self.add(self.mul(a, rest_s), self.mul(b, weight));
+                    let high = self.add(self.mul(c, rest_s), self.mul(d, weight));
+                    let (weight, rest_t) =
+                        (_mm256_permute_ps::<ALL>(weights[1]), _mm256_permute_ps::<ALL>(rest[1]));
+                    self.add(self.mul(low, rest_t), self.mul(high, weight))
+                }};
             }
+            // SAFETY: the processor has AVX2; each texel is one of the list.
+            unsafe { by_component([two!(0), two!(1), two!(2), two!(3)]) }
+        }
+    }
+
+    /// Returns the texels of a list at these byte offsets, as [`Eight::texels_at`] reads them.
+    #[inline(always)]
+    fn inside(texels: &[[u32; 4]], places: __m256i) -> [*const f32; 8] {
+        let last = size_of_val(texels) - size_of::<[u32; 4]>();
+        let last = u32::try_from(last).unwrap_or(u32::MAX & !15) as i32;
+        // SAFETY: only code for AVX2 has such a vector.
+        let places = unsafe { _mm256_min_epu32(places, _mm256_set1_epi32(last)) };
+        places_of(places).map(|place| texels.as_ptr().wrapping_byte_add(place).cast())
+    }
+
+    /// Returns the texels of lanes n and n + 4.
+    ///
+    /// # Safety
+    /// The processor has AVX2, and four words can be read from each address.
+    #[inline(always)]
+    unsafe fn of_two<const N: usize>(at: &[*const f32; 8]) -> __m256 {
+        // SAFETY: guaranteed by the caller; the loads need no alignment.
+        unsafe {
+            _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(_mm_loadu_ps(at[N])), _mm_loadu_ps(at[N + 4]))
+        }
+    }
+
+    /// Returns the components of texels. Vector n holds the texels of lanes n and n + 4.
+    ///
+    /// # Safety
+    /// The processor has AVX2.
+    #[inline(always)]
+    unsafe fn by_component([a, b, c, d]: [__m256; 4]) -> [__m256i; 4] {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+            let (ab_high, cd_high) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+            [
+                _mm256_castps_si256(_mm256_shuffle_ps::<0b0100_0100>(ab, cd)),
+                _mm256_castps_si256(_mm256_shuffle_ps::<0b1110_1110>(ab, cd)),
+                _mm256_castps_si256(_mm256_shuffle_ps::<0b0100_0100>(ab_high, cd_high)),
+                _mm256_castps_si256(_mm256_shuffle_ps::<0b1110_1110>(ab_high, cd_high)),
+            ]
         }
     }
 

@@ -84,6 +84,29 @@ impl<'a> Lanes<'a> {
         Lanes { rows, a, c, sets: [0; 2], shared, inputs, outputs, warp, dead, tables }
     }
 
+    /// Continues with the state of another warp. Both sets are empty then.
+    ///
+    /// # Panics
+    /// The registers have no room for the program.
+    ///
+    /// # Safety
+    /// As for [`Lanes::new`].
+    pub(super) unsafe fn change(
+        &mut self,
+        (rows, a, c): (
+            &'a mut [Row<WARP>],
+            &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
+            &'a mut [[u8; WARP]; CONDITION_REGISTERS],
+        ),
+        (inputs, outputs): (&'a [Option<Input>], &'a mut Vec<Row<WARP>>),
+        (warp, dead): (u32, u32),
+    ) {
+        // SAFETY: the caller guarantees it.
+        self.rows = unsafe { Frame::new(rows, &self.tables.layout) };
+        (self.a, self.c, self.inputs, self.outputs) = (a, c, inputs, outputs);
+        (self.warp, self.dead, self.sets) = (warp, dead, [0; 2]);
+    }
+
     /// Returns a row by value. Operations read all their rows before they write one, which may be the same.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> [u32; WARP] {

@@ -11,6 +11,7 @@
 //! | `words`, `memory` | loads and stores of a warp: the most common, and all |
 //! | `stage` | inputs and outputs of graphics stages |
 //! | `texture` | texture reads and quad operations of a warp |
+//! | `cleared` | the registers that the start of a warp sets to zero |
 //! | `run` | blocks in order, and the control flow between them |
 //! | `parallel` | blocks of a grid on several threads |
 //! | `straight` | warps of fragment programs without control flow |
@@ -26,6 +27,7 @@
 
 mod announce;
 mod bodies;
+mod cleared;
 mod compiled;
 mod host_float;
 mod kernels;
@@ -50,6 +52,7 @@ use reconverge_simt::loaded::Spare;
 
 use crate::block::Block;
 use crate::grid::Grid;
+use cleared::Cleared;
 use compiled::Runner;
 use lower::Lowered;
 use straight::Straight;
@@ -64,6 +67,7 @@ pub struct Fast {
     spare: Spare<Box<Block>>,
     /// A straight-line program: for launches with 1/w, and for those without it.
     straight: [Option<Arc<Straight>>; 2],
+    cleared: Arc<Cleared>,
 }
 
 impl Fast {
@@ -87,7 +91,8 @@ impl Fast {
         // The rows that both forms keep are after all others.
         let kept = straight.iter().flatten().map(|straight| straight.kept()).max();
         (0..kept.unwrap_or(0)).for_each(|_| lowered.add_row());
-        Fast { straight, lowered: Arc::new(lowered), level, compiled: None, spare: Spare::default() }
+        let cleared = Cleared::of(context).into();
+        Fast { straight, lowered: Arc::new(lowered), level, compiled: None, spare: Spare::default(), cleared }
     }
 
     /// Creates the compiled engine. Without AVX2, or without memory for code, it is the fast engine.

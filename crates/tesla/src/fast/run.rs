@@ -11,24 +11,26 @@
 //! and flow (loads, stores, instructions of the reference interpreter, parts of a block) happens between two chains
 //! of blocks.
 
+use std::mem::take;
 use std::ops::Range;
 
+use reconverge_jit::State;
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::observe::together;
 use reconverge_simt::wide::Wide;
-use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
+use reconverge_simt::{Event, Level, Mask, Observer, Path, Silent, Statistics, Trap};
 
 use super::Fast;
 use super::announce::{Key, announce_issues};
-use super::compiled::{Exit, Runner, Work};
-use super::lanes::Lanes;
+use super::compiled::{Exit, Runner};
+use super::lanes::{ACTIVE, Lanes};
 use super::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Test};
 use super::memory::{Move, place};
 use super::words::Reach;
 use super::words::Transfer;
 use crate::barrier::Barriers;
-use crate::block::{self, Executor, Ran};
+use crate::block::{self, Executor, Ran, SLICE};
 use crate::context::{Common, Context, Turn};
 use crate::flow::{
     Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, WARP, announce_arrival, announce_push,
@@ -37,12 +39,22 @@ use crate::launch::Setup;
 use crate::reference::{self, Reference};
 use crate::state::{Local, Parts};
 use crate::trap::Cause;
+use crate::turns::Warps;
 
 impl Executor for Fast {
+    fn level(&self) -> Option<Level> {
+        Some(self.level)
+    }
+
+    fn cleared(&self, whole: bool) -> Option<&[u8]> {
+        self.cleared.registers(whole)
+    }
+
     fn prepare(&self, block: &mut block::Block, setup: &Setup) {
         block.warps.iter_mut().for_each(|warp| warp.add_room(&self.lowered.room));
         self.set_uniforms(block, setup);
-        block.common.runs = vec![0; self.lowered.blocks.len()];
+        let counts = self.compiled.as_ref().map_or(0, |compiled| compiled.counts());
+        block.common.runs = vec![0; self.lowered.blocks.len() + counts];
     }
 
     fn spare(&self, setup: &Setup) -> Option<Box<block::Block>> {
@@ -73,6 +85,9 @@ impl Executor for Fast {
             }
             *runs = 0;
         }
+        if let Some(compiled) = &self.compiled {
+            compiled.settle(&mut common.runs[self.lowered.blocks.len()..], &mut common.issued);
+        }
     }
 }
 
@@ -101,10 +116,10 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Ran {
-        let Run { lowered, mut runner, turn, most } = self;
+        let Run { lowered, mut runner, turn, mut most } = self;
         let mut tried = 0;
         loop {
-            let joined = match run_blocks(wide, lowered, runner.as_deref_mut(), turn, &mut tried, most) {
+            let joined = match run_blocks(wide, lowered, runner.as_deref_mut(), turn, &mut tried, &mut most) {
                 Stop::Over => return Ran { tried, end: Ok(()) },
                 Stop::Trap(trap) => return Ran { tried, end: Err(trap) },
                 Stop::Reference { joined } => joined,
@@ -140,7 +155,8 @@ enum Stop {
     Trap(Trap<Cause>),
 }
 
-/// Runs blocks until another component must continue. Adds the number of instructions to `tried`.
+/// Runs blocks until another component must continue. Adds the number of instructions to `tried`, of up to `most`. If
+/// the turn has passed on, both are those of the last turn.
 #[inline(always)]
 fn run_blocks<W: Wide, G: Store, O: Observer>(
     wide: W,
@@ -148,12 +164,13 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     runner: Option<&mut Runner<'_>>,
     turn: &mut Turn<'_, G, O>,
     tried: &mut u32,
-    most: u32,
+    most: &mut u32,
 ) -> Stop {
-    let &mut Turn { context, ref mut common, ref mut warp, number, ref mut global, ref mut observer } = turn;
+    let &mut Turn { context, ref mut common, ref mut warp, number, ref mut global, ref mut observer, warps } =
+        turn;
     let Parts { flow, rows, a, c, mut local, inputs, outputs } = warp.parts();
     let Common { shared, statistics, issued, runs, barriers, .. } = &mut **common;
-    assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
+    assert!(runs.len() >= lowered.blocks.len(), "the block was made for this program");
     // SAFETY: all operations that run here were lowered with the layout of these tables.
     let mut lanes = unsafe {
         Lanes::new(
@@ -178,12 +195,14 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
         statistics,
         runs,
         observer: &mut **observer,
-        budget: most - *tried,
+        warps,
+        most: *most,
+        budget: *most - *tried,
         counted: 0,
         active: 0,
         block: NONE,
         arrived: Mask::NONE,
-        announced: most - *tried,
+        announced: *most - *tried,
         chained: 0,
     };
     let stop = loop {
@@ -198,7 +217,14 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
             }
         }
     };
-    *tried = most - cursor.budget;
+    (*most, *tried) = (cursor.most, cursor.most - cursor.budget);
+    let (warps, last) = (cursor.warps, cursor.barriers.warp);
+    turn.warps = warps;
+    if let (true, Some(warps)) = (last != number, warps) {
+        turn.number = last;
+        // SAFETY: the cursor, which has referred to the warp, is not used any more.
+        turn.warp = unsafe { warps.warp(last) };
+    }
     stop
 }
 
@@ -229,6 +255,18 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
         self.global.writing(at, count, picked)
     }
 
+    fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])> {
+        let (base, limit) = self.context.segments.linear(segment)?;
+        let (start, bytes) = self.global.whole(base.checked_add(address)?)?;
+        // The segment may begin in the buffer, or the buffer in the segment, and either may end first.
+        let before = base.saturating_sub(start) as usize;
+        let first = start.saturating_sub(base);
+        let most = usize::try_from(limit.checked_sub(first)?).ok()?.saturating_add(1);
+        let bytes = bytes.get_mut(before..)?;
+        let count = bytes.len().min(most);
+        Some((first, &mut bytes[..count]))
+    }
+
     fn constants(&self, bank: u8) -> &[u8] {
         self.context.setup.constants.bank(bank.into())
     }
@@ -248,29 +286,32 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
 }
 
 /// The position of a warp in the lowered program, and its context.
-struct Cursor<'a, 'w, 'r, O> {
-    lowered: &'a Lowered,
+pub(super) struct Cursor<'a, 'w, 'r, O> {
+    pub(super) lowered: &'a Lowered,
     /// Compiled regions, if any.
     runner: Option<&'a mut Runner<'r>>,
     /// Byte address of the first word.
     base: u32,
-    lanes: &'a mut Lanes<'w>,
-    memory: &'a mut dyn Reach,
+    pub(super) lanes: &'a mut Lanes<'w>,
+    pub(super) memory: &'a mut dyn Reach,
     barriers: Arrivals<'a>,
     /// Inside a chain, its program counter and active lanes are those at the start of the chain.
     flow: &'a mut Flow,
     statistics: &'a mut Statistics,
     /// Number of complete runs of each block.
-    runs: &'a mut [u64],
+    pub(super) runs: &'a mut [u64],
     observer: &'a mut O,
-    /// Instructions that may still be attempted.
+    /// All warps of the block, if the turn may pass on.
+    warps: Option<Warps>,
+    /// Instructions that may be attempted in this turn, and those that may still be.
+    most: u32,
     budget: u32,
     /// The budget at which the instructions of the active lanes were last counted.
     counted: u32,
     /// The lanes that run.
-    active: u32,
+    pub(super) active: u32,
     /// The next block.
-    block: u32,
+    pub(super) block: u32,
     /// The lanes that arrived at the latest join, before it.
     arrived: Mask,
     /// For paths: the budget at the latest announcement, and the number of blocks of the chain since then.
@@ -298,7 +339,7 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
 }
 
 /// The reason that a chain ends.
-enum Halt {
+pub(super) enum Halt {
     /// The instruction budget is used up, or the warp has ended.
     Over,
     /// No block has an instruction at the program counter.
@@ -310,15 +351,15 @@ enum Halt {
 }
 
 /// An instruction of a block.
-struct Position {
-    block: u32,
+pub(super) struct Position {
+    pub(super) block: u32,
     /// Number of the instruction in the block.
-    first: u32,
+    pub(super) first: u32,
     /// The lanes that arrived at its join, if the join is done.
-    joined: Option<Mask>,
+    pub(super) joined: Option<Mask>,
     /// The block has been executed from this instruction on, except for the load or store at its end, which some
     /// lane cannot execute.
-    refused: bool,
+    pub(super) refused: bool,
 }
 
 /// The result of a join.
@@ -359,8 +400,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             let (block, diamond, taken) = loop {
                 // SAFETY: lowering numbers only blocks that it creates.
                 let mut block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
-                let exit = match self.region() {
-                    Some(region) => self.run_region(region, block),
+                let exit = match self.node() {
+                    Some(node) => self.run_code(node, block),
                     None => Exit::Apart(self.block),
                 };
                 match exit {
@@ -368,17 +409,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
                         self.block = next;
                         continue;
                     }
-                    Exit::Behind(number) => {
-                        self.block = number;
-                        // SAFETY: as above.
-                        block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
-                    }
-                    Exit::Refused(block) => {
-                        // A region does not execute joins except for those of conditionals, whose blocks do not
-                        // load or store.
-                        let joined = self.lowered.blocks[block as usize].join.then_some(self.arrived);
-                        return Halt::At(Position { block, first: 0, joined, refused: true });
-                    }
+                    Exit::Halt(halt) => return halt,
                     Exit::Apart(number) => {
                         self.block = number;
                         // SAFETY: as above.
@@ -466,36 +497,131 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         true
     }
 
-    /// Returns the region that runs instead of the block, if any.
+    /// Returns the node of code that runs instead of the block, if any.
     #[inline(always)]
-    fn region(&self) -> Option<u32> {
+    fn node(&self) -> Option<u32> {
         match &self.runner {
-            Some(runner) if !O::ENABLED => runner.region(self.block, self.budget, self.flow),
+            Some(runner) if !O::ENABLED => runner.node(self.block, self.budget),
             _ => None,
         }
     }
 
-    /// Runs a region instead of a block. Counts the instructions that ran before, and the region itself.
+    /// Runs code instead of a block. Counts the instructions that ran before, and those of the code.
     #[inline(always)]
-    fn run_region(&mut self, region: u32, block: &Block) -> Exit {
+    fn run_code(&mut self, node: u32, block: &Block) -> Exit {
         self.count_chain(block);
-        let work = Work {
+        let Arrivals { barriers, warp, waits } = &mut self.barriers;
+        let mut cursor = Cursor {
             lowered: self.lowered,
+            runner: None,
+            base: self.base,
             lanes: &mut *self.lanes,
             memory: &mut *self.memory,
+            barriers: Arrivals { barriers: &mut **barriers, warp: *warp, waits: *waits },
             flow: &mut *self.flow,
             statistics: &mut *self.statistics,
             runs: &mut *self.runs,
-            budget: &mut self.budget,
-            active: &mut self.active,
+            observer: &mut Silent,
+            warps: self.warps,
+            most: self.most,
+            budget: self.budget,
+            counted: self.budget,
+            active: self.active,
+            block: self.block,
+            arrived: self.arrived,
+            announced: self.announced,
+            chained: self.chained,
         };
         let exit = match &mut self.runner {
-            Some(runner) => runner.run(region, work),
+            Some(runner) => runner.run(node, &mut cursor),
             None => Exit::Before(self.block),
         };
-        self.counted = self.budget;
+        (self.budget, self.counted) = (cursor.budget, cursor.budget);
+        (self.active, self.block, self.arrived) = (cursor.active, cursor.block, cursor.arrived);
+        (self.most, self.warps) = (cursor.most, cursor.warps);
+        let Arrivals { warp: last, waits, .. } = cursor.barriers;
+        self.barriers.waits = waits;
+        if let (true, Some(warps)) = (last != self.barriers.warp, self.warps) {
+            self.barriers.warp = last;
+            // SAFETY: the other cursor, which has referred to the warp's flow, is not used any more.
+            self.flow = &mut unsafe { warps.warp(last) }.flow;
+        }
         self.announce_path(Path::Compiled);
         exit
+    }
+
+    /// Executes the flow after a block, and enters the next one.
+    pub(super) fn continue_after(&mut self, block: &Block, taken: u32) -> Result<(), Halt> {
+        if let Err(fault) = self.leave(block, taken) {
+            return Err(Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault });
+        }
+        loop {
+            match self.enter() {
+                Ok(Entered::Block) => break,
+                Ok(Entered::Away) => {}
+                Err(Halt::Over) if self.pass_turn() => {}
+                Err(halt) => return Err(halt),
+            }
+        }
+        self.counted = self.budget;
+        Ok(())
+    }
+
+    /// Passes the turn to the next warp, if this one has ended or waits. Returns `false` if the block must do so, or
+    /// if the turn goes on.
+    fn pass_turn(&mut self) -> bool {
+        let Arrivals { barriers, warp, waits } = &mut self.barriers;
+        let (Some(warps), false) = (&mut self.warps, self.budget == 0) else { return false };
+        let remaining = warps.watchdog.saturating_sub(self.statistics.instructions);
+        if warps.passes == 0 || remaining == 0 || self.statistics.instructions == 0 {
+            return false;
+        }
+        if self.flow.finished() {
+            barriers.finish(*warp, self.lanes.shared.races_mut());
+        }
+        let current_runs = !self.flow.finished() && barriers.waits_for(*warp).is_none();
+        let can_run = |other: usize| match other == *warp {
+            true => current_runs,
+            // SAFETY: the block, which has the warps, is running.
+            false => barriers.waits_for(other).is_none() && !unsafe { warps.has_ended(other) },
+        };
+        let Some(next) = (*warp + 1..warps.count()).chain(0..=*warp).find(|other| can_run(*other)) else {
+            return false;
+        };
+        warps.passes -= 1;
+        (*warp, *waits) = (next, false);
+        // SAFETY: from here on, the cursor and its lanes refer to this warp instead of the one before.
+        let Parts { flow, rows, a, c, inputs, outputs, .. } = unsafe { warps.warp(next) }.parts();
+        // SAFETY: all warps of a block have rows of the same layout.
+        unsafe { self.lanes.change((rows, a, c), (inputs, outputs), (next as u32, flow.dead().0 as u32)) };
+        self.flow = flow;
+        self.most = SLICE.min(u32::try_from(remaining).unwrap_or(u32::MAX));
+        self.budget = self.most;
+        self.announced = self.budget;
+        true
+    }
+
+    /// Sets the counts and lanes with which code runs.
+    pub(super) fn give_counts(&self, state: &mut State) {
+        (state.budget, state.active) = (self.budget as i32, self.active.into());
+        state.room = self.flow.room() as u32;
+    }
+
+    /// Adds the counts of code.
+    pub(super) fn take_counts(&mut self, state: &mut State) {
+        let tried = self.budget - state.budget as u32;
+        self.statistics.instructions += u64::from(tried - take(&mut state.arrivals));
+        self.statistics.lane_instructions += take(&mut state.lane_instructions);
+        self.statistics.divergent_branches += take(&mut state.divergent);
+        self.budget = state.budget as u32;
+        self.counted = self.budget;
+        if state.active != u64::from(self.active) {
+            // Lanes have left nodes while others have stayed. The code has cleared them in the row of the active lanes.
+            let [broke, returned] = take(&mut state.gone).map(Mask);
+            self.flow.stay(Mask(state.active), broke, returned);
+            self.active = state.active as u32;
+            self.lanes.sets[ACTIVE] = self.active;
+        }
     }
 
     /// Returns the step after a block that has run.

@@ -16,12 +16,7 @@ impl Body for FromInput {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let input = lanes.inputs.get(operation.number as usize).and_then(Option::as_ref);
-        let position = match operation.c {
-            CENTRE => Position::Centre,
-            CENTROID => Position::Centroid,
-            _ => Position::Flat,
-        };
-        let values = input.map_or([0; WARP], |input| input.at(position).0);
+        let values = input.map_or([0; WARP], |input| input.at(position(operation.c)).0);
         lanes.write(wide, operation.dst, operation.set, values);
     }
 }
@@ -36,6 +31,16 @@ pub(super) const fn code(position: Position) -> u8 {
         Position::Centre => CENTRE,
         Position::Centroid => CENTROID,
         Position::Flat => FLAT,
+    }
+}
+
+/// Returns the position with a number, the inverse of [`code`].
+#[inline(always)]
+pub(super) const fn position(code: u8) -> Position {
+    match code {
+        CENTRE => Position::Centre,
+        CENTROID => Position::Centroid,
+        _ => Position::Flat,
     }
 }
 

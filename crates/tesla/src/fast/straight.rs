@@ -2,7 +2,7 @@
 //! control flow between.
 //!
 //! All lanes of such a program execute all its instructions, so that its counts are known before it runs. Inputs go
-//! from column to row and results from row to column. Instructions that read only constants are executed once for
+//! from column or plane to row and results from row to column. Instructions that read only constants are executed once for
 //! all warps. A full-screen quad with a colour ramp takes half the time (GT215, an AMD EPYC, AVX2). Fragment warps
 //! in which only part of a quad runs take the ordinary path.
 
@@ -14,18 +14,21 @@ use reconverge_simt::memory::Memory;
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::workers::try_hand_out;
-use reconverge_simt::{GroupTrap, Mask, Mode, Silent, stop};
+use reconverge_simt::{GroupTrap, Mask, Silent, stop};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Handler, Lanes};
 use super::lower::{Last, Lowered, NONE, Template, Test};
 use super::operands::{Operation, Place};
+use super::stage::position;
 use crate::block::{Block, Executor};
 use crate::context::{Common, Context};
 use crate::flow::WARP;
 use crate::grid::{Grid, Totals};
+use crate::inputs::Positions;
 use crate::inst::{Inst, Op, Operand, Space, Stage};
-use crate::launch::{Launch, Varying};
+use crate::lane::interpolate::{Interpolant, Position};
+use crate::launch::{Fragment, Launch, Varying};
 use crate::results::room_for_outputs;
 use crate::state::Parts;
 use crate::trap::Cause;
@@ -54,9 +57,10 @@ pub(super) struct Straight {
 
 #[derive(Clone, Copy, Debug)]
 enum WarpStep {
-    /// A row = word `word` of v[].
+    /// A row = word `word` of v[] at a position.
     Input {
         word: u16,
+        position: Position,
         to: Place,
     },
     Operation(Handler, Operation),
@@ -90,7 +94,7 @@ impl Straight {
     /// Returns `None` unless all of the program is known to run to its end for all lanes. `ones`: whether the
     /// launch does not provide 1/w.
     pub(super) fn of(lowered: &Lowered, context: &Context, ones: bool) -> Option<Straight> {
-        if !matches!(context.stage, Stage::Fragment | Stage::Vertex) || context.mode != Mode::Lenient {
+        if !matches!(context.stage, Stage::Fragment | Stage::Vertex) {
             return None;
         }
         let mut found = Vec::new();
@@ -209,27 +213,46 @@ impl Straight {
         }
     }
 
-    /// Returns the columns of the inputs of all warps, in order, for the inputs that the launch provides. Returns
-    /// `None` if it provides one in another form.
-    fn columns<'a>(&self, launch: &'a Launch) -> Option<Vec<Option<&'a [u32]>>> {
-        let words = self.each.iter().filter_map(|step| match step {
-            WarpStep::Input { word, .. } => Some(word),
+    /// Returns the sources of the inputs of all warps, in order. Returns `None` for a launch without them.
+    fn sources<'a>(&self, launch: &'a Launch) -> Option<Vec<InputSource<'a>>> {
+        let inputs = self.each.iter().filter_map(|step| match step {
+            WarpStep::Input { word, position, .. } => Some((word, *position)),
             WarpStep::Operation(..)
             | WarpStep::Discard(_)
             | WarpStep::Keep { .. }
             | WarpStep::Restore { .. } => None,
         });
-        let column = |word: &u16| match launch {
-            Launch::Fragment(fragment) => match fragment.varyings.get(word) {
-                Some(Varying::Lanes(values)) => Some(Some(&values[..])),
-                Some(Varying::Plane { .. }) => None,
-                None => Some(None),
-            },
-            Launch::Vertex(vertex) => Some(Some(vertex.inputs.get(word).map_or(&[][..], Vec::as_slice))),
+        let source = |(word, position)| match launch {
+            Launch::Fragment(fragment) => Some(match fragment.varyings.get(word) {
+                Some(Varying::Lanes(values)) => InputSource::Column(values),
+                Some(&Varying::Plane { base, dx, dy, flat }) => {
+                    let of = Interpolant { base, dx, dy, flat };
+                    match position {
+                        Position::Centre => InputSource::Plane { of, place: 0 },
+                        Position::Centroid => InputSource::Plane { of, place: 1 },
+                        Position::Flat => InputSource::Word(flat),
+                    }
+                }
+                None => InputSource::Word(absent(*word)),
+            }),
+            Launch::Vertex(vertex) => {
+                Some(InputSource::Column(vertex.inputs.get(word).map_or(&[][..], Vec::as_slice)))
+            }
             Launch::Compute(_) | Launch::Geometry(_) => None,
         };
-        words.map(column).collect()
+        inputs.map(source).collect()
     }
+}
+
+/// The source of an input word at a position, for the lanes of a launch.
+#[derive(Clone, Copy, Debug)]
+enum InputSource<'a> {
+    /// One word for each lane; 0 for the lanes after the last.
+    Column(&'a [u32]),
+    /// The same word for all lanes.
+    Word(u32),
+    /// A plane, at the centres (place 0) or centroids (place 1).
+    Plane { of: Interpolant, place: usize },
 }
 
 /// Returns the value of a word of v[] that a launch of fragments does not provide: 1 for 1/w, 0 for all others.
@@ -295,7 +318,8 @@ impl WarpStep {
         let (handler, operation) = lowered.operations[number];
         Some(match lowered.templates[number] {
             Template::FromInput if usize::from(operation.set) == ACTIVE => {
-                WarpStep::Input { word: u16::try_from(operation.number).ok()?, to: operation.dst }
+                let (word, position) = (u16::try_from(operation.number).ok()?, position(operation.c));
+                WarpStep::Input { word, position, to: operation.dst }
             }
             Template::FromInput => return None,
             _ => WarpStep::Operation(handler, operation),
@@ -309,7 +333,7 @@ struct Warps<'a> {
     straight: &'a Straight,
     grid: &'a Grid,
     block: &'a mut Block,
-    columns: &'a [Option<&'a [u32]>],
+    sources: &'a [InputSource<'a>],
     numbers: Range<usize>,
     totals: &'a mut Totals,
 }
@@ -320,7 +344,14 @@ impl Task for Warps<'_> {
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> usize {
-        let Warps { fast, straight, grid, block, columns, numbers, totals } = self;
+        let Warps { fast, straight, grid, block, sources, numbers, totals } = self;
+        // The fragments, if the program reads planes.
+        let fragment: Option<&Fragment> = match grid.launch() {
+            Launch::Fragment(fragment) => Some(fragment),
+            Launch::Compute(_) | Launch::Vertex(_) | Launch::Geometry(_) => None,
+        };
+        let planes = |source: &InputSource<'_>| matches!(source, InputSource::Plane { .. });
+        let fragment = fragment.filter(|_| sources.iter().any(planes));
         let Block { warps, common: Common { shared, .. }, .. } = block;
         let Parts { rows, a, c, .. } = warps[0].parts();
         let (mut outputs, tables) = (Vec::new(), &fast.lowered.tables);
@@ -331,7 +362,7 @@ impl Task for Warps<'_> {
         let kept = |number: &usize| tables.layout.place(straight.first_kept + number);
         for step in &straight.first {
             match step {
-                WarpStep::Input { word, to } => lanes.row_mut(*to).0 = [absent(*word); WARP],
+                WarpStep::Input { word, to, .. } => lanes.row_mut(*to).0 = [absent(*word); WARP],
                 // SAFETY: operations were lowered for the level on which `Fast` runs.
                 WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
                 WarpStep::Keep { number, register } => {
@@ -344,7 +375,8 @@ impl Task for Warps<'_> {
         // in the columns of unwritten registers.
         let (mut ran, mut behind) = ([0, 0], 0);
         for number in numbers {
-            let Some((launched, dead)) = grid.straight_lanes(number) else { break };
+            let lanes_that_run = grid.straight_lanes(number).filter(|_| !stop::asked());
+            let Some((launched, dead)) = lanes_that_run else { break };
             lanes.activate(launched.0 as u32);
             lanes.dead = dead.0 as u32;
             *lanes.outputs = room_for_outputs(straight.outputs);
@@ -354,23 +386,28 @@ impl Task for Warps<'_> {
             if straight.writes_flags {
                 (*lanes.a, *lanes.c) = Default::default();
             }
-            let mut columns = columns.iter();
+            let positions = fragment.map(|fragment| Positions::of(fragment, number * WARP));
+            let mut sources = sources.iter();
             for step in &straight.each {
                 match step {
-                    WarpStep::Input { word, to } => {
-                        let row = &mut lanes.row_mut(*to).0;
-                        match columns.next() {
-                            Some(Some(column)) => {
+                    WarpStep::Input { word, to, .. } => {
+                        let row = lanes.row_mut(*to);
+                        match (sources.next(), &positions) {
+                            (Some(InputSource::Column(column)), _) => {
                                 let column = column.get(number * WARP..).unwrap_or_default();
                                 match column.first_chunk() {
-                                    Some(words) => *row = *words,
+                                    Some(words) => row.0 = *words,
                                     None => {
-                                        row[..column.len()].copy_from_slice(column);
-                                        row[column.len()..].fill(0);
+                                        row.0[..column.len()].copy_from_slice(column);
+                                        row.0[column.len()..].fill(0);
                                     }
                                 }
                             }
-                            _ => *row = [absent(*word); WARP],
+                            (Some(InputSource::Plane { of, place }), Some(positions)) => {
+                                *row = positions[*place].interpolated(*of);
+                            }
+                            (Some(InputSource::Word(same)), _) => row.0 = [*same; WARP],
+                            _ => row.0 = [absent(*word); WARP],
                         }
                     }
                     // SAFETY: as above.
@@ -425,16 +462,16 @@ impl Fast {
     ) -> Option<Result<Totals, GroupTrap<Cause>>> {
         let ones = matches!(grid.launch(), Launch::Fragment(fragment) if !fragment.varyings.contains_key(&0));
         let straight = self.straight[usize::from(ones)].as_deref()?;
-        let columns = straight.columns(grid.launch())?;
+        let sources = straight.sources(grid.launch())?;
         if straight.places.len() as u64 > grid.context().watchdog || self.is_compiled() {
             return None;
         }
         let warps = grid.blocks();
         if workers == 1 || warps < MANY {
-            return Some(self.part(straight, grid, &columns, 0..warps));
+            return Some(self.part(straight, grid, &sources, 0..warps));
         }
         let parts = (0..warps).step_by(PART).map(|first| first..warps.min(first + PART));
-        let done = try_hand_out(workers, parts, || (), |(), part| self.part(straight, grid, &columns, part));
+        let done = try_hand_out(workers, parts, || (), |(), part| self.part(straight, grid, &sources, part));
         Some(done.map(|done| {
             let mut totals = Totals::with_room(grid, warps);
             done.results.into_iter().for_each(|part| totals.add(part));
@@ -447,7 +484,7 @@ impl Fast {
         &self,
         straight: &Straight,
         grid: &Grid,
-        columns: &[Option<&[u32]>],
+        sources: &[InputSource<'_>],
         numbers: Range<usize>,
     ) -> Result<Totals, GroupTrap<Cause>> {
         let mut totals = Totals::with_room(grid, numbers.len());
@@ -471,7 +508,7 @@ impl Fast {
                 None => grid.begin(self, rest.start, &mut spare),
             };
             let (fast, numbers, totals) = (self, rest.clone(), &mut totals);
-            rest.start += self.level.run(Warps { fast, straight, grid, block, columns, numbers, totals });
+            rest.start += self.level.run(Warps { fast, straight, grid, block, sources, numbers, totals });
         }
         spare.into_iter().for_each(|mut block| {
             totals.take_issued(self, &mut block);

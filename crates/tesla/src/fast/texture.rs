@@ -2,12 +2,12 @@
 
 use reconverge_simt::texture::anisotropy::Gradients;
 use reconverge_simt::texture::gradients_of_quad;
-use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_quads};
+use reconverge_simt::texture::rows::{FlatRows, Positions, Read, Texel, lods_of_quads};
 use reconverge_simt::wide::Wide;
 
 use super::host_float;
 use super::lanes::{Body, Lanes, operands};
-use super::operands::{Kind, Lod, Operation, Quad, Sample, Tex, Work};
+use super::operands::{Kind, Lod, Operation, Place, Quad, Sample, Tex, Work};
 use crate::flow::WARP;
 use crate::lane::Rounding;
 use crate::lane::float::{self, Saturate};
@@ -25,10 +25,30 @@ impl Body for Textured {
         let tex = &lanes.tables.textures[operation.number as usize];
         let dead = if tex.live { lanes.dead } else { 0 };
         let executing = lanes.set(operation.set) & !dead;
-        if executing != 0 {
-            textured(wide, lanes, tex, executing);
+        let left = flat(wide, lanes, tex, executing);
+        if left != 0 {
+            textured(wide, lanes, tex, left);
         }
     }
+}
+
+/// Executes a frequent kind of read. Returns the lanes for which that was not possible.
+#[inline(always)]
+fn flat<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) -> u32 {
+    let Work::Sample(sample) = &tex.work else { return executing };
+    if !matches!(sample.kind, Kind::Floats) || !sample.plan.is_flat() {
+        return executing;
+    }
+    let (cells, [x, y, _], [dx, dy, _]) = (lanes.rows.cells(), sample.coordinates, tex.offset);
+    let [r, g, b, a] = tex.dst;
+    let row = |place: Option<Place>| place.map(|place| cells.row(place));
+    let rows = FlatRows {
+        coordinates: [cells.row(x), cells.row(y)],
+        offset: [dx, dy],
+        texels: [row(r), row(g), row(b), row(a)],
+        lanes: executing.into(),
+    };
+    sample.plan.read_flat(wide, &tex.image, &rows) as u32
 }
 
 #[inline(always)]

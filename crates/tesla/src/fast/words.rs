@@ -69,6 +69,10 @@ pub(super) trait Reach {
     /// Returns these bytes for writing, like [`Store::writing`](reconverge_simt::memory::Store::writing).
     fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]>;
 
+    /// Returns the bytes of the buffer that has an address of a segment of g[], and the address of the first, if the
+    /// group may read and write all of them at any time until it ends.
+    fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])>;
+
     /// Returns the bytes of a constant bank.
     fn constants(&self, bank: u8) -> &[u8];
 

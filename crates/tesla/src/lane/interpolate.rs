@@ -62,6 +62,16 @@ pub fn interp(
     }
 }
 
+/// Returns [`interp`] without a factor for each lane, at its position. The compiler vectorizes the loop.
+#[inline(always)]
+pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]) -> [u32; N] {
+    let mut row = [0; N];
+    for lane in 0..N {
+        row[lane] = canonical(plane(of.base, of.dx, of.dy, [x[lane], y[lane]]));
+    }
+    row
+}
+
 /// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. Inferred: no source shows a difference
 /// from mul.
 #[inline(always)]

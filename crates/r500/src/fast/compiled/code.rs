@@ -38,6 +38,12 @@ impl<'a> Way<'a> {
         Way { lowered, rows: Rows::new(ACTIVE_ROW, exact), alu_result: None }
     }
 
+    /// Returns the lanes whose ALU result is `wish`, as truth values.
+    pub(super) fn judged(&mut self, wish: bool) -> Value {
+        let result = self.alu_result.unwrap_or_else(|| self.rows.strip.constant(0));
+        if wish { result } else { self.rows.strip.not(result) }
+    }
+
     fn source(&mut self, channel: &Channel, number: usize) -> Value {
         let place = channel.src[number];
         let value = match self.lowered.constant(place) {

@@ -1,33 +1,37 @@
-//! The compiled engine. It compiles regions of a program, which the fast engine would run block by block.
+//! The compiled engine: a program as linked host code. The fast engine would run the same code block by block.
 //!
 //! | read | for |
 //! |---|---|
-//! | `trace` | blocks to regions |
-//! | `code` | operations to values |
-//! | `run` | entry and exit of a region |
+//! | `trace` | from blocks to nodes |
+//! | `code` | from operations to values |
+//! | `run` | entry, exit and flow of code |
 //!
-//! At its exits, a region leaves registers, flow and counts in the state that the fast engine expects. The fast
-//! engine then continues. For an operation without a template, the region calls the fast engine's operation. The fast
-//! engine also runs the code that no region contains.
+//! Between two nodes, registers, flow and counts are those of the fast engine, which continues wherever code leaves.
+//! If some operation of an instruction has no template, code calls the operations of the instruction.
 
 mod code;
 mod run;
 mod trace;
 
-use reconverge_jit::{LANES, Row};
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_jit::{LANES, Linked, Row};
 use reconverge_simt::compiling::Extent;
 
 use super::Fast;
 use super::operands::MASK;
 use crate::group::WIDEST;
 
-pub(super) use run::{Exit, Work, region, run};
+pub(super) use run::{Exit, R500, Runner};
 
-/// The regions of a program.
-pub(super) type Compiled = reconverge_jit::Compiled<run::R500>;
-
-/// A region that the tracer has found.
-type Found = reconverge_jit::Found<run::R500>;
+/// A program as linked code.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    linked: Arc<Linked<R500>>,
+    /// The slots of each part whose runs code counts.
+    parts: Vec<Range<usize>>,
+}
 
 /// Bytes of a row.
 const ROW: u32 = 4 * WIDEST as u32;
@@ -35,41 +39,59 @@ const ROW: u32 = 4 * WIDEST as u32;
 /// The row of the active lanes.
 const ACTIVE_ROW: Row = Row::Group(MASK.number() as u32 * ROW);
 
-/// Position at which the group continues after a region.
+/// A loop around a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
-    /// The instruction in this slot.
-    Before(u16),
-    /// The instruction after the operations of this block, which have run.
-    Behind(u32),
-}
-
-/// The loop that contains a region.
-#[derive(Clone, Copy, Debug)]
 struct Loop {
-    /// Whether the loop has aL.
+    /// The block with which an iteration begins.
+    head: u32,
+    /// Whether the loop has aL, and the number that an iteration adds to it.
     al: bool,
-    /// The value that the end of the loop adds to aL.
     step: i8,
 }
 
-/// Data that is needed to run a region.
-#[derive(Clone, Copy, Debug)]
+/// The position of a node.
+#[derive(Clone, Debug)]
 pub(super) struct Own {
-    after: After,
+    /// The block in which it begins, and the number of its first instruction there.
+    block: u32,
+    first: u16,
+    /// The innermost loop around it.
     in_loop: Option<Loop>,
-    /// Whether some flow instruction counts only the votes of covered lanes.
-    ignores_uncovered: bool,
+    /// The blocks with a BREAK that lanes may leave.
+    leaves: Vec<u32>,
+    /// The block whose end follows, and whether code has counted its flow instruction.
+    ends: u32,
+    is_counted: bool,
 }
 
 impl Fast {
-    /// Returns the same program with compiled regions of an extent. Regions can end inside a block only if the
-    /// program was lowered for that. Without AVX2 or memory for code, nothing is compiled.
+    /// Returns the same program with linked code of an extent. Nodes can end inside a block only if the program was
+    /// lowered for that. Without AVX2 or memory for code, nothing is compiled.
     pub(crate) fn with_code(&self, extent: Extent) -> Fast {
-        let size = self.lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
-        let lanes = self.lowered.width.clamp(1, WIDEST).next_multiple_of(LANES);
-        let sizes = [size, self.lowered.blocks.len()];
-        let compiled = Compiled::new(self.level, sizes, lanes, || trace::regions(&self.lowered, extent));
-        Fast { compiled, ..self.clone() }
+        let lowered = &*self.lowered;
+        let size = lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
+        let lanes = lowered.width.clamp(1, WIDEST).next_multiple_of(LANES);
+        let mut parts = Vec::new();
+        let linked = Linked::new(self.level, size, lanes, || {
+            let (traced, counted) = trace::trace(lowered, extent);
+            parts = counted;
+            traced
+        });
+        Fast { compiled: linked.map(|linked| Arc::new(Compiled { linked, parts })), ..self.clone() }
+    }
+}
+
+impl Compiled {
+    /// Returns the number of counts that code needs: runs of parts, then others.
+    pub(super) fn counts(&self) -> usize {
+        self.linked.counts()
+    }
+
+    /// Adds the runs of parts to the issues of their instructions, and clears them.
+    pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64]) {
+        for (slots, runs) in self.parts.iter().zip(runs) {
+            issued[slots.clone()].iter_mut().for_each(|times| *times += *runs);
+            *runs = 0;
+        }
     }
 }

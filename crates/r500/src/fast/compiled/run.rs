@@ -1,134 +1,173 @@
-//! Entry and exit of a region: sets up its state, then updates the group.
+//! Entry and exit of linked code, and its flow.
 
-// Compiled code is called and calls back. Each use states its assumptions.
+// Code is called and calls back; each use states its assumptions.
 #![allow(unsafe_code)]
 
-use std::ops::Range;
+use std::mem::take;
+use std::ops::{ControlFlow, Range};
+use std::ptr::slice_from_raw_parts_mut;
 
-use reconverge_jit::{Arrival, Ended, Machine, Passed, Ran, State};
-use reconverge_simt::{Level, Mask};
+use reconverge_jit::{Arrived, FLUSH_OPERANDS, Held, Left, Linked, LinkedMachine, NO_NODE, State};
+use reconverge_simt::Mask;
 
-use super::{After, Compiled, Own};
-use crate::fast::lanes::{Lanes, State as Lent, choose};
-use crate::fast::lower::Lowered;
-use crate::fast::operands::Set;
-use crate::flow::Flow;
-use crate::group::after_fc;
+use super::{Compiled, Loop, Own};
+use crate::fast::lower::{Last, Lowered};
+use crate::fast::run::{Cursor, Stop};
 
-/// The group and the program that a region changes.
-pub(in crate::fast) struct Work<'a, 'w> {
-    pub(in crate::fast) lowered: &'a Lowered,
-    pub(in crate::fast) level: Level,
-    pub(in crate::fast) lanes: &'a mut Lanes<'w>,
-    pub(in crate::fast) flow: &'a mut Flow,
-    pub(in crate::fast) divergent_branches: &'a mut u64,
-    /// Number of runs, indexed by block.
-    pub(in crate::fast) runs: &'a mut [u64],
-    pub(in crate::fast) budget: &'a mut u64,
-    pub(in crate::fast) lane_instructions: &'a mut u64,
+/// A program as linked code, and a state to run it with.
+pub(in crate::fast) struct Runner<'a> {
+    compiled: &'a Compiled,
+    held: Held,
 }
 
-/// Position of the group after a region.
+/// Position of the group after code.
 pub(in crate::fast) enum Exit {
     /// The group is at its program counter.
     Here,
-    /// The operations of this block have run; it has not been counted, and its flow has not been executed.
-    Behind(u32),
-    /// The group is at the flow instruction of this block, with which all active lanes exit the loop. The block has
-    /// been counted.
-    Left(u32),
+    /// The group is before this block, which runs without code.
+    Apart(u32),
+    /// The flow has stopped.
+    Stop(Stop),
+}
+
+/// Data that calls and flow use.
+pub(in crate::fast) struct Work<'c, 'a> {
+    cursor: &'c mut Cursor<'a>,
+    /// The number of iterations that code may begin, and the number that each of them adds to aL.
+    given: (u32, i8),
+    /// The reason why the flow has ended the run.
+    exit: Option<Exit>,
 }
 
 /// The compiled engine of this machine.
 #[derive(Debug)]
 pub(in crate::fast) struct R500;
 
-impl Machine for R500 {
-    /// Two vectors of sixteen lanes hide less latency than four of eight: newton gains 7 %, mandel loses 7 % (an AMD EPYC).
-    const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
-
-    /// The number of a block.
-    type At = u32;
+impl LinkedMachine for R500 {
     type Call = Range<u32>;
-    type Region = Own;
-    type Context<'a, 'w>
-        = (&'a Lowered, Level, &'a mut Lanes<'w>)
+    type Own = Own;
+    type Context<'c, 'a, 'w>
+        = Work<'c, 'a>
     where
+        'a: 'c,
         'w: 'a;
 
-    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Self::Context<'_, '_>) -> bool {
-        let (lowered, level, lanes) = context;
-        if lanes.set(Set::ACTIVE).0 != active {
-            choose(*level, lanes, Set::ACTIVE, Mask(active));
-        }
-        for operation in &lowered.operations[call.start as usize..call.end as usize] {
-            // SAFETY: the operations were compiled for the level of the engine.
-            unsafe { operation.handlers[0](lanes, operation) };
-        }
+    /// Two vectors of sixteen lanes hide less latency than four of eight: newton gains 7 %, mandel loses 7 % (an AMD EPYC).
+    const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
+    const MODE: u32 = FLUSH_OPERANDS;
+    const JOINS: bool = false;
+    const HOLDS: bool = false;
+    const HEXADECIMAL: bool = false;
+
+    fn call(call: &Range<u32>, state: &mut State, Work { cursor, .. }: &mut Work<'_, '_>) -> bool {
+        cursor.choose_active(Mask(state.active));
+        cursor.operate(call.clone());
         true
     }
-}
 
-/// Returns the region that begins at a block, if it can run now.
-#[inline(always)]
-pub(in crate::fast) fn region(compiled: &Compiled, block: u32, budget: u64, flow: &Flow) -> Option<u32> {
-    let number = compiled.starting_at(block)?;
-    let region = compiled.region(number);
-    let in_place = match region.own.in_loop {
-        None => true,
-        Some(it) => flow.rounds(it.al).is_some_and(|rounds| rounds > 0 || !region.repeats),
-    };
-    let covered = !region.own.ignores_uncovered || (flow.active() - flow.covered()).is_empty();
-    (u64::from(region.most) <= budget && flow.active().any() && in_place && covered).then_some(number)
-}
-
-/// Runs a region for the active lanes.
-#[inline(never)]
-pub(in crate::fast) fn run(compiled: &Compiled, number: u32, work: Work<'_, '_>) -> Exit {
-    let Work { lowered, level, lanes, flow, divergent_branches, runs, budget, lane_instructions } = work;
-    let region = compiled.region(number);
-    let Own { after, in_loop, .. } = region.own;
-    let rounds = match in_loop {
-        Some(it) if region.repeats => flow.rounds(it.al).unwrap_or(0),
-        _ => u32::MAX,
-    };
-    // The fast engine runs the last iteration.
-    let entry = Arrival { rounds, budget: *budget, active: flow.active().0 };
-    let rows = lanes.row_bytes();
-    let mut calls = (lowered, level, lanes);
-    let mut issued = 0;
-    let count = |ran: Ran<'_, u32>| {
-        for block in ran.at {
-            runs[*block as usize] += ran.times;
-        }
-        issued += ran.instructions;
-        *lane_instructions += ran.lane_instructions;
-    };
-    // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, which
-    // contain the mask.
-    let passed = unsafe { compiled.enter(number, entry, |_| {}, rows, &mut calls, count) };
-    let Passed { ended, rounds, active, left, divergent } = passed;
-    *divergent_branches += divergent;
-    *budget -= issued;
-    let (.., lanes) = calls;
-    if issued > 0 && in_loop.is_some() {
-        let Lent { alu_result, alu_result_valid, .. } = &mut **lanes;
-        after_fc(alu_result, alu_result_valid);
+    fn flow(linked: &Linked<R500>, own: &Own, state: &mut State, work: &mut Work<'_, '_>) -> u32 {
+        let lowered = work.cursor.lowered;
+        let (ends, taken) = match take(&mut state.leave) {
+            0 => {
+                work.take_counts(state, pc_behind(lowered, own.ends));
+                (own.ends, own.is_counted.then(|| Mask(state.taken())))
+            }
+            piece => {
+                // It makes no difference for the flow whether lanes have left the loop before or leave it now.
+                state.active |= take(&mut state.gone[0]);
+                let ends = own.leaves[piece as usize - 1];
+                work.take_counts(state, pc_behind(lowered, ends));
+                // Code has cleared the row.
+                work.cursor.forget_active();
+                (ends, Some(Mask(state.active)))
+            }
+        };
+        let cursor = &mut *work.cursor;
+        work.exit = Some(match cursor.continue_after(ends, taken) {
+            ControlFlow::Break(stop) => Exit::Stop(stop),
+            ControlFlow::Continue(()) => match cursor.node(linked) {
+                Some(node) => {
+                    work.give_counts(linked, state, node);
+                    return node;
+                }
+                None => Exit::Here,
+            },
+        });
+        NO_NODE
     }
-    let first = |block: u32| lowered.blocks[block as usize].first;
-    let (pc, exit) = match ended {
-        Ended::Budget => (region.pc as u16, Exit::Here),
-        Ended::Exit => match after {
-            After::Before(slot) => (slot, Exit::Here),
-            After::Behind(block) => (first(block), Exit::Behind(block)),
-        },
-        Ended::Left(step) | Ended::Stopped(_, step) | Ended::Bailed(step) => {
-            let block = region.at(step);
-            // The region has already cleared these lanes in the row.
-            choose(level, lanes, Set::ACTIVE, Mask(active));
-            (first(block) + lowered.blocks[block as usize].size - 1, Exit::Left(block))
+}
+
+impl Work<'_, '_> {
+    /// Sets the counts and lanes with which code runs from a node.
+    fn give_counts(&mut self, linked: &Linked<R500>, state: &mut State, node: u32) {
+        self.cursor.give_counts(state);
+        (state.body, self.given) = (NO_NODE, (0, 0));
+        if let Some(Loop { head, al, step }) = linked.own(node).in_loop
+            && let (Some(body), Some(rounds)) = (linked.starting_at(head), self.cursor.rounds(al))
+        {
+            (state.body, self.given) = (body, (rounds, step));
         }
-    };
-    flow.stay(pc, Mask(active), Mask(left), (rounds, in_loop.map_or(0, |it| it.step)));
-    exit
+        state.rounds = self.given.0;
+    }
+
+    /// Adds the counts of code, after which the group is at `pc`.
+    fn take_counts(&mut self, state: &mut State, pc: u16) {
+        let (rounds, step) = self.given;
+        self.cursor.take_counts(state, pc, (rounds - state.rounds, step));
+    }
+}
+
+impl Own {
+    /// Returns the slot at which the node begins.
+    fn pc(&self, lowered: &Lowered) -> u16 {
+        lowered.blocks[self.block as usize].first + self.first
+    }
+}
+
+/// Returns the slot of the flow instruction of a block, or of the instruction after the block.
+fn pc_behind(lowered: &Lowered, block: u32) -> u16 {
+    let block = &lowered.blocks[block as usize];
+    block.first + block.size - u16::from(matches!(block.last, Last::Flow(_)))
+}
+
+impl<'a> Runner<'a> {
+    pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
+        Runner { compiled, held: Held::take() }
+    }
+
+    /// Returns the program's code.
+    #[inline(always)]
+    pub(in crate::fast) fn linked(&self) -> &'a Linked<R500> {
+        &self.compiled.linked
+    }
+
+    /// Runs code from a node for the active lanes.
+    #[inline(never)]
+    pub(in crate::fast) fn run(&mut self, node: u32, cursor: &mut Cursor<'a>) -> Exit {
+        let Runner { compiled, held } = self;
+        let (linked, lowered, state) = (&compiled.linked, cursor.lowered, held.state());
+        let none: *mut [u8] = slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
+        let rows = [cursor.lanes.row_bytes(), none, none];
+        let counts: *mut [u64] = &raw mut cursor.runs[lowered.blocks.len()..];
+        let mut work = Work { cursor, given: (0, 0), exit: None };
+        work.give_counts(linked, state, node);
+        // SAFETY: nothing else accesses the counts of parts while code runs.
+        let arrived = Arrived { node, rows, counts: unsafe { &mut *counts } };
+        // SAFETY: nodes exist only if the processor has the level; they were traced for the layout of these rows, which
+        // contain the mask.
+        let left = unsafe { linked.run(arrived, |own| own.pc(lowered).into(), state, &mut work) };
+        let (pc, exit) = match left {
+            Left::Ended => return work.exit.unwrap_or_else(|| unreachable!("the flow has ended the run")),
+            Left::Refused(node) if linked.own(node).first == 0 => {
+                let own = linked.own(node);
+                (own.pc(lowered), Exit::Apart(own.block))
+            }
+            Left::Budget(node) | Left::Refused(node) | Left::Stopped(node) => {
+                (linked.own(node).pc(lowered), Exit::Here)
+            }
+            Left::Outside(block) => (lowered.blocks[block as usize].first, Exit::Here),
+        };
+        work.take_counts(state, pc);
+        exit
+    }
 }

@@ -1,203 +1,401 @@
-//! Forms regions from blocks: their entries, the order of their blocks, and their ends.
+//! Traces a program: from blocks of the fast engine to nodes of linked code.
 //!
-//! A region begins at a block. It continues with the next block while that is known, past BREAKs at which some lanes
-//! exit the loop. The region is a loop if it reaches the end of a loop that leads back to its entry.
+//! A node is a chain of blocks, each of which is reached only from the one before, past BREAKs at which some lanes leave
+//! the loop. A node also ends before an instruction without a template, which it calls.
 
 use std::ops::Range;
 
-use reconverge_isa::sets::NumberSet;
-use reconverge_jit::{Back, Builder, Step};
+use reconverge_jit::{Linker, Next, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
 use super::run::R500;
-use super::{After, Found, Loop, Own};
+use super::{Loop, Own};
 use crate::fast::lower::{Block, Last, Lowered, NONE, Template};
-use crate::flow::{self, InLoop};
+use crate::flow::Step;
 
-/// Finds the regions of a program. Returns them with the numbers of their first blocks.
-pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
-    let heads: NumberSet = lowered
-        .blocks
-        .iter()
-        .filter_map(|block| {
-            let Last::Flow(number) = block.last else { return None };
-            let ends = lowered.flows[number as usize].in_loop.is_some_and(|it| it.ends());
-            (ends && block.jump != NONE).then_some(block.jump)
-        })
-        .collect();
-    // Each operation is compiled once in a separate segment to check whether it has a template.
+/// Maximum number of instructions of a node.
+const MOST_INSTRUCTIONS: u32 = 200;
+
+/// Maximum number of BREAKs of a node that lanes may leave.
+const MOST_LEAVES: usize = 8;
+
+/// The nodes, and the slots of each part that they count.
+type Found = (reconverge_jit::Traced<R500>, Vec<Range<usize>>);
+
+/// Traces a program.
+pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
+    // Each operation is probed once, in a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
-    let trace = |head: u32| {
-        let builder = Builder::new(extent, Way::new(lowered, false), Way::new(lowered, true));
-        let (has_template, heads) = (&has_template, &heads);
-        let tracer =
-            Tracer { lowered, has_template, heads, head, builder, in_loop: None, ignores_uncovered: false };
-        tracer.trace()
+    let number_at = |slot: u16| match lowered.entries.get(usize::from(slot)) {
+        Some(entry) if entry.inside == 0 => entry.block,
+        _ => NONE,
     };
-    extent.choose(&heads, lowered.blocks.len() as u32, trace, Found::size)
+    let count = lowered.blocks.len();
+    let (mut targets, mut loops) = (vec![false; count], Vec::new());
+    for (number, block) in lowered.blocks.iter().enumerate() {
+        let Last::Flow(flow) = block.last else { continue };
+        let step = &lowered.flows[flow as usize];
+        let target = number_at(step.target) as usize;
+        if let Some(is_target) = targets.get_mut(target) {
+            *is_target = true;
+            if let Some((al, step)) = step.repeats().filter(|_| target <= number) {
+                let head = target as u32;
+                loops.push((head..=number as u32, Loop { head, al, step }));
+            }
+        }
+    }
+    let sizes: Vec<u32> = lowered.blocks.iter().map(|block| block.size.into()).collect();
+    let around = |number: usize| -> Option<Loop> {
+        let around = || loops.iter().filter(|(blocks, _)| blocks.contains(&(number as u32)));
+        let (_, inner) = around().max_by_key(|(blocks, _)| *blocks.start())?;
+        // Two ends of a loop may add different numbers.
+        around().all(|(_, other)| other.head != inner.head || other == inner).then_some(*inner)
+    };
+    let loops: Vec<_> = (0..count).map(around).collect();
+    let mut chosen = extent.chosen(&sizes, |number| loops[number].is_some());
+    for (block, chosen) in lowered.blocks.iter().zip(&mut chosen) {
+        *chosen &= block.size > 0 && block.al.is_none() && block.split.is_none();
+    }
+    let linker = Linker::new(Way::new(lowered, false), Way::new(lowered, true));
+    let mut tracer = Tracer {
+        lowered,
+        has_template,
+        chosen,
+        targets,
+        most: MOST_INSTRUCTIONS.min(extent.most()),
+        linker,
+        loops,
+        starts: vec![None; count],
+        absorbed: vec![false; count],
+        parts: Vec::new(),
+        open: None,
+        checked: 0,
+        covered: 0,
+    };
+    if !tracer.pays(extent) {
+        tracer.chosen.fill(false);
+    }
+    for number in 0..count as u32 {
+        if tracer.chosen[number as usize] && !tracer.absorbed[number as usize] {
+            tracer.chain(number);
+        }
+    }
+    (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// A region that is being traced.
+/// The way in which code executes the flow instruction at the end of a block.
+#[derive(Clone, Copy, Debug)]
+enum Flow {
+    /// All lanes go the same way.
+    To(Target),
+    /// The lanes with this ALU result go to the first target, the others to the second.
+    Either([Target; 2], bool),
+    /// The lanes with this ALU result leave the loop.
+    Break(bool),
+    /// All lanes begin another iteration.
+    Round(Target),
+}
+
+/// A block, the number of an instruction in it, and whether a chain begins there.
+type At = (u32, u16, bool);
+
+/// The node that is being traced.
+struct Open {
+    own: Own,
+    /// The instructions since lanes have left, and the number of those before.
+    slots: Range<usize>,
+    before: u32,
+    call: Option<Range<u32>>,
+    /// Whether the budget is checked at its entry.
+    is_checked: bool,
+}
+
+/// A program during tracing.
 struct Tracer<'a> {
     lowered: &'a Lowered,
-    /// Indexed by operation.
-    has_template: &'a [bool],
-    heads: &'a NumberSet,
-    head: u32,
-    builder: Builder<R500, Way<'a>>,
-    in_loop: Option<Loop>,
-    ignores_uncovered: bool,
+    /// Whether each operation has a template.
+    has_template: Vec<bool>,
+    /// Whether each block is compiled, is the target of control flow, and is part of the node of another block.
+    chosen: Vec<bool>,
+    targets: Vec<bool>,
+    absorbed: Vec<bool>,
+    /// The innermost loop around each block.
+    loops: Vec<Option<Loop>>,
+    /// Maximum number of instructions of a node.
+    most: u32,
+    linker: Linker<R500, Way<'a>>,
+    /// The node that begins at each block.
+    starts: Vec<Option<u32>>,
+    parts: Vec<Range<usize>>,
+    open: Option<Open>,
+    /// The latest node whose budget is checked, and the instructions that it covers so far.
+    checked: u32,
+    covered: u32,
 }
 
 impl<'a> Tracer<'a> {
-    /// Traces one block after another.
-    fn trace(mut self) -> Option<Found> {
-        let mut number = self.head;
-        let (back, after) = loop {
-            let block = self.lowered.blocks.get(number as usize);
-            let Some(block) = block.filter(|block| self.fits(number, block)) else {
-                let first = block?.first;
-                break (Back::Never, After::Before(first));
+    fn block(&self, number: u32) -> &'a Block {
+        &self.lowered.blocks[number as usize]
+    }
+
+    /// Returns the operations of each instruction of a block.
+    fn instructions(&self, block: &'a Block) -> impl Iterator<Item = Range<u32>> + use<'a> {
+        let mut start = block.start;
+        self.lowered.ends[block.slots()].iter().map(move |end| std::mem::replace(&mut start, *end)..*end)
+    }
+
+    fn has_templates(&self, mut operations: Range<u32>) -> bool {
+        operations.all(|number| self.has_template[number as usize])
+    }
+
+    /// Returns whether some of the operations set the ALU result.
+    fn judges(&self, operations: Range<u32>) -> bool {
+        let judges = |template: &Template| matches!(template, Template::AluResult { .. });
+        self.lowered.templates[operations.start as usize..operations.end as usize].iter().any(judges)
+    }
+
+    /// Returns whether code saves enough dispatches, in loops or in the whole program.
+    fn pays(&self, extent: Extent) -> bool {
+        let gain = |number: usize| -> i32 {
+            let block = &self.lowered.blocks[number];
+            let of = |operations: Range<u32>| match self.has_templates(operations.clone()) {
+                true => operations
+                    .map(|number| match self.lowered.templates[number as usize] {
+                        Template::Channels(_, count) => 2 * count as i32,
+                        _ => 2,
+                    })
+                    .sum(),
+                false => -8,
             };
-            let flow = match block.last {
-                Last::Flow(flow) => Some(&self.lowered.flows[flow as usize]),
-                Last::Next | Last::Reference => None,
+            self.instructions(block).map(of).sum()
+        };
+        let all = |once: bool| -> i32 {
+            let counts = |number: &usize| self.chosen[*number] && (once || self.loops[*number].is_some());
+            (0..self.loops.len()).filter(counts).map(gain).sum()
+        };
+        extent.pays(all(false), false) || extent.pays(all(true), true)
+    }
+
+    /// Traces the blocks of a chain.
+    fn chain(&mut self, first: u32) {
+        let mut number = first;
+        self.covered = 0;
+        self.starts[first as usize] = Some(self.linker.next_node());
+        loop {
+            let block = self.block(number);
+            let flow = self.flow(block);
+            self.execute(number, flow.is_some());
+            let to_fall = match block.fall {
+                NONE => Target::Flow,
+                fall => Target::Outside(fall),
             };
-            // The flow within the region, or `None` for an instruction that the fast engine runs.
-            let within = flow.filter(|_| !block.ends);
-            let within = within.and_then(|flow| Some((flow, self.within(block, flow)?)));
-            let judges =
-                |number: u32| matches!(self.lowered.templates[number as usize], Template::AluResult { .. });
-            if within.is_none() && self.in_loop.is_some() && (block.start..block.end).any(judges) {
-                // The ALU result does not exist after the region.
-                break (Back::Never, After::Before(block.first));
-            }
-            self.execute(number, block, within.is_some());
-            self.builder.instructions += u32::from(block.size);
-            if flow.is_some() && within.is_none() || block.ends {
-                break (Back::Never, After::Behind(number));
-            }
-            self.builder.step(Step::Run(block.size.into()), number);
-            if let Some((flow, it)) = within {
-                self.in_loop = Some(Loop { al: it.al()?, step: it.step() });
-                self.ignores_uncovered |= it.ignores_uncovered();
-                if it.ends() {
-                    break (Back::Always, After::Behind(number));
+            let (next, wish) = match flow {
+                None if !matches!(block.last, Last::Next) || block.kills || block.ends => {
+                    return self.end(Next::To(Target::Flow), number, false, None);
                 }
-                self.leave(number, flow);
+                Some(Flow::Break(wish)) => {
+                    self.leave(number, wish);
+                    (Next::To(to_fall), None)
+                }
+                None => (Next::To(to_fall), None),
+                Some(Flow::To(target)) => (Next::To(target), None),
+                Some(Flow::Round(target)) => (Next::Again(target), None),
+                Some(Flow::Either(targets, wish)) => (Next::Either(targets), Some(wish)),
+            };
+            let falls = matches!(flow, None | Some(Flow::Break(_)));
+            if falls && self.continues(block.fall) {
+                number = block.fall;
+                self.absorbed[number as usize] = true;
+                continue;
             }
-            if block.fall == NONE || matches!(block.last, Last::Reference) {
-                break (Back::Never, After::Before(block.first + block.size));
-            }
-            number = block.fall;
-        };
-        self.finish(back, after, number)
-    }
-
-    /// Returns whether all of a block except for its flow can be in the region.
-    fn fits(&self, number: u32, block: &Block) -> bool {
-        let called = |number: u32| {
-            let template = self.lowered.templates[number as usize];
-            !self.has_template[number as usize] || matches!(template, Template::AluResult { .. })
-        };
-        let calls = (block.start..block.end).filter(|number| called(*number)).count();
-        let neighbours = |number: u32| self.operation(number).1 == Template::Neighbours;
-        // A loop that begins in this block has a region of its own.
-        let other_loop =
-            self.heads.contains(number) && (number != self.head || self.builder.instructions > 0);
-        let known = block.al.is_none() && block.split.is_none() && !block.kills && !block.inactive;
-        !other_loop
-            && !self.builder.ran().any(|block| block == number)
-            && known
-            && block.size > 0
-            && !(block.start..block.end).any(neighbours)
-            && self.builder.has_room(block.size.into(), calls, 0)
-    }
-
-    fn operation(&self, number: u32) -> (&'a crate::fast::lanes::Operation, Template) {
-        (&self.lowered.operations[number as usize], self.lowered.templates[number as usize])
-    }
-
-    /// Returns a BREAK whose votes are the ALU result, or the end of the region's loop.
-    fn within(&self, block: &Block, flow: &flow::Step) -> Option<InLoop> {
-        let it = flow.in_loop?;
-        it.al()?;
-        let always = flow.wants == [u64::MAX; 4];
-        if it.ends() {
-            // In strict mode, a loop end that reads an invalid ALU result traps, even if it jumps for every result.
-            let goes_back = block.jump == self.head && always && !flow.reads_alu_result();
-            return goes_back.then_some(it);
+            return self.end(next, number, flow.is_some() && !falls, wish);
         }
-        // The votes are this block's ALU result for all active lanes. Calls come before it.
-        let result = (block.start..block.end).rev().find_map(|number| {
-            let template = self.lowered.templates[number as usize];
-            let computes = self.has_template[number as usize];
-            (!computes || matches!(template, Template::AluResult { .. })).then_some(computes)
-        });
-        let by_result = flow.wants == [0, 0, u64::MAX, u64::MAX] || flow.wants == [u64::MAX, u64::MAX, 0, 0];
-        (by_result && result == Some(true) && flow.predicate.is_none() && !flow.inst.jump_any).then_some(it)
     }
 
-    fn leave(&mut self, number: u32, flow: &flow::Step) {
-        let holds = flow.wants[2] != 0;
-        let step = |word| Step::Leave { word, arrives: false };
-        self.builder.leave(number, step, |way| {
-            let result = way.alu_result.take().unwrap_or_else(|| way.rows.strip.constant(0));
-            if holds { result } else { way.rows.strip.not(result) }
-        });
+    /// Returns whether a chain continues with a block.
+    fn continues(&self, number: u32) -> bool {
+        let place = number as usize;
+        let Some(block) = self.lowered.blocks.get(place) else { return false };
+        self.chosen[place]
+            && !self.targets[place]
+            && !self.absorbed[place]
+            && self.covered() + u32::from(block.size) <= self.most
     }
 
-    /// Adds the operations of a block. If its flow is `within` the region, the region uses the ALU result; otherwise
-    /// the group holds it.
-    fn execute(&mut self, number: u32, block: &Block, within: bool) {
-        let mut called: Option<Range<u32>> = None;
-        let mut slot = usize::from(block.first);
-        for at in block.start..block.end {
-            while self.lowered.ends[slot] <= at {
-                slot += 1;
-                if called.is_none() {
-                    self.builder.both(Way::end);
+    /// Returns the number of instructions since the budget was checked.
+    fn covered(&self) -> u32 {
+        self.covered + self.open.as_ref().map_or(0, |open| open.before + open.slots.len() as u32)
+    }
+
+    /// Returns the number of BREAKs of the node that lanes may leave.
+    fn leaves(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.own.leaves.len())
+    }
+
+    /// Returns how code executes the flow instruction of a block, if it does.
+    fn flow(&self, block: &Block) -> Option<Flow> {
+        let Last::Flow(number) = block.last else { return None };
+        let step = &self.lowered.flows[number as usize];
+        let known = self.judged(block)?;
+        let [no, yes] = step.votes().filter(|_| !block.ends && !block.kills)?;
+        // In strict mode, an instruction that reads an invalid ALU result traps, even if its vote is the same.
+        if (no != yes || step.reads_alu_result()) && !known {
+            return None;
+        }
+        let number_at =
+            |slot: u16| self.lowered.entries.get(usize::from(slot)).filter(|entry| entry.inside == 0);
+        let to = |slot: u16| match number_at(slot) {
+            Some(entry) if entry.block != NONE => Target::Outside(entry.block),
+            _ => Target::Flow,
+        };
+        if step.repeats().is_some() {
+            return Some(Flow::Round(to(step.target)));
+        }
+        if step.breaks() && no != yes && block.fall != NONE && self.leaves() < MOST_LEAVES {
+            return Some(Flow::Break(yes));
+        }
+        let pc = block.first + block.size - 1;
+        let passes = |jump: bool| step.passes_to(pc, jump).map(to);
+        match no == yes {
+            true => passes(yes).map(Flow::To),
+            false => Some(Flow::Either([passes(true)?, passes(false)?], yes)),
+        }
+    }
+
+    /// Returns whether the value of the ALU result is known at the end of a block. Returns `None` if the group holds an
+    /// ALU result there.
+    fn judged(&self, block: &'a Block) -> Option<bool> {
+        let mut known = false;
+        for operations in self.instructions(block) {
+            let templates = self.has_templates(operations.clone());
+            if self.judges(operations) {
+                known = true;
+                if !templates {
+                    return None;
                 }
-            }
-            let (operation, template) = self.operation(at);
-            let result = matches!(template, Template::AluResult { .. });
-            if self.has_template[at as usize] && (within || !result) {
-                if let Some(range) = called.take() {
-                    self.builder.call(number, range);
-                }
-                self.builder.both(|way| {
-                    way.operation(operation, template);
-                });
-                self.builder.templates += match template {
-                    Template::Channels(_, count) => count,
-                    _ => 1,
-                };
             } else {
-                let start = called.take().map_or(at, |range| range.start);
-                called = Some(start..at + 1);
+                known &= templates;
             }
         }
-        match called {
-            Some(range) => self.builder.call(number, range),
-            None => self.builder.both(Way::end),
+        Some(known)
+    }
+
+    /// Traces the instructions of a block. `passes`: code executes the flow at its end. `open`: it continues a node.
+    fn execute(&mut self, number: u32, passes: bool) {
+        let block = self.block(number);
+        let goes_on = self.open.is_some();
+        let flow = match block.last {
+            Last::Flow(flow) => Some(&self.lowered.flows[flow as usize]),
+            Last::Next | Last::Reference => None,
+        };
+        for (place, operations) in self.instructions(block).enumerate() {
+            let at = (number, place as u16, place == 0 && !goes_on);
+            let is_flow = place + 1 == usize::from(block.size) && flow.is_some();
+            if is_flow && !passes {
+                if self.open.is_none() {
+                    self.at(at, |_| false);
+                }
+                break;
+            }
+            let calls = !self.has_templates(operations.clone()) || !passes && self.judges(operations.clone());
+            if calls {
+                self.call(at, operations);
+            } else if is_flow {
+                self.at(at, |_| false);
+                self.linker.need(flow.map_or(0, Step::needs));
+            } else {
+                self.at(at, |open| open.call.is_some());
+                self.operate(operations);
+            }
+            if let Some(open) = &mut self.open {
+                open.slots.end += 1;
+            }
         }
     }
 
-    fn finish(self, back: Back, after: After, number: u32) -> Option<Found> {
-        let Tracer { lowered, head, builder, in_loop, ignores_uncovered, .. } = self;
-        let block = |number: u32| &lowered.blocks[number as usize];
-        let (next, rest) = match after {
-            After::Before(_) => (number, 0),
-            After::Behind(_) if back != Back::Never => (number + 1, 0),
-            // The fast engine counts this block.
-            After::Behind(_) => (number + 1, block(number).size.into()),
+    /// Traces an instruction that has templates.
+    fn operate(&mut self, operations: Range<u32>) {
+        for number in operations {
+            let (operation, template) =
+                (&self.lowered.operations[number as usize], self.lowered.templates[number as usize]);
+            self.linker.both(|way| {
+                way.operation(operation, template);
+            });
+        }
+        self.linker.both(Way::end);
+    }
+
+    /// Traces a call for an instruction.
+    fn call(&mut self, at: At, operations: Range<u32>) {
+        let open = self.open.as_mut().filter(|_| !at.2);
+        // Consecutive instructions are one call.
+        if let Some(range) = open.and_then(|open| open.call.as_mut()) {
+            range.end = operations.end;
+            return;
+        }
+        self.at(at, |_| true);
+        if let Some(open) = &mut self.open {
+            open.call = Some(operations);
+        }
+    }
+
+    /// Adds the next instruction to the open node. Starts a new node if none is open, or if `ends` says so.
+    fn at(&mut self, (block, first, is_first): At, ends: impl FnOnce(&Open) -> bool) {
+        let judged = self.linker.slow.alu_result.is_some();
+        let is_full = self.covered() >= self.most && first > 0 && !judged;
+        if self.open.as_ref().is_some_and(|open| is_full || ends(open)) {
+            let next = Target::Node(self.linker.next_node() + 1);
+            self.end(Next::To(next), block, false, None);
+        }
+        let slot = usize::from(self.block(block).first + first);
+        let in_loop = self.loops[block as usize];
+        let own = Own { block, first, in_loop, leaves: Vec::new(), ends: block, is_counted: false };
+        let is_checked = is_first || is_full;
+        self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked });
+    }
+
+    /// Adds a part that counts runs of the instructions in these slots. Returns their number, and the part.
+    fn piece(&mut self, slots: Range<usize>) -> [u32; 2] {
+        let size = slots.len() as u32;
+        self.parts.push(slots);
+        [size, self.linker.part()]
+    }
+
+    /// Lets the lanes leave the loop for which the ALU result is `wish`.
+    fn leave(&mut self, number: u32, wish: bool) {
+        let Some(open) = &mut self.open else { return };
+        let end = open.slots.end;
+        let slots = std::mem::replace(&mut open.slots, end..end);
+        open.own.leaves.push(number);
+        open.before += slots.len() as u32;
+        let piece = self.piece(slots);
+        self.linker.leave(piece, Waits::For(0), |way| way.judged(wish));
+        self.linker.both(|way| way.alu_result = None);
+    }
+
+    /// Ends the open node, at the end of a block, whose flow instruction code may have counted. `wish`: the ALU result
+    /// of the lanes that take the first target.
+    fn end(&mut self, next: Next, ends: u32, is_counted: bool, wish: Option<bool>) {
+        let Some(Open { own, slots, before, call, is_checked }) = self.open.take() else { return };
+        let (node, own) = (self.linker.next_node(), Own { ends, is_counted, ..own });
+        let repeats = match next {
+            Next::Again(Target::Outside(block)) => self.starts[block as usize] == Some(node),
+            _ => false,
         };
-        let own = Own { after, in_loop, ignores_uncovered };
-        let mut found = builder.finish(back, block(head).first.into(), next, own)?;
-        found.most += rest;
-        Some(found)
+        let [size, part] = self.piece(slots);
+        if is_checked {
+            (self.checked, self.covered) = (node, 0);
+        }
+        let condition = wish.map(|wish| move |way: &mut Way<'a>| way.judged(wish));
+        match (call, &condition) {
+            (Some(call), _) => self.linker.call([size, part], call, next, own),
+            (None, Some(condition)) => self.linker.end([size, part], next, Some(condition), repeats, own),
+            (None, None) => self.linker.end([size, part], next, None, repeats, own),
+        }
+        self.linker.check_at(self.checked);
+        self.covered += before + size;
     }
 }

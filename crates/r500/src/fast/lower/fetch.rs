@@ -95,10 +95,12 @@ impl Lowering<'_> {
         };
         let unnormalised = tex.inst.unscaled || texture.sampler.unnormalised;
         let sampler = Sampler { unnormalised, ..texture.sampler };
+        let plan = Plan::new(&texture.image, &sampler);
         self.lowered.fetches.push(Fetch {
             op,
             image: texture.image.clone(),
-            plan: Plan::new(&texture.image, &sampler),
+            flat: if plan.is_flat() { by_component(&dst) } else { None },
+            plan,
             sampler,
             src,
             derivatives,
@@ -150,4 +152,14 @@ impl Lowering<'_> {
         }
         true
     }
+}
+
+/// Returns the row of each component, if no lane is excluded, no row depends on aL, and no component has several rows.
+fn by_component(dst: &[Option<Written>; 4]) -> Option<[Option<Place>; 4]> {
+    let mut rows = [None; 4];
+    for written in dst.iter().flatten() {
+        let Written { place, by_al: None, component, predicate: None } = *written else { return None };
+        rows.get_mut(component)?.replace(place).is_none().then_some(())?;
+    }
+    Some(rows)
 }

@@ -1,68 +1,127 @@
-//! The compiled engine. It runs regions of a program as host code instead of running one clause after another.
+//! The compiled engine: a program as linked host code. The fast engine would run the same code one clause after
+//! another.
 //!
 //! | read | for |
 //! |---|---|
-//! | `trace` | tracing of clauses to regions |
-//! | `code` | compilation of operations to values |
-//! | `run` | entry and exit of a region |
+//! | `trace` | from clauses to nodes |
+//! | `code` | from operations to values |
+//! | `run` | entry, exit and flow of code |
 //!
-//! A region ends between control-flow instructions. It leaves registers, flow and counts in the same state as the fast
-//! engine, which continues there. An operation without a template is compiled to a call of the fast engine's operation.
-//! The fast engine runs the code that no region contains. If lockstep must name an instruction, a region may end inside
-//! a clause. Only its registers are compared then.
+//! Between two nodes, registers, flow and counts are those of the fast engine. It runs the instructions that no node
+//! contains: at the end of a node, code calls it and continues with the next node. An operation without a template is
+//! a call of the fast engine's operation. If lockstep must name an instruction, a node may end inside a clause. Only
+//! its registers are compared then.
 
 mod code;
 mod run;
 mod trace;
 
+use std::sync::Arc;
+
 use reconverge_jit::{MASK, Row};
 use reconverge_simt::compiling::Extent;
 
 use super::Fast;
+use super::counts::Counts;
 use crate::chip::LANES;
+use crate::flow::{AluForm, Flow};
 
-pub(super) use run::{Work, region, run};
+pub(super) use run::run;
 
-/// The regions of a program.
-pub(super) type Compiled = reconverge_jit::Compiled<run::R700>;
+/// A program as linked code.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    linked: Arc<reconverge_jit::Linked<run::R700>>,
+    parts: Parts,
+}
 
-/// A region that tracing has found.
-type Found = reconverge_jit::Found<run::R700>;
+/// A program that has been traced.
+type Traced = reconverge_jit::Traced<run::R700>;
+
+/// The instructions of each part whose runs code counts.
+type Parts = Vec<Vec<Counted>>;
 
 /// The row of the active lanes.
 const ACTIVE_ROW: Row = Row::Own(MASK);
 
-/// Position of a step.
+/// Instructions that code runs and counts, by number.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum At {
-    /// The run of groups of a clause, which pushes the entry of a branch at this depth, counted from 1; 0 for none.
-    Clause { run: u32, depth: u32 },
-    /// A control-flow instruction that only decides about flow.
+enum Counted {
+    /// A run of groups of a clause.
+    Run(u32),
+    /// A control-flow instruction.
     Node(u32),
-    /// A step of the clause at this address after its groups.
-    After(u32),
 }
 
-/// Data that is needed to run a region.
+/// The flow at the end of a node.
 #[derive(Clone, Copy, Debug)]
+enum End {
+    /// Flow continues at this address.
+    At(u32),
+    /// The groups of the clause at this address have run. `skip` is the word of the lanes that UPDATE_EXECUTE_MASK
+    /// switches off.
+    Clause { pc: u32, last_pc: u32, form: AluForm, skip: Option<u32> },
+    /// The LOOP_END with this number.
+    LoopEnd(u32),
+    /// This number of groups of the clause at this address have run. The reference interpreter runs the others.
+    Cut { pc: u32, groups: usize },
+}
+
+/// The flow of a node.
+#[derive(Clone, Debug)]
 pub(super) struct Own {
-    /// Address at which the wavefront continues.
-    after: u32,
-    /// Maximum number of branches that are open at once.
-    pushes: u32,
-    /// Whether some form of clause needs a loop.
+    /// The address at which it begins.
+    pc: u32,
+    /// Whether some form of clause needs a loop, here or in a node to which code continues without the flow.
     in_loop: bool,
-    /// Set if the region is only this number of groups of a longer clause. The reference interpreter runs the other
-    /// groups.
-    cut: Option<u32>,
+    /// The addresses of ALU_BREAKs behind which lanes leave it.
+    leaves: Vec<u32>,
+    end: End,
 }
 
 impl Fast {
-    /// Compiles regions, if this host can run generated code.
+    /// Compiles the program, if this host can run code.
     pub(super) fn with_passes(mut self, extent: Extent) -> Self {
-        let nodes = self.lowered.nodes.len();
-        let sizes = [nodes + self.lowered.groups.len(), nodes];
-        self.compiled = Compiled::new(self.level, sizes, LANES, || trace::regions(&self.lowered, extent));
+        let lowered = &self.lowered;
+        let mut parts = Parts::new();
+        let size = lowered.nodes.len() + lowered.groups.len();
+        let linked = reconverge_jit::Linked::new(self.level, size, LANES, || {
+            let (traced, counted) = trace::trace(lowered, extent);
+            parts = counted;
+            traced
+        });
+        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts }));
         self
+    }
+}
+
+impl Compiled {
+    /// Returns the number of counts that code needs: runs of parts, then others.
+    pub(super) fn counts(&self) -> usize {
+        self.linked.counts()
+    }
+
+    /// Returns the node that begins at a control-flow instruction, if it may run now.
+    #[inline(always)]
+    pub(super) fn node(&self, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
+        let node = self.linked.starting_at(number)?;
+        let fits = u64::from(self.linked.budget(node)) <= budget && flow.active().any();
+        let in_place = !self.linked.own(node).in_loop || flow.is_in_loop();
+        let entries = self.linked.entries(node);
+        (fits && in_place && (entries == 0 || entries <= flow.room())).then_some(node)
+    }
+
+    /// Adds the runs of parts to those of their instructions, and clears them.
+    pub(super) fn settle(&self, counts: &mut Counts) {
+        let Counts { runs, nodes, code, .. } = counts;
+        for (counted, times) in self.parts.iter().zip(code) {
+            let times = std::mem::take(times);
+            for counted in counted {
+                match *counted {
+                    Counted::Run(run) => runs[run as usize] += times,
+                    Counted::Node(number) => nodes[number as usize] |= times > 0,
+                }
+            }
+        }
     }
 }

@@ -1,124 +1,232 @@
-//! Entry and exit of a region: sets up its state, then updates the wavefront.
+//! Entry and exit of linked code, and its flow.
 
-// Compiled code is called and calls back: each place states the conditions on which it depends.
+// Code is called and calls back; each use states its assumptions.
 #![allow(unsafe_code)]
 
+use std::mem::take;
 use std::ops::Range;
 
-use reconverge_jit::{Arrival, Ended, MASK, Machine, Passed, Ran, State};
+use reconverge_jit::{Arrived, FLUSH_OPERANDS, Held, Left, Linked, LinkedMachine, MASK, NO_NODE, State};
 use reconverge_simt::level::Task;
-use reconverge_simt::wide::Wide;
-use reconverge_simt::{Level, Mask};
+use reconverge_simt::wide::{Wide, spread};
+use reconverge_simt::{Mask, Observer, Path, Shares, Trap};
 
-use super::{At, Compiled, Own};
+use super::{Compiled, End, Own};
+use crate::cause::Cause;
 use crate::chip::LANES;
-use crate::fast::counts::{Counts, Issued};
+use crate::fast::counts::Issued;
 use crate::fast::lanes::{ACTIVE, Lanes, Operation};
-use crate::fast::lower::Lowered;
-use crate::flow::Flow;
-use crate::wave::{At as Position, Wave};
-
-/// The wavefront and the program that a region changes.
-pub(in crate::fast) struct Work<'a, 'w> {
-    pub(in crate::fast) lowered: &'a Lowered,
-    pub(in crate::fast) level: Level,
-    pub(in crate::fast) lanes: &'a mut Lanes<'w>,
-    pub(in crate::fast) wave: &'a mut Wave,
-    pub(in crate::fast) counts: &'a mut Counts,
-    pub(in crate::fast) issued: &'a mut Issued,
-    /// Maximum number of instructions that may run.
-    pub(in crate::fast) budget: u64,
-}
+use crate::fast::lower::Work as Lowered;
+use crate::fast::run::{Runner, decide};
+use crate::flow::{AluForm, FlowFault};
+use crate::wave::{At, Wave};
 
 /// The compiled engine of this machine.
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
 
-impl Machine for R700 {
-    type At = At;
+/// A wavefront that runs code, for calls and flow.
+pub(in crate::fast) struct Work<'c, 'a> {
+    runner: &'c mut Runner<'a>,
+    wave: &'c mut Wave,
+    issued: &'c mut Issued,
+    /// Number of instructions in the statistics at which the run ends.
+    end_at: u64,
+    /// The budget and the rounds with which code runs.
+    given: (i32, u32),
+    /// Instructions that the fast engine ran meanwhile.
+    shares: Shares,
+    /// Whether the run has ended, and how, if the flow has left the code.
+    end: Result<bool, Trap<Cause>>,
+}
+
+impl LinkedMachine for R700 {
     type Call = Range<u32>;
-    type Region = Own;
-    type Context<'a, 'w>
-        = (&'a Lowered, Level, &'a mut Lanes<'w>)
+    type Own = Own;
+    type Context<'c, 'a, 'w>
+        = Work<'c, 'a>
     where
+        'a: 'c,
         'w: 'a;
 
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx512;
+    const MODE: u32 = FLUSH_OPERANDS;
+    const JOINS: bool = false;
+    const HOLDS: bool = true;
+    const HEXADECIMAL: bool = false;
 
-    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Self::Context<'_, '_>) -> bool {
-        let (lowered, level, lanes) = context;
+    fn call(call: &Range<u32>, state: &mut State, work: &mut Work<'_, '_>) -> bool {
+        let (lowered, level) = (work.runner.lowered(), work.runner.level());
         let operations = &lowered.operations[call.start as usize..call.end as usize];
-        level.run(Execute { lanes, operations, active });
+        level.run(Execute { lanes: &mut work.runner.lanes, operations, active: state.active });
         true
     }
+
+    fn flow(linked: &Linked<R700>, own: &Own, state: &mut State, work: &mut Work<'_, '_>) -> u32 {
+        let left = take(&mut state.leave).checked_sub(1);
+        if left.is_some() {
+            state.gone[0] |= state.active;
+        }
+        work.take_counts(state);
+        if let Some(number) = left {
+            work.wave.flow.continue_at(own.leaves[number as usize] + 1);
+        } else {
+            if let Err((pc, fault)) = work.end(own, state) {
+                let active = Mask(state.active);
+                let trap = work.wave.trap(pc, active, fault.into(), &mut work.shares);
+                work.issued.settle(work.wave);
+                work.end = Err(trap);
+                return NO_NODE;
+            }
+            if work.wave.at != At::ControlFlow {
+                work.end = Ok(true);
+                return NO_NODE;
+            }
+        }
+        let level = work.runner.level();
+        level.run(Next { linked, state, work })
+    }
 }
 
-/// Returns the region that begins at a control-flow instruction, if it may run now.
-#[inline(always)]
-pub(in crate::fast) fn region(compiled: &Compiled, node: usize, budget: u64, flow: &Flow) -> Option<u32> {
-    let number = compiled.starting_at(node as u32)?;
-    let region = compiled.region(number);
-    let Own { pushes, in_loop, .. } = region.own;
-    let fits = u64::from(region.most) <= budget && flow.active().any();
-    let in_place = match region.repeats {
-        true => flow.rounds().is_some_and(|rounds| rounds > 0),
-        false => !in_loop || flow.is_in_loop(),
-    };
-    (fits && in_place && (pushes == 0 || flow.has_room_for(pushes))).then_some(number)
-}
+impl Work<'_, '_> {
+    /// Sets the lanes and the counts with which code runs.
+    #[inline(always)]
+    fn give_counts(&mut self, linked: &Linked<R700>, state: &mut State) {
+        let flow = &self.wave.flow;
+        let active = flow.active().0;
+        *state.own_mut::<LANES>(MASK) = spread::<LANES>(active);
+        let stop = self.end_at.min(self.wave.options.watchdog);
+        let done = self.wave.statistics.instructions + self.issued.instructions;
+        state.budget = i32::try_from(stop.saturating_sub(done)).unwrap_or(i32::MAX);
+        state.active = active;
+        state.room = flow.room();
+        (state.body, state.rounds) = (NO_NODE, 0);
+        if let Some((body, rounds)) = flow.rounds() {
+            let first = self.runner.lowered().program(flow.in_fetch_program()).0 as u32;
+            let node = linked.starting_at(first + body);
+            (state.body, state.rounds) = (node.unwrap_or(NO_NODE), rounds);
+        }
+        self.given = (state.budget, state.rounds);
+    }
 
-/// Runs a region for the active lanes.
-#[inline(never)]
-pub(in crate::fast) fn run(compiled: &Compiled, number: u32, work: Work<'_, '_>) {
-    let Work { lowered, level, lanes, wave, counts, issued, budget } = work;
-    let region = compiled.region(number);
-    let active = wave.flow.active();
-    // The fast engine runs the last iteration.
-    let rounds = if region.repeats { wave.flow.rounds().unwrap_or(0) } else { u32::MAX };
-    let entry = Arrival { rounds, budget, active: active.0 };
-    let prepare = |state: &mut State| {
-        *state.own_mut::<LANES>(MASK) =
-            std::array::from_fn(|lane| 0u32.wrapping_sub((active.0 >> lane) as u32 & 1));
-    };
-    let rows = lanes.frame.bytes();
-    let mut depth = 0;
-    let count = |ran: Ran<'_, At>| {
-        for at in ran.at {
-            match *at {
-                At::Clause { run, depth: pushes } => {
-                    counts.runs[run as usize] += ran.times;
-                    depth = depth.max(pushes);
+    /// Adds the counts of code.
+    #[inline(always)]
+    fn take_counts(&mut self, state: &mut State) {
+        let (budget, rounds) = self.given;
+        self.issued.instructions += (budget - state.budget) as u64;
+        self.issued.lane_instructions += take(&mut state.lane_instructions);
+        self.wave.statistics.divergent_branches += take(&mut state.divergent);
+        let gone = Mask(take(&mut state.gone[0]));
+        self.wave.flow.update_execute_mask(AluForm::ALU_BREAK, gone);
+        self.wave.flow.has_repeated(rounds - state.rounds);
+        if let Some(most) = take(&mut state.held).checked_ilog2() {
+            self.wave.flow.has_held(most);
+        }
+        self.given = (state.budget, state.rounds);
+    }
+
+    /// Executes the flow at the end of a node. An error has the address of the instruction.
+    fn end(&mut self, own: &Own, state: &State) -> Result<(), (u32, FlowFault)> {
+        match own.end {
+            End::At(pc) => self.wave.flow.continue_at(pc),
+            End::Clause { pc, last_pc, form, skip } => {
+                self.wave.flow.continue_at(pc);
+                self.wave.flow.alu_enter(form, false).map_err(|fault| (pc, fault))?;
+                if let Some(word) = skip
+                    && self.wave.flow.update_execute_mask(form, Mask(state.words[word as usize]))
+                {
+                    self.wave.statistics.divergent_branches += 1;
                 }
-                At::Node(number) => counts.nodes[number as usize] = true,
-                At::After(_) => {}
+                self.wave.flow.alu_leave(form).map_err(|fault| (last_pc, fault))?;
+            }
+            End::LoopEnd(number) => {
+                let lowered = self.runner.lowered();
+                let pc = number - lowered.first_of(number);
+                self.wave.flow.continue_at(pc);
+                if let Lowered::Flow(inst, control) = &lowered.nodes[number as usize].work {
+                    decide(&mut self.wave.flow, *inst, control).map_err(|fault| (pc, fault))?;
+                }
+            }
+            End::Cut { pc, groups } => {
+                self.wave.flow.continue_at(pc);
+                self.wave.at = At::Group(groups);
             }
         }
-        issued.instructions += ran.instructions;
-        issued.lane_instructions += ran.lane_instructions;
+        Ok(())
+    }
+}
+
+/// Runs code from a node. Returns whether the run has ended.
+///
+/// # Errors
+/// If the program traps.
+#[inline(never)]
+pub(in crate::fast) fn run<O: Observer>(
+    compiled: &Compiled,
+    node: u32,
+    runner: &mut Runner<'_>,
+    wave: &mut Wave,
+    issued: &mut Issued,
+    end_at: u64,
+    observer: &mut O,
+) -> Result<bool, Trap<Cause>> {
+    let linked = &*compiled.linked;
+    let before = wave.statistics.instructions + issued.instructions;
+    let rows = runner.lanes.frame.bytes();
+    let mut counts = take(&mut runner.counts.code);
+    let mut held = Held::take();
+    let state = held.state();
+    let shares = Shares::default();
+    let mut work = Work { runner, wave, issued, end_at, given: (0, 0), shares, end: Ok(false) };
+    let narrow = || std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
+    work.give_counts(linked, state);
+    let arrived = Arrived { node, rows: [rows, narrow(), narrow()], counts: &mut counts };
+    // SAFETY: code exists only if the processor has the level; it was traced for the layout of these rows. The own row of
+    // the mask has the active lanes.
+    let left = unsafe { linked.run(arrived, |own| own.pc, state, &mut work) };
+    let place = match left {
+        Left::Ended => None,
+        Left::Budget(node) | Left::Refused(node) | Left::Stopped(node) => Some(linked.own(node).pc),
+        Left::Outside(number) => Some(number - work.runner.lowered().first_of(number)),
     };
-    // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, and the
-    // own row of the mask holds the active lanes.
-    let passed = unsafe { compiled.enter(number, entry, prepare, rows, &mut (lowered, level, lanes), count) };
-    let Passed { ended, rounds, mut active, mut left, divergent } = passed;
-    wave.statistics.divergent_branches += divergent;
-    let pc = match ended {
-        Ended::Budget => region.pc,
-        Ended::Exit => region.own.after,
-        Ended::Left(step) | Ended::Stopped(_, step) | Ended::Bailed(step) => {
-            left |= std::mem::take(&mut active);
-            match region.at(step) {
-                At::After(address) => address + 1,
-                At::Clause { .. } | At::Node(_) => region.own.after,
+    if let Some(pc) = place {
+        work.take_counts(state);
+        work.wave.flow.continue_at(pc);
+    }
+    let Work { runner, wave, issued, shares, end, .. } = work;
+    runner.counts.code = counts;
+    if O::PATHS {
+        let all = wave.statistics.instructions + issued.instructions - before;
+        observer.path(Path::Compiled, all - shares.total());
+        shares.announce(observer);
+    }
+    end
+}
+
+/// The instructions up to the next node, compiled for a level.
+struct Next<'s, 'l, 'c, 'a> {
+    linked: &'s Linked<R700>,
+    state: &'l mut State,
+    work: &'s mut Work<'c, 'a>,
+}
+
+impl Task for Next<'_, '_, '_, '_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> u32 {
+        let Next { linked, state, work } = self;
+        let Work { runner, wave, issued, end_at, shares, .. } = &mut *work;
+        match runner.run_to_node(wide, wave, issued, *end_at, shares) {
+            Ok(Some(node)) => {
+                work.give_counts(linked, state);
+                return node;
             }
+            Ok(None) => work.end = Ok(true),
+            Err(trap) => work.end = Err(trap),
         }
-    };
-    if depth > 0 {
-        wave.flow.has_held(depth);
+        NO_NODE
     }
-    if let Some(groups) = region.own.cut {
-        wave.at = Position::Group(groups as usize);
-    }
-    wave.flow.stay(pc, Mask(active), Mask(left), rounds);
 }
 
 /// Calls of operations, compiled for a level.

@@ -1,42 +1,79 @@
-//! Traces regions through clauses: entries, successors and ends.
+//! Traces a program: from clauses to nodes of linked code.
 //!
-//! A region begins at a control-flow instruction. It continues from ALU clause to ALU clause while the next instruction
-//! is known, past ALU_BREAKs and through conditionals that ALU_PUSH_BEFORE opens. It is a loop if it reaches the
-//! LOOP_END that leads back to its entry.
+//! A node is a chain of ALU clauses, with the conditionals among them that consist of templates. It ends at an
+//! instruction that the fast engine runs, behind a clause that changes the stack, at a LOOP_END, before an operation
+//! without a template, which it calls, and before the target of a jump. Lanes that an ALU_BREAK switches off leave it.
 
-use reconverge_isa::sets::NumberSet;
-use reconverge_jit::{Back, Builder, Step};
+use std::ops::Range;
+
+use reconverge_jit::{Branch, Linker, Next, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
 use super::run::R700;
-use super::{At, Found, Own};
+use super::{Counted, End, Own, Parts, Traced};
 use crate::fast::lanes::ACTIVE;
 use crate::fast::lower::{Clause, Groups, Lowered, Template, Work};
 use crate::flow::{AluForm, Condition, Control};
 use crate::words::CfInst;
 
-/// Maximum number of conditionals that are open at once in a region.
+/// Maximum number of conditionals that are open at once in a node.
 const DEEPEST: u32 = 8;
 
-/// Finds the regions of a program, by the number of the control-flow instruction at which they begin.
-pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
-    // Each operation is probed once, in a separate segment.
+/// Maximum number of instructions of a node.
+const MOST_INSTRUCTIONS: u32 = 400;
+
+/// Maximum number of conditionals and of clauses that lanes leave in a node.
+const MOST_WORDS: u32 = 48;
+
+/// Traces a program. Returns its nodes and the instructions of each part that they count.
+pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
+    // Each operation is probed once, in a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
-    let trace = |head: u32| {
-        let builder = Builder::new(extent, Way::new(lowered, false), Way::new(lowered, true));
-        let own = Own { after: 0, pushes: 0, in_loop: false, cut: None };
-        Tracer { lowered, has_template: &has_template, extent, head, builder, depth: 0, own }.trace()
+    let (targets, loops) = targets(lowered);
+    let sizes: Vec<u32> = lowered.nodes.iter().map(|node| node.most).collect();
+    let mut tracer = Tracer {
+        lowered,
+        has_template: &has_template,
+        extent,
+        chosen: extent.chosen(&sizes, |number| loops[number]),
+        targets,
+        loops,
+        inside: 0..0,
+        most: MOST_INSTRUCTIONS.min(extent.most()),
+        linker: Linker::new(Way::new(lowered, false), Way::new(lowered, true)),
+        starts: vec![None; lowered.nodes.len()],
+        parts: Parts::new(),
+        own: Open::at(0),
+        checked: 0,
+        before: 0,
     };
-    let heads: NumberSet = (0..lowered.nodes.len() as u32)
-        .filter_map(|number| match &lowered.nodes[number as usize].work {
-            Work::Flow(CfInst::LOOP_END, control) => Some(lowered.first_of(number) + control.addr),
-            _ => None,
-        })
-        .collect();
-    extent.choose(&heads, lowered.nodes.len() as u32, trace, Found::size)
+    let mut number = 0;
+    while number < lowered.nodes.len() as u32 {
+        number = tracer.chain(number);
+    }
+    let Tracer { linker, starts, parts, .. } = tracer;
+    let mut traced = linker.finish(&starts);
+    traced.spread(|next, own| next.in_loop && !std::mem::replace(&mut own.in_loop, true));
+    (traced, parts)
+}
+
+/// Returns for each instruction those that name it as a target, and whether it is part of a loop.
+fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
+    let (mut targets, mut loops) = (vec![Vec::new(); lowered.nodes.len()], vec![false; lowered.nodes.len()]);
+    for (number, node) in lowered.nodes.iter().enumerate() {
+        let Work::Flow(inst, control) = &node.work else { continue };
+        let target = (lowered.first_of(number as u32) + control.addr) as usize;
+        if let Some(sources) = targets.get_mut(target) {
+            sources.push(number as u32);
+            if *inst == CfInst::LOOP_END && target <= number {
+                loops[target..=number].fill(true);
+            }
+        }
+    }
+    (targets, loops)
 }
 
 /// Part of one side of a conditional.
@@ -65,23 +102,64 @@ struct Pop {
     always: bool,
 }
 
-/// State of tracing one region.
+/// Instructions that the same lanes run.
+#[derive(Default)]
+struct Together {
+    size: u32,
+    counted: Vec<Counted>,
+}
+
+impl Together {
+    fn add(&mut self, size: u32, counted: Counted) {
+        self.size += size;
+        self.counted.push(counted);
+    }
+}
+
+/// The node that is being traced.
+struct Open {
+    pc: u32,
+    in_loop: bool,
+    leaves: Vec<u32>,
+    /// The instructions behind the last clause that lanes leave.
+    last: Together,
+}
+
+impl Open {
+    fn at(pc: u32) -> Open {
+        Open { pc, in_loop: false, leaves: Vec::new(), last: Together::default() }
+    }
+}
+
+/// A program during tracing.
 struct Tracer<'a> {
     lowered: &'a Lowered,
-    /// Whether each operation has a template, indexed by operation.
+    /// Whether each operation has a template.
     has_template: &'a [bool],
     extent: Extent,
-    head: u32,
-    builder: Builder<R700, Way<'a>>,
-    /// Number of open conditionals.
-    depth: u32,
-    own: Own,
+    /// Whether each instruction is compiled, and the instructions that name it as a target.
+    chosen: Vec<bool>,
+    targets: Vec<Vec<u32>>,
+    /// Whether each instruction is part of a loop.
+    loops: Vec<bool>,
+    /// The latest conditional in the open node.
+    inside: Range<u32>,
+    /// Maximum number of instructions of a node.
+    most: u32,
+    linker: Linker<R700, Way<'a>>,
+    /// The node that begins at each instruction.
+    starts: Vec<Option<u32>>,
+    parts: Parts,
+    own: Open,
+    /// The latest node that checks the budget, and the number of instructions since then.
+    checked: u32,
+    before: u32,
 }
 
 impl<'a> Tracer<'a> {
-    /// Returns the position of a step after the groups of a clause.
-    fn after(&self, number: u32) -> At {
-        At::After(number - self.lowered.first_of(number))
+    /// Returns the address of an instruction.
+    fn pc(&self, number: u32) -> u32 {
+        number - self.lowered.first_of(number)
     }
 
     /// Returns a clause that is one run of groups.
@@ -103,91 +181,185 @@ impl<'a> Tracer<'a> {
         plain.then_some((*inst, control))
     }
 
-    /// Returns the operations of a run, with their templates.
-    fn operations(&self, run: &Groups) -> impl Iterator<Item = (u32, Template)> + use<'a> {
-        let templates = &self.lowered.templates;
-        run.operations.clone().map(|number| (number, templates[number as usize]))
-    }
-
     fn is_all_templates(&self, run: &Groups) -> bool {
         run.operations.clone().all(|number| self.has_template[number as usize])
     }
 
-    /// Returns whether the operations of a run that have no template can be called. Calls do not see the predicate, and
-    /// must not decide about lanes.
-    fn can_call(&self, run: &Groups) -> bool {
-        let mut decided = false;
-        self.operations(run).all(|(number, template)| {
+    /// Returns whether the operations of a run have templates or can be called, and whether that pays. Calls do not
+    /// see the predicate, and must not decide about lanes.
+    fn compiles(&self, run: &Groups) -> bool {
+        let (mut decided, mut gain, mut last_called) = (false, 0, false);
+        if self.is_all_templates(run) {
+            return true;
+        }
+        let fits = run.operations.clone().all(|number| {
             let operation = &self.lowered.operations[number as usize];
-            let plain = operation.set == ACTIVE && !operation.update_pred && template != Template::Sets;
+            let is_sets = self.lowered.templates[number as usize] == Template::Sets;
+            let plain = operation.set == ACTIVE && !operation.update_pred && !is_sets;
             let called = !self.has_template[number as usize];
             let fits = plain && !(called && (decided || operation.update_execute_mask));
             decided |= operation.update_execute_mask;
+            gain += if !called {
+                2
+            } else if last_called {
+                0
+            } else {
+                -8
+            };
+            last_called = called;
             fits
-        })
+        });
+        fits && self.extent.pays(gain + 8, false)
     }
 
-    /// Traces one clause after another.
-    fn trace(mut self) -> Option<Found> {
-        let mut number = self.head;
-        let back = loop {
-            if let Some((CfInst::LOOP_END, control)) = self.flow(number)
-                && number > self.head
-                && self.builder.instructions < self.builder.most()
-                && self.lowered.first_of(number) + control.addr == self.head
+    /// Returns whether a node can begin with an instruction.
+    fn begins(&self, number: u32) -> bool {
+        self.chosen.get(number as usize) == Some(&true)
+            && self.clause(number).is_some_and(|(_, run)| self.compiles(run))
+    }
+
+    /// Returns whether a node begins with an instruction. Entering code for a short clause alone does not pay, unless
+    /// the loop around it has other nodes.
+    fn pays(&self, number: u32) -> bool {
+        let Some((_, run)) = self.clause(number).filter(|_| self.begins(number)) else { return false };
+        let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
+        let in_loop = |next: &u32| *next == number + 1 || self.loops.get(*next as usize) == Some(&true);
+        let mut behind = (number + 1..).take_while(in_loop);
+        self.extent.pays(2 * run.operations.len() as i32, false)
+            || goes_on()
+            || behind.any(|next| self.begins(next))
+    }
+
+    // Nodes.
+
+    /// Traces the nodes from an instruction on. Returns the next instruction.
+    fn chain(&mut self, first: u32) -> u32 {
+        if !self.pays(first) {
+            return first + 1;
+        }
+        let mut number = first;
+        self.begin(first);
+        self.starts[first as usize] = Some(self.linker.next_node());
+        loop {
+            let pc = self.pc(number);
+            if let Some((CfInst::LOOP_END, control)) =
+                self.flow(number).filter(|_| self.chosen[number as usize])
             {
-                self.node(number, false);
-                break Back::Always;
+                self.own.last.add(1, Counted::Node(number));
+                let body = self.lowered.first_of(number) + control.addr;
+                self.end(Next::Again(Target::Outside(body)), End::LoopEnd(number));
+                return number + 1;
             }
-            match self.next(number) {
-                Some(next) => number = next,
-                None => break Back::Never,
+            let is_new = number == first;
+            let is_target = self.targets[number as usize].iter().any(|source| !self.inside.contains(source));
+            if !is_new && is_target || !self.begins(number) {
+                let next = if self.pays(number) { Target::Outside(number) } else { Target::Flow };
+                self.end(Next::To(next), End::At(pc));
+                return number;
             }
-        };
-        self.finish(back, number)
+            let Some((clause, run)) = self.clause(number) else { return number };
+            let conditional = self.conditional(number, 1).filter(|_| clause.form == AluForm::ALU_PUSH_BEFORE);
+            let (size, words) = match &conditional {
+                Some(conditional) => self.measure(conditional),
+                None => (1 + run.count, 1),
+            };
+            let fits = self.before + size <= self.most && self.linker.words() + words <= MOST_WORDS;
+            if is_new && self.extent.cuts_blocks() && 1 + run.count > self.most {
+                self.cut(number, run);
+                return number + 1;
+            }
+            if !is_new && !fits {
+                self.end(Next::To(Target::Outside(number)), End::At(pc));
+                return number;
+            }
+            if let Some(conditional) = conditional.filter(|_| fits) {
+                let mut last = std::mem::take(&mut self.own.last);
+                self.branch(&conditional, 1, &mut last);
+                self.own.last = last;
+                self.before += size;
+                self.inside = number..conditional.next;
+                number = conditional.next;
+                continue;
+            }
+            let size = 1 + run.count;
+            self.execute(number, run);
+            self.before += size;
+            self.own.last.add(size, Counted::Run(clause.runs.start));
+            let form = clause.form;
+            self.own.in_loop |= matches!(form, AluForm::ALU_BREAK | AluForm::ALU_CONTINUE);
+            match (form, run.masks) {
+                (AluForm::ALU | AluForm::ALU_CONTINUE | AluForm::ALU_BREAK, false) => {}
+                (AluForm::ALU_BREAK, true) => {
+                    let Together { size, counted } = std::mem::take(&mut self.own.last);
+                    let part = self.part(counted);
+                    self.linker.leave([size, part], Waits::For(0), Way::end);
+                    self.own.leaves.push(pc);
+                }
+                _ => {
+                    if form == AluForm::ALU_PUSH_BEFORE {
+                        self.linker.reserve(1);
+                    }
+                    let skip = run.masks.then(|| self.linker.gather(Way::end));
+                    self.end(Next::To(Target::Flow), End::Clause { pc, last_pc: run.last_addr, form, skip });
+                    return number + 1;
+                }
+            }
+            number += 1;
+        }
     }
 
-    /// Adds a clause or a conditional. Returns the number of the next instruction, or `None` if the region ends before
-    /// the clause.
-    fn next(&mut self, number: u32) -> Option<u32> {
-        let (clause, run) = self.clause(number)?;
-        if self.extent.cuts_blocks() && number == self.head && 1 + run.count > self.builder.most() {
-            self.cut(number, run);
-            return None;
+    fn begin(&mut self, number: u32) {
+        self.own = Open::at(self.pc(number));
+        (self.checked, self.before) = (self.linker.next_node(), 0);
+    }
+
+    /// Ends the open node.
+    fn end(&mut self, next: Next, end: End) {
+        let (counts, own) = self.close(end);
+        let node = Some(self.linker.next_node());
+        let repeats = match next {
+            Next::Again(Target::Outside(body)) => self.starts.get(body as usize) == Some(&node),
+            _ => false,
+        };
+        self.linker.end(counts, next, None, repeats, own);
+        self.linker.check_at(self.checked);
+    }
+
+    /// Returns the size and the part of the last piece of the open node, and its data.
+    fn close(&mut self, end: End) -> ([u32; 2], Own) {
+        let pc = self.own.pc;
+        let Open { in_loop, leaves, last: Together { size, counted }, .. } =
+            std::mem::replace(&mut self.own, Open::at(pc));
+        let part = self.part(counted);
+        ([size, part], Own { pc, in_loop, leaves, end })
+    }
+
+    /// Adds a part that counts runs of these instructions.
+    fn part(&mut self, counted: Vec<Counted>) -> u32 {
+        self.parts.push(counted);
+        self.linker.part()
+    }
+
+    /// Traces the first groups of a clause, up to the limit of the extent. Lockstep compares the state after them.
+    fn cut(&mut self, number: u32, run: &'a Groups) {
+        let groups = self.most - 1;
+        let end = run.first + groups;
+        let groups_of = |number: u32| self.lowered.groups_of[number as usize];
+        let operations = run.operations.clone().filter(|number| groups_of(*number)[0] < end);
+        // An operation may belong to two groups.
+        let whole = operations.clone().all(|number| groups_of(number)[1] < end);
+        let templates = operations.clone().all(|number| self.has_template[number as usize]);
+        if groups == 0 || !whole || !templates {
+            self.starts[number as usize] = None;
+            return;
         }
-        let called = run.operations.clone().filter(|number| !self.has_template[*number as usize]).count();
-        if called > 0 && !self.can_call(run) || !self.builder.has_room(1 + run.count, called, 0) {
-            return None;
-        }
-        match (clause.form, run.masks) {
-            (AluForm::ALU, false) => self.execute(number, run, 0),
-            (AluForm::ALU_CONTINUE, false) => {
-                self.own.in_loop = true;
-                self.execute(number, run, 0);
-            }
-            (AluForm::ALU_BREAK, masks) => {
-                self.own.in_loop = true;
-                self.execute(number, run, 0);
-                if masks {
-                    let step = |word| Step::Leave { word, arrives: false };
-                    self.builder.leave(self.after(number), step, Way::end);
-                }
-            }
-            (AluForm::ALU_PUSH_BEFORE, true) => {
-                let conditional = self.conditional(number, 1)?;
-                let next = conditional.next;
-                let mut counted = (0, 0);
-                self.measure(&conditional, &mut counted);
-                let (branches, instructions) = counted;
-                if !self.builder.has_room(instructions, branches, branches) {
-                    return None;
-                }
-                self.branch(&conditional);
-                return Some(next);
-            }
-            _ => return None,
-        }
-        Some(number + 1)
+        self.operate(operations);
+        self.own.last.size += 1 + groups;
+        let pc = self.pc(number);
+        self.linker.both(|way| {
+            way.end();
+        });
+        self.end(Next::To(Target::Flow), End::Cut { pc, groups: groups as usize });
     }
 
     // Conditionals.
@@ -251,136 +423,114 @@ impl<'a> Tracer<'a> {
         Some((parts, number, false))
     }
 
-    /// Adds the branches and instructions of a conditional to `counted`.
-    fn measure(&self, conditional: &Conditional, counted: &mut (usize, u32)) {
+    /// Returns the number of instructions of a conditional, and the number of conditionals in it.
+    fn measure(&self, conditional: &Conditional) -> (u32, u32) {
         let of_clause = |number: u32| self.clause(number).map_or(0, |(_, run)| 1 + run.count);
         // The JUMP, an ELSE, a POP.
-        counted.0 += 1;
-        counted.1 += of_clause(conditional.push) + 3;
+        let (mut size, mut words) = (of_clause(conditional.push) + 3, 1);
         let other = conditional.other.iter().flat_map(|(_, parts)| parts);
         for part in conditional.taken.iter().chain(other) {
-            match part {
-                Part::Clause(number) => counted.1 += of_clause(*number),
-                Part::If(inner) => self.measure(inner, counted),
-            }
+            let (inner, more) = match part {
+                Part::Clause(number) => (of_clause(*number), 0),
+                Part::If(inner) => self.measure(inner),
+            };
+            (size, words) = (size + inner, words + more);
         }
+        (size, words)
     }
 
-    fn branch(&mut self, conditional: &Conditional) {
-        let push = conditional.push;
-        let Some((_, run)) = self.clause(push) else { return };
-        self.depth += 1;
-        self.own.pushes = self.own.pushes.max(self.depth);
-        self.execute(push, run, self.depth);
-        let at = self.after(push);
-        self.builder.open(at, |way| {
+    /// Traces a conditional at a depth. `around` are the instructions of the lanes that reach it.
+    fn branch(&mut self, conditional: &Conditional, depth: u32, around: &mut Together) {
+        self.run(conditional.push, around);
+        self.linker.open(depth, |way| {
             let skip = way.end();
             way.rows.strip.not(skip)
         });
-        self.node(push + 1, true);
-        self.parts(&conditional.taken);
-        if let Some((number, not)) = &conditional.other {
-            self.node(*number, true);
-            self.builder.other(at);
-            self.parts(not);
-            self.pops(conditional);
-        } else {
-            self.pops(conditional);
-            self.builder.step(Step::Else, at);
+        let mut sides = [Branch::default(); 2];
+        let mut insides = [(); 2].map(|()| Together::default());
+        let [taken, not] = &mut insides;
+        let mut always = |number: u32, side: usize| {
+            sides[side].always += 1;
+            around.counted.push(Counted::Node(number));
+        };
+        always(conditional.push + 1, 0);
+        self.parts(&conditional.taken, depth, taken);
+        let last = usize::from(conditional.other.is_some());
+        if let Some((number, parts)) = &conditional.other {
+            always(*number, 0);
+            self.linker.other();
+            self.parts(parts, depth, not);
         }
-        self.builder.close(at);
-        self.depth -= 1;
+        match &conditional.pop {
+            Some(pop) if pop.always => always(pop.number, last),
+            Some(pop) => insides[last].add(1, Counted::Node(pop.number)),
+            None => {}
+        }
+        if conditional.other.is_none() {
+            self.linker.other();
+        }
+        for (side, Together { size, counted }) in sides.iter_mut().zip(insides) {
+            (side.size, side.count) = (size, self.part(counted));
+        }
+        self.linker.close(sides);
     }
 
-    fn pops(&mut self, conditional: &Conditional) {
-        if let Some(pop) = &conditional.pop {
-            self.node(pop.number, pop.always);
-        }
-    }
-
-    fn parts(&mut self, parts: &[Part]) {
+    fn parts(&mut self, parts: &[Part], depth: u32, inside: &mut Together) {
         for part in parts {
             match part {
-                Part::Clause(number) => {
-                    if let Some((_, run)) = self.clause(*number) {
-                        self.execute(*number, run, 0);
-                    }
-                }
-                Part::If(inner) => self.branch(inner),
+                Part::Clause(number) => self.run(*number, inside),
+                Part::If(inner) => self.branch(inner, depth + 1, inside),
             }
         }
     }
 
-    // Steps.
-
-    /// Adds an instruction that only decides about flow. `always` is whether it takes effect even if no lane runs it.
-    fn node(&mut self, number: u32, always: bool) {
-        self.builder.instructions += 1;
-        self.builder.step(if always { Step::Meanwhile(1) } else { Step::Run(1) }, At::Node(number));
+    /// Traces a clause of a conditional.
+    fn run(&mut self, number: u32, inside: &mut Together) {
+        let Some((clause, run)) = self.clause(number) else { return };
+        self.execute(number, run);
+        inside.add(1 + run.count, Counted::Run(clause.runs.start));
     }
 
-    /// Adds the groups of a clause, which pushes a branch at this depth.
-    fn execute(&mut self, number: u32, run: &'a Groups, depth: u32) {
-        self.operations_of(number, run.operations.clone());
+    // Operations.
+
+    /// Traces the operations of a clause.
+    fn execute(&mut self, number: u32, run: &'a Groups) {
+        if !self.is_all_templates(run) && self.linker.leaves() {
+            // The lanes that leave do not take part in calls.
+            let next = Target::Node(self.linker.next_node() + 1);
+            self.end(Next::To(next), End::At(self.pc(number)));
+            self.begin(number);
+        }
+        self.operate(run.operations.clone());
         if !run.masks {
-            self.end();
+            self.linker.both(|way| {
+                way.end();
+            });
         }
-        self.ran(number, run.count, depth);
     }
 
-    fn end(&mut self) {
-        self.builder.both(|way| {
-            way.end();
-        });
-    }
-
-    /// Adds a step for a number of groups of a clause.
-    fn ran(&mut self, number: u32, groups: u32, depth: u32) {
-        let Work::Alu(clause) = &self.lowered.nodes[number as usize].work else { return };
-        self.builder.instructions += 1 + groups;
-        self.builder.step(Step::Run(1 + groups), At::Clause { run: clause.runs.start, depth });
-    }
-
-    /// Adds the first groups of a clause, up to the limit of the extent. Lockstep compares the state after them.
-    fn cut(&mut self, number: u32, run: &'a Groups) {
+    /// Traces operations of a clause, in order.
+    fn operate(&mut self, operations: impl Iterator<Item = u32>) {
         let lowered = self.lowered;
-        let count = self.builder.most() - 1;
-        let end = run.first + count;
-        let groups_of = |number: u32| lowered.groups_of[number as usize];
-        let operations = run.operations.clone().filter(|number| groups_of(*number)[0] < end);
-        let called = operations.clone().filter(|number| !self.has_template[*number as usize]).count();
-        // An operation may belong to two groups.
-        let whole = operations.clone().all(|number| groups_of(number)[1] < end);
-        if count == 0 || !whole || called > 0 && !self.can_call(run) || !self.builder.has_room(0, called, 0) {
-            return;
-        }
-        self.operations_of(number, operations);
-        self.end();
-        self.own.cut = Some(count);
-        self.ran(number, count, 0);
-    }
-
-    /// Adds the operations of a clause, or the first of them.
-    fn operations_of(&mut self, number: u32, operations: impl Iterator<Item = u32>) {
-        let lowered = self.lowered;
-        self.builder.both(Way::begin);
-        for operation in operations {
-            if self.has_template[operation as usize] {
-                let template = lowered.templates[operation as usize];
-                let operation = &lowered.operations[operation as usize];
-                self.builder.both(|way| {
+        self.linker.both(Way::begin);
+        let mut operations = operations.peekable();
+        while let Some(number) = operations.next() {
+            if self.has_template[number as usize] {
+                let template = lowered.templates[number as usize];
+                let operation = &lowered.operations[number as usize];
+                self.linker.both(|way| {
                     way.operation(operation, template);
                 });
-                self.builder.templates += 1;
-            } else {
-                self.builder.call(self.after(number), operation..operation + 1);
+                continue;
             }
+            let mut end = number + 1;
+            while operations.next_if(|next| *next == end && !self.has_template[*next as usize]).is_some() {
+                end += 1;
+            }
+            let (counts, own) = self.close(End::At(self.own.pc));
+            let next = Target::Node(self.linker.next_node() + 1);
+            self.linker.call(counts, number..end, Next::To(next), own);
+            self.linker.check_at(self.checked);
         }
-    }
-
-    fn finish(self, back: Back, number: u32) -> Option<Found> {
-        let Tracer { lowered, head, builder, own, .. } = self;
-        let first = lowered.first_of(head);
-        builder.finish(back, head - first, number, Own { after: number - first, ..own })
     }
 }

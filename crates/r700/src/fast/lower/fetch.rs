@@ -4,10 +4,12 @@
 //! The reference interpreter executes queries of textures (GET_LOD, GET_LERP, GET_TEXTURE_RESINFO), and instructions
 //! with unbound resources.
 
+use std::sync::Arc;
+
 use reconverge_simt::Fidelity;
 use reconverge_simt::place::Layout;
 use reconverge_simt::texture::rows::Plan;
-use reconverge_simt::texture::{Sampler, Shape};
+use reconverge_simt::texture::{Image, Sampler, Shape};
 
 use super::super::lanes::Place;
 use super::Lowering;
@@ -20,7 +22,7 @@ use crate::lane;
 use crate::memory::Space;
 use crate::reference::texture::{exactness, lod_bias, offsets};
 use crate::rules::Rule;
-use crate::texture::TextureSampler;
+use crate::texture::{Component, Texture, TextureSampler};
 use crate::wave::Wave;
 use crate::words::{
     CfInst, CoordType, MemDsrDword1, MemDswDword1, TexDword0R700, TexDword1, TexDword2, TexInst,
@@ -176,6 +178,53 @@ pub(in crate::fast) struct Sample {
     pub(in crate::fast) integer: bool,
     pub(in crate::fast) offset: [i32; 3],
     pub(in crate::fast) bias: f32,
+    pub(in crate::fast) flat: Option<FlatSample>,
+}
+
+/// Rows of a sample with [`Plan::read_flat`].
+#[derive(Clone, Debug)]
+pub(in crate::fast) struct FlatSample {
+    pub(in crate::fast) image: Arc<Image>,
+    pub(in crate::fast) coordinates: [Place; 2],
+    /// The destination of each component of the texels.
+    pub(in crate::fast) texels: [Option<Place>; 4],
+    /// Destinations of constants.
+    pub(in crate::fast) words: Vec<(Place, u32)>,
+}
+
+impl FlatSample {
+    /// Returns the rows, if they are the same in the whole launch and no component has several destinations.
+    fn new(
+        sample: &Sample,
+        texture: &Texture,
+        [x, y, ..]: [Register; 4],
+        dst: &[Option<(Register, Chosen)>; 4],
+    ) -> Option<FlatSample> {
+        if sample.gathers || sample.kind.compare || sample.integer || !sample.plan.is_flat() {
+            return None;
+        }
+        let fixed = |register| match register {
+            Register::Fixed(place) => Some(place),
+            Register::Loop(..) => None,
+        };
+        let (image, coordinates) = (texture.image.clone(), [fixed(x)?, fixed(y)?]);
+        let mut flat = FlatSample { image, coordinates, texels: [None; 4], words: Vec::new() };
+        for (register, chosen) in dst.iter().flatten() {
+            let place = fixed(*register)?;
+            let component = match *chosen {
+                Chosen::Component(component) => texture.select[component],
+                Chosen::Word(word) => Component::Word(word),
+            };
+            match component {
+                Component::Texel(number) => {
+                    let before = flat.texels[usize::from(number & 3)].replace(place);
+                    before.is_none().then_some(())?;
+                }
+                Component::Word(word) => flat.words.push((place, word)),
+            }
+        }
+        Some(flat)
+    }
 }
 
 impl Lowering<'_> {
@@ -215,6 +264,8 @@ impl Lowering<'_> {
         high: &TexDword1,
         third: &TexDword2,
     ) -> Option<Fetching> {
+        let src = self.coordinates(fetch, third)?;
+        let dst = self.destinations(fetch, fetch.dst_gpr, lane::ONE)?;
         let inst = low.tex_inst;
         let specified = |work| (work, inst.name(), Fidelity::Specified, Vec::new());
         let coarse = Rule::GRADIENTS_ARE_COARSE;
@@ -227,8 +278,10 @@ impl Lowering<'_> {
             TexInst::SET_GRADIENTS_V => specified(FetchWork::SetGradients(1)),
             TexInst::LD => specified(FetchWork::Load(Box::new(self.load(low, third)?))),
             _ => {
-                let sample = self.sample(low, high, third)?;
-                let image = &self.resources(sample.bound).textures[&sample.bound.id].image;
+                let mut sample = self.sample(low, high, third)?;
+                let texture = &self.resources(sample.bound).textures[&sample.bound.id];
+                sample.flat = FlatSample::new(&sample, texture, src, &dst);
+                let image = &texture.image;
                 let mut rules = vec![Rule::LOD_BIAS_IN_EIGHTHS];
                 if sample.kind.lod == Lod::Quad {
                     rules.push(coarse);
@@ -237,8 +290,7 @@ impl Lowering<'_> {
                 (FetchWork::Sample(Box::new(sample)), inst.name(), exactness, rules)
             }
         };
-        let src = vec![self.coordinates(fetch, third)?];
-        let dst = vec![self.destinations(fetch, fetch.dst_gpr, lane::ONE)?];
+        let (src, dst) = (vec![src], vec![dst]);
         Some(Fetching { whole_quad: fetch.whole_quad, src, dst, work, name: Some(name), exactness, rules })
     }
 
@@ -292,6 +344,7 @@ impl Lowering<'_> {
             integer: texture.integer,
             offset: offsets(third),
             bias: lod_bias(high),
+            flat: None,
         })
     }
 

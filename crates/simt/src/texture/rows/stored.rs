@@ -26,20 +26,41 @@ pub(super) trait Stored<const C: usize> {
         let ([a, b], [c, d]) = (self.read_two(wide, [a, b]), self.read_two(wide, [c, d]));
         [a, b, c, d]
     }
+
+    /// Mixes the texels at four positions along s, then along t. All numbers of the level are
+    /// [bounded](super::Image::is_bounded).
+    #[inline(always)]
+    fn mean<E: Eight>(
+        &self,
+        wide: E,
+        places: [E::Ints; 4],
+        [along_s, along_t]: [E::Floats; 2],
+    ) -> [E::Ints; C] {
+        let [a, b, c, d] = self.read_four(wide, places);
+        wide.mean(along_t, wide.mean(along_s, a, b), wide.mean(along_s, c, d))
+    }
 }
 
-/// Bits of r, g, b, a of each texel, indexed by the number of the texel.
+/// Texels as bits of r, g, b, a. A position is a byte offset.
 pub(super) struct Wholes<'a>(pub(super) &'a [[u32; 4]]);
+
+/// Returns the first components of a texel.
+#[inline(always)]
+fn first<T: Copy, const C: usize>(texel: [T; 4]) -> [T; C] {
+    *texel.first_chunk().expect("up to four components")
+}
 
 impl<const C: usize> Stored<C> for Wholes<'_> {
     const TAME: bool = false;
 
     #[inline(always)]
     fn read<E: Eight>(&self, wide: E, places: E::Ints) -> [E::Ints; C] {
-        let found = wide.elements_at(self.0, places);
-        let mut texels = [wide.ints(0); C];
-        texels[..C].copy_from_slice(&found[..C]);
-        texels
+        first(wide.texels_at(self.0, places))
+    }
+
+    #[inline(always)]
+    fn mean<E: Eight>(&self, wide: E, places: [E::Ints; 4], weights: [E::Floats; 2]) -> [E::Ints; C] {
+        first(wide.mean_at(self.0, places, weights))
     }
 }
 

@@ -28,6 +28,8 @@ const MIPS: [MipFilter; 3] = [MipFilter::None, MipFilter::Nearest, MipFilter::Li
 enum ImageForm {
     /// Small numbers, and sometimes any bits.
     Words,
+    /// Numbers that filtering can mix without checks.
+    Bounded,
     /// Bytes that are fractions, in any order, and 0 and 1.
     Bytes,
     /// Fields that are fractions.
@@ -36,7 +38,8 @@ enum ImageForm {
     Elements,
 }
 
-const FORMS: [ImageForm; 4] = [ImageForm::Words, ImageForm::Bytes, ImageForm::Fractions, ImageForm::Elements];
+const FORMS: [ImageForm; 5] =
+    [ImageForm::Words, ImageForm::Bounded, ImageForm::Bytes, ImageForm::Fractions, ImageForm::Elements];
 
 /// Returns the texels of a level.
 fn texels([width, height, depth]: [u32; 3], form: ImageForm, random: &mut Random) -> Texels {
@@ -46,6 +49,10 @@ fn texels([width, height, depth]: [u32; 3], form: ImageForm, random: &mut Random
     let (bytes, channels): (usize, [Channel; 4]) = match form {
         ImageForm::Words => {
             let words = (0..width * height * depth).map(|_| [(); 4].map(|()| number(random)));
+            return Texels::Words(words.collect());
+        }
+        ImageForm::Bounded => {
+            let words = (0..width * height * depth).map(|_| [(); 4].map(|()| bounded_number(random)));
             return Texels::Words(words.collect());
         }
         ImageForm::Bytes => {
@@ -137,6 +144,18 @@ fn number(random: &mut Random) -> u32 {
     match random.below(8) {
         0 => special[random.below(special.len() as u32) as usize].to_bits(),
         1 => random.next(),
+        _ => (random.below(1 << 16) as f32 / 8192.0 - 4.0).to_bits(),
+    }
+}
+
+/// 2^-100 and 2^100: the limits of numbers that are mixed without checks.
+const BOUNDS: [f32; 2] = [7.888_609e-31, 1.267_650_6e30];
+
+/// Returns the bits of a bounded number: usually small, sometimes at the limits.
+fn bounded_number(random: &mut Random) -> u32 {
+    let [least, most] = BOUNDS;
+    match random.below(4) {
+        0 => one_of(random, &[0.0, least, -least, most, -most, 1.0, -1.0, least.next_up()]).to_bits(),
         _ => (random.below(1 << 16) as f32 / 8192.0 - 4.0).to_bits(),
     }
 }
@@ -470,6 +489,120 @@ fn rows_give_what_lanes_give_for_every_shape_wrap_filter_and_level() {
                 }
             }
         }
+    }
+}
+
+struct Flatly<'a>(&'a Plan, &'a Image, &'a FlatRows<'a>);
+
+impl Task for Flatly<'_> {
+    type Output = u64;
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> u64 {
+        self.0.read_flat(wide, self.1, self.2)
+    }
+}
+
+/// Compares lanes that a flat read has read, on every level of vector instructions. The results are in any rows, also
+/// those of the coordinates. Returns the number of lanes.
+fn compare_flat<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random) -> u32 {
+    let plan = Plan::new(image, sampler);
+    let mut rows = [[0; N]; 6];
+    rows.as_flattened_mut().iter_mut().for_each(|word| *word = random.next());
+    let mut usual = 0;
+    for vector in 0..N / EIGHT {
+        // Most vectors have usual coordinates only.
+        let special = random.once_in(3);
+        for (axis, size) in [image.levels[0].width, image.levels[0].height].into_iter().enumerate() {
+            for word in &mut rows[axis][EIGHT * vector..][..EIGHT] {
+                let any = std::iter::repeat_with(|| coordinate(random, size, sampler.unnormalised));
+                let mut near = any.filter(|bits| special || f32::from_bits(*bits).abs() * size as f32 <= 1e6);
+                *word = near.next().expect("there is always another one");
+            }
+        }
+        usual |= if special { 0 } else { EIGHT_LANES << (EIGHT * vector) };
+    }
+    let offset = [(); 2].map(|()| if random.once_in(2) { random.below(16) as i32 - 8 } else { 0 });
+    let lanes = if random.once_in(2) { u64::MAX } else { random.next_u64() } & u64::MAX >> (64 - N);
+    // No two results have the same row.
+    let mut free = vec![0, 1, 2, 3, 4, 5];
+    let chosen = [(); 4].map(|()| {
+        let row = free.swap_remove(random.below(free.len() as u32) as usize);
+        (!random.once_in(8)).then_some(row)
+    });
+    let mut read = 0;
+    for vectors in Vectors::available() {
+        let mut found = rows;
+        let cells = found.each_mut().map(FlatRows::row);
+        let texels = chosen.map(|row: Option<usize>| row.map(|row| cells[row]));
+        let flat = FlatRows { coordinates: [cells[0], cells[1]], offset, texels, lanes };
+        let left = vectors.run(Flatly(&plan, image, &flat));
+        assert_eq!(left & !lanes, 0);
+        assert_eq!(left & usual, if plan.is_flat() { 0 } else { lanes & usual });
+        let mut expected = rows;
+        for lane in members(lanes & !left) {
+            let [s, t] = [rows[0][lane], rows[1][lane]].map(f32::from_bits);
+            let offset = [offset[0], offset[1], 0];
+            let at = Position { coordinates: [s, t, 0.0], offset, ..Position::default() };
+            for (row, texel) in chosen.iter().zip(sample(image, sampler, &at)) {
+                row.iter().for_each(|row| expected[*row][lane] = texel);
+            }
+            let [found, expected] = [found, expected].map(|rows| rows.map(|row| Hex(row[lane])));
+            assert_eq!(found, expected, "{} {sampler:?} {at:?} {:?}", vectors.name(), image.shape);
+        }
+        assert!(found == expected, "other lanes and rows change");
+        read += (lanes & !left).count_ones();
+    }
+    read
+}
+
+#[test]
+fn flat_reads_give_what_lanes_give_for_every_wrap_filter_size_and_form() {
+    let mut random = Random::new(29);
+    for wrap in WRAPS.into_iter().flat_map(|s| WRAPS.map(|t| [s, t, Wrap::Repeat])) {
+        for (filter, form) in FILTERS.into_iter().flat_map(|filter| FORMS.map(|form| (filter, form))) {
+            for size in [[1, 1], [8, 8], [16, 2], [3, 8], [4, 7], [64, 5]] {
+                let [width, height] = size;
+                let texels = texels([width, height, 1], form, &mut random);
+                let level = Level { width, height, depth: 1, texels };
+                let image = Image::new(Shape::D2, vec![level]).expect("texels for the size");
+                let border = [(); 4].map(|()| number(&mut random));
+                let unnormalised = random.once_in(4);
+                let sampler =
+                    Sampler { wrap, mag: filter, min: filter, border, unnormalised, ..Sampler::default() };
+                let is_simple = |axis: usize| match wrap[axis] {
+                    Wrap::ClampToEdge => true,
+                    Wrap::Clamp => filter == Filter::Nearest,
+                    Wrap::Repeat => size[axis].is_power_of_two(),
+                    _ => false,
+                };
+                let mixes =
+                    !matches!(form, ImageForm::Words | ImageForm::Elements) || filter == Filter::Nearest;
+                let flat = is_simple(0) && is_simple(1) && mixes;
+                assert!(Plan::new(&image, &sampler).is_flat() == flat || !mixes, "{sampler:?} {form:?}");
+                let read = compare_flat::<64>(&image, &sampler, &mut random)
+                    + compare_flat::<32>(&image, &sampler, &mut random)
+                    + compare_flat::<16>(&image, &sampler, &mut random);
+                assert!(read > 0 || !flat, "{sampler:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_bounded_texels_are_mixed_without_checks() {
+    let [least, most] = BOUNDS;
+    let is_flat = |number: f32, filter: Filter| {
+        let mut texels = vec![[1f32.to_bits(); 4]; 2000];
+        texels[1999][3] = number.to_bits();
+        let image = Image::flat(2000, 1, texels).expect("it fits");
+        let wrap = [Wrap::ClampToEdge; 3];
+        Plan::new(&image, &Sampler { wrap, mag: filter, min: filter, ..Sampler::default() }).is_flat()
+    };
+    for number in [0.0, least, -least, most, -most, 0.5] {
+        assert!(is_flat(number, Filter::Linear), "{number}");
+    }
+    for number in [-0.0, least.next_down(), -most.next_up(), 1e-40, f32::INFINITY, f32::NAN, -f32::NAN] {
+        assert!(!is_flat(number, Filter::Linear) && is_flat(number, Filter::Nearest), "{number}");
     }
 }
 

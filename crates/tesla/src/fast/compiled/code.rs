@@ -5,7 +5,7 @@
 //! fast path, floats may carry a non-canonical NaN until an operation reads their bits; on the slow path, every
 //! result is canonical.
 
-use reconverge_jit::{One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
+use reconverge_jit::{Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 
 use super::per_lane;
 use crate::fast::lanes::PREDICATED;
@@ -22,10 +22,6 @@ const SIGN: u32 = 1 << 31;
 
 /// Bytes of a row.
 const ROW: u32 = 4 * WARP as u32;
-
-/// Own rows: the flags of `$c0`, one word per lane; `$a1` follows `$c3`.
-pub(super) const C: u32 = 1;
-pub(super) const A: u32 = 5;
 
 /// Flags: Z, S, C, O as boolean values, the low bits of the row of a `$c`.
 type Flags = [Value; 4];
@@ -62,7 +58,7 @@ fn row(place: Place) -> Row {
 
 /// Returns the row of `$a1` to `$a4`.
 fn address_row(register: u32) -> Option<Row> {
-    matches!(register, 1..=4).then(|| Row::Own(A + register - 1))
+    matches!(register, 1..=4).then(|| Row::Halves(register - 1))
 }
 
 impl<'a> Way<'a> {
@@ -70,21 +66,6 @@ impl<'a> Way<'a> {
         let mask = row(lowered.tables.mask);
         let rows = Rows::on(Strip::with_window(lowered.shared), mask, exact, false);
         Way { lowered, rows, loads: false, predicated: None, temporaries: Default::default() }
-    }
-
-    /// Returns the `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
-    pub(super) fn touched(&self) -> u32 {
-        bits(self.rows.needed().iter().copied()) | self.writes()
-    }
-
-    /// Returns the registers among them that it writes.
-    pub(super) fn writes(&self) -> u32 {
-        bits(self.rows.written())
-    }
-
-    /// Returns the registers that it writes for all active lanes before it needs their values at entry.
-    pub(super) fn covers(&self) -> u32 {
-        bits(self.rows.covered().iter().copied())
     }
 
     // Rows.
@@ -126,7 +107,7 @@ impl<'a> Way<'a> {
     // Flags.
 
     fn read_flags(&mut self, c: u8) -> Flags {
-        self.rows.read_bits(Row::Own(C + u32::from(c & 3)))
+        self.rows.read_bits(Row::Bytes(u32::from(c & 3)))
     }
 
     /// Returns the lanes, active or not, for which a test holds, or does not hold.
@@ -326,7 +307,7 @@ impl<'a> Way<'a> {
         }
         self.write(dst, set, result);
         if writes_flags {
-            let row = Row::Own(C + u32::from(operation.cdst & 3));
+            let row = Row::Bytes(u32::from(operation.cdst & 3));
             self.rows.write_bits(row, self.chosen(set), flags?);
         }
         Some(())
@@ -380,6 +361,23 @@ impl<'a> Way<'a> {
             && self.lowered.shared >= 4
     }
 
+    /// Returns whether a load or store of each lane's own word of g[] has a template.
+    pub(super) fn reaches_global(&self, transfer: &Transfer) -> bool {
+        let Transfer { mem, base, .. } = transfer;
+        let is_row = base.is_some_and(|place| self.lowered.is_register(place));
+        let moves = matches!(transfer.kind, Kind::Load { .. } | Kind::Store { .. });
+        moves && is_row && matches!(mem.space, Space::Global(_)) && mem.access == Access::B32
+    }
+
+    /// Loads each lane's word of g[] to a row, or stores a row to g[], in the memory of a site.
+    pub(super) fn transfer_global(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
+        let Transfer { mem, rows: [place, ..], base, set, .. } = *transfer;
+        let base = self.place(base?);
+        let (base, mask) = (self.rows.settle(base), self.mask_of(set));
+        let inside = self.rows.strip.inside_site(site, base, mem.offset, mask);
+        self.move_words(transfer, place, set, inside)
+    }
+
     /// Loads each lane's word of s[] to a row, or stores a row to s[]. The segment executes a store last.
     pub(super) fn transfer(&mut self, transfer: &Transfer) -> Option<()> {
         let Transfer { mem, rows: [place, ..], set, .. } = *transfer;
@@ -390,6 +388,10 @@ impl<'a> Way<'a> {
         };
         let (base, mask) = (self.rows.settle(base), self.mask_of(set));
         let inside = self.rows.strip.inside(base, i32::from(mem.offset as i16), mask)?;
+        self.move_words(transfer, place, set, inside)
+    }
+
+    fn move_words(&mut self, transfer: &Transfer, place: Place, set: u8, inside: Inside) -> Option<()> {
         match transfer.kind {
             Kind::Load { .. } => {
                 self.loads = true;
@@ -688,14 +690,6 @@ impl<'a> Way<'a> {
             _ => self.rows.word(u32::MAX),
         }
     }
-}
-
-/// Returns the `$c` and `$a` among rows, by bit.
-fn bits(rows: impl Iterator<Item = Row>) -> u32 {
-    rows.fold(0, |bits, row| match row {
-        Row::Own(number @ C..=8) => bits | 1 << (number - C),
-        _ => bits,
-    })
 }
 
 /// Returns the host's comparison of floats; `None` for comparisons with a constant result.

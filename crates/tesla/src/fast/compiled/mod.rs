@@ -1,15 +1,14 @@
-//! The compiled engine: regions of a program as host code. The fast engine would run the same code block by block.
+//! The compiled engine: a program as linked host code. The fast engine would run the same code block by block.
 //!
 //! | read | for |
 //! |---|---|
-//! | `trace` | from blocks to regions |
+//! | `trace` | from blocks to nodes |
 //! | `code` | from operations to values |
 //! | `per_lane` | per-lane slow paths |
-//! | `run` | entry and exit of a region |
+//! | `run` | entry, exit and flow of code |
 //!
-//! At its exits, a region leaves registers, flags, flow and counts as the fast engine does, and the fast engine
-//! continues there. If some operation of an instruction has no template, the region calls the operations of the
-//! instruction. The fast engine runs the code that no region contains.
+//! Between two nodes, registers, flags, flow and counts are those of the fast engine, which continues wherever code
+//! leaves. If some operation of an instruction has no template, code calls the operations of the instruction.
 
 mod code;
 mod per_lane;
@@ -17,6 +16,7 @@ mod run;
 mod trace;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use reconverge_simt::compiling::Extent;
 
@@ -24,95 +24,77 @@ use super::Fast;
 use crate::context::Context;
 use crate::flow::WARP;
 
-pub(super) use run::{Exit, Runner, Work};
+pub(super) use run::{Exit, Runner};
 
-/// The regions of a program.
-pub(super) type Compiled = reconverge_jit::Compiled<run::Tesla>;
-
-/// A region that tracing has found.
-type Found = reconverge_jit::Found<run::Tesla>;
-
-/// The wait of lanes that exit a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gone {
-    /// The lanes wait at a join.
-    Waits,
-    /// The lanes wait for the BREAK entry.
-    Breaks,
-    /// The lanes wait for the CALL entry.
-    Returns,
-    /// The lanes wait for a BRANCH entry, and continue at the address `next`.
-    Branches { next: u32 },
+/// A program as linked code.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    linked: Arc<reconverge_jit::Linked<run::Tesla>>,
+    parts: Parts,
 }
 
-/// The position of a step.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct At {
-    block: u32,
-    is: Is,
+/// A program that has been traced.
+type Traced = reconverge_jit::Traced<run::Tesla>;
+
+/// The instructions of each part whose runs code counts, as indices of the code.
+type Parts = Vec<Vec<usize>>;
+
+/// A load or store, by number, and its site if code accesses memory by itself.
+#[derive(Clone, Copy, Debug, Default)]
+struct Access {
+    number: Option<u32>,
+    site: Option<u32>,
 }
 
-/// Kinds of steps.
-#[derive(Clone, Copy, Debug)]
-enum Is {
-    /// The block runs, or a segment begins before it.
-    Block,
-    /// A segment begins at the load or store at the end of the block.
-    Access,
-    /// Lanes exit at the end of the block.
-    Exit(Gone),
-}
-
-/// Position at which the warp continues after a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
-    /// The warp continues at this block.
-    Before(u32),
-    /// The warp continues at the flow of this block, which has not been executed.
-    Behind(u32),
-}
-
-/// A load or store, by number.
-#[derive(Clone, Copy, Debug)]
-struct Access(Option<u32>);
-
-/// Operations of the fast engine that a region calls.
+/// Operations of the fast engine that a node calls.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     operations: Range<u32>,
     access: Access,
-    /// The `$c` and `$a` that they read or write, as a mask: `$c0` is the first bit, `$a1` the fifth.
-    registers: u32,
 }
 
-/// The `$c` and `$a` of a region, as [`Call::registers`].
-#[derive(Clone, Copy, Debug)]
-struct Registers {
-    /// The registers that it reads or writes.
-    touched: u32,
-    /// The registers that it writes.
-    written: u32,
-    /// The registers that its first segment writes for all active lanes before any read.
-    fresh: u32,
-}
+/// Kinds of lanes that leave a node: they wait for the BREAK or the CALL entry.
+const BROKE: u8 = 0;
+const RETURNED: u8 = 1;
 
-/// Data that a run of a region needs.
-#[derive(Clone, Copy, Debug)]
+/// The position of a node.
+#[derive(Clone, Debug)]
 pub(super) struct Own {
-    after: After,
-    registers: Registers,
-    /// Number of stack entries that must be free, and whether one more is needed for each lane that exits.
-    entries: usize,
-    branches: bool,
+    /// The block in which it begins, and the number of its first instruction there.
+    block: u32,
+    first: u32,
+    /// The block whose control flow follows, and those with which lanes leave before.
+    ends: u32,
+    leaves: Vec<u32>,
 }
 
 impl Fast {
-    /// Compiles regions, if this host can run code.
+    /// Compiles the program, if this host can run code.
     pub(super) fn with_passes(mut self, context: &Context, extent: Extent) -> Self {
         let lowered = &self.lowered;
         let size = lowered.blocks.iter().map(|block| block.size as usize).sum();
-        let trace = || trace::regions(context, lowered, extent);
-        self.compiled = Compiled::new(self.level, [size, lowered.blocks.len()], WARP, trace);
+        let mut parts = Parts::new();
+        let linked = reconverge_jit::Linked::new(self.level, size, WARP, || {
+            let (traced, counted) = trace::trace(context, lowered, extent);
+            parts = counted;
+            traced
+        });
+        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts }));
         self
+    }
+}
+
+impl Compiled {
+    /// Returns the number of counts that code needs: runs of parts, then others.
+    pub(super) fn counts(&self) -> usize {
+        self.linked.counts()
+    }
+
+    /// Adds the runs of parts to the issues of their instructions, and clears them.
+    pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64]) {
+        for (places, runs) in self.parts.iter().zip(runs) {
+            let runs = std::mem::take(runs);
+            places.iter().for_each(|place| issued[*place] += runs);
+        }
     }
 }

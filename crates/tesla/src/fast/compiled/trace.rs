@@ -1,346 +1,471 @@
-//! Finds regions in blocks: their entry, their order of blocks, and their end.
+//! Traces a program: from blocks of the fast engine to nodes of linked code.
 //!
-//! A region begins at a block. It continues with the next block as long as that is known: through conditionals
-//! whose sides meet, and past branches at which some lanes exit. It is a loop if it returns to its entry.
+//! A node is a chain of blocks, each of which is reached only from the one before, with the conditionals among them.
+//! A node also ends before an operation without a template, which it calls, and after a store.
 
 use std::ops::Range;
 
-use reconverge_isa::sets::NumberSet;
-use reconverge_jit::{Back, Builder, Step};
+use reconverge_jit::{Branch, Linker, Next, SITES, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
 use super::run::Tesla;
-use super::{Access, After, At, Call, Found, Gone, Is, Own, Registers};
+use super::{Access, BROKE, Call, Own, Parts, RETURNED, Traced};
 use crate::context::Context;
-use crate::fast::lower::{self, Block, Last, Lowered, NONE, Test};
+use crate::fast::lower::{self, Block, Conditional, Last, Lowered, NONE, Template, Test};
 use crate::fast::words::Kind;
 use crate::flow::TAKEN_SIDE_RUNS_FIRST;
 use crate::inst::{Control, Inst, Op};
-use crate::uses::{Place, accesses};
 
-/// Maximum number of blocks in a region.
-const MOST_BLOCKS: usize = 64;
+/// Maximum number of instructions of a node.
+const MOST_INSTRUCTIONS: u32 = 200;
 
-/// Number of templates that a load or store is worth.
-const ACCESS: usize = 3;
+/// Maximum number of conditionals and of exits of a node.
+const MOST_WORDS: u32 = 16;
 
-/// Finds the regions of a program.
-pub(super) fn regions(context: &Context, lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
+/// Traces a program. Returns its nodes and the instructions of each part that they count.
+pub(super) fn trace<'a>(context: &'a Context, lowered: &'a Lowered, extent: Extent) -> (Traced, Parts) {
+    let linker = || Linker::new(Way::new(lowered, false), Way::new(lowered, true));
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
-    if context.code.slots().flatten().any(quads) {
-        return Vec::new();
+    let sizes: Vec<u32> = lowered.blocks.iter().map(|block| block.size).collect();
+    let loops = loops(context, lowered);
+    let mut chosen = extent.chosen(&sizes, |number| loops[number]);
+    for (block, chosen) in lowered.blocks.iter().zip(&mut chosen) {
+        *chosen &= !matches!(block.last, Last::Reference);
     }
-    let heads = heads(context, lowered);
-    // Each operation is probed once, in a separate segment.
-    let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
+    if context.code.slots().flatten().any(quads) {
+        chosen.fill(false);
+    }
+    // Each operation is probed once, in a separate node.
+    let has_template = (lowered.operations.iter().zip(&lowered.templates))
         .map(|((_, operation), template)| Way::new(lowered, true).operation(operation, template))
         .collect();
-    let trace = |head| {
-        let mut tracer = Tracer {
-            context,
-            lowered,
-            has_template: &has_template,
-            builder: Builder::new(extent, Way::new(lowered, false), Way::new(lowered, true)),
-            begun: Begun::Not,
-            blocks: Vec::new(),
-            registers: Registers { touched: 0, written: 0, fresh: 0 },
-            entries: 0,
-            branches: false,
-        };
-        let (back, after) = tracer.blocks_from(head, &heads)?;
-        tracer.finish(back, after, head)
+    let starts = vec![None; lowered.blocks.len()];
+    let targets = targets(context, lowered);
+    let most = MOST_INSTRUCTIONS.min(extent.most());
+    let mut tracer = Tracer {
+        context,
+        lowered,
+        has_template,
+        chosen,
+        targets,
+        most,
+        linker: linker(),
+        starts,
+        absorbed: vec![false; lowered.blocks.len()],
+        parts: Vec::new(),
+        sites: 0,
+        open: None,
+        checked: 0,
+        covered: 0,
     };
-    extent.choose(&heads, lowered.blocks.len() as u32, trace, Found::size)
-}
-
-/// Returns the blocks to which a branch jumps back.
-fn heads(context: &Context, lowered: &Lowered) -> NumberSet {
-    let back = |block: &Block| match block.last {
-        Last::Bra { target, .. } if target <= block.last_pc => {
-            let head = lowered.starts[context.code.place(target)?];
-            lowered.blocks.get(head as usize).is_some_and(|block| !block.join).then_some(head)
+    for number in 0..lowered.blocks.len() as u32 {
+        if tracer.chosen[number as usize] && !tracer.absorbed[number as usize] {
+            tracer.chain(number);
         }
-        _ => None,
-    };
-    lowered.blocks.iter().filter_map(back).collect()
+    }
+    (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// The start of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Begun {
-    /// The segment begins with the next block.
-    Not,
-    /// The segment begins at a position where the warp can continue without the region: a block, or a load or store.
-    Anywhere,
-    /// The segment begins in the middle of a block.
-    Inside,
+/// Returns for each block whether it is part of a loop: it lies between a branch back and its target.
+fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
+    let mut loops = vec![false; lowered.blocks.len()];
+    for (number, block) in lowered.blocks.iter().enumerate() {
+        if let Last::Bra { target, .. } = block.last
+            && target <= block.last_pc
+            && let Some(place) = context.code.place(target)
+            && lowered.starts[place] != NONE
+        {
+            loops[lowered.starts[place] as usize..=number].fill(true);
+        }
+    }
+    loops
 }
 
-/// A region during tracing.
+/// Returns for each block whether control flow names it as a target.
+fn targets(context: &Context, lowered: &Lowered) -> Vec<bool> {
+    let mut targets = vec![false; lowered.blocks.len()];
+    for inst in context.code.slots().flatten() {
+        let Op::Control(control) = inst.op else { continue };
+        let place = control.target().and_then(|target| context.code.place(target));
+        let block = place.map_or(NONE, |place| lowered.starts[place]);
+        if let Some(target) = targets.get_mut(block as usize) {
+            *target = true;
+        }
+    }
+    targets
+}
+
+/// The node that is being traced.
+struct Open {
+    own: Own,
+    /// The instructions that all active lanes run.
+    places: Vec<usize>,
+    call: Option<Call>,
+    /// Whether it stores to s[].
+    stores: bool,
+    /// Whether the budget is checked at its entry.
+    is_checked: bool,
+    /// Number of instructions before its last exit, of the sides of its conditionals, and of arrivals at joins.
+    inside: u32,
+}
+
+/// A program during tracing.
 struct Tracer<'a> {
     context: &'a Context,
     lowered: &'a Lowered,
     /// Whether each operation has a template.
-    has_template: &'a [bool],
-    builder: Builder<Tesla, Way<'a>>,
-    /// The start of the current segment.
-    begun: Begun,
-    blocks: Vec<u32>,
-    registers: Registers,
-    /// Number of stack entries that must be free, and whether one more is needed for each lane that exits.
-    entries: usize,
-    branches: bool,
+    has_template: Vec<bool>,
+    /// Whether each block is compiled, is the target of control flow, and is part of the node of another block.
+    chosen: Vec<bool>,
+    targets: Vec<bool>,
+    absorbed: Vec<bool>,
+    /// Number of accesses to g[] that code makes by itself.
+    sites: u32,
+    /// Maximum number of instructions of a node.
+    most: u32,
+    linker: Linker<Tesla, Way<'a>>,
+    /// The node that begins at each block.
+    starts: Vec<Option<u32>>,
+    parts: Parts,
+    open: Option<Open>,
+    /// The latest node whose budget is checked, and the instructions that it covers so far.
+    checked: u32,
+    covered: u32,
 }
 
 impl<'a> Tracer<'a> {
-    fn block(&self, number: u32) -> Option<&'a Block> {
-        self.lowered.blocks.get(number as usize)
+    fn block(&self, number: u32) -> &'a Block {
+        &self.lowered.blocks[number as usize]
     }
 
-    /// Traces consecutive blocks. Returns whether control returns to the entry, and where the warp continues
-    /// otherwise.
-    fn blocks_from(&mut self, head: u32, heads: &NumberSet) -> Option<(Back, After)> {
-        let mut number = head;
+    /// Traces the blocks of a chain.
+    fn chain(&mut self, first: u32) {
+        let mut number = first;
+        self.covered = 0;
+        self.starts[first as usize] = Some(self.linker.next_node());
         loop {
-            let block = self.block(number)?;
-            let seen = self.blocks.contains(&number);
-            let begins = number == head && self.blocks.is_empty();
-            if seen
-                || (!begins && heads.contains(number))
-                || self.blocks.len() >= MOST_BLOCKS
-                || matches!(block.last, Last::Reference | Last::Discard { .. } | Last::Bar { .. })
-                || !self.builder.has_room(block.size, 3, 0)
-            {
-                return Some((Back::Never, After::Before(number)));
-            }
-            self.builder.instructions += block.size;
-            self.blocks.push(number);
-            self.execute(number)?;
-            // A join at the entry would have to be executed in each iteration.
-            let joins = self.block(head)?.join;
-            let is_back = |target: u32| {
-                !joins
-                    && self.context.code.place(target).is_some_and(|place| self.lowered.starts[place] == head)
-            };
-            match block.last {
-                _ if block.exit => return Some((Back::Never, After::Behind(number))),
-                Last::Next | Last::Memory(_) if block.fall != NONE => number = block.fall,
-                Last::Bra { target, guard } if guard.always => {
-                    if is_back(target) {
-                        return Some((Back::Always, After::Behind(number)));
+            self.execute(number, self.open.is_some());
+            let block = self.block(number);
+            let to = |block: u32| if block == NONE { Target::Flow } else { Target::Outside(block) };
+            let next = match block.last {
+                _ if block.exit => Next::To(Target::Flow),
+                Last::Next | Last::Memory(_) => {
+                    if self.continues(block.fall) {
+                        number = block.fall;
+                        self.absorbed[number as usize] = true;
+                        continue;
                     }
-                    if block.jump == NONE {
-                        return Some((Back::Never, After::Behind(number)));
+                    Next::To(to(block.fall))
+                }
+                Last::Bra { guard, .. } if guard.always => Next::To(to(block.jump)),
+                // The lanes that branch to a join arrive there, which takes one instruction, and the others run.
+                Last::Bra { target, guard }
+                    if TAKEN_SIDE_RUNS_FIRST && self.is_join(target) && self.goes_on(block.fall) =>
+                {
+                    number = self.leave(number, &guard, Waits::Arrive);
+                    continue;
+                }
+                Last::Bra { .. } => Next::Either([to(block.jump), to(block.fall)]),
+                Last::Break { guard } | Last::Ret { guard } if !guard.always => {
+                    if self.goes_on(block.fall) {
+                        let broke = matches!(block.last, Last::Break { .. });
+                        number = self.leave(number, &guard, Waits::For(if broke { BROKE } else { RETURNED }));
+                        continue;
                     }
-                    number = block.jump;
+                    Next::Either([Target::Flow, to(block.fall)])
                 }
-                // The lanes that jump back run first. The others wait, with one stack entry per iteration.
-                Last::Bra { target, guard } if is_back(target) && TAKEN_SIDE_RUNS_FIRST => {
-                    self.leave(number, (&guard, false), Gone::Branches { next: block.next }, false);
-                    return Some((Back::Always, After::Behind(number)));
-                }
-                Last::Bra { target, guard } if block.fall != NONE && self.is_join(target) => {
-                    self.leave(number, (&guard, true), Gone::Waits, true);
-                    number = block.fall;
-                }
-                Last::Break { guard } if !guard.always && block.fall != NONE => {
-                    self.leave(number, (&guard, true), Gone::Breaks, false);
-                    number = block.fall;
-                }
-                Last::Ret { guard } if !guard.always && block.fall != NONE => {
-                    self.leave(number, (&guard, true), Gone::Returns, false);
-                    number = block.fall;
-                }
-                Last::Joinat { .. } => match self.conditional(number) {
-                    Some(joins) => number = joins,
-                    None => return Some((Back::Never, After::Behind(number))),
+                Last::Discard { guard } if !guard.always => Next::Either([Target::Flow; 2]),
+                Last::Joinat { .. } => match self.lowered.conditionals[number as usize] {
+                    Some(conditional) if self.converts(&conditional) => {
+                        self.conditional(&conditional);
+                        number = conditional.joins;
+                        continue;
+                    }
+                    _ => Next::To(Target::Flow),
                 },
-                _ => return Some((Back::Never, After::Behind(number))),
-            }
+                _ => Next::To(Target::Flow),
+            };
+            return self.end(next, Some(number));
         }
     }
 
+    /// Returns whether a chain continues with a block.
+    fn continues(&self, number: u32) -> bool {
+        let number = number as usize;
+        let Some(block) = self.lowered.blocks.get(number) else { return false };
+        self.chosen[number]
+            && !self.targets[number]
+            && !self.absorbed[number]
+            && self.covered() + block.size <= self.most
+    }
+
+    /// Returns the number of instructions since the budget was checked.
+    fn covered(&self) -> u32 {
+        self.covered + self.open.as_ref().map_or(0, |open| open.places.len() as u32 + open.inside)
+    }
+
+    /// Returns whether a node continues with a block for the lanes that have not left it.
+    fn goes_on(&self, number: u32) -> bool {
+        let is_call = self.open.as_ref().is_none_or(|open| open.call.is_some());
+        !is_call && self.has_room() && self.continues(number)
+    }
+
+    /// Returns whether a block with a join begins at an address.
     fn is_join(&self, pc: u32) -> bool {
         let place = self.context.code.place(pc);
-        place.and_then(|place| self.block(self.lowered.starts[place])).is_some_and(|block| block.join)
+        let block = place.and_then(|place| self.lowered.blocks.get(self.lowered.starts[place] as usize));
+        block.is_some_and(|block| block.join)
     }
 
-    /// Adds the exit of lanes at the end of a block: those for which the guard holds, or does not hold.
-    fn leave(&mut self, number: u32, (guard, holds): (&Test, bool), gone: Gone, arrives: bool) {
-        // The entries of the stack are in the order of iterations.
-        let branches = matches!(gone, Gone::Branches { .. });
-        let step = |word| if branches { Step::LeaveInIteration(word) } else { Step::Leave { word, arrives } };
-        self.builder.leave(At { block: number, is: Is::Exit(gone) }, step, |way| way.lanes(guard, holds));
-        self.entries = self.entries.max(usize::from(arrives));
-        self.branches |= branches;
+    /// Lets lanes leave the node at the end of a block. Returns the block with which the others go on.
+    fn leave(&mut self, number: u32, guard: &Test, waits: Waits) -> u32 {
+        let fall = self.block(number).fall;
+        let piece = self.piece();
+        self.linker.leave(piece, waits, |way| way.lanes(guard, true));
+        let arrives = u32::from(waits == Waits::Arrive);
+        self.linker.reserve(arrives);
+        if let Some(open) = &mut self.open {
+            open.own.leaves.push(number);
+            open.inside += arrives;
+        }
+        self.absorbed[fall as usize] = true;
+        fall
     }
 
-    /// Traces the code after a `joinat`, if it is a conditional whose sides are templates only. Returns the block
-    /// of the join.
-    fn conditional(&mut self, number: u32) -> Option<u32> {
-        let conditional = self.lowered.conditionals[number as usize]?;
-        let diamond = conditional.diamond;
-        let templates =
-            |number: u32| self.block(number).is_none_or(|block| self.has_templates(block.start..block.end));
-        if ![diamond.taken.block, diamond.not.block].into_iter().all(templates) {
-            return None;
+    /// Returns the number of instructions since the last exit, and their part.
+    fn piece(&mut self) -> [u32; 2] {
+        let places = self.open.as_mut().map_or_else(Vec::new, |open| std::mem::take(&mut open.places));
+        let size = places.len() as u32;
+        if let Some(open) = &mut self.open {
+            open.inside += size;
         }
-        // The region executes the join, so other engines must not.
-        let joins = self.block(conditional.joins)?;
-        let size = [conditional.branch, diamond.taken.block, diamond.not.block].into_iter();
-        let size: u32 = size.filter_map(|block| self.block(block)).map(|block| block.size).sum();
-        let inside = [conditional.branch, diamond.taken.block, diamond.not.block, conditional.joins];
-        if matches!(joins.last, Last::Reference | Last::Discard { .. } | Last::Bar { .. } | Last::Memory(_))
-            || self.blocks.len() + 4 > MOST_BLOCKS
-            || inside.iter().any(|block| *block != NONE && self.blocks.contains(block))
-            || !self.builder.has_room(size + joins.size, 9, 1)
-        {
-            return None;
-        }
-        self.builder.instructions += size;
-        self.blocks.push(conditional.branch);
-        self.execute(conditional.branch)?;
-        let at = At { block: conditional.branch, is: Is::Block };
-        self.builder.open(at, |way| way.lanes(&conditional.guard, true));
-        self.side(diamond.taken.block)?;
-        self.builder.other(at);
-        self.side(diamond.not.block)?;
-        self.builder.close(at);
-        self.entries = self.entries.max(2);
-        Some(conditional.joins)
+        [size, self.part(places)]
     }
 
-    fn side(&mut self, number: u32) -> Option<()> {
-        if number == NONE {
-            return Some(());
-        }
-        self.blocks.push(number);
-        self.execute(number)
+    /// Returns whether the node has room for one more conditional or exit.
+    fn has_room(&self) -> bool {
+        self.linker.words() <= MOST_WORDS
     }
 
-    /// Traces the instructions of a block except for its flow.
-    fn execute(&mut self, number: u32) -> Option<()> {
-        let block = self.block(number)?;
-        if self.begun == Begun::Not {
-            self.begin(number, false);
+    /// Returns whether a conditional becomes part of the node: its sides are templates only.
+    fn converts(&self, conditional: &Conditional) -> bool {
+        let Conditional { branch, diamond, joins, .. } = *conditional;
+        let stores = self.open.as_ref().is_some_and(|open| open.stores);
+        let templates = |number: u32| match self.lowered.blocks.get(number as usize) {
+            Some(block) => {
+                let operations = block.start..block.end;
+                self.has_templates(operations.clone()) && !(stores && self.loads(operations))
+            }
+            None => true,
+        };
+        let (branch, joins) = (self.block(branch), self.block(joins));
+        let first = self.lowered.inside[conditional.joins as usize].ends.first().copied();
+        // Nothing stops between the join and the first instruction, which carries it.
+        let carries =
+            templates(conditional.joins) || first.is_some_and(|end| self.has_templates(joins.start..end));
+        let size = branch.size + diamond.tried + joins.size;
+        [diamond.taken.block, diamond.not.block, conditional.branch].into_iter().all(templates)
+            && carries
+            && !matches!(
+                joins.last,
+                Last::Reference | Last::Discard { .. } | Last::Bar { .. } | Last::Memory(_)
+            )
+            && self.has_room()
+            && self.covered() + size <= self.most
+    }
+
+    /// Traces the code after a `joinat` that [converts](Self::converts), up to its join.
+    fn conditional(&mut self, conditional: &Conditional) {
+        let Conditional { branch, guard, diamond, .. } = *conditional;
+        self.execute(branch, true);
+        let sides = [diamond.taken.block, diamond.not.block].map(|number| {
+            let places = match self.lowered.inside.get(number as usize) {
+                Some(inside) => inside.places.clone(),
+                None => Vec::new(),
+            };
+            Branch { size: places.len() as u32, count: self.part(places), always: 0 }
+        });
+        self.linker.open(2, |way| way.lanes(&guard, true));
+        self.side(diamond.taken.block);
+        self.linker.other();
+        self.side(diamond.not.block);
+        self.linker.close(sides);
+        if let Some(open) = &mut self.open {
+            // The first side's arrival at the join takes one instruction.
+            open.inside += sides.iter().map(|side| side.size).sum::<u32>() + 1;
         }
+    }
+
+    fn side(&mut self, number: u32) {
+        if let Some(block) = self.lowered.blocks.get(number as usize) {
+            self.operate(block.start..block.end);
+        }
+    }
+
+    /// Adds a part that counts runs of these instructions.
+    fn part(&mut self, places: Vec<usize>) -> u32 {
+        self.parts.push(places);
+        self.linker.part()
+    }
+
+    /// Traces the instructions of a block. `goes_on`: the block continues a node, which has checked its budget.
+    fn execute(&mut self, number: u32, goes_on: bool) {
+        let block = self.block(number);
         let inside = &self.lowered.inside[number as usize];
         let mut start = block.start;
-        for (place, end) in inside.places.iter().zip(&inside.ends) {
-            let operations = std::mem::replace(&mut start, *end)..*end;
-            if self.has_templates(operations.clone()) {
-                self.operate(operations)?;
-                self.builder.templates += 1;
-            } else {
-                self.call(number, operations, None, *place)?;
+        for (instruction, place) in inside.places.iter().enumerate() {
+            let is_first = instruction == 0 && !goes_on;
+            let own = Own { block: number, first: instruction as u32, ends: number, leaves: Vec::new() };
+            match inside.ends.get(instruction) {
+                Some(end) => {
+                    let operations = std::mem::replace(&mut start, *end)..*end;
+                    if self.has_templates(operations.clone()) {
+                        let after_store = self.loads(operations.clone());
+                        self.at(own, is_first, |open| open.call.is_some() || after_store && open.stores);
+                        self.operate(operations);
+                    } else {
+                        let call = Call { operations, access: Access::default() };
+                        self.call(own, is_first, call);
+                    }
+                }
+                None => match block.last {
+                    Last::Memory(access) => self.access(own, is_first, start..block.end, access),
+                    _ => self.at(own, is_first, |open| open.call.is_some()),
+                },
+            }
+            if let Some(open) = &mut self.open {
+                open.places.push(*place);
             }
         }
-        if let Last::Memory(access) = block.last {
-            self.access(number, start..block.end, access)?;
+    }
+
+    /// Traces the load or store at the end of a block, and the operations of its instruction before and after it.
+    fn access(&mut self, own: Own, is_first: bool, before: Range<u32>, number: u32) {
+        let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
+        let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
+        let number = Some(number);
+        if templates && self.linker.slow.reaches_global(transfer) && self.sites < SITES {
+            let site = self.sites;
+            self.sites += 1;
+            let access = Access { number, site: Some(site) };
+            self.call(own, is_first, Call { operations: before.clone(), access });
+            self.operate(before);
+            self.linker.both(|way| {
+                let _ = way.transfer_global(transfer, site);
+            });
+            return self.operate(after.clone());
         }
-        self.builder.step(Step::Run(block.size), At { block: number, is: Is::Block });
-        Some(())
+        if !templates || !self.linker.slow.reaches(transfer) {
+            let access = Access { number, site: None };
+            return self.call(own, is_first, Call { operations: before, access });
+        }
+        // Strips run one after another: a store must not follow a load in the same node, nor a load a store.
+        let stores = matches!(transfer.kind, Kind::Store { .. });
+        let loads = self.linker.slow.loads();
+        self.at(own, is_first, |open| open.call.is_some() || open.stores || stores && loads);
+        self.operate(before);
+        self.linker.both(|way| {
+            // Whether it reaches the access has been asked before.
+            let _ = way.transfer(transfer);
+        });
+        self.operate(after.clone());
+        if let (true, Some(open)) = (stores, &mut self.open) {
+            open.stores = true;
+        }
+    }
+
+    /// Traces a call for an instruction.
+    fn call(&mut self, own: Own, is_first: bool, call: Call) {
+        let follows = |open: &Open| match &open.call {
+            Some(Call { operations, access: Access { number: None, .. } }) => {
+                operations.end == call.operations.start
+            }
+            _ => false,
+        };
+        // Consecutive instructions without an access are one call.
+        if let Some(open) =
+            self.open.as_mut().filter(|open| follows(open) && call.access.number.is_none() && !is_first)
+        {
+            if let Some(open) = &mut open.call {
+                open.operations.end = call.operations.end;
+            }
+            return;
+        }
+        self.at(own, is_first, |_| true);
+        if let Some(open) = &mut self.open {
+            open.call = Some(call);
+        }
+    }
+
+    /// Makes the next instruction part of the open node, or of a new one if there is none or `ends` says so.
+    fn at(&mut self, own: Own, is_first: bool, ends: impl FnOnce(&Open) -> bool) {
+        let is_full = self.covered() >= self.most && own.first > 0;
+        if self.open.as_ref().is_some_and(|open| is_full || ends(open)) {
+            let next = Target::Node(self.linker.next_node() + 1);
+            self.end(Next::To(next), None);
+        }
+        self.open.get_or_insert_with(|| Open {
+            own,
+            places: Vec::new(),
+            call: None,
+            stores: false,
+            is_checked: is_first || is_full,
+            inside: 0,
+        });
+    }
+
+    /// Ends the open node, at the flow of a block, if any.
+    fn end(&mut self, next: Next, flow: Option<u32>) {
+        if self.open.is_none() {
+            return;
+        }
+        let piece = self.piece();
+        let Some(Open { mut own, call, is_checked, inside, .. }) = self.open.take() else { return };
+        let guard = match (next, flow) {
+            (Next::Either(_), Some(block)) => self.block(block).last.guard(),
+            _ => None,
+        };
+        own.ends = flow.unwrap_or(own.block);
+        let node = self.linker.next_node();
+        let back = match next {
+            Next::To(Target::Outside(block)) | Next::Either([Target::Outside(block), _]) => block,
+            _ => NONE,
+        };
+        let repeats = TAKEN_SIDE_RUNS_FIRST && back != NONE && self.starts[back as usize] == Some(node);
+        if is_checked {
+            (self.checked, self.covered) = (node, 0);
+        }
+        match (call, guard) {
+            (Some(call), _) => self.linker.call(piece, call, next, own),
+            (None, Some(guard)) => {
+                let condition = |way: &mut Way<'a>| way.lanes(guard, true);
+                self.linker.end(piece, next, Some(&condition), repeats, own);
+            }
+            (None, None) => self.linker.end(piece, next, None, repeats, own),
+        }
+        self.covered += inside;
+        self.linker.cover(self.checked, inside);
     }
 
     fn has_templates(&self, mut operations: Range<u32>) -> bool {
         operations.all(|number| self.has_template[number as usize])
     }
 
+    /// Returns whether some of the operations load a word of s[].
+    fn loads(&self, operations: Range<u32>) -> bool {
+        let is_load = |template: &Template| matches!(template, Template::SharedWord);
+        self.lowered.templates[operations.start as usize..operations.end as usize].iter().any(is_load)
+    }
+
     /// Traces operations that have templates.
-    fn operate(&mut self, operations: Range<u32>) -> Option<()> {
-        let mut done = true;
+    fn operate(&mut self, operations: Range<u32>) {
         for number in operations {
             let ((_, operation), template) =
                 (&self.lowered.operations[number as usize], &self.lowered.templates[number as usize]);
-            self.builder.both(|way| done &= way.operation(operation, template));
+            self.linker.both(|way| {
+                way.operation(operation, template);
+            });
         }
-        done.then_some(())
     }
-
-    /// Traces the load or store at the end of a block, and the operations of its instruction before it.
-    fn access(&mut self, block: u32, before: Range<u32>, number: u32) -> Option<()> {
-        let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
-        let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
-        if !templates || !self.builder.slow.reaches(transfer) {
-            let place = *self.lowered.inside[block as usize].places.last()?;
-            return self.call(block, before, Some(number), place);
-        }
-        // The segment checks at its entry whether all lanes can execute the access. A store ends a segment and must
-        // not follow a load in it, because strips run one after another.
-        let stores = matches!(transfer.kind, Kind::Store { .. });
-        if self.begun != Begun::Anywhere || stores && self.builder.slow.loads() {
-            self.cut(block);
-        }
-        self.operate(before)?;
-        let mut done = true;
-        self.builder.both(|way| done &= way.transfer(transfer).is_some());
-        self.operate(after.clone())?;
-        if stores {
-            self.end_segment();
-            self.begun = Begun::Not;
-        }
-        self.builder.templates += ACCESS;
-        done.then_some(())
-    }
-
-    /// Begins a segment before a block, or at its load or store.
-    fn begin(&mut self, block: u32, at_access: bool) {
-        self.builder.begin(At { block, is: if at_access { Is::Access } else { Is::Block } });
-        self.begun = Begun::Anywhere;
-    }
-
-    /// Ends the segment before the load or store of a block, and begins another.
-    fn cut(&mut self, block: u32) {
-        self.end_segment();
-        self.begin(block, true);
-    }
-
-    /// Ends the segment with a call of the operations of the instruction at an index of the code.
-    fn call(&mut self, block: u32, operations: Range<u32>, access: Option<u32>, place: usize) -> Option<()> {
-        if !self.builder.has_room(0, 1, 0) {
-            return None;
-        }
-        let registers = self.context.code.slot(place).map_or(0, |inst| registers(self.context, inst));
-        self.note_registers();
-        self.registers.touched |= registers;
-        self.registers.written |= registers;
-        self.begun = if access.is_some() { Begun::Not } else { Begun::Inside };
-        let call = Call { operations, access: Access(access), registers };
-        self.builder.call(At { block, is: Is::Block }, call);
-        Some(())
-    }
-
-    fn end_segment(&mut self) {
-        self.note_registers();
-        self.builder.end_segment();
-    }
-
-    /// Records the registers of the segment that ends.
-    fn note_registers(&mut self) {
-        let Builder { fast, slow, .. } = &self.builder;
-        if !self.builder.has_segments() {
-            self.registers.fresh = fast.covers() & slow.covers();
-        }
-        self.registers.touched |= fast.touched() | slow.touched();
-        self.registers.written |= fast.writes() | slow.writes();
-    }
-
-    fn finish(mut self, back: Back, after: After, head: u32) -> Option<Found> {
-        self.note_registers();
-        let next = self.blocks.iter().max().map_or(0, |last| last + 1);
-        let Tracer { lowered, builder, registers, entries, branches, .. } = self;
-        builder.finish(back, lowered.first_pc(head), next, Own { after, registers, entries, branches })
-    }
-}
-
-/// Returns the `$c` and `$a` that an instruction reads or writes, by bit as in [`Way::touched`].
-fn registers(context: &Context, inst: &Inst) -> u32 {
-    let accesses = accesses(inst, context.stage);
-    let places = accesses.reads.into_iter().map(|(place, ..)| place).chain(accesses.writes);
-    places.fold(0, |all, place| match place {
-        Place::C(register) => all | 1 << (register & 3),
-        Place::A(register @ 1..=4) => all | 1 << (3 + register),
-        _ => all,
-    })
 }

@@ -1,0 +1,493 @@
+//! A program as linked code, for a machine: its trace node by node, and its run by a group.
+
+// Generated code is called and calls functions: each block states its assumptions.
+#![allow(unsafe_code)]
+
+use std::fmt::Debug;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use reconverge_isa::sets::SortedSet;
+use reconverge_simt::CodeFault;
+use reconverge_simt::compiling::{accepts, compile, once};
+
+use crate::asm;
+use crate::builder::Path;
+use crate::called::{Callee, convention};
+use crate::level::Level;
+use crate::program::{Branch, Code, Conditional, EXIT, Left, NO_NODE, Next, Node, Piece, Target, Waits};
+use crate::region::Segment;
+use crate::rows::Rows;
+use crate::state::State;
+use crate::strip::Value;
+
+/// No node begins here.
+const NONE: u32 = u32::MAX;
+
+/// The parts of linked code that differ between machines.
+pub trait LinkedMachine: Debug + Sized + 'static {
+    /// Operations of the fast engine that a node calls.
+    type Call: Debug;
+    /// Data of a node.
+    type Own: Debug;
+    /// Data that calls and flow control use.
+    type Context<'c, 'a, 'w>
+    where
+        'a: 'c,
+        'w: 'a;
+
+    /// The highest level whose code is faster than the one below.
+    const LEVEL: Level;
+    /// The floating point modes of the code.
+    const MODE: u32;
+    /// Whether the first side of a divided conditional takes an instruction to arrive at the join.
+    const JOINS: bool;
+    /// Whether the machine records the entries that its stack has held.
+    const HOLDS: bool;
+    /// Whether listings of the machine show addresses in hexadecimal.
+    const HEXADECIMAL: bool;
+
+    /// Executes the operations of a call for the active lanes. Returns `false`, without any effect, if the group
+    /// cannot execute them here.
+    fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
+
+    /// Executes the flow control at the end of a node, or behind the piece that all lanes [leave](State::leave). Returns
+    /// the next node, or [`NO_NODE`](crate::NO_NODE) if code cannot continue.
+    fn flow(
+        linked: &Linked<Self>,
+        own: &Self::Own,
+        state: &mut State,
+        context: &mut Self::Context<'_, '_, '_>,
+    ) -> u32;
+}
+
+/// Nodes while a machine traces them.
+#[derive(Debug)]
+pub struct Linker<M: LinkedMachine, P> {
+    /// Fast path of the current node.
+    pub fast: P,
+    /// Slow path of the current node.
+    pub slow: P,
+    nodes: Vec<Node>,
+    own: Vec<M::Own>,
+    calls: Vec<M::Call>,
+    parts: u32,
+    /// Number of words of the current node, its pieces, and the last piece.
+    words: u32,
+    pieces: Vec<Piece>,
+    piece: Piece,
+    /// The words of the open conditionals, and their sides.
+    open: Vec<(u32, usize)>,
+    entries: u32,
+    needs: u32,
+}
+
+/// A program that a machine has traced.
+#[derive(Debug)]
+pub struct Traced<M: LinkedMachine> {
+    nodes: Vec<Node>,
+    own: Vec<M::Own>,
+    calls: Vec<M::Call>,
+    /// The node that begins at each place, or [`NONE`].
+    starts: Vec<u32>,
+}
+
+/// A program as linked code.
+#[derive(Debug)]
+pub struct Linked<M: LinkedMachine> {
+    code: Arc<Code>,
+    own: Vec<M::Own>,
+    calls: Vec<M::Call>,
+    starts: Vec<u32>,
+    /// Number of instructions that the budget must cover at the entry of each node.
+    budgets: Vec<u32>,
+    /// Number of entries that the stack must have room for at the entry of each node.
+    entries: Vec<u32>,
+    /// Bits of [`State::hindered`] that must be zero at the entry of each node.
+    needs: Vec<u32>,
+}
+
+/// A group at a node, and its memory.
+#[derive(Debug)]
+pub struct Arrived<'a> {
+    /// The node that begins.
+    pub node: u32,
+    /// The rows of words, of bytes, and of halves.
+    pub rows: [*mut [u8]; 3],
+    /// Number of runs of each part, and as many more as [`Linked::counts`] returns.
+    pub counts: &'a mut [u64],
+}
+
+impl<M: LinkedMachine, P: Path> Linker<M, P> {
+    /// Returns no nodes, with the paths of the first one.
+    pub fn new(fast: P, slow: P) -> Self {
+        Linker {
+            fast,
+            slow,
+            nodes: Vec::new(),
+            own: Vec::new(),
+            calls: Vec::new(),
+            parts: 0,
+            words: EXIT + 1,
+            pieces: Vec::new(),
+            piece: Piece::default(),
+            open: Vec::new(),
+            entries: 0,
+            needs: 0,
+        }
+    }
+
+    /// Returns the number of the next node.
+    pub fn next_node(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Calls a function for both paths.
+    pub fn both(&mut self, mut each: impl FnMut(&mut P)) {
+        each(&mut self.fast);
+        each(&mut self.slow);
+    }
+
+    /// Returns the number of a new part whose runs are counted.
+    pub fn part(&mut self) -> u32 {
+        self.parts += 1;
+        self.parts - 1
+    }
+
+    /// Opens a conditional: the lanes whose condition holds run. The stack must have room for `entries` entries.
+    pub fn open(&mut self, entries: u32, condition: impl FnMut(&mut P) -> Value) {
+        let parent = self.open.last().copied();
+        let word = self.split(condition, |rows, word, held| rows.open(word, held));
+        let held = if M::HOLDS { entries } else { 0 };
+        self.piece.conditionals.push(Conditional {
+            word,
+            parent,
+            sides: [Branch::default(); 2],
+            held,
+            joins: M::JOINS,
+        });
+        self.open.push((word, 0));
+        self.entries = self.entries.max(entries);
+    }
+
+    /// Gives the lanes whose condition holds a word.
+    fn split(
+        &mut self,
+        mut condition: impl FnMut(&mut P) -> Value,
+        split: impl Fn(&mut Rows, u32, Value),
+    ) -> u32 {
+        let word = self.words;
+        self.words += 1;
+        self.both(|path| {
+            let held = condition(path);
+            split(path.rows(), word, held);
+        });
+        word
+    }
+
+    /// Returns the number of words of the current node.
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// Returns whether lanes leave the current node before its end.
+    pub fn leaves(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+
+    /// Starts the other side of the conditional.
+    pub fn other(&mut self) {
+        self.both(|path| path.rows().other());
+        if let Some((_, side)) = self.open.last_mut() {
+            *side = 1;
+        }
+    }
+
+    /// Closes the conditional: its lanes reconverge. `sides` are those of the lanes whose condition holds, and of the
+    /// others.
+    pub fn close(&mut self, sides: [Branch; 2]) {
+        self.both(|path| path.rows().close());
+        let word = self.open.pop().map(|(word, _)| word);
+        let mut conditionals = self.piece.conditionals.iter_mut();
+        if let Some(conditional) = conditionals.find(|conditional| Some(conditional.word) == word) {
+            conditional.sides = sides;
+        }
+    }
+
+    /// Lets the lanes whose condition holds leave the node behind `size` instructions that a part counts. No
+    /// conditional may be open. Returns the word of the lanes.
+    pub fn leave(
+        &mut self,
+        [size, count]: [u32; 2],
+        waits: Waits,
+        condition: impl FnMut(&mut P) -> Value,
+    ) -> u32 {
+        let word = self.split(condition, |rows, word, held| rows.leave(word, held));
+        let piece = std::mem::take(&mut self.piece);
+        self.pieces.push(Piece { size, count, leave: Some((word, waits)), ..piece });
+        word
+    }
+
+    /// Gives the lanes whose condition holds a word, for the flow. Returns it.
+    pub fn gather(&mut self, condition: impl FnMut(&mut P) -> Value) -> u32 {
+        self.split(condition, |rows, word, held| rows.strip.gather(word, held))
+    }
+
+    /// Makes the stack have room for `entries` entries at the entry of the current node.
+    pub fn reserve(&mut self, entries: u32) {
+        self.entries = self.entries.max(entries);
+    }
+
+    /// Makes the current node run only if these bits of [`State::hindered`] are zero.
+    pub fn need(&mut self, bits: u32) {
+        self.needs |= bits;
+    }
+
+    /// Ends the node. `size` and `part`: the number of instructions that all lanes run behind the last piece, and the
+    /// part that counts them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
+    /// run the node again.
+    pub fn end(
+        &mut self,
+        [size, part]: [u32; 2],
+        next: Next,
+        condition: Option<&dyn Fn(&mut P) -> Value>,
+        repeats: bool,
+        own: M::Own,
+    ) {
+        // While all lanes repeat the node, the fast path does not store rows that the next run writes first. If a lane
+        // is outside the window, all rows must have the machine's values.
+        let repeats = repeats && !self.slow.rows().strip.has_spans();
+        if let Some(condition) = condition {
+            let held = condition(&mut self.slow);
+            self.slow.rows().strip.gather(EXIT, held);
+            let held = condition(&mut self.fast);
+            let strip = &mut self.fast.rows().strip;
+            strip.gather(EXIT, held);
+            if repeats {
+                let leaves = strip.not(held);
+                strip.guard(leaves);
+            }
+        }
+        let (fast, slow) = (self.fast.next(), self.slow.next());
+        let fast = std::mem::replace(&mut self.fast, fast).into_rows();
+        let slow = std::mem::replace(&mut self.slow, slow).into_rows();
+        let mask = slow.mask_row();
+        let mut dropped = SortedSet::new();
+        if repeats {
+            dropped.extend(fast.covered().iter().filter(|row| slow.covered().contains(row)).copied());
+        }
+        let (fast, slow) = (Rows::finish(fast, &dropped, None), Rows::finish(slow, &SortedSet::new(), None));
+        let entries = std::mem::take(&mut self.entries);
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.push(Piece { size, count: part, ..std::mem::take(&mut self.piece) });
+        self.words = EXIT + 1;
+        self.nodes.push(Node {
+            segment: Segment::restarting(fast, slow),
+            pieces,
+            needs: std::mem::take(&mut self.needs),
+            budget: 0,
+            entries,
+            lazy: !dropped.is_empty(),
+            next,
+            mask,
+        });
+        self.own.push(own);
+    }
+
+    /// Ends the node with a call. If the node accesses memory, it calls instead of its own code if a lane is outside.
+    pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
+        self.end(counts, next, None, false, own);
+        if let Some(node) = self.nodes.last_mut() {
+            node.segment.call = Some((call_of::<M>(), self.calls.len() as u32, EXIT));
+        }
+        self.calls.push(call);
+    }
+
+    /// Makes the budget of an earlier node cover more instructions.
+    pub fn cover(&mut self, node: u32, instructions: u32) {
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.budget += instructions;
+        }
+    }
+
+    /// Makes a node check the budget and the stack for the last one.
+    pub fn check_at(&mut self, node: u32) {
+        let Some(last) = self.nodes.last_mut() else { return };
+        let (instructions, entries) = (last.instructions(), std::mem::take(&mut last.entries));
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.budget += instructions;
+            node.entries = node.entries.max(entries);
+        }
+    }
+
+    /// Returns the program. `starts` has the node that begins at each place of the program, if any: targets outside
+    /// that are such places become these nodes.
+    pub fn finish(mut self, starts: &[Option<u32>]) -> Traced<M> {
+        for target in self.nodes.iter_mut().flat_map(|node| node.next.targets_mut()) {
+            if let Target::Outside(place) = *target
+                && let Some(&Some(node)) = starts.get(place as usize)
+            {
+                *target = Target::Node(node);
+            }
+        }
+        let starts = starts.iter().map(|start| start.unwrap_or(NONE)).collect();
+        Traced { nodes: self.nodes, own: self.own, calls: self.calls, starts }
+    }
+}
+
+impl<M: LinkedMachine> Traced<M> {
+    /// Changes the data of nodes by that of the nodes with which code continues without the flow. `change` returns
+    /// whether it has changed the second one by the first one.
+    pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for (number, node) in self.nodes.iter().enumerate() {
+                for target in node.targets() {
+                    let Target::Node(to) = target else { continue };
+                    if let Ok([own, next]) = self.own.get_disjoint_mut([number, to as usize]) {
+                        changed |= change(next, own);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<M: LinkedMachine> Linked<M> {
+    /// Compiles a program of `instructions` instructions, for groups of `lanes` lanes.
+    ///
+    /// Returns `None` if code cannot be compiled for this level, or if nothing is worth compiling.
+    pub fn new(
+        level: reconverge_simt::Level,
+        instructions: usize,
+        lanes: usize,
+        trace: impl FnOnce() -> Traced<M>,
+    ) -> Option<Arc<Linked<M>>> {
+        compile(level, instructions, || {
+            let Traced { nodes, own, calls, starts } = trace();
+            let Some(level) = Level::from_name(level.name()).filter(|_| !nodes.is_empty()) else {
+                return Ok(None);
+            };
+            if !nodes.iter().all(|node| accepts(node.verify())) {
+                return Ok(None);
+            }
+            once(asm::prepare);
+            let budgets = nodes.iter().map(|node| node.budget).collect();
+            let entries = nodes.iter().map(|node| node.entries).collect();
+            let needs = nodes.iter().map(|node| node.needs).collect();
+            let code = Code::shared(nodes, level.min(M::LEVEL), lanes, M::MODE)?;
+            let size = code.size();
+            let linked = Linked { code, own, calls, starts, budgets, entries, needs };
+            Ok::<_, crate::CompileError>(Some((linked, size)))
+        })
+    }
+
+    /// Returns the node that begins at a place of the program.
+    #[inline(always)]
+    pub fn starting_at(&self, place: u32) -> Option<u32> {
+        self.starts.get(place as usize).copied().filter(|number| *number != NONE)
+    }
+
+    /// Returns the number of instructions that the budget must cover at the entry of a node.
+    #[inline(always)]
+    pub fn budget(&self, node: u32) -> u32 {
+        self.budgets[node as usize]
+    }
+
+    /// Returns the number of entries that the stack must have room for at the entry of a node.
+    #[inline(always)]
+    pub fn entries(&self, node: u32) -> u32 {
+        self.entries[node as usize]
+    }
+
+    /// Returns the bits of [`State::hindered`] that must be zero at the entry of a node.
+    #[inline(always)]
+    pub fn needs(&self, node: u32) -> u32 {
+        self.needs[node as usize]
+    }
+
+    /// Returns the number of counts that runs of the program need: those of the parts, and others.
+    pub fn counts(&self) -> usize {
+        self.code.counts()
+    }
+
+    /// Returns the data of a node.
+    pub fn own(&self, node: u32) -> &M::Own {
+        &self.own[node as usize]
+    }
+
+    /// Makes code continue with the memory of another group of the program.
+    ///
+    /// # Panics
+    /// Panics if there are fewer rows than the code needs.
+    #[inline]
+    pub fn rebind(&self, state: &mut State, [rows, byte_rows, half_rows]: [*mut [u8]; 3]) {
+        self.code.rebind(state, rows, [byte_rows.cast(), half_rows.cast()]);
+    }
+
+    /// Runs code from a node for the active lanes of the state, within its budget. `pc` is the address of the
+    /// instruction, for messages.
+    ///
+    /// # Safety
+    /// The processor has the level that the nodes were compiled for. The rows have the layout that they were traced
+    /// for, including the row of the active lanes, and are aligned to 32 bytes. Only calls use the rows and the
+    /// state's window during the run.
+    #[inline]
+    pub unsafe fn run(
+        &self,
+        Arrived { node, rows, counts }: Arrived<'_>,
+        pc: impl Fn(&M::Own) -> u32,
+        state: &mut State,
+        context: &mut M::Context<'_, '_, '_>,
+    ) -> Left {
+        let mut running = Running::<M> { linked: self, context };
+        state.context = (&raw mut running).cast();
+        self.rebind(state, rows);
+        // SAFETY: guaranteed by the caller; the context is what the functions expect.
+        let left = unsafe { self.code.run(node, state, counts, flow_of::<M>()) };
+        state.context = null_mut();
+        left.unwrap_or_else(|fault| {
+            state.reset();
+            let pc = pc(self.own(node));
+            CodeFault { pc, hexadecimal: M::HEXADECIMAL, address: fault.address }.unwind()
+        })
+    }
+}
+
+/// The context of the functions that code calls.
+struct Running<'r, 'c, 'a: 'c, 'w: 'a, M: LinkedMachine> {
+    linked: &'r Linked<M>,
+    context: &'r mut M::Context<'c, 'a, 'w>,
+}
+
+fn call_of<M: LinkedMachine>() -> Callee {
+    call::<M>
+}
+
+fn flow_of<M: LinkedMachine>() -> Callee {
+    flow::<M>
+}
+
+convention! {
+    fn call<M: LinkedMachine>(state: *mut State, number: u32, _active: u64) -> u32 {
+        // SAFETY: code passes its own state.
+        let state = unsafe { &mut *state };
+        // SAFETY: `Linked::run` has set it for the duration of the run, and nothing else uses it meanwhile.
+        let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
+        u32::from(!M::call(&linked.calls[number as usize], state, context))
+    }
+}
+
+convention! {
+    fn flow<M: LinkedMachine>(state: *mut State, node: u32, _active: u64) -> u32 {
+        // SAFETY: code passes its own state.
+        let state = unsafe { &mut *state };
+        // SAFETY: as for calls.
+        let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
+        let next = M::flow(linked, &linked.own[node as usize], state, context);
+        state.population = state.active.count_ones().into();
+        state.leave = 0;
+        // Code jumps to the node without a check.
+        if (next as usize) < linked.own.len() { next } else { NO_NODE }
+    }
+}

@@ -1,0 +1,828 @@
+//! A program as linked code: nodes, each a segment and the flow behind it, that jump to each other.
+//!
+//! ```text
+//!   enter --> node --> all lanes go the same way --> node ...
+//!              |                                      ^
+//!              +--> lanes part --> Flow: the machine decides
+//! ```
+//! A [`Node`] is a [`Segment`] of straight-line code with conditionals. Behind it, code continues with another node
+//! without leaving, as long as all active lanes go the same way. Otherwise code calls the machine's own flow control,
+//! which changes the stack and the active lanes, and returns the next node. The group's state is in its rows between
+//! two nodes, so that code can be left and entered at each of them.
+
+// Generated code is called only in this file.
+#![allow(unsafe_code)]
+
+use iced_x86::{Code as Op, Instruction, MemoryOperand, Register};
+
+use crate::CompileError;
+use crate::asm::{Assembler, Label, Rm, at_base};
+use crate::called::Callee;
+use crate::emit::{self, Cold, Exits, Frame, GATHERED, Pool, STATE};
+use crate::fault::{self, Fault};
+use crate::level::Level;
+use crate::pages::Pages;
+use crate::region::{Constants, KEEP_DENORMALS, Segment, epilogue, prologue};
+use crate::state::{KINDS, State, place};
+use crate::strip::{Row, Strip};
+use crate::verify::{self, Rejected};
+
+/// The word of the lanes whose condition holds at the end of a node.
+pub const EXIT: u32 = 0;
+
+/// Straight-line code with conditionals, and the way to the next node.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    /// The code. A call, if any, comes last.
+    pub(crate) segment: Segment,
+    /// The instructions, in pieces. Behind each piece except for the last, lanes leave the node.
+    pub(crate) pieces: Vec<Piece>,
+    /// Bits of [`State::hindered`] with which the node cannot run.
+    pub(crate) needs: u32,
+    /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
+    pub(crate) budget: u32,
+    /// Number of entries that the stack must have room for at entry.
+    pub(crate) entries: u32,
+    pub(crate) next: Next,
+    /// Whether the fast path omits some stores, because the node runs again. The last run before the budget ends
+    /// takes the slow path.
+    pub(crate) lazy: bool,
+    /// The row of the active lanes.
+    pub(crate) mask: Row,
+}
+
+/// Instructions of a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Piece {
+    /// Number of instructions that all active lanes run, and the part of the program that counts the runs.
+    pub(crate) size: u32,
+    pub(crate) count: u32,
+    pub(crate) conditionals: Vec<Conditional>,
+    /// The word of the lanes that leave behind the piece, and how they wait.
+    pub(crate) leave: Option<(u32, Waits)>,
+}
+
+/// The wait of lanes that leave a node while others stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// They have arrived at a join, which takes one instruction.
+    Arrive,
+    /// The machine's flow control is told the lanes later, by their kind: [`State::gone`].
+    For(u8),
+}
+
+/// A conditional in a node: the lanes of a word run one side, the others the other side.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conditional {
+    pub(crate) word: u32,
+    /// The word of the conditional around this one, and its side.
+    pub(crate) parent: Option<(u32, usize)>,
+    /// The sides of the lanes of the word, and of the others.
+    pub(crate) sides: [Branch; 2],
+    /// Number of entries that the stack holds inside; 0 if the machine does not record it.
+    pub(crate) held: u32,
+    /// Whether the first side's arrival at the join takes an instruction.
+    pub(crate) joins: bool,
+}
+
+/// A side of a conditional.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Branch {
+    /// Number of instructions that run if some lane takes the side.
+    pub size: u32,
+    /// The part that counts these runs.
+    pub count: u32,
+    /// Number of instructions for the lanes of this side that run even if there are none.
+    pub always: u32,
+}
+
+/// The way from a node to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// All active lanes go there.
+    To(Target),
+    /// The lanes of the word [`EXIT`] go to the first target, the others to the second. If lanes go to both, the flow
+    /// decides.
+    Either([Target; 2]),
+    /// All active lanes go to the node with which an iteration of the innermost loop begins, if the state's
+    /// [`rounds`](State::rounds) allow one more. Otherwise the flow decides.
+    Again(Target),
+}
+
+/// The target of active lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A node.
+    Node(u32),
+    /// A place of the program that is not compiled.
+    Outside(u32),
+    /// The machine's flow control decides.
+    Flow,
+}
+
+/// The reason for leaving code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// The budget does not cover the node.
+    Budget(u32),
+    /// The node cannot run: a lane reaches outside the window, the stack is too full, or the state hinders it. Nothing
+    /// of it has run.
+    Refused(u32),
+    /// The call of the node has ended the run, and has had no effect.
+    Stopped(u32),
+    /// The lanes continue at this place of the program, which is not compiled.
+    Outside(u32),
+    /// The machine's flow control has ended the run.
+    Ended,
+}
+
+const BUDGET: u32 = 0;
+const REFUSED: u32 = 1;
+const STOPPED: u32 = 2;
+const OUTSIDE: u32 = 3;
+const ENDED: u32 = 4;
+
+/// Result of the flow that leaves the code.
+pub const NO_NODE: u32 = u32::MAX;
+
+/// The linked code of a program.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pages: Pages,
+    pool: reconverge_guarded::Guarded<Constants>,
+    entries: Vec<u32>,
+    mode: u32,
+    /// Number of nodes, and of counts: runs of each part, and for each node the number of its next runs that take the
+    /// slow path.
+    nodes: usize,
+    counts: usize,
+    /// Minimum size in bytes of a group's rows and of the window for the code.
+    rows: usize,
+    window: usize,
+}
+
+impl Next {
+    pub(crate) fn targets_mut(&mut self) -> &mut [Target] {
+        match self {
+            Next::To(target) | Next::Again(target) => std::slice::from_mut(target),
+            Next::Either(targets) => targets,
+        }
+    }
+}
+
+impl Conditional {
+    /// Returns the number of instructions that run even if no lane takes their side.
+    fn always(&self) -> u32 {
+        self.sides.iter().map(|side| side.always).sum()
+    }
+}
+
+impl Node {
+    /// Returns whether runs take the slow path at once after the guard has failed: some, or one if lanes have left.
+    fn learns(&self) -> bool {
+        self.segment.call.is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
+    }
+
+    /// Proves that the code of the node accesses only its rows, the state and the window.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub(crate) fn verify(&self) -> Result<(), Rejected> {
+        verify::row(self.mask)?;
+        verify::segment(&self.segment)?;
+        let leaves = self.leaves();
+        let conditionals = self.conditionals().flat_map(|conditional| {
+            [Some(conditional.word), conditional.parent.map(|(word, _)| word)].into_iter().flatten()
+        });
+        leaves.chain(conditionals).try_for_each(verify::word)
+    }
+
+    fn conditionals(&self) -> impl Iterator<Item = &Conditional> {
+        self.pieces.iter().flat_map(|piece| &piece.conditionals)
+    }
+
+    /// Returns the words of lanes that leave.
+    fn leaves(&self) -> impl Iterator<Item = u32> {
+        self.pieces.iter().filter_map(|piece| piece.leave.map(|(word, _)| word))
+    }
+
+    /// Returns the number of instructions of all lanes and sides.
+    pub(crate) fn instructions(&self) -> u32 {
+        let sides = self.conditionals().flat_map(|conditional| conditional.sides);
+        let inside: u32 = sides.map(|side| side.size + side.always).sum();
+        inside + self.pieces.iter().map(|piece| piece.size).sum::<u32>()
+    }
+
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        self.next.clone().targets_mut().to_vec()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = u32> {
+        let sides = self.conditionals().flat_map(|conditional| conditional.sides);
+        sides.map(|side| side.count).chain(self.pieces.iter().map(|piece| piece.count))
+    }
+}
+
+impl Code {
+    /// Compiles nodes for groups of `lanes` lanes: a multiple of [`LANES`](crate::LANES), up to 64. Uses
+    /// [`Level::Avx2`] if the vectors of the level do not divide the group. `flow` is the machine's flow control.
+    ///
+    /// # Errors
+    /// Memory for code cannot be allocated, a node cannot be encoded, or the verifier rejects one.
+    pub(crate) fn compile(
+        nodes: &[Node],
+        level: Level,
+        lanes: usize,
+        mode: u32,
+    ) -> Result<Code, CompileError> {
+        if cfg!(not(target_arch = "x86_64")) {
+            return Err(CompileError::Target);
+        }
+        nodes.iter().try_for_each(Node::verify)?;
+        let level = level.dividing(lanes);
+        let mut pool = Pool::new(level);
+        let mut asm = Assembler::default();
+        let [dispatch, leave, flow] = [(); 3].map(|()| asm.label());
+        let labels: Vec<Label> = nodes.iter().map(|_| asm.label()).collect();
+        let strips = || nodes.iter().flat_map(|node| node.segment.strips());
+        let floats = strips().any(Strip::has_floats);
+        let parts = nodes.iter().flat_map(Node::parts).max().map_or(0, |part| part + 1);
+        let compiler = Compiler {
+            asm,
+            parts,
+            level,
+            pool: &mut pool,
+            cold: Vec::new(),
+            later: Vec::new(),
+            leaving: Vec::new(),
+            floats,
+            lanes: lanes as i32,
+            frame: 0,
+            labels: &labels,
+            dispatch,
+            leave,
+            flow,
+        };
+        let (bytes, entries) = compiler.program(nodes)?;
+        let constants =
+            |words: &[u32]| Constants(std::array::from_fn(|number| words.get(number).copied().unwrap_or(0)));
+        let pool = pool.words.chunks(16).map(constants).collect();
+        let rows = strips().flat_map(Strip::rows).chain(nodes.iter().map(|node| node.mask));
+        let rows = rows.filter_map(|row| match row {
+            Row::Group(distance) => Some(distance as usize + 4 * lanes),
+            Row::Own(_) | Row::Bytes(_) | Row::Halves(_) => None,
+        });
+        let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
+        let inside = |node: &Node| {
+            node.targets()
+                .iter()
+                .all(|target| !matches!(target, Target::Node(to) if *to as usize >= nodes.len()))
+        };
+        assert!(nodes.iter().all(inside), "every target is a node of the program");
+        let counts = parts as usize + nodes.len();
+        Ok(Code { pages: Pages::new(&bytes)?, pool, entries, mode, nodes: nodes.len(), counts, rows, window })
+    }
+
+    /// Returns the number of counts that a run needs.
+    pub(crate) fn counts(&self) -> usize {
+        self.counts
+    }
+
+    /// Returns the number of bytes of code.
+    pub(crate) fn size(&self) -> usize {
+        self.pages.bytes().len()
+    }
+
+    /// Sets the rows of words, of bytes and of halves.
+    #[inline]
+    pub(crate) fn rebind(&self, state: &mut State, rows: *mut [u8], narrow: [*mut u8; 2]) {
+        assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
+        state.rows = fault::rows(rows.cast());
+        [state.byte_rows, state.half_rows] = narrow;
+    }
+
+    /// Runs code from a node until it leaves. The state's [`active`](State::active) lanes run, within its budget.
+    ///
+    /// # Panics
+    /// Panics if there are fewer counts or nodes than the code needs, or if the window has fewer bytes.
+    ///
+    /// # Errors
+    /// The code accesses memory that it must not access: a mistake in this crate or in the node.
+    ///
+    /// # Safety
+    /// The processor has the level. Only the functions that code calls use the group's memory and that of the window
+    /// during the call. The rows are aligned to 32 bytes, and the row of the mask contains the lanes. There are
+    /// [`NARROW_ROWS`](crate::state::NARROW_ROWS) rows of bytes and of halves, or none if no node uses them. The
+    /// state's context has the type that the functions expect.
+    #[inline]
+    pub(crate) unsafe fn run(
+        &self,
+        node: u32,
+        state: &mut State,
+        counts: &mut [u64],
+        flow: Callee,
+    ) -> Result<Left, Fault> {
+        assert!((node as usize) < self.nodes, "the node exists");
+        assert!(counts.len() >= self.counts, "each part and each node has a count");
+        assert!(state.window_bytes >= self.window, "the window has the bytes that the code reaches");
+        state.counts = counts.as_mut_ptr();
+        state.pool = self.pool.as_ptr().cast();
+        (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
+        state.population = state.active.count_ones().into();
+        (state.node, state.flow) = (node, Some(flow));
+        (state.code, state.entries) = (self.pages.bytes().as_ptr(), self.entries.as_ptr());
+        // SAFETY: the code takes a state and returns a number.
+        let code: fault::Entry = unsafe { std::mem::transmute(self.pages.address(0)) };
+        // SAFETY: guaranteed by the caller.
+        let left = unsafe { fault::call(code, state) }?;
+        Ok(match left {
+            BUDGET => Left::Budget(state.node),
+            REFUSED => Left::Refused(state.node),
+            STOPPED => Left::Stopped(state.node),
+            OUTSIDE => Left::Outside(state.node),
+            _ => Left::Ended,
+        })
+    }
+}
+
+/// Code that is emitted after the nodes: leaves for a reason, with a number.
+struct Later {
+    enter: Label,
+    reason: u32,
+    number: u32,
+}
+
+/// Code that is emitted after the nodes: counts the pieces of a node that some lanes have left.
+struct Leaving {
+    enter: Label,
+    back: Label,
+    node: u32,
+}
+
+/// Number of runs that take the slow path at once after a guard has failed. A product of zero fails the guard of
+/// matmul's sums: with it, all strips were computed twice.
+const SLOW_RUNS: i32 = 4;
+
+/// Number of runs that call at once after a lane of an access has been outside its memory.
+const CALLS: i32 = 3;
+
+/// If not 0, a node takes the slow path.
+const EXACT: Register = Register::R15D;
+
+struct Compiler<'a> {
+    asm: Assembler,
+    /// Number of parts, whose counts come before those of nodes.
+    parts: u32,
+    level: Level,
+    pool: &'a mut Pool,
+    cold: Vec<Cold>,
+    later: Vec<Later>,
+    leaving: Vec<Leaving>,
+    /// Whether some node depends on the host's floating point modes.
+    floats: bool,
+    lanes: i32,
+    frame: i32,
+    labels: &'a [Label],
+    /// Continues with the node whose number is in EAX.
+    dispatch: Label,
+    /// Returns ECX.
+    leave: Label,
+    /// Calls the flow for the node whose number is in ESI.
+    flow: Label,
+}
+
+impl Compiler<'_> {
+    /// Returns the code, and the offset of each node.
+    fn program(mut self, nodes: &[Node]) -> Result<(Vec<u8>, Vec<u32>), CompileError> {
+        for (number, node) in nodes.iter().enumerate() {
+            self.node(number as u32, node);
+        }
+        for leaving in std::mem::take(&mut self.leaving) {
+            let node = &nodes[leaving.node as usize];
+            self.pieces(leaving, node);
+        }
+        let Compiler { mut asm, level, cold, later, floats, frame, labels, .. } = self;
+        let Compiler { dispatch, leave, flow, .. } = self;
+        for Later { enter, reason, number } in later {
+            asm.bind(enter);
+            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(node)), number as i32);
+            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, reason));
+            asm.branch(Op::Jmp_rel32_64, leave);
+        }
+        emit::emit_cold(level, &mut asm, &cold);
+        asm.bind(flow);
+        call_flow(&mut asm, floats);
+        asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ECX, ENDED));
+        asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
+        asm.branch(Op::Je_rel32_64, leave);
+        asm.bind(dispatch);
+        // The flow may have passed the turn to another group.
+        asm.two(Op::Mov_r64_rm64, emit::ROWS, at_base(STATE, place!(rows)));
+        asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(entries)));
+        let entry = MemoryOperand::with_base_index_scale(Register::RCX, Register::RAX, 4);
+        asm.two(Op::Mov_r32_rm32, Register::EAX, entry);
+        asm.two(Op::Add_r64_rm64, Register::RAX, at_base(STATE, place!(code)));
+        asm.push(Instruction::with1(Op::Jmp_rm64, Register::RAX));
+        asm.bind(leave);
+        let caller = Frame::of(level).caller;
+        epilogue(&mut asm, caller, floats);
+        asm.before(|asm| {
+            prologue(asm, frame, caller, floats);
+            asm.two(Op::Mov_r32_rm32, Register::EAX, at_base(STATE, place!(node)));
+            asm.branch(Op::Jmp_rel32_64, dispatch);
+        });
+        asm.encode(labels)
+    }
+
+    fn node(&mut self, number: u32, node: &Node) {
+        let label = self.labels[number as usize];
+        self.asm.bind(label);
+        if node.needs != 0 {
+            let refused = self.later(REFUSED, number);
+            self.asm.number(Op::Test_rm32_imm32, at_base(STATE, place!(hindered)), node.needs as i32);
+            self.asm.branch(Op::Jne_rel32_64, refused);
+        }
+        if node.budget > 0 {
+            let short = self.later(BUDGET, number);
+            self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(budget)), node.budget as i32);
+            self.asm.branch(Op::Jl_rel32_64, short);
+        }
+        let guards = node.learns();
+        if guards {
+            // After failed guards, some runs take the slow path at once.
+            let often = self.asm.label();
+            self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
+            let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
+            self.asm.two(Op::Mov_r32_rm32, EXACT, slow);
+            self.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
+            self.asm.branch(Op::Je_rel32_64, often);
+            self.asm.number(Op::Sub_rm64_imm8, slow, 1);
+            self.asm.bind(often);
+        }
+        if node.lazy {
+            let [exact, lazy] = [(); 2].map(|()| self.asm.label());
+            let (budget, room) = (at_base(STATE, place!(budget)), at_base(STATE, place!(room)));
+            self.asm.number(Op::Cmp_rm32_imm32, budget, 2 * node.budget as i32);
+            self.asm.branch(Op::Jl_rel32_64, exact);
+            if let Next::Again(_) = node.next {
+                self.iterates(number, exact);
+            } else {
+                // Each run may divide the lanes, which takes one more entry.
+                self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
+                self.asm.branch(Op::Jb_rel32_64, exact);
+            }
+            if !guards {
+                self.asm.two(Op::Xor_r32_rm32, EXACT, EXACT);
+            }
+            self.asm.branch(Op::Jmp_rel32_64, lazy);
+            self.asm.bind(exact);
+            self.asm.push(Instruction::with2(Op::Mov_r32_imm32, EXACT, 1));
+            self.asm.bind(lazy);
+        }
+        if node.entries > 0 {
+            let full = self.later(REFUSED, number);
+            self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(room)), node.entries as i32);
+            self.asm.branch(Op::Jb_rel32_64, full);
+        }
+        self.segment(number, node);
+        let some_left = node.leaves().next().map(|_| [(); 2].map(|()| self.asm.label()));
+        if let Some([enter, back]) = some_left {
+            self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(left)), 0);
+            self.asm.branch(Op::Jne_rel32_64, enter);
+            self.leaving.push(Leaving { enter, back, node: number });
+        }
+        self.count(node, &node.pieces);
+        if let Some([_, back]) = some_left {
+            self.asm.bind(back);
+        }
+        match node.next {
+            Next::To(target) => self.go(number, target),
+            Next::Either([taken, not]) => self.either(number, taken, not),
+            Next::Again(Target::Node(to)) => {
+                let flow = self.asm.label();
+                self.iterates(to, flow);
+                self.asm.number(Op::Sub_rm32_imm8, at_base(STATE, place!(rounds)), 1);
+                self.asm.branch(Op::Jmp_rel32_64, self.labels[to as usize]);
+                self.asm.bind(flow);
+                self.go(number, Target::Flow);
+            }
+            Next::Again(_) => self.go(number, Target::Flow),
+        }
+    }
+
+    /// Emits a jump to a label unless one more iteration of the innermost loop may begin, with this node.
+    fn iterates(&mut self, node: u32, otherwise: Label) {
+        self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(body)), node as i32);
+        self.asm.branch(Op::Jne_rel32_64, otherwise);
+        self.asm.number(Op::Cmp_rm32_imm8, at_base(STATE, place!(rounds)), 0);
+        self.asm.branch(Op::Je_rel32_64, otherwise);
+    }
+
+    /// Emits the counts of a node that some lanes have left.
+    fn pieces(&mut self, Leaving { enter, back, node: number }: Leaving, node: &Node) {
+        let active = at_base(STATE, place!(active));
+        self.asm.bind(enter);
+        self.asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
+        for (place, piece) in node.pieces.iter().enumerate() {
+            self.count(node, std::slice::from_ref(piece));
+            let Some((word, waits)) = piece.leave else { continue };
+            let asm = &mut self.asm;
+            let [none, all] = [(); 2].map(|()| asm.label());
+            asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
+            asm.two(Op::And_r64_rm64, Register::RAX, active);
+            asm.branch(Op::Je_rel32_64, none);
+            asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
+            asm.branch(Op::Je_rel32_64, all);
+            asm.store(Op::Xor_rm64_r64, active, Register::RAX);
+            match waits {
+                Waits::For(kind) => {
+                    let gone = at_base(STATE, place!(gone) + 8 * i32::from(kind % KINDS as u8));
+                    asm.store(Op::Or_rm64_r64, gone, Register::RAX);
+                }
+                Waits::Arrive => {
+                    asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), 1);
+                    asm.number(Op::Add_rm32_imm8, at_base(STATE, place!(arrivals)), 1);
+                }
+            }
+            asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
+            asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
+            asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
+            // Where lanes leave, others often follow.
+            asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+            let slow = at_base(Register::RAX, 8 * (self.parts + number) as i32);
+            asm.number(Op::Mov_rm64_imm32, slow, 1);
+            asm.branch(Op::Jmp_rel32_64, none);
+            asm.bind(all);
+            asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), place as i32 + 1);
+            asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number));
+            asm.branch(Op::Jmp_rel32_64, self.flow);
+            asm.bind(none);
+        }
+        self.asm.branch(Op::Jmp_rel32_64, back);
+    }
+
+    fn later(&mut self, reason: u32, number: u32) -> Label {
+        let known = self.later.iter().find(|later| (later.reason, later.number) == (reason, number));
+        if let Some(later) = known {
+            return later.enter;
+        }
+        let enter = self.asm.label();
+        self.later.push(Later { enter, reason, number });
+        enter
+    }
+
+    /// Returns the label of a target.
+    fn label(&mut self, target: Target) -> Option<Label> {
+        match target {
+            Target::Node(to) => Some(self.labels[to as usize]),
+            Target::Outside(place) => Some(self.later(OUTSIDE, place)),
+            Target::Flow => None,
+        }
+    }
+
+    /// Emits a jump of all active lanes, from a node.
+    fn go(&mut self, from: u32, target: Target) {
+        match self.label(target) {
+            Some(_) if target == Target::Node(from + 1) => {}
+            Some(label) => self.asm.branch(Op::Jmp_rel32_64, label),
+            None => {
+                self.asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, from));
+                self.asm.branch(Op::Jmp_rel32_64, self.flow);
+            }
+        }
+    }
+
+    fn either(&mut self, from: u32, taken: Target, not: Target) {
+        let flow = self.asm.label();
+        let [taken, not_label] = [taken, not].map(|target| self.label(target).unwrap_or(flow));
+        let (word, active) =
+            (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
+        self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
+        // Strips without lanes do not write their bits, so the word has old bits there.
+        self.asm.two(Op::And_r64_rm64, Register::RAX, active);
+        self.asm.branch(Op::Je_rel32_64, not_label);
+        self.asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
+        self.asm.branch(Op::Je_rel32_64, taken);
+        self.asm.bind(flow);
+        self.asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, from));
+        self.asm.branch(Op::Jmp_rel32_64, self.flow);
+    }
+
+    fn segment(&mut self, number: u32, node: &Node) {
+        let segment = &node.segment;
+        let [failed, call, done] = [(); 3].map(|()| self.asm.label());
+        let reaches = segment.exact.has_spans();
+        match (&segment.check, segment.call) {
+            (_, Some(_)) if reaches => {
+                // The call replaces the code if a lane is outside, and then for some more runs.
+                let inside = self.asm.label();
+                self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
+                let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
+                self.asm.number(Op::Cmp_rm64_imm8, slow, 0);
+                self.asm.branch(Op::Je_rel32_64, inside);
+                self.asm.number(Op::Sub_rm64_imm8, slow, 1);
+                self.asm.branch(Op::Jmp_rel32_64, call);
+                self.asm.bind(inside);
+                if let Some(check) = &segment.check {
+                    self.strips(&[], |compiler| compiler.strip(node, check, Some(failed), &[]));
+                }
+            }
+            (Some(check), _) => {
+                let refused = self.later(REFUSED, number);
+                self.strips(&[], |compiler| compiler.strip(node, check, Some(refused), &[]));
+            }
+            (None, _) => {}
+        }
+        let exact_guard = match (segment.exact.guard, segment.call) {
+            (None, _) => None,
+            (Some(_), Some(_)) => Some(failed),
+            (Some(_), None) => Some(self.later(REFUSED, number)),
+        };
+        let is_empty = |strip: &Strip| strip.effects.is_empty();
+        if !is_empty(&segment.exact) || segment.fast.as_ref().is_some_and(|fast| !is_empty(fast)) {
+            let mut words: Vec<u32> =
+                segment.fast.iter().chain([&segment.exact]).flat_map(Strip::words).collect();
+            words.sort_unstable();
+            words.dedup();
+            words.truncate(GATHERED.len());
+            // The fast path does not write the words of lanes that leave.
+            for word in node.leaves().filter(|word| !words.contains(word)) {
+                self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
+            }
+            self.strips(&words, |compiler| match &segment.fast {
+                Some(fast) if *fast != segment.exact => {
+                    let [failed, exact, over] = [(); 3].map(|()| compiler.asm.label());
+                    if node.lazy || node.learns() {
+                        compiler.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
+                        compiler.asm.branch(Op::Jne_rel32_64, exact);
+                    }
+                    compiler.strip(node, fast, Some(failed), &words);
+                    compiler.asm.branch(Op::Jmp_rel32_64, over);
+                    compiler.asm.bind(failed);
+                    if node.learns() {
+                        compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+                        let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
+                        compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
+                    }
+                    compiler.asm.bind(exact);
+                    compiler.strip(node, &segment.exact, exact_guard, &words);
+                    compiler.asm.bind(over);
+                }
+                _ => compiler.strip(node, &segment.exact, exact_guard, &words),
+            });
+        }
+        let Some((callee, argument, _)) = segment.call else { return };
+        let asm = &mut self.asm;
+        if reaches {
+            asm.branch(Op::Jmp_rel32_64, done);
+            asm.bind(failed);
+            asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
+            let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
+            asm.number(Op::Add_rm64_imm8, slow, CALLS);
+            asm.bind(call);
+        }
+        asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
+        asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, argument));
+        asm.two(Op::Mov_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
+        asm.push(Instruction::with2(Op::Mov_r64_imm64, Register::RAX, callee as usize as u64));
+        emit::leave_mode(asm, self.floats);
+        asm.push(Instruction::with1(Op::Call_rm64, Register::RAX));
+        emit::enter_mode(asm, self.floats);
+        asm.push(Instruction::with2(Op::Test_rm32_r32, Register::EAX, Register::EAX));
+        let stopped = self.later(STOPPED, number);
+        self.asm.branch(Op::Jne_rel32_64, stopped);
+        self.asm.bind(done);
+    }
+
+    /// Emits a loop over the vectors of the group.
+    fn strips(&mut self, words: &[u32], body: impl FnOnce(&mut Self)) {
+        let (level, asm) = (self.level, &mut self.asm);
+        let [strip, next] = [(); 2].map(|()| asm.label());
+        let gathered = || words.iter().zip(GATHERED);
+        for (_, register) in gathered() {
+            asm.two(Op::Xor_r64_rm64, register, register);
+        }
+        emit::begin_vectors(level, asm, strip, next);
+        body(self);
+        let asm = &mut self.asm;
+        emit::end_vectors(level, asm, strip, next);
+        for (word, register) in gathered() {
+            let word = at_base(STATE, place!(words) + 8 * *word as i32);
+            asm.store(Op::Mov_rm64_r64, word, register);
+        }
+    }
+
+    fn strip(&mut self, node: &Node, strip: &Strip, guard: Option<Label>, words: &[u32]) {
+        let exits = Exits { guard, words, cold: &mut self.cold };
+        let stride = 4 * self.lanes as u32;
+        let frame = emit::emit(&mut self.asm, self.pool, strip, stride, node.mask, exits);
+        self.frame = self.frame.max(frame);
+    }
+
+    /// Emits the counts of pieces of a node that the same lanes run.
+    fn count(&mut self, node: &Node, pieces: &[Piece]) {
+        let asm = &mut self.asm;
+        let counts = Register::RCX;
+        let of = |count: u32| at_base(counts, 8 * count as i32);
+        let side_of =
+            |word: u32, side: usize| at_base(STATE, place!(sides) + 16 * word as i32 + 8 * side as i32);
+        let lane_instructions = at_base(STATE, place!(lane_instructions));
+        let budget = at_base(STATE, place!(budget));
+        let conditionals = || pieces.iter().flat_map(|piece| &piece.conditionals);
+        let size: u32 = pieces.iter().map(|piece| piece.size).sum();
+        if size > 0 || conditionals().next().is_some() {
+            asm.two(Op::Mov_r64_rm64, counts, at_base(STATE, place!(counts)));
+        }
+        for piece in pieces.iter().filter(|piece| piece.size > 0) {
+            asm.number(Op::Add_rm64_imm8, of(piece.count), 1);
+        }
+        if size > 0 {
+            asm.push(Instruction::with3(
+                Op::Imul_r64_rm64_imm32,
+                Register::RAX,
+                at_base(STATE, place!(population)),
+                size as i32,
+            ));
+            asm.store(Op::Add_rm64_r64, lane_instructions, Register::RAX);
+        }
+        let top = conditionals().filter(|conditional| conditional.parent.is_none());
+        let size = size + top.map(Conditional::always).sum::<u32>();
+        if size > 0 {
+            asm.number(Op::Sub_rm32_imm32, budget, size as i32);
+        }
+        for conditional in conditionals() {
+            let Conditional { word, parent, sides, held, joins } = *conditional;
+            let (taken, not, around) = (Register::RAX, Register::RDX, Register::R8);
+            match parent {
+                None => asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active))),
+                Some((word, side)) => {
+                    asm.two(Op::Mov_r64_rm64, not, side_of(word, side));
+                    // 1 if some lane runs the side around the conditional.
+                    asm.two(Op::Xor_r32_rm32, Register::R8D, Register::R8D);
+                    asm.two(Op::Test_rm64_r64, not, not);
+                    asm.push(Instruction::with1(Op::Setne_rm8, Register::R8L));
+                    if conditional.always() > 0 {
+                        let always = conditional.always() as i32;
+                        asm.push(Instruction::with3(
+                            Op::Imul_r32_rm32_imm32,
+                            Register::R9D,
+                            Register::R8D,
+                            always,
+                        ));
+                        asm.store(Op::Sub_rm32_r32, budget, Register::R9D);
+                    }
+                }
+            }
+            match parent {
+                _ if held == 0 => {}
+                None => asm.number(Op::Or_rm32_imm32, at_base(STATE, place!(held)), 1 << held),
+                Some(_) => {
+                    asm.number(Op::Shl_rm64_imm8, around, held as i32);
+                    asm.store(Op::Or_rm32_r32, at_base(STATE, place!(held)), Register::R8D);
+                }
+            }
+            asm.two(Op::Mov_r64_rm64, taken, at_base(STATE, place!(words) + 8 * word as i32));
+            asm.two(Op::And_r64_rm64, taken, not);
+            asm.three(Op::VEX_Andn_r64_r64_rm64, not, taken, Rm::Register(not));
+            if node.conditionals().any(|inner| inner.parent.is_some_and(|(parent, _)| parent == word)) {
+                asm.store(Op::Mov_rm64_r64, side_of(word, 0), taken);
+                asm.store(Op::Mov_rm64_r64, side_of(word, 1), not);
+            }
+            let runs = [Register::R10, Register::R11];
+            let lanes = [(taken, Register::EAX), (not, Register::EDX)];
+            for (((lanes, low), side), run) in lanes.into_iter().zip(sides).zip(runs) {
+                let all = side.size + side.always;
+                if all > 0 {
+                    asm.two(Op::Popcnt_r64_rm64, run, lanes);
+                    asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, all as i32));
+                    asm.store(Op::Add_rm64_r64, lane_instructions, run);
+                }
+                // 1 if some lane runs the side.
+                asm.number(Op::Cmp_rm64_imm8, lanes, 1);
+                asm.two(Op::Sbb_r64_rm64, run, run);
+                asm.number(Op::Add_rm64_imm8, run, 1);
+                if side.size > 0 {
+                    asm.store(Op::Add_rm64_r64, of(side.count), run);
+                    asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, lanes, run, side.size as i32));
+                    asm.store(Op::Sub_rm32_r32, budget, low);
+                }
+            }
+            let [run, other] = runs;
+            asm.two(Op::And_r64_rm64, run, other);
+            asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
+            if joins {
+                // If both sides run, the first one arrives at the join, which takes one instruction.
+                asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
+                asm.store(Op::Sub_rm32_r32, budget, Register::R10D);
+            }
+        }
+    }
+}
+
+/// Emits a call of the machine's flow control for the node whose number is in ESI.
+fn call_flow(asm: &mut Assembler, floats: bool) {
+    asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
+    emit::leave_mode(asm, floats);
+    asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
+    emit::enter_mode(asm, floats);
+}

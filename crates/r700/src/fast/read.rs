@@ -1,0 +1,86 @@
+//! The registers whose values at the start a program may read.
+//!
+//! All lanes run the instructions before the first one that may change the execute mask. A register that they write there
+//! before any of them reads it does not matter at the start.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reconverge_simt::uses::{Slot, UsesAt};
+
+use super::lower::{Lowered, Work};
+use super::straight::{is_plain, plain_groups};
+use crate::code::Code;
+use crate::launch::Environment;
+use crate::uses::{GLOBAL, R, uses};
+use crate::wave::ReadRows;
+use crate::words::CfInst;
+
+/// Returns the rows that a program and its fetch program may read before they have written them.
+pub(super) fn read_at_start(
+    lowered: &Lowered,
+    (code, fetch_code): (&Code, Option<&Arc<Code>>),
+    environment: &Environment,
+) -> ReadRows {
+    let program = uses(code);
+    let fetch_program = fetch_code.map(|code| uses(code)).unwrap_or_default();
+    let operations = || [&program, &fetch_program].into_iter().flat_map(UsesAt::values).flatten();
+    let mut all: BTreeSet<usize> = BTreeSet::new();
+    for read in operations().flat_map(|uses| &uses.reads) {
+        all.extend(rows(read.slot, environment));
+    }
+    let fresh = written_first(lowered, &program, environment);
+    ReadRows { whole: all.difference(&fresh).copied().collect(), all: all.into_iter().collect() }
+}
+
+/// Returns the rows that a read may concern.
+fn rows(slot: Slot, environment: &Environment) -> Vec<usize> {
+    // A read outside the registers, or outside the global registers, returns R0.
+    match slot
+        .number
+        .filter(|_| slot.file == R)
+        .map(|number| environment.register_row((number / 4) as i32, number as usize % 4))
+    {
+        Some(Some(row)) => vec![row],
+        Some(None) => (0..4).collect(),
+        None if slot.file == GLOBAL => (0..4).collect(),
+        // By an index.
+        None if slot.file == R => (0..environment.register_rows()).collect(),
+        None => Vec::new(),
+    }
+}
+
+/// Returns the rows that all lanes of a whole wavefront write before any lane may read them.
+fn written_first(lowered: &Lowered, uses: &UsesAt, environment: &Environment) -> BTreeSet<usize> {
+    let (mut fresh, mut read) = (BTreeSet::new(), BTreeSet::new());
+    let (_, nodes) = lowered.program(false);
+    for (addr, node) in (0..).zip(nodes).skip(environment.start as usize) {
+        let addresses: Vec<u32> = match &node.work {
+            Work::Alu(clause) => match plain_groups(clause) {
+                Some(run) => lowered.addresses[run.first as usize..][..run.count as usize].to_vec(),
+                None => break,
+            },
+            Work::Fetch(clause) if is_plain(&clause.control) => {
+                let fetches = &lowered.fetches[clause.first as usize..][..clause.count as usize];
+                fetches.iter().map(|fetch| fetch.addr).collect()
+            }
+            Work::Export(exports) if is_plain(&exports.control) => vec![addr],
+            Work::Flow(CfInst::NOP, control) if is_plain(control) => Vec::new(),
+            _ => break,
+        };
+        for operations in addresses.iter().filter_map(|addr| uses.get(addr)) {
+            read.extend(
+                operations.iter().flat_map(|of| &of.reads).flat_map(|read| rows(read.slot, environment)),
+            );
+            let whole = operations.iter().filter(|of| !of.conditional).flat_map(|of| &of.writes);
+            let written = whole.filter(|slot| slot.file == R).filter_map(|slot| slot.number);
+            let written = written
+                .filter_map(|number| environment.register_row((number / 4) as i32, number as usize % 4));
+            fresh.extend(written.filter(|row| !read.contains(row)));
+        }
+        if node.end {
+            break;
+        }
+    }
+    fresh
+}
