@@ -70,7 +70,7 @@ impl<const W: usize> Task for FromRows<'_, W> {
 
     #[inline(always)]
     fn run<L: Wide>(self, wide: L) {
-        wide.from_rows(self.rows, self.values);
+        wide.vectors(self.rows, self.values);
     }
 }
 

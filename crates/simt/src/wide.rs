@@ -107,7 +107,7 @@ pub trait Wide: Copy + fmt::Debug {
 
     /// Reads the four components of lanes 0 and up from one row per component: the inverse of [`Wide::to_rows`].
     #[inline(always)]
-    fn from_rows<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
+    fn vectors<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
         lanes_from_rows(rows, 0, values);
     }
 
@@ -421,7 +421,7 @@ impl Wide for Avx2 {
     }
 
     #[inline(always)]
-    fn from_rows<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
+    fn vectors<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
         let (eights, rest) = values.as_chunks_mut::<8>();
         let chunks = rows.map(|row| row.as_chunks::<8>().0);
         for (place, eight) in eights.iter_mut().enumerate().take(N / 8) {
@@ -645,8 +645,8 @@ impl Wide for Avx512 {
     }
 
     #[inline(always)]
-    fn from_rows<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
-        Avx2(()).from_rows(rows, values);
+    fn vectors<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
+        Avx2(()).vectors(rows, values);
     }
 
     #[inline(always)]
@@ -753,7 +753,7 @@ mod tests {
                         assert_eq!(*row, std::array::from_fn(word), "{wide:?} {lanes} {component}");
                     }
                     let mut back = vec![[99; 4]; lanes];
-                    wide.from_rows(rows.each_ref(), &mut back);
+                    wide.vectors(rows.each_ref(), &mut back);
                     let kept = lanes.min(N);
                     assert_eq!(back[..kept], values[..kept], "{wide:?} {lanes}");
                     assert!(back[kept..].iter().all(|value| *value == [99; 4]), "{wide:?} {lanes}");

@@ -215,7 +215,7 @@ fn put_lanes<W: Wide>(
         Some(ExportSource::Row(w)),
     ] = rows
     {
-        wide.from_rows([x, y, z, w], values);
+        wide.vectors([x, y, z, w], values);
         written.fill(0xf);
         return;
     }

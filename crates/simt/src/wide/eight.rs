@@ -447,7 +447,7 @@ mod avx2 {
     #[inline(always)]
     fn inside(texels: &[[u32; 4]], places: __m256i) -> [*const f32; 8] {
         let last = size_of_val(texels) - size_of::<[u32; 4]>();
-        let last = u32::try_from(last).unwrap_or(u32::MAX & !15) as i32;
+        let last = u32::try_from(last).unwrap_or(!15) as i32;
         // SAFETY: only code for AVX2 has such a vector.
         let places = unsafe { _mm256_min_epu32(places, _mm256_set1_epi32(last)) };
         places_of(places).map(|place| texels.as_ptr().wrapping_byte_add(place).cast())
