@@ -281,8 +281,8 @@ fn main() -> ExitCode {
         );
     }
     if cli.verbose && spent.rejected > 0 {
-        let regions = messages::counted(spent.rejected, "region");
-        tell!("note: the verifier of generated code rejected {regions}, which the fast engine ran");
+        let programs = messages::counted(spent.rejected, "program");
+        tell!("note: the verifier of generated code rejected {programs}, which the fast engine ran");
     }
     messages::finish();
     match answer {

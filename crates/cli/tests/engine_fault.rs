@@ -20,7 +20,7 @@ fn run(arguments: &str, faults: bool) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_fault_of_generated_code_is_an_internal_error_with_engine_and_region() {
+fn a_fault_of_generated_code_is_an_internal_error_with_engine_and_address() {
     if !cfg!(debug_assertions) || Level::best().kind() < Kind::Avx2 {
         return;
     }
@@ -29,7 +29,7 @@ fn a_fault_of_generated_code_is_an_internal_error_with_engine_and_region() {
             let arguments = format!("bench --isa {isa} --kernel mandel --engine {engine}");
             let (status, text) = run(&arguments, true);
             assert_eq!(status, Some(2), "{arguments}: {text}");
-            assert!(text.contains("internal error: engine compiled, region at "), "{text}");
+            assert!(text.contains("internal error: engine compiled, code entered at "), "{text}");
         }
     }
 }
@@ -42,7 +42,7 @@ fn a_fault_of_generated_code_names_the_program() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/tesla/loop-break.toml");
     let (status, text) = run(&format!("run {file} --engine compiled"), true);
     assert_eq!(status, Some(2), "{text}");
-    assert!(text.contains("loop-break.toml: internal error: engine compiled, region at 0x20: "), "{text}");
+    assert!(text.contains("loop-break.toml: internal error: engine compiled, code entered at 0x20: "), "{text}");
     assert_eq!(run(&format!("run {file} --engine fast"), true).0, Some(0));
     assert_eq!(run(&format!("run {file} --engine compiled"), false).0, Some(0));
 }

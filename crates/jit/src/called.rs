@@ -18,12 +18,12 @@ macro_rules! convention {
 }
 pub(crate) use convention;
 
-/// A function that a region calls between segments. Its arguments are the state, a number and the active lanes. A
-/// result of 0 continues the region.
+/// A function that code calls: that of a node, or the machine's flow control. Its arguments are the state and a
+/// number. A node continues if its function returns 0; flow control returns the next node.
 ///
 /// # Safety
-/// The state is that of the region, and its context has the type that the function expects.
-pub type Callee = convention!(fn(*mut State, u32, u64) -> u32);
+/// The state is that of the run, and its context has the type that the function expects.
+pub(crate) type Callee = convention!(fn(*mut State, u32) -> u32);
 
 /// Lanes of a [`PerLaneFrame`]. The width of a group is a multiple of it.
 pub const LANES: usize = 8;

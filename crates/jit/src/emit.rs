@@ -90,11 +90,6 @@ impl Pool {
         self.steps = Some(place);
         place
     }
-
-    /// Returns the table of words that are read one by one.
-    pub(crate) fn table(&mut self, words: [u32; 4]) -> i32 {
-        self.push(|number| words.get(number).copied().unwrap_or(0))
-    }
 }
 
 /// Code for a rare case, placed after the code that usually runs, to which it returns.
@@ -1205,6 +1200,10 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
     asm.plain(Code::Retnq);
 }
 
+/// Registers that a function preserves.
+const SAVED: [Register; 6] =
+    [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
+
 /// Sets the code's floating point modes, if it depends on them.
 pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
     if floats {
@@ -1218,4 +1217,31 @@ pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     if floats {
         asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place!(host_mode))));
     }
+}
+
+/// Emits the start of a function that takes a state. `caller` is the place of the stack pointer in the frame.
+pub(crate) fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
+    for register in SAVED {
+        asm.push(Instruction::with1(Code::Push_r64, register));
+    }
+    asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, Register::RSP));
+    asm.number(Code::And_rm64_imm8, Register::RSP, -64);
+    let frame = (frame.max(caller + 64) + 63) & !63;
+    asm.number(Code::Sub_rm64_imm32, Register::RSP, frame);
+    asm.store(Code::Mov_rm64_r64, at_base(Register::RSP, caller), Register::RAX);
+    asm.push(Instruction::with2(Code::Mov_r64_rm64, STATE, Register::RDI));
+    asm.two(Code::Mov_r64_rm64, ROWS, at_base(STATE, place!(rows)));
+    asm.two(Code::Mov_r64_rm64, POOL, at_base(STATE, place!(pool)));
+    enter_mode(asm, floats);
+}
+
+/// Emits the end of the function: it returns ECX.
+pub(crate) fn epilogue(asm: &mut Assembler, caller: i32, floats: bool) {
+    leave_mode(asm, floats);
+    asm.push(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::ECX));
+    asm.two(Code::Mov_r64_rm64, Register::RSP, at_base(Register::RSP, caller));
+    for register in SAVED.into_iter().rev() {
+        asm.push(Instruction::with1(Code::Pop_r64, register));
+    }
+    asm.plain(Code::Retnq);
 }

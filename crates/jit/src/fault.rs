@@ -5,10 +5,9 @@
 //!                                      | SIGSEGV, SIGBUS          ^ also MXCSR
 //!                                      +--> handler ---------------> Err
 //! ```
-//! The process has one handler for all faults. If the instruction pointer is in a [`Region`] and its thread is in
+//! The process has one handler for all faults. If the instruction pointer is in [`Watched`] code and its thread is in
 //! [`call`], the handler continues that call at the point that restores registers. All other faults go to the
-//! previous handler, or end the process as they would without this one. A function that code calls is not in a
-//! region.
+//! previous handler, or end the process as they would without this one. A function that code calls is not such code.
 //!
 //! The handler exists only for Linux on x86-64. On other targets [`call`] is a plain call.
 
@@ -23,20 +22,20 @@ use crate::state::State;
 
 /// A memory fault of generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// The address that the code accessed, as the system reports it.
-    pub address: usize,
+    pub(crate) address: usize,
     /// The instruction that accessed it.
-    pub instruction: usize,
+    pub(crate) instruction: usize,
 }
 
 /// The function that [`call`] calls.
 pub(crate) type Entry = convention!(fn(*mut State) -> u32);
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub(crate) use linux::{Region, call, install};
+pub(crate) use linux::{Watched, call, install};
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-pub(crate) use other::{Region, call, install};
+pub(crate) use other::{Watched, call, install};
 
 /// Returns the rows. In a build with debug assertions, returns an address that cannot be accessed if
 /// `RECONVERGE_FAULT` is set, to test the errors that follow from a fault.
@@ -59,11 +58,11 @@ mod other {
     pub(crate) fn install() {}
 
     #[derive(Debug)]
-    pub(crate) struct Region;
+    pub(crate) struct Watched;
 
-    impl Region {
-        pub(crate) fn new(_: &[u8]) -> Region {
-            Region
+    impl Watched {
+        pub(crate) fn new(_: &[u8]) -> Watched {
+            Watched
         }
     }
 

@@ -6,11 +6,9 @@
 //! | `rows` | values of rows in the middle of a strip |
 //! | `emit` | register allocation and emission of a strip |
 //! | `level` | choice of vector instructions |
-//! | `compiled` | the regions of a program, and their runs by a group: shared by the machines |
-//! | `builder` | a region while a machine traces it |
-//! | `linked` | a program as linked code, and its run by a group |
+//! | `linked` | a program as linked code: its trace by a machine, and its run by a group |
 //! | `program` | nodes of linked code, and their counts |
-//! | `region` | strips and iterations of a region, and their counts |
+//! | `segment` | the code of a node: its fast path, its slow path and its call |
 //! | `state` | state that code and engine share |
 //! | `verify` | proof that code accesses only its rows and the window |
 //! | `cache` | code that was generated before |
@@ -18,43 +16,34 @@
 //! | `called` | functions that code calls |
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
-//! A machine traces its control flow with a [`Builder`] and states the meaning of its instructions on [`Rows`]. The
-//! result is a [`Plan`] for each region: [`Segment`]s of [`Strip`]s, and the [`Step`]s of the flow.
-//! [`Regions::compile`] generates code for plans, and [`Regions::run`] runs it. [`Compiled`] does both for a
-//! [`Machine`]. The crate does not depend on any machine. It builds for every target, but generates code only for
+//! A machine traces its program with a [`Linker`], node by node, and states the meaning of its instructions on
+//! [`Rows`]. A node has straight-line code, conditionals, and the way to the [`Next`] node. [`Linked::new`] generates
+//! code for all nodes of a program, and [`Linked::run`] runs it. While all active lanes go the same way, code jumps
+//! from node to node. If lanes part, code calls the machine's own flow control, [`LinkedMachine::flow`], which returns
+//! the next node. The crate does not depend on any machine. It builds for every target, but generates code only for
 //! x86-64.
 
 mod asm;
-mod builder;
 mod cache;
 mod called;
-mod compiled;
 mod emit;
 mod fault;
 mod level;
 mod linked;
-mod machine;
 mod pages;
 mod program;
-mod region;
 mod rows;
+mod segment;
 mod state;
 mod strip;
 mod verify;
 
-pub use builder::{Builder, Found, Path};
-pub use called::{Callee, LANES, PerLane};
-pub use compiled::{Arrival, Compiled, Passed, Ran, Region};
-pub use fault::Fault;
+pub use called::{LANES, PerLane};
 pub use level::Level;
-pub use linked::{Arrived, Linked, LinkedMachine, Linker, Traced};
-pub use machine::Machine;
+pub use linked::{Arrived, Linked, LinkedMachine, Linker, Path, Traced};
 pub use program::{Branch, EXIT, Left, NO_NODE, Next, Target, Waits};
-pub use region::{
-    Back, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Plan, RegionCode, Regions, Segment, Step,
-};
 pub use rows::Rows;
-pub use state::{Held, MASK, OWN, SITES, State, StateBox};
+pub use state::{FLUSH, FLUSH_OPERANDS, Held, MASK, SITES, State, StateBox};
 pub use strip::{Inside, One, Row, Strip, Two, Value, predicate};
 pub use verify::Rejected;
 
@@ -70,7 +59,7 @@ pub enum CompileError {
     /// A label without a position.
     #[error("no place for label {0}")]
     Label(usize),
-    /// The verifier rejects a strip.
+    /// The verifier rejects a strip of a node.
     #[error("the verifier rejects a strip: {0}")]
     Rejected(#[from] Rejected),
     /// Executable memory cannot be allocated.

@@ -12,12 +12,11 @@ use reconverge_simt::CodeFault;
 use reconverge_simt::compiling::{accepts, compile, once};
 
 use crate::asm;
-use crate::builder::Path;
 use crate::called::{Callee, convention};
 use crate::level::Level;
 use crate::program::{Branch, Code, Conditional, EXIT, Left, NO_NODE, Next, Node, Piece, Target, Waits};
-use crate::region::Segment;
 use crate::rows::Rows;
+use crate::segment::Segment;
 use crate::state::State;
 use crate::strip::Value;
 
@@ -59,6 +58,18 @@ pub trait LinkedMachine: Debug + Sized + 'static {
         state: &mut State,
         context: &mut Self::Context<'_, '_, '_>,
     ) -> u32;
+}
+
+/// The fast or the slow path of a node, while a machine states its instructions.
+pub trait Path {
+    /// Returns an empty path of the same kind.
+    fn next(&self) -> Self;
+
+    /// Returns the rows of the path.
+    fn rows(&mut self) -> &mut Rows;
+
+    /// Returns the rows at the end.
+    fn into_rows(self) -> Rows;
 }
 
 /// Nodes while a machine traces them.
@@ -276,7 +287,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         if repeats {
             dropped.extend(fast.covered().iter().filter(|row| slow.covered().contains(row)).copied());
         }
-        let (fast, slow) = (Rows::finish(fast, &dropped, None), Rows::finish(slow, &SortedSet::new(), None));
+        let (fast, slow) = (fast.finish(&dropped), slow.finish(&SortedSet::new()));
         let entries = std::mem::take(&mut self.entries);
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.push(Piece { size, count: part, ..std::mem::take(&mut self.piece) });
@@ -298,7 +309,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
         self.end(counts, next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {
-            node.segment.call = Some((call_of::<M>(), self.calls.len() as u32, EXIT));
+            node.segment.call = Some((call_of::<M>(), self.calls.len() as u32));
         }
         self.calls.push(call);
     }
@@ -469,7 +480,7 @@ fn flow_of<M: LinkedMachine>() -> Callee {
 }
 
 convention! {
-    fn call<M: LinkedMachine>(state: *mut State, number: u32, _active: u64) -> u32 {
+    fn call<M: LinkedMachine>(state: *mut State, number: u32) -> u32 {
         // SAFETY: code passes its own state.
         let state = unsafe { &mut *state };
         // SAFETY: `Linked::run` has set it for the duration of the run, and nothing else uses it meanwhile.
@@ -479,7 +490,7 @@ convention! {
 }
 
 convention! {
-    fn flow<M: LinkedMachine>(state: *mut State, node: u32, _active: u64) -> u32 {
+    fn flow<M: LinkedMachine>(state: *mut State, node: u32) -> u32 {
         // SAFETY: code passes its own state.
         let state = unsafe { &mut *state };
         // SAFETY: as for calls.

@@ -7,13 +7,13 @@ use std::io;
 
 use memmap2::{Mmap, MmapMut};
 
-use crate::fault::{self, Region};
+use crate::fault::{self, Watched};
 
 /// Executable code. Its address does not change during the lifetime of the value.
 #[derive(Debug)]
 pub(crate) struct Pages {
     /// Dropped before the code.
-    _region: Region,
+    _watched: Watched,
     code: Mmap,
 }
 
@@ -27,7 +27,7 @@ impl Pages {
         pages[..code.len()].copy_from_slice(code);
         let code = pages.make_exec()?;
         fault::install();
-        Ok(Pages { _region: Region::new(&code), code })
+        Ok(Pages { _watched: Watched::new(&code), code })
     }
 
     /// Returns the address of a byte of the code.

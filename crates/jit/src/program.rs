@@ -14,6 +14,7 @@
 #![allow(unsafe_code)]
 
 use iced_x86::{Code as Op, Instruction, MemoryOperand, Register};
+use reconverge_guarded::{Guarded, Plain};
 
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at_base};
@@ -22,8 +23,8 @@ use crate::emit::{self, Cold, Exits, Frame, GATHERED, Pool, STATE};
 use crate::fault::{self, Fault};
 use crate::level::Level;
 use crate::pages::Pages;
-use crate::region::{Constants, KEEP_DENORMALS, Segment, epilogue, prologue};
-use crate::state::{KINDS, State, place};
+use crate::segment::Segment;
+use crate::state::{KEEP_DENORMALS, KINDS, State, place};
 use crate::strip::{Row, Strip};
 use crate::verify::{self, Rejected};
 
@@ -149,7 +150,7 @@ pub const NO_NODE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Code {
     pages: Pages,
-    pool: reconverge_guarded::Guarded<Constants>,
+    pool: Guarded<Constants>,
     entries: Vec<u32>,
     mode: u32,
     /// Number of nodes, and of counts: runs of each part, and for each node the number of its next runs that take the
@@ -159,6 +160,15 @@ pub(crate) struct Code {
     /// Minimum size in bytes of a group's rows and of the window for the code.
     rows: usize,
     window: usize,
+}
+
+/// Words of the pool.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Constants([u32; 16]);
+
+impl Plain for Constants {
+    const ZERO: Self = Constants([0; 16]);
 }
 
 impl Next {
@@ -425,9 +435,9 @@ impl Compiler<'_> {
         asm.push(Instruction::with1(Op::Jmp_rm64, Register::RAX));
         asm.bind(leave);
         let caller = Frame::of(level).caller;
-        epilogue(&mut asm, caller, floats);
+        emit::epilogue(&mut asm, caller, floats);
         asm.before(|asm| {
-            prologue(asm, frame, caller, floats);
+            emit::prologue(asm, frame, caller, floats);
             asm.two(Op::Mov_r32_rm32, Register::EAX, at_base(STATE, place!(node)));
             asm.branch(Op::Jmp_rel32_64, dispatch);
         });
@@ -671,7 +681,7 @@ impl Compiler<'_> {
                 _ => compiler.strip(node, &segment.exact, exact_guard, &words),
             });
         }
-        let Some((callee, argument, _)) = segment.call else { return };
+        let Some((callee, argument)) = segment.call else { return };
         let asm = &mut self.asm;
         if reaches {
             asm.branch(Op::Jmp_rel32_64, done);
@@ -683,7 +693,6 @@ impl Compiler<'_> {
         }
         asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, argument));
-        asm.two(Op::Mov_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
         asm.push(Instruction::with2(Op::Mov_r64_imm64, Register::RAX, callee as usize as u64));
         emit::leave_mode(asm, self.floats);
         asm.push(Instruction::with1(Op::Call_rm64, Register::RAX));
@@ -826,3 +835,6 @@ fn call_flow(asm: &mut Assembler, floats: bool) {
     asm.push(Instruction::with1(Op::Call_rm64, at_base(STATE, place!(flow))));
     emit::enter_mode(asm, floats);
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -119,16 +119,6 @@ impl Rows {
         &self.covered
     }
 
-    /// Returns the rows whose values at entry the segment needs.
-    pub fn needed(&self) -> &SortedSet<Row> {
-        &self.needed
-    }
-
-    /// Returns the rows that the segment writes.
-    pub fn written(&self) -> impl Iterator<Item = Row> {
-        self.now.keys().map(|(row, _)| *row)
-    }
-
     /// Returns the value of a row here.
     pub fn read(&mut self, row: Row) -> Value {
         self.part((row, None))
@@ -290,9 +280,8 @@ impl Rows {
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: Now::new() });
     }
 
-    /// Ends the segment: stores the rows that have changed, except for `dropped` ones. `lanes`: the word of the lanes
-    /// that are still active.
-    pub fn finish(mut self, dropped: &SortedSet<Row>, lanes: Option<u32>) -> Strip {
+    /// Ends the node: stores the rows that have changed, except for `dropped` ones.
+    pub(crate) fn finish(mut self, dropped: &SortedSet<Row>) -> Strip {
         let mask = self.mask();
         while let Some(scope) = self.scopes.pop() {
             self.merge(scope);
@@ -317,9 +306,6 @@ impl Rows {
             let old = self.strip.row(row);
             let value = self.choose(self.entry, old, value);
             self.strip.store(row, value);
-        }
-        if let Some(word) = lanes {
-            self.strip.gather(word, mask);
         }
         if mask != self.entry {
             let words = self.strip.one(One::Sar(31), mask);

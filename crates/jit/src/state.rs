@@ -8,7 +8,7 @@ use reconverge_guarded::{Guarded, Placement, Plain};
 use crate::called::Callee;
 
 /// Number of the state's own rows.
-pub const OWN: usize = 16;
+pub(crate) const OWN: usize = 16;
 
 /// The own row of the active lanes: all ones, or zero.
 pub const MASK: u32 = 0;
@@ -18,12 +18,6 @@ pub(crate) const NARROW_ROWS: u32 = 4;
 
 /// Number of words for which strips gather bits.
 pub(crate) const WORDS: usize = 64;
-
-/// Maximum number of branches of a region.
-pub(crate) const BRANCHES: usize = 16;
-
-/// Maximum number of exits of a region that the code itself counts.
-pub(crate) const LEAVES: usize = 16;
 
 /// Number of sites.
 pub const SITES: u32 = 32;
@@ -47,8 +41,14 @@ impl Site {
 /// Number of kinds of lanes that leave a node and wait.
 pub(crate) const KINDS: usize = 2;
 
-/// State that code and the engine share. Counts of lanes and instructions continue from their values at the call of a
-/// region.
+/// MXCSR for code: exceptions masked, rounding to nearest; denormal operands and results become zeros.
+pub const FLUSH: u32 = 0x9fc0;
+/// MXCSR for code: exceptions masked, rounding to nearest; denormal operands become zeros, results may be denormals.
+pub const FLUSH_OPERANDS: u32 = 0x1fc0;
+/// MXCSR for code: exceptions masked, rounding to nearest; denormals are kept.
+pub(crate) const KEEP_DENORMALS: u32 = 0x1f80;
+
+/// State that code and the engine share. Counts continue from their values at the entry of code.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
@@ -58,18 +58,14 @@ pub struct State {
     pub(crate) half_rows: *mut u8,
     /// Number of instructions in the remaining budget.
     pub budget: i32,
-    /// Number of iterations that may still begin in a region that returns to its entry; `u32::MAX` for any number.
+    /// Number of iterations of the innermost loop that may still begin; `u32::MAX` for any number.
     pub rounds: u32,
-    /// Whether some lane has exited in this iteration of a region.
+    /// Not 0 if some lane has left the node.
     pub(crate) left: u32,
-    /// The active lanes at the start of an iteration.
+    /// The active lanes.
     pub active: u64,
     /// Number of these lanes.
     pub(crate) population: u64,
-    /// Iterations that the code has counted.
-    pub(crate) iterations: u64,
-    /// Lanes, summed over those iterations.
-    pub(crate) lanes: u64,
     /// The host's floating point modes, and those of the code.
     pub(crate) host_mode: u32,
     pub(crate) mode: u32,
@@ -77,16 +73,12 @@ pub struct State {
     pub context: *mut (),
     /// Words that are the same in all lanes.
     pub(crate) pool: *const u8,
-    /// The call that stopped the region, counted from 1.
-    pub(crate) stopped: u32,
-    /// The segment that bailed out, counted from 1.
-    pub(crate) refused: u32,
     /// The window, which strips load from and store to, and its size in bytes.
     pub(crate) window: *mut u8,
     pub(crate) window_bytes: usize,
-    /// Number of branches that diverged.
+    /// Number of times that lanes have parted.
     pub divergent: u64,
-    /// Linked code: the node that begins, or that code has left.
+    /// The node that begins, or that code has left.
     pub(crate) node: u32,
     /// Number of entries that the group's stack has room for.
     pub room: u32,
@@ -111,22 +103,13 @@ pub struct State {
     pub(crate) counts: *mut u64,
     /// The machine's flow control.
     pub(crate) flow: Option<Callee>,
-    /// Linked code, and the offset of each node in it.
+    /// The code, and the offset of each node in it.
     pub(crate) code: *const u8,
     pub(crate) entries: *const u32,
     /// Bits of lanes that strips gather.
     pub words: [u64; WORDS],
     /// The lanes of both sides of each conditional that contains others, by its word.
     pub(crate) sides: [[u64; 2]; WORDS],
-    /// Number of iterations that the code has counted, for each branch and outcome: all took it, no lane arrived,
-    /// both sides, none took it.
-    pub(crate) outcomes: [[u64; 4]; BRANCHES],
-    /// Lanes that took each branch, summed over the iterations.
-    pub(crate) taken: [u64; BRANCHES],
-    /// For each exit, in iterations that the code has counted: the lanes, and their number summed over the
-    /// iterations.
-    pub(crate) exits: [u64; LEAVES],
-    pub(crate) gone_lanes: [u64; LEAVES],
     pub(crate) own: Rows,
 }
 
@@ -145,14 +128,10 @@ impl Plain for State {
         left: 0,
         active: 0,
         population: 0,
-        iterations: 0,
-        lanes: 0,
         host_mode: 0,
         mode: 0,
         context: std::ptr::null_mut(),
         pool: std::ptr::null(),
-        stopped: 0,
-        refused: 0,
         window: std::ptr::null_mut(),
         window_bytes: 0,
         divergent: 0,
@@ -165,17 +144,13 @@ impl Plain for State {
         hindered: 0,
         lane_instructions: 0,
         gone: [0; KINDS],
-        sites: [Site::NONE; SITES as usize],
+        sites: [Site { bound: 0, ..Site::NONE }; SITES as usize],
         counts: std::ptr::null_mut(),
         flow: None,
         code: std::ptr::null(),
         entries: std::ptr::null(),
         words: [0; WORDS],
         sides: [[0; 2]; WORDS],
-        outcomes: [[0; 4]; BRANCHES],
-        taken: [0; BRANCHES],
-        exits: [0; LEAVES],
-        gone_lanes: [0; LEAVES],
         own: Rows([0; 64 * OWN]),
     };
 }
@@ -201,7 +176,7 @@ impl DerefMut for StateBox {
 }
 
 thread_local! {
-    /// The state of a thread that is not running a region.
+    /// The state of a thread that is not running code.
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
@@ -236,16 +211,16 @@ impl State {
     #[allow(clippy::new_ret_no_self)]
     pub fn new() -> StateBox {
         let mut state = StateBox(Guarded::new(1, Placement::process()));
-        state.rounds = u32::MAX;
+        state.reset();
         state
     }
 
     /// Resets the state of all runs.
     pub(crate) fn reset(&mut self) {
-        *self = State { rounds: u32::MAX, ..State::ZERO };
+        *self = State { rounds: u32::MAX, sites: [Site::NONE; SITES as usize], ..State::ZERO };
     }
 
-    /// Sets the window: the bytes that strips load from and store to while a region runs.
+    /// Sets the window: the bytes that strips load from and store to while code runs.
     pub fn set_window(&mut self, bytes: &mut [u8]) {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }

@@ -171,7 +171,7 @@ pub(crate) enum Effect {
     Store(Row, Value),
     /// Stores the signs as this strip's bits of a word of the [`State`](crate::State), by number.
     Gather(u32, Value),
-    /// The same effect as [`Effect::Gather`], for lanes that exit.
+    /// The same effect as [`Effect::Gather`], for lanes that leave.
     Leave(u32, Value),
     /// Stores the value in words of the window, lane after lane, for lanes inside the span with this number. `place`
     /// and `lanes` are those of the span.
@@ -445,8 +445,8 @@ impl Strip {
 
     /// Checks the addresses of an access: the words at `base` plus `distance` bytes, for the lanes of `mask`.
     ///
-    /// The access reaches the lanes of the mask whose word lies in the window, and no other lane. The segment bails
-    /// out before any effect if a lane of the slow path's mask is outside: see [`Segment`](crate::Segment).
+    /// The access reaches the lanes of the mask whose word lies in the window, and no other lane. The node does
+    /// not run if a lane of the slow path's mask is outside: [`Left::Refused`](crate::Left::Refused).
     ///
     /// Returns `None` if the distance is not a multiple of 4, or if the window does not contain a word.
     pub fn inside(&mut self, base: Value, distance: i32, mask: Value) -> Option<Inside> {
@@ -588,7 +588,7 @@ impl Strip {
         self.effects.push(Effect::Gather(word, value));
     }
 
-    /// As [`gather`](Self::gather), for lanes that exit with a [`Step::Leave`](crate::Step::Leave).
+    /// As [`gather`](Self::gather), for lanes that leave the node.
     pub fn leave(&mut self, word: u32, value: Value) {
         self.effects.push(Effect::Leave(word, value));
     }

@@ -1,9 +1,9 @@
-//! Proves, before code is emitted, that the code of a plan accesses only its rows, its own words and the window.
+//! Proves, before code is emitted, that the code of a node accesses only its rows, its own words and the window.
 //!
-//! The verifier reads the finished strips and does not rely on the functions that created them. It rejects the whole plan if
-//! an access lacks a check of the same base and mask, or if the check does not cover the distance of the access.
+//! The verifier reads the finished strips and does not rely on the functions that created them. It rejects a node if an
+//! access lacks a check of the same base and mask, or if the check does not cover the distance of the access.
 
-use crate::region::{Plan, Segment, Step};
+use crate::segment::Segment;
 use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};
 use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
@@ -53,29 +53,13 @@ pub enum Rejected {
     Effects,
 }
 
-impl Plan {
-    /// Proves that the plan's code accesses only its rows, the state and the window.
-    ///
-    /// # Errors
-    /// The first rule that a strip breaks.
-    pub fn verify(&self) -> Result<(), Rejected> {
-        row(self.mask)?;
-        self.segments.iter().try_for_each(segment)?;
-        self.steps.iter().try_for_each(|step| match step {
-            Step::If(number) | Step::Leave { word: number, .. } | Step::LeaveInIteration(number) => {
-                word(*number)
-            }
-            Step::Run(_) | Step::Meanwhile(_) | Step::Else | Step::End | Step::Call | Step::Begin(_) => {
-                Ok(())
-            }
-        })
-    }
-}
-
+/// Proves that the strips of a segment access only their rows, the state and the window.
+///
+/// # Errors
+/// The first rule that a strip breaks.
 pub(crate) fn segment(segment: &Segment) -> Result<(), Rejected> {
     segment.strips().try_for_each(strip)?;
-    exits(&segment.exact, segment.check.as_ref())?;
-    segment.call.map_or(Ok(()), |(_, _, number)| word(number))
+    exits(&segment.exact, segment.check.as_ref())
 }
 
 pub(crate) fn row(row: Row) -> Result<(), Rejected> {

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Once, OnceLock};
 use std::time::{Duration, Instant};
 
-use reconverge_isa::sets::NumberSet;
-
 use crate::level::{Kind, Level};
 
 /// Maximum number of instructions of a program that is compiled.
@@ -79,47 +77,6 @@ impl Extent {
         }
         chosen
     }
-
-    /// Chooses the compiled pieces among those that `trace` finds from a position: loops first, which begin at
-    /// `heads`, then pieces that run once, each after the previous one, up to `end`. `size` returns the number of
-    /// instructions of a piece and the position after it.
-    pub fn choose<F>(
-        self,
-        heads: &NumberSet,
-        end: u32,
-        trace: impl Fn(u32) -> Option<F>,
-        size: impl Fn(&F) -> (u32, u32),
-    ) -> Vec<(u32, F)> {
-        let mut left = match self {
-            Extent::Worth | Extent::Loops => MOST_COMPILED,
-            Extent::Throughout | Extent::Upto(_) | Extent::Blocks(_) => u32::MAX,
-        };
-        let mut take = |found: &F| {
-            let rest = left.checked_sub(size(found).0);
-            left = rest.unwrap_or(0);
-            rest.is_some()
-        };
-        let mut all: Vec<_> = heads.iter().filter_map(|head| Some((head, trace(head)?))).collect();
-        all.retain(|(_, found)| take(found));
-        if self == Extent::Loops {
-            return all;
-        }
-        let mut next = 0;
-        while next < end {
-            let place = next;
-            next += 1;
-            if heads.contains(place) {
-                continue;
-            }
-            if let Some(found) = trace(place) {
-                next = size(&found).1.max(next);
-                if take(&found) {
-                    all.push((place, found));
-                }
-            }
-        }
-        all
-    }
 }
 
 static PROGRAMS: AtomicU64 = AtomicU64::new(0);
@@ -141,7 +98,7 @@ pub struct Spent {
     pub once: Duration,
     /// Bytes of code of the programs.
     pub bytes: u64,
-    /// Number of pieces that the verifier of host code rejected. The fast engine runs them.
+    /// Number of programs that the verifier of host code rejected. The fast engine runs them.
     pub rejected: u64,
 }
 
@@ -247,18 +204,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loops_are_chosen_first_and_what_runs_once_from_where_the_last_ended() {
-        // A loop at position 4; from any other position on, three instructions run once.
-        let heads = NumberSet::from_iter([4]);
-        let choose = |extent: Extent, instructions: u32| {
-            let end = |place: u32| if place == 4 { 6 } else { (place + 3).min(10) };
-            let all = extent.choose(&heads, 10, |place| Some(end(place)), |end| (instructions, *end));
-            all.into_iter().map(|(place, _)| place).collect::<Vec<_>>()
-        };
-        assert_eq!(choose(Extent::Worth, 1), [4, 0, 3, 6, 9]);
-        assert_eq!(choose(Extent::Loops, 1), [4]);
-        assert_eq!(choose(Extent::Worth, MOST_COMPILED / 2), [4, 0], "what is too much is left out");
-        assert_eq!(choose(Extent::Throughout, MOST_COMPILED), [4, 0, 3, 6, 9]);
+    fn blocks_of_loops_are_chosen_first_and_others_as_far_as_there_is_room() {
+        // The third of four blocks is a loop.
+        let chosen = |extent: Extent, size: u32| extent.chosen(&[size; 4], |number| number == 2);
+        assert_eq!(chosen(Extent::Worth, 1), [true; 4]);
+        assert_eq!(chosen(Extent::Loops, 1), [false, false, true, false]);
+        let half = chosen(Extent::Worth, MOST_COMPILED / 2);
+        assert_eq!(half, [true, false, true, false], "what is too much is left out");
+        assert_eq!(chosen(Extent::Throughout, MOST_COMPILED), [true; 4]);
         assert_eq!(Extent::worth(MANY_GROUPS - 1), Extent::Loops);
         assert_eq!(Extent::worth(MANY_GROUPS), Extent::Worth);
     }

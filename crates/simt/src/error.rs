@@ -129,7 +129,7 @@ impl Error for Difference {}
 /// [`CodeFault::caught`] catches it. Memory and registers of the launch are undefined afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeFault {
-    /// Address of the first instruction of the region.
+    /// Address of the instruction at which the group entered the code.
     pub pc: u32,
     /// Whether listings of the machine show addresses in hexadecimal.
     pub hexadecimal: bool,
@@ -159,7 +159,7 @@ impl CodeFault {
 impl fmt::Display for CodeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CodeFault { pc, hexadecimal, address } = self;
-        f.write_str("internal error: engine compiled, region at ")?;
+        f.write_str("internal error: engine compiled, code entered at ")?;
         match hexadecimal {
             true => write!(f, "{pc:#x}")?,
             false => write!(f, "{pc}")?,
@@ -238,7 +238,7 @@ mod tests {
             assert_eq!(run(jobs), Err(RunError::Fault(fault)));
         }
         let text = fault.to_string();
-        assert!(text.starts_with("internal error: engine compiled, region at 0x48: "), "{text}");
+        assert!(text.starts_with("internal error: engine compiled, code entered at 0x48: "), "{text}");
         let other =
             catch_unwind(|| CodeFault::caught(|| -> Result<(), CodeFault> { resume_unwind(Box::new(7)) }));
         assert_eq!(other.unwrap_err().downcast_ref(), Some(&7), "a panic stays one");

@@ -88,7 +88,7 @@ unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut R
 
 /// Addresses of code, which the handler finds during the lifetime of the value.
 #[derive(Debug)]
-pub(crate) struct Region(&'static Slot);
+pub(crate) struct Watched(&'static Slot);
 
 /// Addresses of code, or zeros. A list of these only grows: the handler reads it at any time, without a lock.
 #[derive(Debug, Default)]
@@ -99,23 +99,23 @@ struct Slot {
     next: AtomicPtr<Slot>,
 }
 
-static REGIONS: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
+static WATCHED: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
 
 fn slots() -> impl Iterator<Item = &'static Slot> {
     // SAFETY: slots are never freed.
     let at = |slot: &AtomicPtr<Slot>| unsafe { slot.load(Ordering::Acquire).as_ref::<'static>() };
-    std::iter::successors(at(&REGIONS), move |slot| at(&slot.next))
+    std::iter::successors(at(&WATCHED), move |slot| at(&slot.next))
 }
 
-impl Region {
-    pub(crate) fn new(code: &[u8]) -> Region {
+impl Watched {
+    pub(crate) fn new(code: &[u8]) -> Watched {
         let take = |slot: &&Slot| !slot.used.swap(true, Ordering::Acquire);
         let slot = slots().find(take).unwrap_or_else(|| {
             let slot = Box::leak(Box::new(Slot { used: AtomicBool::new(true), ..Slot::default() }));
-            let mut first = REGIONS.load(Ordering::Relaxed);
+            let mut first = WATCHED.load(Ordering::Relaxed);
             loop {
                 slot.next.store(first, Ordering::Relaxed);
-                match REGIONS.compare_exchange_weak(first, slot, Ordering::Release, Ordering::Relaxed) {
+                match WATCHED.compare_exchange_weak(first, slot, Ordering::Release, Ordering::Relaxed) {
                     Ok(_) => return slot,
                     Err(other) => first = other,
                 }
@@ -124,11 +124,11 @@ impl Region {
         let range = code.as_ptr_range();
         slot.start.store(range.start as usize, Ordering::Release);
         slot.end.store(range.end as usize, Ordering::Release);
-        Region(slot)
+        Watched(slot)
     }
 }
 
-impl Drop for Region {
+impl Drop for Watched {
     fn drop(&mut self) {
         // The range is empty at all times: the end is cleared first, because it is set last.
         self.0.end.store(0, Ordering::Release);
@@ -137,7 +137,7 @@ impl Drop for Region {
     }
 }
 
-/// Returns whether code has this address. A thread that runs code finds its region, which lives during the run.
+/// Returns whether code has this address. A thread that runs code finds its own addresses, which stay listed during the run.
 fn is_code(address: usize) -> bool {
     slots().any(|slot| {
         let end = slot.end.load(Ordering::Acquire);

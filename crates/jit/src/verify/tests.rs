@@ -1,7 +1,8 @@
 //! Strips that cannot be created with the public interface: the verifier rejects each.
 
 use super::*;
-use crate::region::Back;
+use crate::program::tests::node;
+use crate::program::{Branch, Conditional, Piece, Waits};
 use crate::strip::Inside;
 
 const WINDOW: u32 = 64;
@@ -27,19 +28,8 @@ fn probe() -> Probe {
     Probe { strip, base, mask, near, loaded }
 }
 
-fn plan(strip: Strip) -> Plan {
-    Plan {
-        segments: vec![Segment::new(None, strip, None)],
-        steps: vec![Step::Begin(0), Step::Run(1)],
-        back: Back::Never,
-        mask: Row::Own(0),
-        lazy: false,
-        joins: false,
-    }
-}
-
 fn verify(strip: Strip) -> Result<(), Rejected> {
-    plan(strip).verify()
+    segment(&Segment::new(None, strip))
 }
 
 fn load(strip: &mut Strip) -> &mut Node {
@@ -163,24 +153,24 @@ fn lanes_that_are_not_all_inside_are_rejected() {
 #[test]
 fn a_segment_that_runs_although_a_lane_is_outside_is_rejected() {
     let Probe { strip, .. } = probe();
-    let mut without = plan(strip.clone());
-    without.segments[0].check = None;
-    assert_eq!(without.verify(), Err(Rejected::Exit(0)));
-    let mut other = plan(strip);
-    if let Some(check) = &mut other.segments[0].check {
+    let mut without = Segment::new(None, strip.clone());
+    without.check = None;
+    assert_eq!(segment(&without), Err(Rejected::Exit(0)));
+    let mut other = Segment::new(None, strip);
+    if let Some(check) = &mut other.check {
         check.guard = Some(check.spans[0].mask);
     }
-    assert_eq!(other.verify(), Err(Rejected::Exit(0)));
+    assert_eq!(segment(&other), Err(Rejected::Exit(0)));
 }
 
 #[test]
 fn a_check_with_effects_is_rejected() {
     let Probe { strip, loaded, .. } = probe();
-    let mut plan = plan(strip);
-    if let Some(check) = &mut plan.segments[0].check {
+    let mut with = Segment::new(None, strip);
+    if let Some(check) = &mut with.check {
         check.effects.push(Effect::Store(Row::Group(0), loaded));
     }
-    assert_eq!(plan.verify(), Err(Rejected::Effects));
+    assert_eq!(segment(&with), Err(Rejected::Effects));
 }
 
 #[test]
@@ -194,7 +184,8 @@ fn a_word_beyond_the_window_is_rejected() {
 
 #[test]
 fn rows_and_words_that_do_not_exist_are_rejected() {
-    for row in [Row::Own(OWN as u32), Row::Group(u32::MAX), Row::Group(2)] {
+    let narrow = [Row::Bytes(NARROW_ROWS), Row::Halves(NARROW_ROWS)];
+    for row in [Row::Own(OWN as u32), Row::Group(u32::MAX), Row::Group(2)].into_iter().chain(narrow) {
         let Probe { mut strip, loaded, .. } = probe();
         strip.effects.push(Effect::Store(row, loaded));
         assert_eq!(verify(strip), Err(Rejected::Row(row)));
@@ -205,10 +196,27 @@ fn rows_and_words_that_do_not_exist_are_rejected() {
     let Probe { mut strip, mask, .. } = probe();
     strip.gather(WORDS as u32, mask);
     assert_eq!(verify(strip), Err(Rejected::Word(WORDS as u32)));
-    let Probe { strip, .. } = probe();
-    let mut plan = plan(strip);
-    plan.steps.push(Step::If(WORDS as u32));
-    assert_eq!(plan.verify(), Err(Rejected::Word(WORDS as u32)));
+    let of = |leave: Option<(u32, Waits)>, words: Option<(u32, u32)>| {
+        let conditional = |(word, parent)| Conditional {
+            word,
+            parent: Some((parent, 0)),
+            sides: [Branch::default(); 2],
+            held: 0,
+            joins: false,
+        };
+        let mut node = node(Segment::new(None, probe().strip));
+        let conditionals = words.into_iter().map(conditional).collect();
+        node.pieces.insert(0, Piece { conditionals, leave, ..Piece::default() });
+        node.verify()
+    };
+    let (last, wrong) = (WORDS as u32 - 1, WORDS as u32);
+    assert_eq!(of(Some((last, Waits::Arrive)), Some((last, last))), Ok(()));
+    assert_eq!(of(Some((wrong, Waits::Arrive)), None), Err(Rejected::Word(wrong)));
+    assert_eq!(of(None, Some((wrong, 0))), Err(Rejected::Word(wrong)));
+    assert_eq!(of(None, Some((0, wrong))), Err(Rejected::Word(wrong)));
+    let mut masked = node(Segment::new(None, probe().strip));
+    masked.mask = Row::Own(OWN as u32);
+    assert_eq!(masked.verify(), Err(Rejected::Row(masked.mask)));
 }
 
 #[test]
@@ -220,12 +228,13 @@ fn a_value_that_is_not_made_before_its_use_is_rejected() {
 }
 
 #[test]
-fn a_rejected_plan_is_not_compiled() {
+fn a_rejected_node_is_not_compiled() {
     let Probe { mut strip, mask, .. } = probe();
     if let Node::Load { lanes, .. } = load(&mut strip) {
         *lanes = mask;
     }
-    let made = crate::Regions::compile(&[plan(strip)], crate::Level::Avx2, 32, crate::FLUSH);
+    let nodes = [node(Segment::new(None, strip))];
+    let made = crate::program::Code::compile(&nodes, crate::Level::Avx2, 32, crate::FLUSH);
     assert!(matches!(made, Err(crate::CompileError::Rejected(Rejected::Unchecked(0)))));
 }
 
@@ -237,4 +246,122 @@ fn an_access_of_another_slice_is_rejected() {
     strip.inside(base, 40, mask);
     strip.window_load(near);
     assert_eq!(verify(strip), Err(Rejected::Distance(0, 0)));
+}
+
+/// Verifies a load from a site whose span `change` changes.
+fn load_from_site(change: impl Fn(&mut Strip, &mut Span)) -> Result<(), Rejected> {
+    let mut strip = Strip::new();
+    let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));
+    let inside = strip.inside_site(1, base, 8, mask);
+    let mut span = strip.spans[0];
+    change(&mut strip, &mut span);
+    strip.spans[0] = span;
+    let loaded = strip.window_load(inside);
+    strip.store(Row::Group(128), loaded);
+    verify(strip)
+}
+
+#[test]
+fn a_place_that_is_not_an_offset_in_its_site_is_rejected() {
+    assert_eq!(load_from_site(|_, _| {}), Ok(()));
+    let wrong = Err(Rejected::Place(0));
+    assert_eq!(load_from_site(|_, span| span.place = span.base), wrong, "an address");
+    let other = load_from_site(|strip, span| {
+        strip.nodes.push(Node::Start(2));
+        span.place = strip.two(Two::Sub, span.base, Value(strip.nodes.len() as u32 - 1));
+    });
+    assert_eq!(other, wrong, "an offset in another site");
+    let sum = load_from_site(|strip, span| {
+        let Node::Two(_, [address, start]) = strip.nodes[span.place.0 as usize] else { return };
+        span.place = strip.two(Two::Add, address, start);
+    });
+    assert_eq!(sum, wrong, "a sum");
+    assert_eq!(load_from_site(|_, span| span.least = 4), wrong, "two distances");
+    assert_eq!(load_from_site(|_, span| span.site = Some(2)), wrong, "another site");
+}
+
+#[test]
+fn lanes_that_are_not_within_the_bound_of_their_site_are_rejected() {
+    let wrong = Err(Rejected::Lanes(0));
+    assert_eq!(load_from_site(|_, span| span.lanes = span.mask), wrong, "all lanes");
+    // Lanes by another comparison of the bound and the inverted place.
+    let compared = |compare: &dyn Fn(&mut Strip, Value, Value, Value) -> Value| {
+        load_from_site(|strip, span| {
+            let sign = strip.constant(1 << 31);
+            let inverted = strip.two(Two::Xor, span.place, sign);
+            let bound = strip.nodes.iter().position(|node| *node == Node::Bound(1)).expect("a bound");
+            let within = compare(strip, Value(bound as u32), inverted, span.place);
+            span.lanes = strip.two(Two::And, within, span.mask);
+        })
+    };
+    let greater =
+        |strip: &mut Strip, bound: Value, inverted: Value, _: Value| strip.two(Two::Greater, bound, inverted);
+    assert_eq!(compared(&greater), Ok(()));
+    let swapped =
+        |strip: &mut Strip, bound: Value, inverted: Value, _: Value| strip.two(Two::Greater, inverted, bound);
+    assert_eq!(compared(&swapped), wrong, "lanes beyond the bound");
+    let signed =
+        |strip: &mut Strip, bound: Value, _: Value, place: Value| strip.two(Two::Greater, bound, place);
+    assert_eq!(compared(&signed), wrong, "a place whose sign is not inverted");
+    let other = |strip: &mut Strip, _: Value, inverted: Value, _: Value| {
+        strip.nodes.push(Node::Bound(2));
+        strip.two(Two::Greater, Value(strip.nodes.len() as u32 - 1), inverted)
+    };
+    assert_eq!(compared(&other), wrong, "the bound of another site");
+    let address = |strip: &mut Strip, bound: Value, _: Value, _: Value| {
+        let (address, sign) = (strip.row(Row::Group(0)), strip.constant(1 << 31));
+        let inverted = strip.two(Two::Xor, address, sign);
+        strip.two(Two::Greater, bound, inverted)
+    };
+    assert_eq!(compared(&address), wrong, "another value than the place");
+}
+
+#[test]
+fn a_site_that_the_state_does_not_have_is_rejected() {
+    let of = |site: u32| {
+        let mut strip = Strip::new();
+        let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));
+        strip.inside_site(site, base, 0, mask);
+        verify(strip)
+    };
+    assert_eq!(of(SITES - 1), Ok(()));
+    assert_eq!(of(SITES), Err(Rejected::Site(SITES)));
+}
+
+/// Verifies a segment without a check, whose strip stores once and `change` changes.
+fn store_at_once(site: bool, change: impl Fn(&mut Strip, Inside, Value)) -> Result<(), Rejected> {
+    let mut strip = Strip::with_window(WINDOW);
+    let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));
+    let inside = match site {
+        true => strip.inside_site(1, base, 0, mask),
+        false => strip.inside(base, 0, mask).expect("a window of words"),
+    };
+    strip.window_store(inside, base);
+    let mut segment = Segment::restarting(strip.clone(), strip);
+    assert_eq!(segment.check, None);
+    change(&mut segment.exact, inside, base);
+    super::segment(&segment)
+}
+
+#[test]
+fn a_store_that_does_not_bail_out_by_itself_is_rejected() {
+    let wrong = Err(Rejected::Exit(0));
+    for site in [false, true] {
+        assert_eq!(store_at_once(site, |_, _, _| {}), Ok(()));
+        let words = store_at_once(site, |strip, _, base| strip.gather(1, base));
+        assert_eq!(words, Ok(()), "words of lanes");
+        assert_eq!(store_at_once(site, |strip, _, _| strip.guard = None), wrong, "no guard");
+        let fewer = store_at_once(site, |strip, _, _| strip.guard = Some(strip.spans[0].lanes));
+        assert_eq!(fewer, wrong, "a guard of other lanes");
+        let row = store_at_once(site, |strip, _, base| strip.store(Row::Group(128), base));
+        assert_eq!(row, wrong, "a row that an earlier strip has stored");
+        let leave = store_at_once(site, |strip, _, base| strip.leave(1, base));
+        assert_eq!(leave, wrong, "lanes that have left");
+        let twice = store_at_once(site, |strip, inside, base| strip.window_store(inside, base));
+        assert_eq!(twice, wrong, "two stores");
+        let inner = store_at_once(site, |strip, _, _| {
+            strip.spans[0].outside = strip.constant(0);
+        });
+        assert_eq!(inner, wrong, "lanes outside that are none");
+    }
 }

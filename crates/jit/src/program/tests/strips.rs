@@ -1,63 +1,34 @@
-//! Strips and regions, compared with a plain computation.
-
-#![cfg(target_arch = "x86_64")]
-// The tests run code. They first check the processor, and they provide the rows.
-#![allow(unsafe_code)]
-
-mod audit;
+//! Strips and a loop, compared with a plain computation.
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
-use reconverge_guarded::Guarded;
-use reconverge_guarded::Placement::AtEnd;
-use reconverge_jit::{
-    Back, Count, Ended, FLUSH, KEEP_DENORMALS, Level, One, PerLane, Plan, Regions, Row, Segment, State,
-    StateBox, Step, Strip, Two, Value, predicate,
-};
+
+use super::audit::Allowed;
+use super::*;
+use crate::called::PerLane;
+use crate::state::FLUSH;
+use crate::strip::{One, Two, Value, predicate};
 
 const N: usize = 32;
 const ROWS: usize = 6;
 
-/// Rows, aligned like those of groups.
-#[derive(Clone, Debug, PartialEq)]
-#[repr(C, align(64))]
-struct Rows([[u32; N]; ROWS]);
+type Rows = [[u32; N]; ROWS];
 
 fn row(number: usize) -> Row {
     Row::Group((number * 4 * N) as u32)
 }
 
-/// Runs the only region of a plan at a level for all lanes.
-fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count>, StateBox) {
-    let regions = Regions::compile(&[plan], level, N, mode).expect("code");
-    audit::audit(level, regions.bytes(0), size_of::<Rows>(), &[per_lane().address()], false);
-    let mut state = State::new();
-    (state.budget, *state.own_mut::<N>(0)) = (budget, [u32::MAX; N]);
-    let mut own_rows = Guarded::copied(rows.0.as_flattened(), AtEnd);
-    let mut counts = Vec::new();
-    // SAFETY: the processor has been checked, and the rows are those that the tests name.
-    let ended = unsafe {
-        regions.run(
-            0,
-            &mut state,
-            std::ptr::slice_from_raw_parts_mut(own_rows.as_mut_ptr().cast(), size_of_val(&own_rows[..])),
-            0xffff_ffff,
-            |count| counts.push(count),
-            |_, _| {},
-        )
-    };
-    rows.0.as_flattened_mut().copy_from_slice(&own_rows);
-    (ended.expect("no fault"), counts, state)
+/// Runs a program at a level for all lanes.
+fn run(level: Level, nodes: &[Node], rows: &mut Rows, budget: i32, mode: u32) -> Over {
+    let code = Code::compile(nodes, level, N, mode).expect("code");
+    Allowed { rows: size_of::<Rows>(), functions: &[per_lane().address()], window: false }
+        .audit(level, &code);
+    super::run(&code, budget, u32::MAX.into(), rows, &mut [], |_, _| {})
 }
 
-fn straight(strip: Strip) -> Plan {
-    Plan {
-        segments: vec![Segment::new(None, strip, None)],
-        steps: vec![Step::Run(1)],
-        back: Back::Never,
-        mask: Row::Own(0),
-        lazy: false,
-        joins: true,
-    }
+/// Runs a strip at a level for all lanes.
+fn run_strip(level: Level, strip: Strip, rows: &mut Rows) {
+    let over = run(level, &[node(Segment::new(None, strip))], rows, 1, KEEP_DENORMALS);
+    assert_eq!((over.left, over.state.budget, over.counts[0]), (Left::Outside(AFTER), 0, 1));
 }
 
 /// Operation on values that already exist, by number.
@@ -204,18 +175,18 @@ proptest! {
         words in proptest::collection::vec(prop_oneof![any::<u32>(), 0..40u32], N * ROWS),
     ) {
         for level in Level::available() {
-        let mut rows = Rows([[0; N]; ROWS]);
-        rows.0.as_flattened_mut().copy_from_slice(&words);
-        let before = rows.clone();
+        let mut rows = [[0; N]; ROWS];
+        rows.as_flattened_mut().copy_from_slice(&words);
+        let before = rows;
         let mut strip = Strip::new();
         let mut values: Vec<(Value, [u32; N])> = Vec::new();
         let first = strip.row(row(0));
         let mask = strip.row(Row::Own(0));
-        values.push((first, before.0[0]));
+        values.push((first, before[0]));
         for make in &makes {
             let at = |number: usize| values[values.len() - 1 - number % values.len().min(40)];
             let made = match make.clone() {
-                Make::Row(number) => (strip.row(row(number)), before.0[number]),
+                Make::Row(number) => (strip.row(row(number)), before[number]),
                 Make::Constant(word) => (strip.constant(word), [word; N]),
                 Make::Two(op, a, b) => {
                     let ((a, x), (b, y)) = (at(a), at(b));
@@ -244,13 +215,13 @@ proptest! {
             };
             values.push(made);
         }
-        let mut expected = before.clone();
+        let mut expected = before;
         for (number, value) in &stores {
             let (value, words) = values[value % values.len()];
             strip.store(row(*number), value);
-            expected.0[*number] = words;
+            expected[*number] = words;
         }
-        run(level, straight(strip), &mut rows, 1, KEEP_DENORMALS);
+        run_strip(level, strip, &mut rows);
         prop_assert_eq!(rows, expected);
         }
     }
@@ -272,13 +243,13 @@ proptest! {
         words in proptest::collection::vec(prop_oneof![any::<u32>(), (-40.0..40.0f32).prop_map(f32::to_bits)], N * ROWS),
     ) {
         for level in Level::available() {
-        let mut rows = Rows([[0; N]; ROWS]);
-        rows.0.as_flattened_mut().copy_from_slice(&words);
-        let mut expected = rows.clone();
+        let mut rows = [[0; N]; ROWS];
+        rows.as_flattened_mut().copy_from_slice(&words);
+        let mut expected = rows;
         let mut strip = Strip::new();
         let at = |strip: &mut Strip, number: usize| strip.row(row(number));
         for make in &makes {
-            let all = expected.0;
+            let all = expected;
             let (value, words): (Value, [u32; N]) = match make.clone() {
                 Make::Two(op, a, b) => {
                     let (x, y) = (at(&mut strip, a), at(&mut strip, b));
@@ -298,42 +269,50 @@ proptest! {
                 other => panic!("{other:?}"),
             };
             strip.store(row(ROWS - 1), value);
-            expected.0[ROWS - 1] = words;
+            expected[ROWS - 1] = words;
         }
-        run(level, straight(strip), &mut rows, 1, KEEP_DENORMALS);
+        run_strip(level, strip, &mut rows);
         for number in 0..ROWS {
-            prop_assert_eq!(rows.0[number].map(settled), expected.0[number].map(settled));
+            prop_assert_eq!(rows[number].map(settled), expected[number].map(settled));
         }
         }
     }
 }
 
-/// A loop whose lanes exit one by one, with a branch inside. Results, counts and the exit equal those of lanes that
-/// run one by one.
+/// A loop whose lanes leave one by one, with a conditional inside. Results, counts and the end equal those of lanes
+/// that run one by one.
 #[test]
 fn a_loop_counts_as_a_group_would() {
-    Level::available().into_iter().for_each(a_loop_counts_at);
+    for level in Level::available() {
+        for waits in [Waits::For(1), Waits::Arrive] {
+            a_loop_counts_at(level, waits);
+        }
+    }
 }
 
-fn a_loop_counts_at(level: Level) {
-    // Row 0 counts down; odd numbers add 5 to row 1, even ones add 1; lanes at zero leave first.
+const LEAVES: u32 = 1;
+const TAKEN: u32 = 2;
+const SIZES: [u32; 4] = [2, 2, 3, 7];
+
+/// Returns a loop. Row 0 counts down; odd numbers add 5 to row 1, even ones add 1; lanes at zero leave first.
+fn count_down(waits: Waits) -> Node {
     let body = |exact: bool| {
         let mut strip = Strip::new();
         let (left, sum) = (strip.row(row(0)), strip.row(row(1)));
-        let mask = strip.row(Row::Own(0));
+        let mask = strip.row(Row::Own(MASK));
         let [zero, one, five] = [0, 1, 5].map(|word| strip.constant(word));
         let exits = strip.two(Two::Equal, left, zero);
         let mut active = mask;
         if exact {
             let leaves = strip.two(Two::And, exits, mask);
-            strip.leave(0, leaves);
+            strip.leave(LEAVES, leaves);
             active = strip.two(Two::AndNot, exits, mask);
         } else {
             strip.guard(exits);
         }
         let odd = strip.one(One::Shl(31), left);
         let taken = strip.two(Two::And, odd, active);
-        strip.gather(1, taken);
+        strip.gather(TAKEN, taken);
         let step = strip.select(odd, one, five);
         let next = [strip.two(Two::Sub, left, one), strip.two(Two::Add, sum, step)];
         for (number, (value, old)) in next.into_iter().zip([left, sum]).enumerate() {
@@ -341,76 +320,76 @@ fn a_loop_counts_at(level: Level) {
             strip.store(row(number), value);
         }
         if exact {
-            strip.store(Row::Own(0), active);
+            strip.store(Row::Own(MASK), active);
         }
         strip
     };
-    let plan = Plan {
-        segments: vec![Segment::new(Some(body(false)), body(true), None)],
-        steps: vec![
-            Step::Run(2),
-            Step::Leave { word: 0, arrives: false },
-            Step::Run(1),
-            Step::If(1),
-            Step::Run(3),
-            Step::Else,
-            Step::Run(7),
-            Step::End,
-            Step::Run(1),
-        ],
-        back: Back::Always,
-        mask: Row::Own(0),
-        lazy: false,
-        joins: true,
-    };
-    let most = plan.most();
-    assert_eq!(most, 15);
-    let mut rows = Rows([[0; N]; ROWS]);
-    rows.0[0] = std::array::from_fn(|lane| (lane * lane % 23) as u32);
-    let mut expected = (rows.0[0], [0; 9], [0; 9], 0u64, 0i32);
-    let (ref mut left, ref mut times, ref mut lanes, ref mut divergent, ref mut tried) = expected;
-    let mut sums = [0; N];
+    let side = |number: u32| Branch { size: SIZES[number as usize], count: number, always: 0 };
+    let conditional =
+        Conditional { word: TAKEN, parent: None, sides: [side(2), side(3)], held: 0, joins: true };
+    let pieces = vec![
+        Piece { size: SIZES[0], count: 0, conditionals: Vec::new(), leave: Some((LEAVES, waits)) },
+        Piece { size: SIZES[1], count: 1, conditionals: vec![conditional], leave: None },
+    ];
+    let node = node(Segment::new(Some(body(false)), body(true)));
+    // All instructions, and the arrivals of a side and of lanes that leave.
+    Node { pieces, budget: 16, next: Next::To(Target::Node(0)), ..node }
+}
+
+fn a_loop_counts_at(level: Level, waits: Waits) {
+    let mut rows = [[0; N]; ROWS];
+    rows[0] = std::array::from_fn(|lane| (lane * lane % 23) as u32);
+    let (mut left, mut sums) = (rows[0], [0; N]);
+    // Runs of each part, then arrivals.
+    let mut times = [0; 5];
+    let (mut lane_instructions, mut divergent) = (0, 0);
     let mut active: Vec<usize> = (0..N).collect();
     loop {
-        let mut ran = |step: usize, size: i32, count: usize| {
-            if count > 0 {
-                (times[step], lanes[step]) = (times[step] + 1, lanes[step] + count as u64);
-                *tried += size;
-            }
+        let mut ran = |part: usize, count: usize| {
+            times[part] += u64::from(count > 0);
+            lane_instructions += u64::from(SIZES[part]) * count as u64;
         };
-        ran(0, 2, active.len());
+        ran(0, active.len());
         let (stay, go): (Vec<_>, Vec<_>) = active.iter().partition(|lane| left[**lane] != 0);
         if stay.is_empty() {
             break;
         }
-        *divergent += u64::from(!go.is_empty());
         active = stay;
-        ran(2, 1, active.len());
+        ran(1, active.len());
         let odd = active.iter().filter(|lane| left[**lane] & 1 != 0).count();
-        ran(4, 3, odd);
-        ran(6, 7, active.len() - odd);
-        if odd > 0 && odd < active.len() {
-            *divergent += 1;
-            ran(3, 1, 1);
-        }
-        ran(8, 1, active.len());
+        ran(2, odd);
+        ran(3, active.len() - odd);
+        let parts = odd > 0 && odd < active.len();
+        divergent += u64::from(!go.is_empty()) + u64::from(parts);
+        times[4] += u64::from(!go.is_empty() && waits == Waits::Arrive) + u64::from(parts);
         for lane in &active {
             sums[*lane] += if left[*lane] & 1 != 0 { 5 } else { 1 };
             left[*lane] -= 1;
         }
     }
-    let (ended, counts, state) = run(level, plan, &mut rows, 10_000, FLUSH);
-    assert_eq!(ended, Ended::Left(1));
-    assert_eq!((rows.0[0], rows.0[1]), (*left, sums));
-    let mut found = ([0; 9], [0; 9]);
-    for Count { runs, times, lanes } in counts {
-        for step in [0, 2, 4, 6, 8].into_iter().skip(runs.start).take(runs.len()) {
-            (found.0[step], found.1[step]) = (found.0[step] + times, found.1[step] + lanes);
-        }
-    }
-    (times[3], lanes[3]) = (0, 0);
-    assert_eq!((found.0, found.1), (*times, *lanes));
-    assert_eq!((state.divergent, 10_000 - state.budget), (*divergent, *tried));
+    let Over { left: reason, counts, state } = run(level, &[count_down(waits)], &mut rows, 10_000, FLUSH);
+    assert_eq!((reason, state.node, state.leave), (Left::Ended, 0, 1));
+    assert_eq!((rows[0], rows[1]), (left, sums));
+    let [parts @ .., arrivals] = times;
+    assert_eq!(counts[..4], parts);
+    let tried: u64 = parts.iter().zip(SIZES).map(|(times, size)| times * u64::from(size)).sum();
+    assert_eq!((state.lane_instructions, state.divergent), (lane_instructions, divergent));
+    assert_eq!((10_000 - state.budget as u64, state.arrivals.into()), (tried + arrivals, arrivals));
     let last: u64 = (0..N).filter(|lane| lane * lane % 23 == 18).map(|lane| 1 << lane).sum();
     assert_eq!(state.active, last, "the lanes that remained");
+    let gone = if waits == Waits::Arrive { 0 } else { u64::from(u32::MAX) & !last };
+    assert_eq!(state.gone, [0, gone], "the lanes that left before");
+}
+
+/// The loop stops at its entry when the budget does not cover a run, and continues there.
+#[test]
+fn a_loop_stops_before_a_run_that_the_budget_does_not_cover() {
+    for level in Level::available() {
+        let mut rows = [[100; N]; ROWS];
+        let Over { left, counts, state } =
+            run(level, &[count_down(Waits::Arrive)], &mut rows, 16 + 3 * 9, FLUSH);
+        // Even numbers take 11 instructions, odd ones 7.
+        assert_eq!((left, state.budget, &counts[..4]), (Left::Budget(0), 43 - 29, &[3, 3, 1, 2][..]));
+        assert_eq!(rows[0], [97; N]);
+    }
 }

@@ -1,0 +1,70 @@
+//! Programs of few nodes, which run without a machine.
+
+#[cfg(target_arch = "x86_64")]
+mod audit;
+#[cfg(target_arch = "x86_64")]
+mod strips;
+#[cfg(target_arch = "x86_64")]
+mod window;
+
+use reconverge_guarded::Placement::AtEnd;
+
+use super::*;
+use crate::called::convention;
+use crate::state::{MASK, StateBox};
+
+/// The place at which a program continues after [`node`].
+const AFTER: u32 = 7;
+
+/// Returns a node that runs a segment as one instruction, and continues outside of the program.
+pub(crate) fn node(segment: Segment) -> Node {
+    Node {
+        segment,
+        pieces: vec![Piece { size: 1, ..Piece::default() }],
+        needs: 0,
+        budget: 1,
+        entries: 0,
+        next: Next::To(Target::Outside(AFTER)),
+        lazy: false,
+        mask: Row::Own(MASK),
+    }
+}
+
+// Flow control that ends the run.
+convention! {
+    fn ends(_state: *mut State, _node: u32) -> u32 {
+        NO_NODE
+    }
+}
+
+/// The end of a run: its reason, the counts and the state.
+struct Over {
+    left: Left,
+    counts: Vec<u64>,
+    state: StateBox,
+}
+
+/// Runs a program from its first node for some of its lanes. `prepare` sets the window or sites to the memory.
+fn run<const N: usize>(
+    code: &Code,
+    budget: i32,
+    active: u64,
+    rows: &mut [[u32; N]],
+    memory: &mut [u8],
+    prepare: impl FnOnce(&mut State, &mut [u8]),
+) -> Over {
+    let mut state = State::new();
+    (state.budget, state.active) = (budget, active);
+    *state.own_mut::<N>(MASK) = std::array::from_fn(|lane| 0u32.wrapping_sub((active >> lane) as u32 & 1));
+    let mut own_rows = Guarded::copied(rows.as_flattened(), AtEnd);
+    let mut own_memory = Guarded::copied(memory, AtEnd);
+    prepare(&mut state, &mut own_memory);
+    let all = std::ptr::slice_from_raw_parts_mut(own_rows.as_mut_ptr().cast(), size_of_val(&own_rows[..]));
+    code.rebind(&mut state, all, [std::ptr::null_mut(); 2]);
+    let mut counts = vec![0; code.counts()];
+    // SAFETY: the callers check the processor, and name only rows and memory that are given here.
+    let left = unsafe { code.run(0, &mut state, &mut counts, ends) }.expect("no fault");
+    rows.as_flattened_mut().copy_from_slice(&own_rows);
+    memory.copy_from_slice(&own_memory);
+    Over { left, counts, state }
+}
