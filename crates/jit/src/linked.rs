@@ -51,7 +51,7 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// cannot execute them here.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control at the end of a node, or behind the piece that the last lane has
+    /// Executes the flow control at the end of a node, or after the piece that the last lane has
     /// [left](State::leave). Returns the next node, or [`NO_NODE`](crate::NO_NODE) if code cannot continue.
     fn flow(
         linked: &Linked<Self>,
@@ -210,7 +210,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Lets the lanes whose condition holds leave the node behind `size` instructions that a part counts. No
+    /// Lets the lanes whose condition holds leave the node after `size` instructions that a part counts. No
     /// conditional may be open.
     pub fn leave(&mut self, [size, count]: [u32; 2], condition: impl FnMut(&mut P) -> Value) {
         let word = self.split(condition, |rows, word, held| rows.leave(word, held));
@@ -228,7 +228,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.entries = self.entries.max(entries);
     }
 
-    /// Ends the node. `size` and `part`: the number of instructions that all lanes run behind the last piece, and the
+    /// Ends the node. `size` and `part`: the number of instructions that all lanes run after the last piece, and the
     /// part that counts them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
     /// run the node again.
     pub fn end(

@@ -35,7 +35,7 @@ pub const EXIT: u32 = 0;
 pub(crate) struct Node {
     /// The code. A call, if any, comes last.
     pub(crate) segment: Segment,
-    /// The instructions, in pieces. Behind each piece except for the last, lanes leave the node.
+    /// The instructions, in pieces. After each piece except for the last, lanes leave the node.
     pub(crate) pieces: Vec<Piece>,
     /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
     pub(crate) budget: u32,
@@ -56,7 +56,7 @@ pub(crate) struct Piece {
     pub(crate) size: u32,
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
-    /// The word of the lanes that leave behind the piece. The flow is called if no lane is left.
+    /// The word of the lanes that leave after the piece. The flow is called if no lane is left.
     pub(crate) leave: Option<u32>,
 }
 
@@ -339,7 +339,7 @@ struct Later {
     number: u32,
 }
 
-/// Code that is emitted after the nodes: switches off lanes that leave a node behind a piece, counted from 1.
+/// Code that is emitted after the nodes: switches off lanes that leave a node after a piece, counted from 1.
 struct Leaving {
     enter: Label,
     back: Label,
@@ -528,7 +528,7 @@ impl Compiler<'_> {
         self.asm.branch(Op::Je_rel32_64, otherwise);
     }
 
-    /// Switches off the lanes that leave a node behind a piece. Calls the flow if no lane is left.
+    /// Switches off the lanes that leave a node after a piece. Calls the flow if no lane is left.
     fn leave(&mut self, node: u32, number: u32, word: u32) {
         let [enter, back] = [(); 2].map(|()| self.asm.label());
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(words) + 8 * word as i32));
