@@ -94,7 +94,7 @@ fn a_long_conditional_counts_the_instructions_that_run_on_every_engine() {
          4 x: PRED_SETGT _.x, R0.x, R1.x UPDATE_EXEC_MASK\nJUMP: ADDR(@on) POP_CNT(1)\n{clauses}POP: POP_CNT(1)\n@on:\n\
          LOOP_END: ADDR(@again)\n@done:\nEXPORT_DONE: PIXEL[0], R2.x___ END_OF_PROGRAM\n"
     );
-    // Rounds 1 to the pixel's column add 440 times the number of the round.
+    // Iterations 1 to the pixel's column add 440 times their number.
     let rounds = |column: u32| (1..=column.min(4)).sum::<u32>();
     let expected: Vec<u32> = (0..6).map(|column| ((440 * rounds(column)) as f32).to_bits()).collect();
     assert_eq!(counts(&source, 0, 6), expected);

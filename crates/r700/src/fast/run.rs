@@ -202,6 +202,22 @@ impl<'a> Runner<'a> {
         end_at: u64,
         observer: &mut O,
     ) -> Result<Option<u32>, Trap<Cause>> {
+        // The loop counts in a copy, so that it does not wait for memory.
+        let mut copy = *issued;
+        let result = self.run_on(wide, wave, &mut copy, end_at, observer);
+        *issued = copy;
+        result
+    }
+
+    #[inline(always)]
+    fn run_on<W: Wide, O: Observer>(
+        &mut self,
+        wide: W,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        end_at: u64,
+        observer: &mut O,
+    ) -> Result<Option<u32>, Trap<Cause>> {
         let lowered = self.lowered;
         let stop = end_at.min(wave.options.watchdog);
         let (mut first, mut nodes) = lowered.program(wave.flow.in_fetch_program());

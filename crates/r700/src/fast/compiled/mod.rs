@@ -62,7 +62,7 @@ enum End {
     /// switches off.
     Clause { pc: u32, last_pc: u32, form: AluForm, skip: Option<u32> },
     /// The LOOP_END with this number.
-    LoopEnd(u32),
+    Loop(u32),
     /// This number of groups of the clause at this address have run. The reference interpreter runs the others.
     Cut { pc: u32, groups: usize },
 }
@@ -74,7 +74,7 @@ pub(super) struct Own {
     pc: u32,
     /// Whether some form of clause needs a loop, here or in a node to which code continues without the flow.
     in_loop: bool,
-    /// The addresses of ALU_BREAKs behind which lanes leave it.
+    /// The addresses of ALU_BREAKs after which lanes leave it.
     leaves: Vec<u32>,
     end: End,
 }

@@ -32,7 +32,7 @@ pub(in crate::fast) struct Work<'c, 'a> {
     issued: &'c mut Issued,
     /// Number of instructions in the statistics at which the run ends.
     end_at: u64,
-    /// The budget and the rounds with which code runs.
+    /// The budget and the iterations that code may count.
     given: (i32, u32),
     /// Instructions that the fast engine ran meanwhile.
     shares: Shares,
@@ -139,7 +139,7 @@ impl Work<'_, '_> {
                 }
                 self.wave.flow.alu_leave(form).map_err(|fault| (last_pc, fault))?;
             }
-            End::LoopEnd(number) => {
+            End::Loop(number) => {
                 let lowered = self.runner.lowered();
                 let pc = number - lowered.first_of(number);
                 self.wave.flow.continue_at(pc);

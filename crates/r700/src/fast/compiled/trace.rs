@@ -1,7 +1,7 @@
 //! Traces a program: from clauses to nodes of linked code.
 //!
 //! A node is a chain of ALU clauses, with the conditionals among them that consist of templates. It ends at an
-//! instruction that the fast engine runs, behind a clause that changes the stack, at a LOOP_END, before an operation
+//! instruction that the fast engine runs, after a clause that changes the stack, at a LOOP_END, before an operation
 //! without a template, which it calls, and before the target of a jump. Lanes that an ALU_BREAK switches off leave it.
 
 use std::ops::Range;
@@ -121,7 +121,7 @@ struct Open {
     pc: u32,
     in_loop: bool,
     leaves: Vec<u32>,
-    /// The instructions behind the last clause that lanes leave.
+    /// The instructions after the last clause that lanes leave.
     last: Together,
 }
 
@@ -247,7 +247,7 @@ impl<'a> Tracer<'a> {
             {
                 self.own.last.add(1, Counted::Node(number));
                 let body = self.lowered.first_of(number) + control.addr;
-                self.end(Next::Again(Target::Outside(body)), End::LoopEnd(number));
+                self.end(Next::Again(Target::Outside(body)), End::Loop(number));
                 return number + 1;
             }
             let is_new = number == first;
