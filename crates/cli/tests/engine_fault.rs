@@ -42,7 +42,10 @@ fn a_fault_of_generated_code_names_the_program() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/tesla/loop-break.toml");
     let (status, text) = run(&format!("run {file} --engine compiled"), true);
     assert_eq!(status, Some(2), "{text}");
-    assert!(text.contains("loop-break.toml: internal error: engine compiled, code entered at 0x20: "), "{text}");
+    assert!(
+        text.contains("loop-break.toml: internal error: engine compiled, code entered at 0x20: "),
+        "{text}"
+    );
     assert_eq!(run(&format!("run {file} --engine fast"), true).0, Some(0));
     assert_eq!(run(&format!("run {file} --engine compiled"), false).0, Some(0));
 }
