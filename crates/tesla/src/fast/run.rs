@@ -517,7 +517,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             base: self.base,
             lanes: &mut *self.lanes,
             memory: &mut *self.memory,
-            barriers: Arrivals { barriers: &mut **barriers, warp: *warp, waits: *waits },
+            barriers: Arrivals { barriers, warp: *warp, waits: *waits },
             flow: &mut *self.flow,
             statistics: &mut *self.statistics,
             runs: &mut *self.runs,
