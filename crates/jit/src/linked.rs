@@ -50,7 +50,7 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// cannot execute them here.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control at the end of a node, or behind the piece that all lanes [leave](State::leave). Returns
+    /// Executes the flow control at the end of a node, or after the piece that all lanes [leave](State::leave). Returns
     /// the next node, or [`NO_NODE`](crate::NO_NODE) if code cannot continue.
     fn flow(
         linked: &Linked<Self>,
@@ -225,7 +225,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Lets the lanes whose condition holds leave the node behind `size` instructions that a part counts. No
+    /// Lets the lanes whose condition holds leave the node after `size` instructions that a part counts. No
     /// conditional may be open. Returns the word of the lanes.
     pub fn leave(
         &mut self,
@@ -254,7 +254,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.needs |= bits;
     }
 
-    /// Ends the node. `size` and `part`: the number of instructions that all lanes run behind the last piece, and the
+    /// Ends the node. `size` and `part`: the number of instructions that all lanes run after the last piece, and the
     /// part that counts them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
     /// run the node again.
     pub fn end(
@@ -379,7 +379,7 @@ impl<M: LinkedMachine> Linked<M> {
             let Some(level) = Level::from_name(level.name()).filter(|_| !nodes.is_empty()) else {
                 return Ok(None);
             };
-            if !nodes.iter().all(|node| accepts(node.verify())) {
+            if !accepts(nodes.iter().try_for_each(Node::verify)) {
                 return Ok(None);
             }
             once(asm::prepare);

@@ -1,11 +1,11 @@
-//! A program as linked code: nodes, each a segment and the flow behind it, that jump to each other.
+//! A program as linked code: nodes that jump to each other. Each is a segment and the flow after it.
 //!
 //! ```text
 //!   enter --> node --> all lanes go the same way --> node ...
 //!              |                                      ^
 //!              +--> lanes part --> Flow: the machine decides
 //! ```
-//! A [`Node`] is a [`Segment`] of straight-line code with conditionals. Behind it, code continues with another node
+//! A [`Node`] is a [`Segment`] of straight-line code with conditionals. After it, code continues with another node
 //! without leaving, as long as all active lanes go the same way. Otherwise code calls the machine's own flow control,
 //! which changes the stack and the active lanes, and returns the next node. The group's state is in its rows between
 //! two nodes, so that code can be left and entered at each of them.
@@ -36,7 +36,7 @@ pub const EXIT: u32 = 0;
 pub(crate) struct Node {
     /// The code. A call, if any, comes last.
     pub(crate) segment: Segment,
-    /// The instructions, in pieces. Behind each piece except for the last, lanes leave the node.
+    /// The instructions, in pieces. After each piece except for the last, lanes leave the node.
     pub(crate) pieces: Vec<Piece>,
     /// Bits of [`State::hindered`] with which the node cannot run.
     pub(crate) needs: u32,
@@ -59,16 +59,16 @@ pub(crate) struct Piece {
     pub(crate) size: u32,
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
-    /// The word of the lanes that leave behind the piece, and how they wait.
+    /// The word of the lanes that leave after the piece, and how they wait.
     pub(crate) leave: Option<(u32, Waits)>,
 }
 
 /// The wait of lanes that leave a node while others stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// They have arrived at a join, which takes one instruction.
+    /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The machine's flow control is told the lanes later, by their kind: [`State::gone`].
+    /// The machine's flow control reads the lanes later, by their kind: [`State::gone`].
     For(u8),
 }
 
@@ -127,7 +127,7 @@ pub enum Left {
     /// The budget does not cover the node.
     Budget(u32),
     /// The node cannot run: a lane reaches outside the window, the stack is too full, or the state hinders it. Nothing
-    /// of it has run.
+    /// of it has run, except for the stores of lanes before the one outside if the node only stores once.
     Refused(u32),
     /// The call of the node has ended the run, and has had no effect.
     Stopped(u32),

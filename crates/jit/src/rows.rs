@@ -36,10 +36,10 @@ struct Scope {
 pub struct Rows {
     /// The strip. Rows are read and written here, and truth values are kept in it.
     pub strip: Strip,
-    /// Whether this is the slow path, for strips in which lanes exit or guards fail.
+    /// Whether this is the slow path, for strips in which lanes leave or guards fail.
     pub exact: bool,
     mask: Row,
-    /// The lanes that are active at the start of the segment.
+    /// The lanes that are active at the start of the node.
     entry: Value,
     now: Now,
     scopes: Vec<Scope>,
@@ -114,7 +114,7 @@ impl Rows {
         self.scopes.last().map_or(self.entry, |scope| scope.mask)
     }
 
-    /// Returns the rows that the segment writes before it needs their old values.
+    /// Returns the rows that the node writes before it needs their old values.
     pub fn covered(&self) -> &SortedSet<Row> {
         &self.covered
     }
@@ -265,7 +265,7 @@ impl Rows {
         }
     }
 
-    /// Lets the active lanes of `held` exit. No branch may be open.
+    /// Lets the active lanes of `held` leave. No branch may be open.
     pub fn leave(&mut self, word: u32, held: Value) {
         if !self.exact {
             self.strip.guard(held);

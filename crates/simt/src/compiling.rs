@@ -142,11 +142,11 @@ pub fn refuse(why: impl Display) {
     REFUSED.get_or_init(|| why.to_string());
 }
 
-/// Returns whether the verifier of host code accepts a piece. Counts a rejected piece and records the reason.
+/// Returns whether the verifier of host code accepts a program. Counts a rejected program and records the reason.
 pub fn accepts(verified: Result<(), impl Display>) -> bool {
     if let Err(error) = &verified {
         REJECTED.fetch_add(1, Relaxed);
-        refuse(format_args!("the verifier rejects a piece of code: {error}"));
+        refuse(format_args!("the verifier rejects the code of a program: {error}"));
     }
     verified.is_ok()
 }

@@ -287,12 +287,6 @@ impl Flow {
         true
     }
 
-    /// Applies a `bra` that divides the active lanes to those that do not take it: they wait at `next`. The stack
-    /// must have [room](Self::has_room_for) for the entry.
-    pub fn branch_off(&mut self, next: u32, lanes: Mask) {
-        self.stack.push(Token { token: TokenType::Branch, pc: next, mask: lanes });
-    }
-
     /// Applies branches on which some lanes stayed active and others left. The lanes `broke` executed `break`, and
     /// `returned` executed `ret`, while others stayed. All other lanes that are no longer active wait at a join or
     /// in an entry of their own.
@@ -500,11 +494,6 @@ impl Flow {
             self.joined = arrived;
         }
         Ok(())
-    }
-
-    /// Returns whether [`Flow::join_ahead`] has executed the join of the next instruction.
-    pub fn has_joined(&self) -> bool {
-        self.joined.any()
     }
 
     /// Undoes the mark of [`Flow::join_ahead`]: the instruction was replaced by one without a join.

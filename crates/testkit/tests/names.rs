@@ -83,7 +83,7 @@ fn definitions_are_found_in_front_of_generics_and_behind_visibilities() {
         ("    pub(in crate::fast) enum Exit {", Some("Exit")),
         ("type Calls = Vec<Call>;", Some("Calls")),
         ("trait Body: Copy {", Some("Body")),
-        ("    type Region = Own;", None),
+        ("    type Call = Own;", None),
         ("// struct Place", None),
         ("let enum_of = 3;", None),
     ] {

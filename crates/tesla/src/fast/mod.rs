@@ -71,7 +71,7 @@ pub struct Fast {
 }
 
 impl Fast {
-    /// Returns the compiled regions of the program with a state to run them, or `None` if it is not compiled.
+    /// Returns the linked code of the program with a state to run it, or `None` if it is not compiled.
     fn runner(&self) -> Option<Runner<'_>> {
         self.compiled.as_deref().map(Runner::new)
     }
@@ -97,12 +97,12 @@ impl Fast {
 
     /// Creates the compiled engine. Without AVX2, or without memory for code, it is the fast engine.
     pub(crate) fn compiled(grid: &Grid, level: Level, extent: Extent) -> Self {
-        Fast::lowered(grid, level, extent.cuts_blocks()).with_passes(grid.context(), extent)
+        Fast::lowered(grid, level, extent.cuts_blocks()).with_linked_code(grid.context(), extent)
     }
 
     /// Returns the same program with host code of an extent that does not cut blocks.
     pub(crate) fn with_code(&self, grid: &Grid, extent: Extent) -> Self {
-        self.clone().with_passes(grid.context(), extent)
+        self.clone().with_linked_code(grid.context(), extent)
     }
 
     /// Returns whether part of the program is host code.

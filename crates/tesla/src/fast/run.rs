@@ -288,7 +288,7 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
 /// The position of a warp in the lowered program, and its context.
 pub(super) struct Cursor<'a, 'w, 'r, O> {
     pub(super) lowered: &'a Lowered,
-    /// Compiled regions, if any.
+    /// Linked code, if any.
     runner: Option<&'a mut Runner<'r>>,
     /// Byte address of the first word.
     base: u32,
@@ -329,7 +329,7 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
     fn run<W: Wide>(self, wide: W) -> Halt {
         // The chain works on the cursor itself, not on a copy. A turn between two barriers is so short that reading
         // back values just written takes a sixth of it (scan). On the fast engine, a long chain (collatz) loses a
-        // twelfth, for which compiled regions have compensated.
+        // twelfth, for which compiled code has compensated.
         let cursor = self.0;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide);
@@ -517,7 +517,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             base: self.base,
             lanes: &mut *self.lanes,
             memory: &mut *self.memory,
-            barriers: Arrivals { barriers: &mut **barriers, warp: *warp, waits: *waits },
+            barriers: Arrivals { barriers, warp: *warp, waits: *waits },
             flow: &mut *self.flow,
             statistics: &mut *self.statistics,
             runs: &mut *self.runs,

@@ -13,7 +13,6 @@ use crate::state::NARROW_ROWS;
 
 /// Instructions that are emitted in addition to vector instructions of integers and floats.
 const SCALAR: &[Mnemonic] = &[
-    Mnemonic::Adc,
     Mnemonic::Add,
     Mnemonic::And,
     Mnemonic::Andn,
@@ -21,7 +20,6 @@ const SCALAR: &[Mnemonic] = &[
     Mnemonic::Call,
     Mnemonic::Cmp,
     Mnemonic::Imul,
-    Mnemonic::Ja,
     Mnemonic::Jb,
     Mnemonic::Je,
     Mnemonic::Jl,
@@ -123,7 +121,7 @@ const AVX512: &[Mnemonic] = &[
     Mnemonic::Vrndscaleps,
 ];
 
-/// What code may do.
+/// Memory and functions that code may access.
 pub(super) struct Allowed<'a> {
     /// Bytes of the group's rows.
     pub(super) rows: usize,
@@ -133,7 +131,7 @@ pub(super) struct Allowed<'a> {
     pub(super) window: bool,
 }
 
-/// What is known at an instruction.
+/// Facts that hold before an instruction.
 struct Known {
     /// Bytes of the frame.
     frame: i64,

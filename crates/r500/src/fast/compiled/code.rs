@@ -1,6 +1,6 @@
 //! The templates: operations to values.
 //!
-//! A [`Way`] is a segment under construction, on its fast or its slow path. [`Way::operation`] emits an operation of
+//! A [`Way`] is a node under construction, on its fast or its slow path. [`Way::operation`] emits an operation of
 //! the fast engine for eight lanes at once, in the terms of [`mod@crate::lane`].
 //!
 //! The code reads denormal operands as zeros and rounds results gradually, as profile R does. Denormal results become
@@ -21,7 +21,7 @@ const SIGN: u32 = 1 << 31;
 /// The bits of the smallest number that is not a denormal.
 const NORMAL: u32 = 0x0080_0000;
 
-/// A segment under construction.
+/// A node under construction.
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
@@ -60,7 +60,7 @@ impl<'a> Way<'a> {
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= ROWS as u32 * ROW));
     }
 
-    /// Emits an operation. Returns `false` if it has no template; the segment is then invalid.
+    /// Emits an operation. Returns `false` if it has no template; the node is then invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
         operation.set == Set::ACTIVE && self.effect(operation, template).is_some()
     }

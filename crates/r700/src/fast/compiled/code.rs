@@ -1,6 +1,6 @@
 //! The templates, which compile operations to values.
 //!
-//! A [`Way`] is a segment under construction, on its fast or its slow path. [`Way::operation`] emits an operation of
+//! A [`Way`] is a node under construction, on its fast or its slow path. [`Way::operation`] emits an operation of
 //! the fast engine in terms of [`crate::lane`], for eight lanes at once.
 
 use reconverge_jit::{Path, Row, Rows, Two, Value, predicate};
@@ -16,7 +16,7 @@ use crate::meaning::AluCode;
 /// Bytes of a row.
 const ROW: u32 = 4 * crate::chip::LANES as u32;
 
-/// A segment under construction.
+/// A node under construction.
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
@@ -112,7 +112,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Emits an operation. Returns `false` if there is no template for it; the segment is then invalid.
+    /// Emits an operation. Returns `false` if there is no template for it; the node is then invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
         self.effect(operation, template).is_some()
     }

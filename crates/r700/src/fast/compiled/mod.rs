@@ -61,8 +61,8 @@ enum End {
     /// The groups of the clause at this address have run. `skip` is the word of the lanes that UPDATE_EXECUTE_MASK
     /// switches off.
     Clause { pc: u32, last_pc: u32, form: AluForm, skip: Option<u32> },
-    /// The LOOP_END with this number.
-    Loop(u32),
+    /// An iteration ends at the LOOP_END with this number.
+    Iteration(u32),
     /// This number of groups of the clause at this address have run. The reference interpreter runs the others.
     Cut { pc: u32, groups: usize },
 }

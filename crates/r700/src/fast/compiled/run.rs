@@ -139,7 +139,7 @@ impl Work<'_, '_> {
                 }
                 self.wave.flow.alu_leave(form).map_err(|fault| (last_pc, fault))?;
             }
-            End::Loop(number) => {
+            End::Iteration(number) => {
                 let lowered = self.runner.lowered();
                 let pc = number - lowered.first_of(number);
                 self.wave.flow.continue_at(pc);

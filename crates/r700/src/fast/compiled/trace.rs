@@ -247,7 +247,7 @@ impl<'a> Tracer<'a> {
             {
                 self.own.last.add(1, Counted::Node(number));
                 let body = self.lowered.first_of(number) + control.addr;
-                self.end(Next::Again(Target::Outside(body)), End::Loop(number));
+                self.end(Next::Again(Target::Outside(body)), End::Iteration(number));
                 return number + 1;
             }
             let is_new = number == first;

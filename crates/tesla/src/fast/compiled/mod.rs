@@ -70,7 +70,7 @@ pub(super) struct Own {
 
 impl Fast {
     /// Compiles the program, if this host can run code.
-    pub(super) fn with_passes(mut self, context: &Context, extent: Extent) -> Self {
+    pub(super) fn with_linked_code(mut self, context: &Context, extent: Extent) -> Self {
         let lowered = &self.lowered;
         let size = lowered.blocks.iter().map(|block| block.size as usize).sum();
         let mut parts = Parts::new();

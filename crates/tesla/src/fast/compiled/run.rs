@@ -180,11 +180,11 @@ impl<'a> Runner<'a> {
                 Own { block, first: 0, .. } => Exit::Before(*block),
                 _ => halt(node),
             },
-            Left::Refused(node) => match compiled.linked.own(node) {
+            // A block that begins with a join halts with the lanes that have arrived there.
+            Left::Refused(node) | Left::Stopped(node) => match compiled.linked.own(node) {
                 Own { block, first: 0, .. } => Exit::Apart(*block),
                 _ => halt(node),
             },
-            Left::Stopped(node) => halt(node),
             Left::Outside(block) => Exit::Before(block),
             Left::Ended => unreachable!("handled above"),
         }
