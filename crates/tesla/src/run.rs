@@ -247,7 +247,7 @@ impl Loaded {
             }
             let engine = match self.options.engine() {
                 Engine::Reference => Engine::Reference,
-                // Compiled regions do not emit events.
+                // Compiled code does not emit events.
                 _ if O::ENABLED => Engine::Fast,
                 engine => engine,
             };

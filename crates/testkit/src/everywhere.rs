@@ -91,7 +91,7 @@ pub fn everywhere<T: PartialEq>(
         for engine in engines.into_iter().filter(|engine| only.has_engine(*engine)) {
             same(&run(engine, Some(level), None), &|| format!("{engine}, {}", level.name()));
         }
-        // Compiled regions do not emit events: an observed run uses the fast engine.
+        // Compiled code does not emit events: an observed run uses the fast engine.
         if !only.has_engine(Engine::Fast) {
             continue;
         }

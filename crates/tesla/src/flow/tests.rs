@@ -443,7 +443,7 @@ fn what_issues_next_and_how_full_the_stack_is_can_be_asked() {
     assert_eq!(flow.depths()[0].room, u32::try_from(Limits::default().stack_entries).ok());
 }
 
-// In a compiled region. A `bra` itself continues with the other lanes.
+// In compiled code. A `bra` itself continues with the other lanes.
 #[test]
 fn lanes_that_branch_off_in_a_pass_wait_as_those_of_a_branch() {
     let mut flow = warp(0b111);
@@ -453,7 +453,7 @@ fn lanes_that_branch_off_in_a_pass_wait_as_those_of_a_branch() {
     assert_eq!(passed.tokens(), flow.tokens());
 }
 
-// A compiled region leaves the same state as the instructions, except for the program counter of the warp.
+// Compiled code leaves the same state as the instructions, except for the program counter of the warp.
 #[test]
 fn lanes_that_leave_in_a_pass_wait_as_those_that_leave_by_an_instruction() {
     let mut flow = warp(0b1111);

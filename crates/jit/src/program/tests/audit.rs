@@ -123,7 +123,7 @@ const AVX512: &[Mnemonic] = &[
     Mnemonic::Vrndscaleps,
 ];
 
-/// What code may do.
+/// Operations that code may execute.
 pub(super) struct Allowed<'a> {
     /// Bytes of the group's rows.
     pub(super) rows: usize,
@@ -133,7 +133,7 @@ pub(super) struct Allowed<'a> {
     pub(super) window: bool,
 }
 
-/// What is known at an instruction.
+/// Facts that hold at an instruction.
 struct Known {
     /// Bytes of the frame.
     frame: i64,
@@ -170,7 +170,7 @@ impl Known {
             })
     }
 
-    /// Learns from an instruction that has run.
+    /// Updates the facts after an instruction.
     fn after(&mut self, instruction: &Instruction, written: &[Register]) {
         self.held.retain(|(register, _)| !written.contains(register));
         if instruction.code() == Op::Mov_r64_rm64
