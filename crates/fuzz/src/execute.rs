@@ -57,7 +57,7 @@ const fn target(
 }
 
 /// The engines that are compared with the reference interpreter. In lockstep, the compiled engine compiles everything
-/// that it can, and is compared while it runs. Otherwise it compiles only code for which that pays off.
+/// that it can, and is compared while it runs. Otherwise it compiles only code that is worth it.
 pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled];
 
 /// Returns the options in an input's head: mode, level, and one thread of the host.

@@ -932,7 +932,7 @@ fn window(asm: &mut Assembler, memory: i32) {
     asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, memory));
 }
 
-/// Returns the place of a site in the state.
+/// Returns the offset of a site in the state. The constants are offsets in a site.
 fn site_place(site: u32) -> i32 {
     place!(sites) + (site as usize * size_of::<Site>()) as i32
 }

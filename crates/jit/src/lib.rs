@@ -6,7 +6,7 @@
 //! | `rows` | values of rows in the middle of a strip |
 //! | `emit` | register allocation and emission of a strip |
 //! | `level` | choice of vector instructions |
-//! | `linked` | a program as linked code: its trace by a machine, and its run by a group |
+//! | `linked` | a program as linked code: a machine traces it, and a group runs it |
 //! | `program` | nodes of linked code, and their counts |
 //! | `segment` | the code of a node: its fast path, its slow path and its call |
 //! | `state` | state that code and engine share |
@@ -19,8 +19,8 @@
 //! A machine traces its program with a [`Linker`], node by node, and states the meaning of its instructions on
 //! [`Rows`]. A node has straight-line code, conditionals, and the way to the [`Next`] node. [`Linked::new`] generates
 //! code for all nodes of a program, and [`Linked::run`] runs it. While all active lanes go the same way, code jumps
-//! from node to node. If lanes part, code calls the machine's own flow control, [`LinkedMachine::flow`], which returns
-//! the next node. The crate does not depend on any machine. It builds for every target, but generates code only for
+//! from node to node. If lanes diverge, code calls the machine's own flow control, [`LinkedMachine::flow`], which
+//! returns the next node. The crate does not depend on any machine. It builds for every target, but generates code only for
 //! x86-64.
 
 mod asm;

@@ -1,4 +1,4 @@
-//! A program as linked code, for a machine: its trace node by node, and its run by a group.
+//! A program as linked code: a machine traces it node by node, and a group runs it.
 
 // Generated code is called and calls functions: each block states its assumptions.
 #![allow(unsafe_code)]
@@ -125,7 +125,7 @@ pub struct Arrived<'a> {
     pub node: u32,
     /// The rows of words, of bytes, and of halves.
     pub rows: [*mut [u8]; 3],
-    /// Number of runs of each part, and as many more as [`Linked::counts`] returns.
+    /// Number of runs of each part, then other counts: [`Linked::counts`] in total.
     pub counts: &'a mut [u64],
 }
 
@@ -181,7 +181,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.entries = self.entries.max(entries);
     }
 
-    /// Gives the lanes whose condition holds a word.
+    /// Applies `split` to the rows of both paths, with a new word for the lanes whose condition holds. Returns the
+    /// word.
     fn split(
         &mut self,
         mut condition: impl FnMut(&mut P) -> Value,
@@ -239,24 +240,24 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         word
     }
 
-    /// Gives the lanes whose condition holds a word, for the flow. Returns it.
+    /// Stores the lanes whose condition holds in a word for the flow. Returns the word.
     pub fn gather(&mut self, condition: impl FnMut(&mut P) -> Value) -> u32 {
         self.split(condition, |rows, word, held| rows.strip.gather(word, held))
     }
 
-    /// Makes the stack have room for `entries` entries at the entry of the current node.
+    /// Requires room for `entries` entries on the stack at the entry of the current node.
     pub fn reserve(&mut self, entries: u32) {
         self.entries = self.entries.max(entries);
     }
 
-    /// Makes the current node run only if these bits of [`State::hindered`] are zero.
+    /// Requires these bits of [`State::hindered`] to be zero at the entry of the current node.
     pub fn need(&mut self, bits: u32) {
         self.needs |= bits;
     }
 
-    /// Ends the node. `size` and `part`: the number of instructions that all lanes run after the last piece, and the
-    /// part that counts them. `condition` is that of [`Next::Either`]. `repeats`: lanes for which it holds, or all if there is none,
-    /// run the node again.
+    /// Ends the node. `size` is the number of instructions that all lanes run after the last piece, and `part` counts
+    /// them. `condition` is that of [`Next::Either`]. With `repeats`, the lanes for which it holds run the node again,
+    /// or all lanes if there is no condition.
     pub fn end(
         &mut self,
         [size, part]: [u32; 2],
@@ -314,14 +315,14 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.calls.push(call);
     }
 
-    /// Makes the budget of an earlier node cover more instructions.
+    /// Requires the budget to cover more instructions at the entry of an earlier node.
     pub fn cover(&mut self, node: u32, instructions: u32) {
         if let Some(node) = self.nodes.get_mut(node as usize) {
             node.budget += instructions;
         }
     }
 
-    /// Makes a node check the budget and the stack for the last one.
+    /// Lets a node also check the budget and the stack for the last one.
     pub fn check_at(&mut self, node: u32) {
         let Some(last) = self.nodes.last_mut() else { return };
         let (instructions, entries) = (last.instructions(), std::mem::take(&mut last.entries));
@@ -331,8 +332,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Returns the program. `starts` has the node that begins at each place of the program, if any: targets outside
-    /// that are such places become these nodes.
+    /// Returns the program. `starts` has the node that begins at each place of the program, if any. [`Target::Outside`]
+    /// becomes the node that begins at its place, if any.
     pub fn finish(mut self, starts: &[Option<u32>]) -> Traced<M> {
         for target in self.nodes.iter_mut().flat_map(|node| node.next.targets_mut()) {
             if let Target::Outside(place) = *target
@@ -347,8 +348,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
 }
 
 impl<M: LinkedMachine> Traced<M> {
-    /// Changes the data of nodes by that of the nodes with which code continues without the flow. `change` returns
-    /// whether it has changed the second one by the first one.
+    /// Updates the data of each node from that of the nodes to which code continues without the flow. `change`
+    /// updates the second data from the first, and returns whether it has changed.
     pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
         let mut changed = true;
         while std::mem::take(&mut changed) {
@@ -427,7 +428,7 @@ impl<M: LinkedMachine> Linked<M> {
         &self.own[node as usize]
     }
 
-    /// Makes code continue with the memory of another group of the program.
+    /// Switches code to the memory of another group of the program.
     ///
     /// # Panics
     /// Panics if there are fewer rows than the code needs.

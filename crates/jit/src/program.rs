@@ -1,9 +1,9 @@
-//! A program as linked code: nodes that jump to each other. Each is a segment and the flow after it.
+//! A program as linked code: nodes that jump to each other. A node is a segment and the flow after it.
 //!
 //! ```text
 //!   enter --> node --> all lanes go the same way --> node ...
 //!              |                                      ^
-//!              +--> lanes part --> Flow: the machine decides
+//!              +--> lanes diverge --> Flow: the machine decides
 //! ```
 //! A [`Node`] is a [`Segment`] of straight-line code with conditionals. After it, code continues with another node
 //! without leaving, as long as all active lanes go the same way. Otherwise code calls the machine's own flow control,
@@ -36,7 +36,7 @@ pub const EXIT: u32 = 0;
 pub(crate) struct Node {
     /// The code. A call, if any, comes last.
     pub(crate) segment: Segment,
-    /// The instructions, in pieces. After each piece except for the last, lanes leave the node.
+    /// The instructions, in pieces. Lanes leave the node after each piece except for the last.
     pub(crate) pieces: Vec<Piece>,
     /// Bits of [`State::hindered`] with which the node cannot run.
     pub(crate) needs: u32,
@@ -68,7 +68,7 @@ pub(crate) struct Piece {
 pub enum Waits {
     /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The machine's flow control reads the lanes later, by their kind: [`State::gone`].
+    /// The machine's flow control receives the lanes later, by their kind: [`State::gone`].
     For(u8),
 }
 
@@ -557,7 +557,7 @@ impl Compiler<'_> {
             asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
             asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
             asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
-            // Where lanes leave, others often follow.
+            // After a lane has left, others often follow.
             asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
             let slow = at_base(Register::RAX, 8 * (self.parts + number) as i32);
             asm.number(Op::Mov_rm64_imm32, slow, 1);

@@ -24,7 +24,7 @@ impl Segment {
     /// Returns a segment without a call: an optional fast path, and a slow path.
     ///
     /// The segment bails out before any effect if a lane accesses a word outside the window on the slow path. The
-    /// fast path may have additional lanes, which have left on the slow path. Their accesses do not reach memory
+    /// fast path may have additional lanes that have left on the slow path. Their accesses do not reach memory
     /// unless they are inside the window.
     pub(crate) fn new(fast: Option<Strip>, exact: Strip) -> Segment {
         Segment { check: exact.check(), fast, exact, call: None }

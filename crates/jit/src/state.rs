@@ -22,7 +22,7 @@ pub(crate) const WORDS: usize = 64;
 /// Number of sites.
 pub const SITES: u32 = 32;
 
-/// The memory of a site: an instruction of the program that accesses memory at addresses of its own.
+/// Memory of a site. A site is an instruction of the program that accesses its own memory instead of the window.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Site {
@@ -76,7 +76,7 @@ pub struct State {
     /// The window, which strips load from and store to, and its size in bytes.
     pub(crate) window: *mut u8,
     pub(crate) window_bytes: usize,
-    /// Number of times that lanes have parted.
+    /// Number of times that lanes have diverged.
     pub divergent: u64,
     /// The node that begins, or that code has left.
     pub(crate) node: u32,
@@ -91,7 +91,7 @@ pub struct State {
     pub leave: u32,
     /// Bits with a meaning of the machine: nodes that need one of them to be zero do not run.
     pub hindered: u32,
-    /// The bit of each number of entries that conditionals have held on the stack.
+    /// Bit N is set if conditionals have held N entries on the stack.
     pub held: u32,
     /// Instructions, summed over their active lanes.
     pub lane_instructions: u64,

@@ -490,8 +490,8 @@ impl Strip {
         number
     }
 
-    /// Checks the addresses of an access, like [`Strip::inside`], in the memory of a site. The machine sets
-    /// this memory while code runs: [`State::set_site`](crate::State::set_site).
+    /// Checks the addresses of an access, like [`Strip::inside`], in the memory of a site. The machine sets this memory
+    /// while code runs: [`State::set_site`](crate::State::set_site).
     pub fn inside_site(&mut self, site: u32, base: Value, distance: i32, mask: Value) -> Inside {
         let (start, bound) = (self.node(Node::Start(site)), self.node(Node::Bound(site)));
         let (zero, three, sign) = (self.constant(0), self.constant(3), self.constant(1 << 31));
@@ -588,7 +588,7 @@ impl Strip {
         self.effects.push(Effect::Gather(word, value));
     }
 
-    /// Stores the signs in the word with this number at the end, for lanes that leave the node.
+    /// Stores the signs like [`gather`](Self::gather), for lanes that leave the node.
     pub fn leave(&mut self, word: u32, value: Value) {
         self.effects.push(Effect::Leave(word, value));
     }

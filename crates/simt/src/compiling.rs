@@ -28,9 +28,10 @@ pub enum Extent {
     Loops,
     /// All code that can be compiled, so that as much as possible is compared.
     Throughout,
-    /// The same as [`Extent::Throughout`], in pieces of up to the given number of instructions: 1 for steps.
+    /// All code that can be compiled, in pieces of up to the given number of instructions: 1 for steps.
     Upto(u32),
-    /// The same as [`Extent::Upto`], in pieces that consist of whole blocks, like those of the other extents.
+    /// All code that can be compiled, in pieces of up to the given number of instructions that consist of whole blocks,
+    /// like those of the other extents.
     Blocks(u32),
 }
 

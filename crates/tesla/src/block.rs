@@ -5,7 +5,7 @@
 //! has its turn. Slices exist so that a warp that spins on a lock or on shared memory does not stop the others.
 //! Graphics stages use a block of one warp.
 
-// The engine may pass on the turn between warps: the block states why that is sound.
+// The engine may pass the turn from warp to warp: the block states why that is sound.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::turns::Warps;
 /// programs whose warps race, this one is part of the meaning of "deterministic".
 pub const SLICE: u32 = 1024;
 
-/// Number of turns that an engine may pass on by itself, between two looks at whether the run must stop.
+/// Number of times that an engine may pass the turn by itself, between two checks of whether the run must stop.
 const PASSES: u32 = 64;
 
 /// Maximum number of instructions that the other warps run in the search for a race with a read.
@@ -36,8 +36,8 @@ pub trait Executor: Sync {
         None
     }
 
-    /// Returns the general registers that the start of a warp sets to zero; `None` for all. `whole`: all lanes of the
-    /// warp run.
+    /// Returns the general registers that the start of a warp sets to zero; `None` for all. With `whole`, all lanes of
+    /// the warp run.
     fn cleared(&self, _whole: bool) -> Option<&[u8]> {
         None
     }
@@ -81,7 +81,7 @@ pub struct Block {
     pub first_group: usize,
     current: usize,
     slice: u32,
-    /// Warps that do not have another turn.
+    /// Warps that the search for a race excludes.
     parked: Vec<usize>,
 }
 
@@ -152,7 +152,7 @@ impl Block {
         self.advance_by(executor, context, global, observer, most, 0)
     }
 
-    /// Runs like [`Block::advance`]. The engine may pass on the turn up to `passes` times.
+    /// Runs like [`Block::advance`]. The engine may pass the turn up to `passes` times.
     #[inline]
     fn advance_by<E: Executor, G: Store, O: Observer>(
         &mut self,
@@ -170,7 +170,7 @@ impl Block {
         ran
     }
 
-    /// Runs a turn like [`Block::advance`], without a look at the other warps. The engine may pass on the turn up to
+    /// Runs a turn like [`Block::advance`], without a check of the other warps. The engine may pass the turn up to
     /// `passes` times.
     fn turn<E: Executor, G: Store, O: Observer>(
         &mut self,

@@ -164,6 +164,7 @@ pub struct Turn<'a, G, O> {
     pub global: &'a mut G,
     /// Receives the events.
     pub observer: &'a mut O,
-    /// All warps of the block, if the engine may pass on the turn. Then `warp` and `number` are those of the last turn.
+    /// All warps of the block, if the engine may pass the turn to another. The engine then sets `warp` and `number` to
+    /// the warp that has the turn.
     pub warps: Option<Warps>,
 }

@@ -1,6 +1,6 @@
-//! The warps of a block, for an engine that passes on the turn between them itself.
+//! The warps of a block, for an engine that itself passes the turn from warp to warp.
 
-// The turn's warp is borrowed while the others are looked at: each block states its assumptions.
+// The warp that has the turn is borrowed while the others are read: each block states its assumptions.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -14,12 +14,12 @@ pub struct Warps {
     count: usize,
     /// Maximum number of instructions of the launch.
     pub(crate) watchdog: u64,
-    /// How often the engine may still pass on the turn.
+    /// Remaining number of times that the engine may pass the turn to another warp.
     pub(crate) passes: u32,
 }
 
 impl Warps {
-    /// Returns warps between which the turn may be passed on `passes` times.
+    /// Returns the warps of a block, between which the turn may pass `passes` times.
     pub(crate) fn new(warps: &mut [Warp], watchdog: u64, passes: u32) -> Warps {
         let first = NonNull::from(&mut *warps).cast();
         Warps { first, count: warps.len(), watchdog, passes }
@@ -36,7 +36,7 @@ impl Warps {
     /// Panics if the block has no warp with this number.
     ///
     /// # Safety
-    /// As long as the result is used, the warps exist, and nothing else refers to this one.
+    /// While the result is used, the warps exist, and nothing else refers to this one.
     pub(crate) unsafe fn warp<'a>(self, number: usize) -> &'a mut Warp {
         assert!(number < self.count, "the block has the warp");
         // SAFETY: the warp is one of the slice's. The caller guarantees that it exists and that nothing else refers to it.

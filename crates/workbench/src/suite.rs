@@ -2,8 +2,8 @@
 //!
 //! A [`Problem`] is a computation: its inputs, and a plain evaluation in Rust that returns the expected outputs. A
 //! [`Workload`] is a program of one machine that solves it: its source in `kernels/` and its launch. [`WORKLOADS`] has
-//! all workloads. `suite/problems.rs` has problems of single computations, and `suite/patterns.rs` problems that stand
-//! for patterns of parallel programs.
+//! all workloads. `suite/problems.rs` has problems of single computations, and `suite/patterns.rs` has problems that
+//! represent patterns of parallel programs.
 
 mod patterns;
 mod problems;

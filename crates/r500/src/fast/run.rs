@@ -323,7 +323,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Has the active lanes written to the rows again.
+    /// Clears the active lanes. The next [`activate`](Self::activate) writes them to the rows again.
     pub(super) fn forget_active(&mut self) {
         self.choose_active(Mask::NONE);
     }

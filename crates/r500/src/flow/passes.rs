@@ -1,4 +1,4 @@
-//! Queries and updates of the flow state by compiled code. After code, the state is the same as after its single
+//! Queries and updates of the flow state by compiled code. After code has run, the state is the same as after the
 //! instructions.
 
 use reconverge_simt::{Mask, Mode};
@@ -16,7 +16,7 @@ const NO_LOOP: u32 = 4;
 const NO_REP: u32 = 8;
 
 impl Flow {
-    /// Returns what keeps code from executing flow instructions: see [`Step::needs`].
+    /// Returns the conditions that keep code from executing flow instructions: see [`Step::needs`].
     #[inline]
     pub(crate) fn hindered(&self) -> u32 {
         let frame = self.loops.last().filter(|frame| frame.continued.is_empty());

@@ -30,7 +30,7 @@ pub(crate) struct Starts<'a> {
 }
 
 impl<'a> Starts<'a> {
-    /// Returns the starts of a launch. `read`: the rows that matter; `None` for all, with PV and PS.
+    /// Returns the starts of a launch. `read` has the rows that matter, or is `None` for all rows, PV and PS.
     pub(crate) fn of(launch: &'a Launch, read: Option<&ReadRows>) -> Starts<'a> {
         let environment = &launch.environment;
         let row = |gpr: u8, chan: u8| environment.register_row(gpr.into(), chan.into());
@@ -71,7 +71,7 @@ impl<'a> Starts<'a> {
         Starts { zeroed, inputs, columns }
     }
 
-    /// Fills the rows of the wavefront whose first lane is at `place`. It has this number of lanes. `whole`: all lanes
+    /// Fills the rows of the wavefront whose first lane is at `place`. It has `lanes` lanes. With `whole`, all lanes
     /// of the chip's wavefront run.
     #[inline(always)]
     pub(crate) fn fill<W: Wide>(

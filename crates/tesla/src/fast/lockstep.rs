@@ -203,7 +203,7 @@ mod tests {
         Grid::new(launch, program, &Options::default()).unwrap()
     }
 
-    /// Linked code that subtracts although the program adds. The difference appears after an iteration of the
+    /// Compiled code that subtracts although the program adds. The difference appears after an iteration of the
     /// loop, and the report names that instruction.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {

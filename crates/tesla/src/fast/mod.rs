@@ -71,7 +71,7 @@ pub struct Fast {
 }
 
 impl Fast {
-    /// Returns the linked code of the program with a state to run it, or `None` if it is not compiled.
+    /// Returns the linked code of the program with a state to run it, or `None` if the program is not compiled.
     fn runner(&self) -> Option<Runner<'_>> {
         self.compiled.as_deref().map(Runner::new)
     }

@@ -155,8 +155,8 @@ enum Stop {
     Trap(Trap<Cause>),
 }
 
-/// Runs blocks until another component must continue. Adds the number of instructions to `tried`, of up to `most`. If
-/// the turn has passed on, both are those of the last turn.
+/// Runs blocks until another component must continue. Adds the number of instructions to `tried`, of up to `most`. Both
+/// numbers are those of the last turn, if the turn has passed to another warp.
 #[inline(always)]
 fn run_blocks<W: Wide, G: Store, O: Observer>(
     wide: W,
@@ -233,7 +233,7 @@ struct Arrivals<'a> {
     barriers: &'a mut Barriers,
     /// The number of the warp.
     warp: usize,
-    /// Whether the warp waits for the others. It then runs no instruction before its next turn.
+    /// Whether the warp waits for the others. Such a warp does not run an instruction before its next turn.
     waits: bool,
 }
 
@@ -301,9 +301,9 @@ pub(super) struct Cursor<'a, 'w, 'r, O> {
     /// Number of complete runs of each block.
     pub(super) runs: &'a mut [u64],
     observer: &'a mut O,
-    /// All warps of the block, if the turn may pass on.
+    /// All warps of the block, if the turn may pass to another.
     warps: Option<Warps>,
-    /// Instructions that may be attempted in this turn, and those that may still be.
+    /// Number of instructions that may be attempted in this turn, and the number that remains.
     most: u32,
     budget: u32,
     /// The budget at which the instructions of the active lanes were last counted.
@@ -567,8 +567,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         Ok(())
     }
 
-    /// Passes the turn to the next warp, if this one has ended or waits. Returns `false` if the block must do so, or
-    /// if the turn goes on.
+    /// Passes the turn to the next warp, if this one has ended or waits. Returns `false` if the block must pass the
+    /// turn, or if this warp keeps it.
     fn pass_turn(&mut self) -> bool {
         let Arrivals { barriers, warp, waits } = &mut self.barriers;
         let (Some(warps), false) = (&mut self.warps, self.budget == 0) else { return false };

@@ -1,4 +1,4 @@
-//! The problems of the suite that stand for patterns of parallel programs: a tree of sums, a sparse matrix, a graph, a
+//! Problems of the suite that represent patterns of parallel programs: a tree of sums, a sparse matrix, a graph, a
 //! grid, words in texts, digits.
 
 use crate::array::{Array, Dtype};

@@ -121,7 +121,7 @@ const AVX512: &[Mnemonic] = &[
     Mnemonic::Vrndscaleps,
 ];
 
-/// Memory and functions that code may access.
+/// Operations that code may execute.
 pub(super) struct Allowed<'a> {
     /// Bytes of the group's rows.
     pub(super) rows: usize,
@@ -131,7 +131,7 @@ pub(super) struct Allowed<'a> {
     pub(super) window: bool,
 }
 
-/// Facts that hold before an instruction.
+/// Facts that hold at an instruction.
 struct Known {
     /// Bytes of the frame.
     frame: i64,
@@ -168,7 +168,7 @@ impl Known {
             })
     }
 
-    /// Learns from an instruction that has run.
+    /// Updates the facts after an instruction.
     fn after(&mut self, instruction: &Instruction, written: &[Register]) {
         self.held.retain(|(register, _)| !written.contains(register));
         if instruction.code() == Op::Mov_r64_rm64

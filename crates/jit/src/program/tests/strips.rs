@@ -166,8 +166,8 @@ fn makes() -> impl Strategy<Value = Vec<Make>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Rows, constants, operations of integers and calls of a per-lane function, with more values than registers;
-    /// then stores to rows, some of which are also read.
+    /// Rows, constants, operations of integers and calls of a per-lane function, with more values than registers. Then
+    /// the strip stores to rows, some of which are also read.
     #[test]
     fn a_slice_gives_what_its_operations_say(
         makes in makes(),

@@ -32,7 +32,7 @@ fn row(number: u32) -> Row {
 }
 
 /// Loads the word at the address plus 4 bytes to row 2 and the word at the address to row 3, or stores row 1 at the
-/// address plus 4 bytes. `site`: in the memory of a site.
+/// address plus 4 bytes. With `site`, the memory is that of a site.
 fn body(accesses: Accesses, site: bool) -> Node {
     let mut strip = if site { Strip::new() } else { Strip::with_window(BYTES) };
     let (address, value, mask) = (strip.row(row(0)), strip.row(row(1)), strip.row(Row::Own(MASK)));
@@ -75,7 +75,7 @@ fn run(
     })
 }
 
-/// Addresses of strips: contiguous, all the same, or independent; some beyond the end or between words.
+/// Addresses of strips: contiguous, all the same, or independent. Some are past the end or between words.
 fn addresses() -> impl Strategy<Value = [u32; N]> {
     let within = 0..WORDS as u32 - 1;
     let row = (0..WORDS as u32 - 8).prop_map(|first| std::array::from_fn(|lane| 4 * (first + lane as u32)));

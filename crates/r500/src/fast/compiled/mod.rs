@@ -59,7 +59,7 @@ pub(super) struct Own {
     in_loop: Option<Loop>,
     /// The blocks with a BREAK that lanes may leave.
     leaves: Vec<u32>,
-    /// The block whose end follows, and whether code has counted its flow instruction.
+    /// The block that ends after the node, and whether code has counted its flow instruction.
     ends: u32,
     is_counted: bool,
 }

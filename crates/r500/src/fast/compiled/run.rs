@@ -33,7 +33,7 @@ pub(in crate::fast) enum Exit {
 /// Data that calls and flow use.
 pub(in crate::fast) struct Work<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
-    /// The number of iterations that code may begin, and the number that each of them adds to aL.
+    /// Number of iterations that code may begin, and the number that each of them adds to aL.
     given: (u32, i8),
     /// The reason why the flow has ended the run.
     exit: Option<Exit>,

@@ -105,7 +105,7 @@ type At = (u32, u16, bool);
 /// The node that is being traced.
 struct Open {
     own: Own,
-    /// The instructions since lanes have left, and the number of those before.
+    /// The instructions since lanes last left, and the number of instructions before.
     slots: Range<usize>,
     before: u32,
     call: Option<Range<u32>>,
@@ -283,7 +283,7 @@ impl<'a> Tracer<'a> {
         Some(known)
     }
 
-    /// Traces the instructions of a block. `passes`: code executes the flow at its end. `open`: it continues a node.
+    /// Traces the instructions of a block. With `passes`, code executes the flow at its end.
     fn execute(&mut self, number: u32, passes: bool) {
         let block = self.block(number);
         let goes_on = self.open.is_some();
@@ -342,7 +342,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Adds the next instruction to the open node. Starts a new node if none is open, or if `ends` says so.
+    /// Adds the next instruction to the open node. Starts a new node if none is open, or if `ends` requires it.
     fn at(&mut self, (block, first, is_first): At, ends: impl FnOnce(&Open) -> bool) {
         let judged = self.linker.slow.alu_result.is_some();
         let is_full = self.covered() >= self.most && first > 0 && !judged;
@@ -364,7 +364,7 @@ impl<'a> Tracer<'a> {
         [size, self.linker.part()]
     }
 
-    /// Lets the lanes leave the loop for which the ALU result is `wish`.
+    /// Lets the lanes whose ALU result is `wish` leave the loop.
     fn leave(&mut self, number: u32, wish: bool) {
         let Some(open) = &mut self.open else { return };
         let end = open.slots.end;

@@ -34,7 +34,7 @@ pub(in crate::fast) struct Work<'c, 'a> {
     end_at: u64,
     /// The budget and the iterations that code may count.
     given: (i32, u32),
-    /// Instructions that the fast engine ran meanwhile.
+    /// Number of instructions that the fast engine ran during the run of code.
     shares: Shares,
     /// Whether the run has ended, and how, if the flow has left the code.
     end: Result<bool, Trap<Cause>>,

@@ -496,7 +496,7 @@ impl<'a> Tracer<'a> {
     /// Traces the operations of a clause.
     fn execute(&mut self, number: u32, run: &'a Groups) {
         if !self.is_all_templates(run) && self.linker.leaves() {
-            // The lanes that leave do not take part in calls.
+            // The lanes that leave are not active in calls.
             let next = Target::Node(self.linker.next_node() + 1);
             self.end(Next::To(next), End::At(self.pc(number)));
             self.begin(number);

@@ -2,7 +2,7 @@
 //!
 //! [`Plan::read_flat`] writes texels directly into the rows of a result. It leaves vectors with unusual coordinates to
 //! [`Plan::read`]. Filter, wrap modes and form of the texels are the same for all vectors, so nothing is decided for a
-//! lane, and little for a vector. Measured for 32 lanes: 25 ns instead of 42 for nearest filtering, and 69 instead of
+//! lane, and little for a vector. Times for 32 lanes: 25 ns instead of 42 for nearest filtering, and 69 instead of
 //! 125 for bilinear filtering (rustc 1.95, AVX2, an AMD EPYC).
 
 use std::cell::Cell;
@@ -99,8 +99,8 @@ impl Plan {
         self.flat.is_some()
     }
 
-    /// Reads floats of the image that the plan was made for, for lanes whose level of detail has no effect, and writes
-    /// the rows of their results. Returns the lanes that [`Plan::read`] must read. Their coordinates and results are
+    /// Reads floats of the image for which the plan was created, for lanes whose level of detail has no effect, and
+    /// writes the rows of their results. Returns the lanes that [`Plan::read`] must read. Their coordinates and results are
     /// unchanged.
     #[inline(always)]
     pub fn read_flat<W: Wide>(&self, wide: W, image: &Image, rows: &FlatRows<'_>) -> u64 {

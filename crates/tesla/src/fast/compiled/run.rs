@@ -63,7 +63,7 @@ impl LinkedMachine for Tesla {
                 unsafe { handler(lanes, operation) };
             }
         };
-        // Lanes may have left nodes since the flow was last asked.
+        // Lanes may have left nodes since the last call of the flow.
         lanes.sets[ACTIVE] = state.active as u32;
         execute(lanes, call.operations.start, call.operations.end);
         let Access { number: Some(number), site } = call.access else { return true };
@@ -113,7 +113,7 @@ impl LinkedMachine for Tesla {
     }
 }
 
-/// Makes the buffer that an access has reached the memory of its site.
+/// Sets the memory of a site to the buffer that its access has reached.
 fn find_site(site: u32, state: &mut State, lanes: &Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) {
     let first = lanes.set(transfer.set).trailing_zeros() as usize;
     let base = transfer.base.and_then(|place| lanes.row_of(place).get(first).copied());

@@ -106,7 +106,7 @@ struct Open {
     stores: bool,
     /// Whether the budget is checked at its entry.
     is_checked: bool,
-    /// Number of instructions before its last exit, of the sides of its conditionals, and of arrivals at joins.
+    /// Number of instructions before its last exit, plus those in conditionals and those for arrivals at joins.
     inside: u32,
 }
 
@@ -120,7 +120,7 @@ struct Tracer<'a> {
     chosen: Vec<bool>,
     targets: Vec<bool>,
     absorbed: Vec<bool>,
-    /// Number of accesses to g[] that code makes by itself.
+    /// Number of accesses to g[] that code executes without a call.
     sites: u32,
     /// Maximum number of instructions of a node.
     most: u32,
@@ -218,7 +218,7 @@ impl<'a> Tracer<'a> {
         block.is_some_and(|block| block.join)
     }
 
-    /// Lets lanes leave the node at the end of a block. Returns the block with which the others go on.
+    /// Lets lanes leave the node at the end of a block. Returns the block with which the others continue.
     fn leave(&mut self, number: u32, guard: &Test, waits: Waits) -> u32 {
         let fall = self.block(number).fall;
         let piece = self.piece();
@@ -309,7 +309,7 @@ impl<'a> Tracer<'a> {
         self.linker.part()
     }
 
-    /// Traces the instructions of a block. `goes_on`: the block continues a node, which has checked its budget.
+    /// Traces the instructions of a block. With `goes_on`, the block continues a node, which has checked its budget.
     fn execute(&mut self, number: u32, goes_on: bool) {
         let block = self.block(number);
         let inside = &self.lowered.inside[number as usize];
@@ -366,7 +366,7 @@ impl<'a> Tracer<'a> {
         self.at(own, is_first, |open| open.call.is_some() || open.stores || stores && loads);
         self.operate(before);
         self.linker.both(|way| {
-            // Whether it reaches the access has been asked before.
+            // The check above has shown that the path reaches the access.
             let _ = way.transfer(transfer);
         });
         self.operate(after.clone());
@@ -398,7 +398,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Makes the next instruction part of the open node, or of a new one if there is none or `ends` says so.
+    /// Adds the next instruction to the open node. Starts a new node if none is open, or if `ends` requires it.
     fn at(&mut self, own: Own, is_first: bool, ends: impl FnOnce(&Open) -> bool) {
         let is_full = self.covered() >= self.most && own.first > 0;
         if self.open.as_ref().is_some_and(|open| is_full || ends(open)) {
