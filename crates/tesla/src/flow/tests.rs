@@ -443,19 +443,9 @@ fn what_issues_next_and_how_full_the_stack_is_can_be_asked() {
     assert_eq!(flow.depths()[0].room, u32::try_from(Limits::default().stack_entries).ok());
 }
 
-// In compiled code. A `bra` itself continues with the other lanes.
+// A node of linked code leaves the same state as the instructions, except for the program counter of the warp.
 #[test]
-fn lanes_that_branch_off_in_a_pass_wait_as_those_of_a_branch() {
-    let mut flow = warp(0b111);
-    let mut passed = flow.clone();
-    flow.bra(0x20, 0x10, Mask(0b001), &mut Silent).unwrap();
-    passed.branch_off(0x10, Mask(0b110));
-    assert_eq!(passed.tokens(), flow.tokens());
-}
-
-// Compiled code leaves the same state as the instructions, except for the program counter of the warp.
-#[test]
-fn lanes_that_leave_in_a_pass_wait_as_those_that_leave_by_an_instruction() {
+fn lanes_that_leave_a_node_wait_as_those_that_leave_by_an_instruction() {
     let mut flow = warp(0b1111);
     flow.call(0x100, 0x08, &mut Silent).unwrap();
     flow.breakaddr(0x140, 0x108, &mut Silent).unwrap();
