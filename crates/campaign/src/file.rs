@@ -233,7 +233,7 @@ mod tests {
         );
         assert!(wrong("injections = 1\n").contains("missing launch"));
         assert!(
-            wrong("kernel = \"mandel\"\ninjections = 1\n").starts_with("line 1, kernel: add the machine")
+            wrong("kernel = \"mandel\"\ninjections = 1\n").starts_with("line 1, kernel: missing machine")
         );
         assert!(wrong("launch = \"a\"\n").starts_with("how many experiments?"));
         assert!(wrong(&format!("{kernel}models = []\n")).starts_with("line 4, models: at least one"));

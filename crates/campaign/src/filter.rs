@@ -290,7 +290,7 @@ mod tests {
         );
         assert_eq!(wrong("pc = 4"), "filter, pc: the program has no instruction at 4");
         assert!(wrong("register = \"$r7\"").ends_with("expected one of $r0, $r1, R2.x"));
-        assert!(wrong("lane = \"a\"").starts_with("filter, lane: `a`: numbers and ranges"));
+        assert!(wrong("lane = \"a\"").starts_with("filter, lane: `a`: expected numbers and ranges"));
         assert!(wrong("group = \"3-1\"").starts_with("filter, group: `3-1`"));
     }
 

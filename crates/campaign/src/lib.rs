@@ -901,7 +901,7 @@ mod tests {
         let full = std::io::Error::from(ErrorKind::StorageFull);
         let message = unwritten(Path::new("r/a.parquet"), &full).to_string();
         assert!(
-            message.starts_with("r/a.parquet: the disk is full: shards that are finished stay; make room"),
+            message.starts_with("r/a.parquet: the disk is full: finished shards are kept; free disk space"),
             "{message}"
         );
     }

@@ -419,7 +419,7 @@ fn explain_names_every_bit_of_a_tesla_instruction() {
     }
     folder.refuses(
         "explain --isa tesla 10000003",
-        "error: an instruction of tesla has 2 words when bit 0 is set, not 1",
+        "error: expected 2 words when bit 0 is set for an instruction of tesla, found 1",
     );
     folder.refuses(
         "explain --isa tesla ffffffff ffffffff",
@@ -606,7 +606,7 @@ fn bench_takes_turns_between_numbers_of_threads() {
     );
     folder.refuses(
         "bench --isa r500 --kernel scal",
-        "error: unknown kernel `scal`: did you mean `scale`? expected one of lit, mandel, newton, scale",
+        "error: unknown kernel `scal`: did you mean `scale`? expected one of lit, mandel, newton, options, scale, stencil4",
     );
     let list = folder.answers("bench --isa r500 --list", 0);
     assert_eq!(

@@ -220,7 +220,7 @@ fn a_campaign_that_is_given_as_a_launch_is_called_one() {
     for command in ["trace c.toml --print", "stats c.toml", "run c.toml"] {
         let (status, _, error) = ends(&folder, command);
         assert_eq!(status, 2);
-        assert!(error.starts_with("error: c.toml: a campaign file: "), "{error}");
+        assert!(error.starts_with("error: c.toml: expected a launch file, found a campaign file"), "{error}");
         assert!(error.contains("--experiment N"), "{error}");
     }
 }

@@ -51,7 +51,7 @@ fn chips_without_a_driver_for_opencl_are_refused() {
     refuses(&refused, &["--chip rv770: expected an NVIDIA chip"]);
     refuses(
         &reconverge(&["opencl", "--chip", "gt2155", "--", "true"]),
-        &["no such chip", "did you mean `gt215`?"],
+        &["unknown --chip `gt2155`", "did you mean `gt215`?"],
     );
 }
 

@@ -469,7 +469,7 @@ fn options_that_a_launch_file_says_itself_are_refused() {
     let folder = Folder::new("options");
     folder.write("a.s", R500).write("a.toml", launch(GOOD));
     let (_, error) = folder.ends("run a.toml --lanes 8", 2);
-    assert!(error.contains("--lanes: a launch file says this itself"), "{error}");
+    assert!(error.contains("--lanes: only for programs; a launch file states this itself"), "{error}");
 }
 
 #[test]

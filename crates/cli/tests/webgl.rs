@@ -23,7 +23,7 @@ fn webgl(name: &str, files: &[(&str, &str)], arguments: &[&str]) -> Output {
 
 #[test]
 fn a_folder_that_is_no_webgl_suite_is_named() {
-    refuses(&webgl("webgl-none", &[], &[]), &["no 00_test_list.txt", "KhronosGroup/WebGL"]);
+    refuses(&webgl("webgl-none", &[], &[]), &["00_test_list.txt not found", "KhronosGroup/WebGL"]);
     let list = [("00_test_list.txt", "--min-version 2.0.0 one.html\n")];
     refuses(
         &webgl("webgl-empty", &list, &[]),

@@ -119,7 +119,7 @@ mod tests {
         assert!(
             refused(&path).ends_with("a.y4m: a-2.y4m exists; name a new file or remove the old recording")
         );
-        assert!(refused(&folder.join("a.mp4")).contains("a.mp4: expected a name that ends in .y4m"));
+        assert!(refused(&folder.join("a.mp4")).contains("a.mp4: expected the extension .y4m"));
         assert!(refused(&folder.join("none/b.y4m")).contains("No such file"));
         fs::remove_dir_all(folder).unwrap();
     }

@@ -251,7 +251,9 @@ impl<'a> Tracer<'a> {
                 return number + 1;
             }
             let is_new = number == first;
-            let is_target = self.targets[number as usize].iter().any(|source| !self.inside.contains(source));
+            // The program may end after a node.
+            let targets = self.targets.get(number as usize);
+            let is_target = targets.into_iter().flatten().any(|source| !self.inside.contains(source));
             if !is_new && is_target || !self.begins(number) {
                 let next = if self.pays(number) { Target::Outside(number) } else { Target::Flow };
                 self.end(Next::To(next), End::At(pc));
