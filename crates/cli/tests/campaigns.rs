@@ -200,7 +200,7 @@ fn the_summary_of_a_folder_without_results_is_an_error() {
         assert_eq!(output.status.code(), Some(2), "{arguments}");
         assert!(!text(&output.stdout).contains("summary\":"), "{arguments}");
         let message = text(&output.stderr);
-        assert!(message.contains("other: ") && message.contains("first run the campaign"), "{message}");
+        assert!(message.contains("other: ") && message.contains("run the campaign"), "{message}");
     }
 }
 

@@ -212,9 +212,13 @@ impl<'a> Tracer<'a> {
         fits && self.extent.pays(gain + 8, false)
     }
 
-    /// Returns whether a node can begin with an instruction.
+    /// Returns whether a node can begin with an instruction. It does not begin with the last one of a program, after
+    /// which there is no address to continue at.
     fn begins(&self, number: u32) -> bool {
-        self.chosen.get(number as usize) == Some(&true)
+        let is_last = (number as usize + 1) >= self.chosen.len()
+            || self.lowered.first_of(number) != self.lowered.first_of(number + 1);
+        !is_last
+            && self.chosen.get(number as usize) == Some(&true)
             && self.clause(number).is_some_and(|(_, run)| self.compiles(run))
     }
 
@@ -251,9 +255,7 @@ impl<'a> Tracer<'a> {
                 return number + 1;
             }
             let is_new = number == first;
-            // The program may end after a node.
-            let targets = self.targets.get(number as usize);
-            let is_target = targets.into_iter().flatten().any(|source| !self.inside.contains(source));
+            let is_target = self.targets[number as usize].iter().any(|source| !self.inside.contains(source));
             if !is_new && is_target || !self.begins(number) {
                 let next = if self.pays(number) { Target::Outside(number) } else { Target::Flow };
                 self.end(Next::To(next), End::At(pc));
