@@ -236,10 +236,12 @@ mod tests {
             wrong("kernel = \"mandel\"\ninjections = 1\n").starts_with("line 1, kernel: missing machine")
         );
         assert!(wrong("launch = \"a\"\n").contains("missing number of experiments"));
-        assert!(wrong(&format!("{kernel}models = []\n")).starts_with("line 4, models: at least one"));
+        assert!(
+            wrong(&format!("{kernel}models = []\n")).starts_with("line 4, models: expected at least one")
+        );
         assert!(
             wrong(&format!("{kernel}[sweep]\nlanes = 4\n"))
-                .starts_with("line 5, lanes: a sweep is over a list")
+                .starts_with("line 5, lanes: expected a list of values")
         );
     }
 }

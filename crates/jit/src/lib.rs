@@ -41,9 +41,9 @@ mod verify;
 pub use called::{LANES, PerLane};
 pub use level::Level;
 pub use linked::{Arrived, Linked, LinkedMachine, Linker, Path, Traced};
-pub use program::{Branch, EXIT, Left, NO_NODE, Next, Target, Waits};
+pub use program::{Branch, Left, NO_NODE, Next, Target, Waits};
 pub use rows::Rows;
-pub use state::{FLUSH, FLUSH_OPERANDS, Held, MASK, SITES, State, StateBox};
+pub use state::{EXIT, FLUSH, FLUSH_OPERANDS, Held, MASK, SITES, State, StateBox};
 pub use strip::{Inside, One, Row, Strip, Two, Value, predicate};
 pub use verify::Rejected;
 

@@ -14,10 +14,10 @@ use reconverge_simt::compiling::{accepts, compile, once};
 use crate::asm;
 use crate::called::{Callee, convention};
 use crate::level::Level;
-use crate::program::{Branch, Code, Conditional, EXIT, Left, NO_NODE, Next, Node, Piece, Target, Waits};
+use crate::program::{Branch, Code, Conditional, Left, NO_NODE, Next, Node, Piece, Target, Waits};
 use crate::rows::Rows;
 use crate::segment::Segment;
-use crate::state::State;
+use crate::state::{EXIT, State};
 use crate::strip::Value;
 
 /// No node begins here.

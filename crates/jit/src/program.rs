@@ -24,12 +24,9 @@ use crate::fault::{self, Fault};
 use crate::level::Level;
 use crate::pages::Pages;
 use crate::segment::Segment;
-use crate::state::{KEEP_DENORMALS, KINDS, State, place};
+use crate::state::{EXIT, KEEP_DENORMALS, KINDS, State, place};
 use crate::strip::{Row, Strip};
 use crate::verify::{self, Rejected};
-
-/// The word of the lanes whose condition holds at the end of a node.
-pub const EXIT: u32 = 0;
 
 /// Straight-line code with conditionals, and the way to the next node.
 #[derive(Clone, Debug, PartialEq)]
@@ -339,7 +336,7 @@ impl Code {
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
         state.population = state.active.count_ones().into();
-        (state.node, state.flow) = (node, Some(flow));
+        (state.node, state.flow) = (node, flow as *const ());
         (state.code, state.entries) = (self.pages.bytes().as_ptr(), self.entries.as_ptr());
         // SAFETY: the code takes a state and returns a number.
         let code: fault::Entry = unsafe { std::mem::transmute(self.pages.address(0)) };

@@ -5,8 +5,6 @@ use std::ops::{Deref, DerefMut};
 
 use reconverge_guarded::{Guarded, Placement, Plain};
 
-use crate::called::Callee;
-
 /// Number of the state's own rows.
 pub(crate) const OWN: usize = 16;
 
@@ -37,6 +35,9 @@ impl Site {
     /// No memory.
     const NONE: Site = Site { start: 0, bound: 1 << 31, bytes: std::ptr::null_mut() };
 }
+
+/// The word of the lanes whose condition holds at the end of a node.
+pub const EXIT: u32 = 0;
 
 /// Number of kinds of lanes that leave a node and wait.
 pub(crate) const KINDS: usize = 2;
@@ -102,7 +103,7 @@ pub struct State {
     /// Number of runs of each part of the program.
     pub(crate) counts: *mut u64,
     /// The machine's flow control.
-    pub(crate) flow: Option<Callee>,
+    pub(crate) flow: *const (),
     /// The code, and the offset of each node in it.
     pub(crate) code: *const u8,
     pub(crate) entries: *const u32,
@@ -146,7 +147,7 @@ impl Plain for State {
         gone: [0; KINDS],
         sites: [Site { bound: 0, ..Site::NONE }; SITES as usize],
         counts: std::ptr::null_mut(),
-        flow: None,
+        flow: std::ptr::null(),
         code: std::ptr::null(),
         entries: std::ptr::null(),
         words: [0; WORDS],
@@ -245,7 +246,7 @@ impl State {
 
     /// Returns the active lanes for which the condition at the end of a node holds.
     pub fn taken(&self) -> u64 {
-        self.words[crate::program::EXIT as usize] & self.active
+        self.words[EXIT as usize] & self.active
     }
 
     /// Returns an own row, for groups of `N` lanes, up to 64.
