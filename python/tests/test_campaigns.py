@@ -145,7 +145,7 @@ def test_a_full_disk_keeps_what_is_finished(file: Path, tmp_path: Path) -> None:
     wanted = contents(results)
     (results / campaign.shards[2]).unlink()
     left = contents(results)
-    with full_disk(), pytest.raises(reconverge.Error, match="shards that are finished stay; make room") as caught:
+    with full_disk(), pytest.raises(reconverge.Error, match="finished shards are kept; free disk space") as caught:
         campaign.run(results)
     assert f"os error {errno.EFBIG}" in str(caught.value)
     assert contents(results) == left

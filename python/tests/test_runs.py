@@ -94,7 +94,7 @@ def test_a_kernel_takes_its_parameters_in_order() -> None:
 
 
 def test_numbers_without_a_type_take_that_of_their_place_and_say_so() -> None:
-    with pytest.warns(reconverge.TypeChosen, match=r"R0.* f32; an array of that type states it"):
+    with pytest.warns(reconverge.TypeChosen, match=r"R0.* f32; state others with an array"):
         left = double(inputs={"R0": [[1, 2], [3, 4]]})
     assert left["pixel0"][:, :2].tolist() == [[2, 4], [6, 8]]
     with warnings.catch_warnings():
@@ -127,7 +127,7 @@ def test_an_array_that_is_not_in_a_row_is_copied_and_the_message_says_so() -> No
         (np.array([object()]), "inputs R0: an array of object"),
         (np.array(["a"]), "inputs R0: an array of <U1"),
         (np.zeros(3, [("a", "i4")]), "inputs R0: an array of"),
-        (np.zeros((4, 5), np.float32), r"expected 4 .* found 20 numbers"),
+        (np.zeros((4, 5), np.float32), r"expected 1 to 4 .* found 20 numbers"),
         (np.zeros((0, 4), np.float32), "expected at least one number, found none"),
         ("no-such-file.npy", "no-such-file.npy"),
         ("nonsense", "nonsense"),

@@ -79,7 +79,7 @@ def test_another_program_is_refused(collatz: reconverge.Program, room: dict[str,
 
 @pytest.mark.parametrize("values", [[0.0] * 12, [0, 1.5] * 6])
 def test_a_list_of_floats_for_a_buffer_says_its_type(collatz: reconverge.Program, values: list[float]) -> None:
-    with pytest.warns(reconverge.TypeChosen, match="param gcd f32; an array of that type states it"):
+    with pytest.warns(reconverge.TypeChosen, match="param gcd f32; state others with an array"):
         collatz.launch(block=12, params={"gcd": values})
     with pytest.warns(reconverge.TypeChosen, match="param gcd f32"):
         collatz.launch(block=12, param=[{"name": "gcd", "buffer": values}])

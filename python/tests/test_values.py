@@ -135,7 +135,7 @@ def raw(collatz: reconverge.Program) -> list[tuple[Any, type[Exception], str]]:
         (lambda: anything.run(block="twelve"), TypeError, "block: the text 'twelve' where a whole number or several fit"),
         (lambda: anything.run(block="8x8"), TypeError, r"block=\(8, 8\)"),
         (lambda: anything.run(block=(4, -1)), OverflowError, r"block\[1\]: -1: expected 1 to 4294967295"),
-        (lambda: anything.run(block=0), OverflowError, "block: 0: 1 to"),
+        (lambda: anything.run(block=0), OverflowError, "block: 0: expected 1 to"),
         (lambda: anything.launch(lanes=1.5), TypeError, "lanes: a float"),
         (lambda: launch.run(jobs=-1), OverflowError, "jobs: -1: expected 1 to 65536"),
         (lambda: every.run(jobs="2"), TypeError, "jobs: a str"),

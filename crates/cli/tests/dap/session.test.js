@@ -195,7 +195,7 @@ test("messages out of order are refused with the remedy", async () => {
   await assert.rejects(client.threadsRequest(), /comes before `initialize`/);
   await client.initializeRequest();
   await assert.rejects(client.continueRequest({ threadId: 1 }), /comes before `launch`/);
-  await assert.rejects(client.launchRequest({}), /has no `program`/);
+  await assert.rejects(client.launchRequest({}), /missing `program`/);
   await assert.rejects(client.launchRequest({ program: "no-such-file.s" }), /no-such-file\.s/);
   const { program, args } = launches.tesla;
   await assert.rejects(client.launchRequest({ program, args: ["--no-such"] }), /--no-such/);
