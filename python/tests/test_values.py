@@ -1,4 +1,4 @@
-"""Values that do not fit are refused, and raw errors are none."""
+"""Values that do not fit are refused with an error of this package."""
 
 from __future__ import annotations
 

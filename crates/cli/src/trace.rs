@@ -254,7 +254,7 @@ impl<W: Write> Sink for Recorder<W> {
 /// therefore recorded twice, and the fast engine's recording is written if both have the same contents. If they differ,
 /// one engine is wrong, and the recording of the requested engine is written.
 fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {
-    // The reference interpreter records data for every engine. The compiled engine leaves runs with observers to the
+    // A recording with data comes from the reference interpreter, whichever engine was requested. The compiled engine leaves runs with observers to the
     // fast engine.
     if what.data || matches!(ready.options.engine, Engine::Fast | Engine::Compiled) {
         return record(ready, what, out);

@@ -110,7 +110,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     }
     let mut image = Image { format: Format::CtmElf.name(), isa: Some(Isa::R500), ..Image::default() };
     if elf.entry != 0 {
-        image.notes.push(format!("the entry address is {:#x}, expected 0; it is ignored", elf.entry));
+        image.notes.push(format!("expected the entry address 0, found {:#x}; it is ignored", elf.entry));
     }
     let (at, code) = code(&elf)?;
     let mut program =
@@ -363,7 +363,7 @@ pub fn write(program: &Program) -> Result<Written<Vec<u8>>, Error> {
                 block.offset,
                 block.bank
             );
-            return Err(unwritable(what, "whole vectors of 16 bytes in bank 0 fit, 256 of them"));
+            return Err(unwritable(what, "expected at most 256 whole vectors of 16 bytes, in bank 0"));
         }
         let mut values = Vec::new();
         for (index, vector) in (first..).zip(vectors) {

@@ -104,7 +104,7 @@ fn places(bytes: &[u8]) -> Vec<usize> {
 fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
     let rest = &bytes[at..];
     if rest.starts_with(MARKS[0]) {
-        // Other ELF files are the file itself, or the objects of an archive.
+        // An ELF header of another machine is that of the file that is searched, or that of an object in an archive.
         return elf::recognise(rest)
             .ok()
             .filter(|format| *format != Format::Embedded)

@@ -227,17 +227,11 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Lets the lanes whose condition holds leave the node after `size` instructions that a part counts. No
-    /// conditional may be open. Returns the word of the lanes.
-    pub fn leave(
-        &mut self,
-        [size, count]: [u32; 2],
-        waits: Waits,
-        condition: impl FnMut(&mut P) -> Value,
-    ) -> u32 {
+    /// conditional may be open.
+    pub fn leave(&mut self, [size, count]: [u32; 2], waits: Waits, condition: impl FnMut(&mut P) -> Value) {
         let word = self.split(condition, |rows, word, held| rows.leave(word, held));
         let piece = std::mem::take(&mut self.piece);
         self.pieces.push(Piece { size, count, leave: Some((word, waits)), ..piece });
-        word
     }
 
     /// Stores the lanes whose condition holds in a word for the flow. Returns the word.

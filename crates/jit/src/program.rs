@@ -232,7 +232,7 @@ impl Node {
 
 impl Code {
     /// Compiles nodes for groups of `lanes` lanes: a multiple of [`LANES`](crate::LANES), up to 64. Uses
-    /// [`Level::Avx2`] if the vectors of the level do not divide the group. `flow` is the machine's flow control.
+    /// [`Level::Avx2`] if the vectors of the level do not divide the group.
     ///
     /// # Errors
     /// Memory for code cannot be allocated, a node cannot be encoded, or the verifier rejects one.
@@ -458,8 +458,7 @@ impl Compiler<'_> {
         if guards {
             // After failed guards, some runs take the slow path at once.
             let often = self.asm.label();
-            self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
-            let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
+            let slow = self.slow_runs(Register::RCX, number);
             self.asm.two(Op::Mov_r32_rm32, EXACT, slow);
             self.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
             self.asm.branch(Op::Je_rel32_64, often);
@@ -555,8 +554,8 @@ impl Compiler<'_> {
             asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
             asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
             // After a lane has left, others often follow.
-            asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
-            let slow = at_base(Register::RAX, 8 * (self.parts + number) as i32);
+            let slow = self.slow_runs(Register::RAX, number);
+            let asm = &mut self.asm;
             asm.number(Op::Mov_rm64_imm32, slow, 1);
             asm.branch(Op::Jmp_rel32_64, none);
             asm.bind(all);
@@ -566,6 +565,12 @@ impl Compiler<'_> {
             asm.bind(none);
         }
         self.asm.branch(Op::Jmp_rel32_64, back);
+    }
+
+    /// Returns the number of the next runs of a node that take the slow path. Sets a register.
+    fn slow_runs(&mut self, to: Register, node: u32) -> MemoryOperand {
+        self.asm.two(Op::Mov_r64_rm64, to, at_base(STATE, place!(counts)));
+        at_base(to, 8 * (self.parts + node) as i32)
     }
 
     fn later(&mut self, reason: u32, number: u32) -> Label {
@@ -623,8 +628,7 @@ impl Compiler<'_> {
             (_, Some(_)) if reaches => {
                 // The call replaces the code if a lane is outside, and then for some more runs.
                 let inside = self.asm.label();
-                self.asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
-                let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
+                let slow = self.slow_runs(Register::RCX, number);
                 self.asm.number(Op::Cmp_rm64_imm8, slow, 0);
                 self.asm.branch(Op::Je_rel32_64, inside);
                 self.asm.number(Op::Sub_rm64_imm8, slow, 1);
@@ -667,8 +671,7 @@ impl Compiler<'_> {
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
                     compiler.asm.bind(failed);
                     if node.learns() {
-                        compiler.asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
-                        let slow = at_base(Register::RAX, 8 * (compiler.parts + number) as i32);
+                        let slow = compiler.slow_runs(Register::RAX, number);
                         compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
                     }
                     compiler.asm.bind(exact);
@@ -679,15 +682,14 @@ impl Compiler<'_> {
             });
         }
         let Some((callee, argument)) = segment.call else { return };
-        let asm = &mut self.asm;
         if reaches {
-            asm.branch(Op::Jmp_rel32_64, done);
-            asm.bind(failed);
-            asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(counts)));
-            let slow = at_base(Register::RCX, 8 * (self.parts + number) as i32);
-            asm.number(Op::Add_rm64_imm8, slow, CALLS);
-            asm.bind(call);
+            self.asm.branch(Op::Jmp_rel32_64, done);
+            self.asm.bind(failed);
+            let slow = self.slow_runs(Register::RCX, number);
+            self.asm.number(Op::Add_rm64_imm8, slow, CALLS);
+            self.asm.bind(call);
         }
+        let asm = &mut self.asm;
         asm.push(Instruction::with2(Op::Mov_r64_rm64, Register::RDI, STATE));
         asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, argument));
         asm.push(Instruction::with2(Op::Mov_r64_imm64, Register::RAX, callee as usize as u64));

@@ -473,12 +473,23 @@ impl Strip {
     fn span(&mut self, base: Value, distance: i32, mask: Value) -> usize {
         let number = self.spans.len();
         let (least, limit) = (self.node(Node::Least(number as u32)), self.node(Node::Limit(number as u32)));
-        let (zero, three) = (self.constant(0), self.constant(3));
         // If the first word does not exceed the limit, the last word is also in the window: the sum of the limit and
         // the bytes of the span does not wrap.
         let place = self.two(Two::Add, base, least);
         let first = self.two(Two::MinUnsigned, place, limit);
         let within = self.two(Two::Equal, first, place);
+        self.push_span([base, mask, place, within], distance, None)
+    }
+
+    /// Adds a span whose place is an offset in the memory, and returns its number. `within` holds for lanes whose words
+    /// are in the memory.
+    fn push_span(
+        &mut self,
+        [base, mask, place, within]: [Value; 4],
+        distance: i32,
+        site: Option<u32>,
+    ) -> usize {
+        let (zero, three) = (self.constant(0), self.constant(3));
         let lanes = self.two(Two::And, within, mask);
         // A word between two others is in memory, but it is not a word of the machine.
         let low = self.two(Two::And, place, three);
@@ -486,29 +497,22 @@ impl Strip {
         let good = self.two(Two::And, within, aligned);
         let outside = self.two(Two::AndNot, good, mask);
         let (least, greatest) = (distance, distance);
-        self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site: None });
-        number
+        self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site });
+        self.spans.len() - 1
     }
 
     /// Checks the addresses of an access, like [`Strip::inside`], in the memory of a site. The machine sets this memory
     /// while code runs: [`State::set_site`](crate::State::set_site).
     pub fn inside_site(&mut self, site: u32, base: Value, distance: i32, mask: Value) -> Inside {
         let (start, bound) = (self.node(Node::Start(site)), self.node(Node::Bound(site)));
-        let (zero, three, sign) = (self.constant(0), self.constant(3), self.constant(1 << 31));
-        let distance_of = self.constant(distance as u32);
-        let address = self.two(Two::Add, base, distance_of);
+        let (after, sign) = (self.constant(distance as u32), self.constant(1 << 31));
+        let address = self.two(Two::Add, base, after);
         let place = self.two(Two::Sub, address, start);
         // Comparisons are signed.
         let inverted = self.two(Two::Xor, place, sign);
         let within = self.two(Two::Greater, bound, inverted);
-        let lanes = self.two(Two::And, within, mask);
-        let low = self.two(Two::And, place, three);
-        let aligned = self.two(Two::Equal, low, zero);
-        let good = self.two(Two::And, within, aligned);
-        let outside = self.two(Two::AndNot, good, mask);
-        let (least, greatest) = (distance, distance);
-        self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site: Some(site) });
-        Inside { span: self.spans.len() as u32 - 1, distance }
+        let span = self.push_span([base, mask, place, within], distance, Some(site));
+        Inside { span: span as u32, distance }
     }
 
     /// Returns each lane's word of the window, for lanes inside it; zeros for the others.

@@ -294,7 +294,7 @@ impl ByName {
         ByName(known)
     }
 
-    /// Whether a name has a definition of a sort.
+    /// Returns whether a name has a definition of the given sort.
     fn has(&self, definitions: &[Definition], name: &str, sort: NameSort) -> bool {
         self.0.get(name).is_some_and(|all| all.iter().any(|index| definitions[*index].sort == sort))
     }

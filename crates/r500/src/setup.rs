@@ -245,8 +245,8 @@ impl Setup {
                 "US_CODE_OFFSET" => self.offset = CodeOffset::unpack(*value).map_err(bad)?.offset_addr,
                 "US_OUT_FMT" => self.out_fmt[n as usize] = OutFmtReg::unpack(*value).map_err(bad)?,
                 "FG_DEPTH_SRC" => self.depth_src = DepthSrcReg::unpack(*value).map_err(bad)?.depth_src,
-                // Textures define their own sizes. The depth format applies after the shader. The upload registers do
-                // not matter once the program is in its slots.
+                // These registers are ignored: textures define their own sizes, the depth format applies only after
+                // the shader, and the upload registers do not matter once the program is in its slots.
                 "US_FORMAT0" | "US_W_FMT" | "GA_US_VECTOR_INDEX" | "GA_US_VECTOR_DATA" => {}
                 other => unreachable!("{other} is in words::STATE but is not loaded"),
             }

@@ -80,7 +80,7 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of strips, and returns their number. Returns `None`, and copies nothing, if a pixel is not
+    /// Copies the pixels of strips, and returns the number of pixels. Returns `None`, and copies nothing, if a pixel is not
     /// known to be a texel of the level. `inputs` interpolates the draw's inputs at quads, along which they are
     /// affine.
     pub(crate) fn copy(

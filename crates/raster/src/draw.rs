@@ -125,7 +125,7 @@ fn drawn(
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
     let kernels = level.and_then(|level| Kernels::choose(draw, samples, memory, level));
     let kernels = kernels.as_ref();
-    // Kernels require targets in separate memory and one sample, and support no copies of other kinds.
+    // A direct copy of texels and the skipping of hidden pixels also require a single sample.
     let plain = kernels.filter(|_| one_sample);
     let copied = plain.and_then(|kernels| kernels.copied(program.copied()?, draw));
     let may_skip_hidden = plain.is_some_and(Kernels::hides) && program.may_skip_hidden();

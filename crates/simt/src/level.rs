@@ -196,7 +196,7 @@ macro_rules! for_avx512 {
     ($($function:tt)*) => {};
 }
 
-/// Evaluates the expression of a level, of three: for the baseline, for AVX2, for AVX-512. Expressions of levels that the
+/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. Expressions of levels that the
 /// build does not have are not compiled.
 #[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 #[macro_export]
@@ -210,7 +210,7 @@ macro_rules! by_level {
     };
 }
 
-/// Evaluates the expression of a level, of three: for the baseline, for AVX2, for AVX-512. Only that for AVX2 is compiled.
+/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. Only that for AVX2 is compiled.
 #[cfg(all(not(feature = "every-level"), target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! by_level {
@@ -222,7 +222,7 @@ macro_rules! by_level {
     };
 }
 
-/// Evaluates the expression of a level, of three: for the baseline, for AVX2, for AVX-512. Only the first is compiled.
+/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. Only the first is compiled.
 #[cfg(not(target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! by_level {

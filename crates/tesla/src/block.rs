@@ -194,7 +194,7 @@ impl Block {
             return Ran { tried: 0, end: Err(stopped(warp, Cause::Timeout(context.watchdog), observer)) };
         }
         let most = most.min(SLICE - *slice).min(u32::try_from(remaining).unwrap_or(u32::MAX));
-        let passes = if O::ENABLED || !parked.is_empty() { 0 } else { passes };
+        let passes = if O::ENABLED || O::PATHS || !parked.is_empty() { 0 } else { passes };
         let all = Warps::new(warps, context.watchdog, passes);
         // SAFETY: the block has the warps, and nothing refers to them.
         let warp = unsafe { all.warp(*current) };

@@ -57,7 +57,7 @@ pub(super) struct Retracer {
 }
 
 impl Retracer {
-    /// Starts a replay with these environment variables. Its messages go to a file.
+    /// Starts a replay with the environment variables in `variables`. Its messages go to a file.
     ///
     /// # Errors
     /// apitrace is not installed.

@@ -5,8 +5,8 @@
 //! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). An array with
 //! other elements, such as unknown macros, is skipped with a note.
 //!
-//! The bytes of each array and string are recognised again by their content. An array without a mark contains raw
-//! words; a string without a mark is skipped. A list of numbers in braces inside the initialiser of a structure is
+//! The bytes of each array and string are recognised again by their content. An array that does not start with the
+//! header of a known format (its mark) contains raw words. A string without a mark is skipped. A list of numbers in braces inside the initialiser of a structure is
 //! also read as an array: as bytes if they have a mark, otherwise as 32-bit words. Arrays of 8, 16, 32 and 64-bit
 //! elements are little endian, unless the mark has the other order or [`Hints::endian`] states it. `long` is
 //! rejected, because its size differs.

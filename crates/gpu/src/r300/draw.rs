@@ -38,7 +38,7 @@ pub(super) const TARGETS: usize = 4;
 /// END_TYPE of GA_LINE_CNTL for ends at right angles to the line. The driver sets it for smooth lines. RV530 fails
 /// `line-aa-width`, whose lines then have too many pixels.
 const PERPENDICULAR: u32 = 3;
-/// Number of the colour that the depth unit stores in a clear, after those of the targets.
+/// Index of the colour that the depth unit stores when it clears. The indices below it are those of the targets.
 const CLEAR: usize = TARGETS;
 
 /// Returns the kind of primitives; `None` for a type that does not draw anything.

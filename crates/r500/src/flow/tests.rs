@@ -602,7 +602,7 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
     assert_eq!(flow.active(), Mask(0b1100));
-    // Lanes of two consecutive conditional returns.
+    // The lanes of two consecutive conditional returns have all returned.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0001)));

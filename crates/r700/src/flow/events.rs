@@ -309,7 +309,7 @@ mod tests {
             flow.push_(&Control::to(9)).unwrap();
             before.announce(&mut flow, &mut deepest);
         }
-        // Three subentries, then four, in an entry of four. Changes of masks alone do not need the stack.
+        // The first push needs three subentries (its own and two extra), the second one more: one entry of four. Changes of masks alone do not need the stack.
         assert_eq!(deepest.0, [1, 1]);
     }
 }

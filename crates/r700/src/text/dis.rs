@@ -210,8 +210,8 @@ impl Dis<'_> {
         })
     }
 
-    /// Returns the owner of each word. Words are control flow if they are reachable from the start or from the first
-    /// word and do not belong to a clause.
+    /// Returns the owner of each word. A word is control flow if it can be reached from the entry point or from address
+    /// 0, and does not belong to a clause.
     fn owners(&self) -> Vec<Owner> {
         let total = self.words.len() / 2;
         let mut owners = vec![Owner::None; total];

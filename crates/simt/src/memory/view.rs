@@ -566,7 +566,7 @@ impl Hasher for PageHasher {
         }
     }
     fn write_u32(&mut self, number: u32) {
-        // The map takes its bucket from the low bits and a tag from the top ones: spread to both.
+        // The map takes the bucket from the low bits of the hash and a tag from the high bits: the product fills both.
         self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20);
     }
 }

@@ -29,6 +29,7 @@ mod announce;
 mod bodies;
 mod cleared;
 mod compiled;
+mod cursor;
 mod host_float;
 mod kernels;
 mod lanes;

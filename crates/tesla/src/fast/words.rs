@@ -142,7 +142,7 @@ fn of<M: Moves>(level: Level) -> Mover {
     }
     reconverge_simt::for_avx2! {
         unsafe fn avx2<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
-            // SAFETY: a mover is called only on a processor that has its level.
+            // SAFETY: this function is called only on a processor that supports AVX2.
             M::run(unsafe { reconverge_simt::wide::Avx2::assume() }, lanes, memory, transfer)
         }
     }

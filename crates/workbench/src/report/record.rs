@@ -1,4 +1,4 @@
-//! Records a run step by step, and packs the recorded data.
+//! Records every step of a run, and packs the recorded data.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -110,7 +110,7 @@ impl RegisterWrites {
     }
 }
 
-/// Records a run step by step.
+/// Records every step of a run.
 pub(super) struct Recorder {
     stepping: Stepping,
     bounds: Bounds,

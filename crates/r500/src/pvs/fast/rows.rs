@@ -18,7 +18,7 @@ use crate::pvs::words::{DstType, Select, VeOp};
 type Row<const N: usize> = [f32; N];
 type Vector<const N: usize> = [Row<N>; 4];
 
-/// An instruction for the vertices `lanes` of a group, which are among the first `N`.
+/// An instruction that runs for the vertices `lanes` of a group. All of them are among the first `N` vertices.
 pub(super) struct Execute<'a, const N: usize> {
     pub(super) group: &'a mut Group,
     pub(super) plain: &'a Plain,

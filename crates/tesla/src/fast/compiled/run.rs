@@ -7,8 +7,8 @@ use reconverge_jit::{Arrived, FLUSH, Held, Left, Linked, LinkedMachine, NO_NODE,
 use reconverge_simt::Silent;
 
 use super::{Access, Call, Compiled, Own};
+use crate::fast::cursor::{Cursor, Halt, Position};
 use crate::fast::lanes::{ACTIVE, Lanes};
-use crate::fast::run::{Cursor, Halt, Position};
 use crate::fast::words::{Reach, Transfer};
 use crate::inst::Space;
 
@@ -30,7 +30,7 @@ pub(in crate::fast) enum Exit {
 
 /// Data that calls and flow use.
 pub(in crate::fast) struct Work<'c, 'a, 'w> {
-    cursor: &'c mut Cursor<'a, 'w, 'static, Silent>,
+    cursor: &'c mut Cursor<'a, 'w, Silent>,
     /// The reason why the flow has ended the run.
     exit: Option<Exit>,
 }
@@ -68,12 +68,14 @@ impl LinkedMachine for Tesla {
         execute(lanes, call.operations.start, call.operations.end);
         let Access { number: Some(number), site } = call.access else { return true };
         let access = &lowered.accesses[number as usize];
+        // A load may overwrite the register of its address.
+        let address = site.and_then(|site| Some((site, first_address(lanes, &access.transfer)?)));
         // SAFETY: as above.
         let done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
-        if let (true, Some(site)) = (done, site) {
-            find_site(site, state, lanes, *memory, &access.transfer);
-        }
         if done {
+            if let Some((site, (segment, address))) = address {
+                find_site(site, state, *memory, (segment, address));
+            }
             execute(lanes, access.after.start, access.after.end);
         }
         done
@@ -113,12 +115,17 @@ impl LinkedMachine for Tesla {
     }
 }
 
-/// Sets the memory of a site to the buffer that its access has reached.
-fn find_site(site: u32, state: &mut State, lanes: &Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) {
+/// Returns the segment of g[] and the address that the first lane accesses.
+fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<(u8, u32)> {
+    let Space::Global(segment) = transfer.mem.space else { return None };
     let first = lanes.set(transfer.set).trailing_zeros() as usize;
-    let base = transfer.base.and_then(|place| lanes.row_of(place).get(first).copied());
-    let (Space::Global(segment), Some(base)) = (transfer.mem.space, base) else { return };
-    if let Some((start, bytes)) = memory.whole(segment, base.wrapping_add(transfer.mem.offset as u32)) {
+    let base = lanes.row_of(transfer.base?).get(first)?;
+    Some((segment, base.wrapping_add(transfer.mem.offset as u32)))
+}
+
+/// Sets the memory of a site to the buffer that has an address of a segment.
+fn find_site(site: u32, state: &mut State, memory: &mut dyn Reach, (segment, address): (u8, u32)) {
+    if let Some((start, bytes)) = memory.whole(segment, address) {
         // SAFETY: the memory lends the bytes until the group ends, and the sites are cleared before another runs.
         unsafe { state.set_site(site, start, bytes) };
     }
@@ -150,7 +157,7 @@ impl<'a> Runner<'a> {
 
     /// Runs code from a node for the active lanes.
     #[inline(never)]
-    pub(in crate::fast) fn run(&mut self, node: u32, cursor: &mut Cursor<'_, '_, 'static, Silent>) -> Exit {
+    pub(in crate::fast) fn run(&mut self, node: u32, cursor: &mut Cursor<'_, '_, Silent>) -> Exit {
         let Runner { compiled, held } = self;
         let state = held.state();
         cursor.give_counts(state);
