@@ -307,10 +307,8 @@ impl<'a> Cursor<'a> {
             }
             (Last::Next, _) => self.number = block.fall,
         }
-        if let (NONE, Some(entry)) = (self.number, self.lowered.entries.get(usize::from(self.flow.pc())))
-            && entry.inside == 0
-        {
-            self.number = entry.block;
+        if self.number == NONE {
+            self.number = self.lowered.block_at(self.flow.pc());
         }
         self.activate();
         ControlFlow::Continue(())
