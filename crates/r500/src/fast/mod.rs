@@ -6,8 +6,9 @@
 //! | `lower` | from instructions to blocks of operations |
 //! | `lanes` | operations, and the compilation of one body for each level of vector instructions |
 //! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
-//! | `run` | blocks in order, flow control between them, and groups that run together |
+//! | `cursor` | blocks in order, and flow control between them |
 //! | `compiled` | a program as linked code |
+//! | `run` | the choice between code and blocks, and groups that run together |
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
 //!
@@ -21,6 +22,7 @@
 
 mod bodies;
 mod compiled;
+mod cursor;
 mod fetch;
 mod functions;
 mod kernels;

@@ -11,8 +11,8 @@ use reconverge_jit::{Arrived, FLUSH_OPERANDS, Held, Left, Linked, LinkedMachine,
 use reconverge_simt::Mask;
 
 use super::{Compiled, Loop, Own};
+use crate::fast::cursor::{Cursor, Stop};
 use crate::fast::lower::{Last, Lowered};
-use crate::fast::run::{Cursor, Stop};
 
 /// A program as linked code, and a state to run it with.
 pub(in crate::fast) struct Runner<'a> {
@@ -85,7 +85,7 @@ impl LinkedMachine for R500 {
         let cursor = &mut *work.cursor;
         work.exit = Some(match cursor.continue_after(ends, taken) {
             ControlFlow::Break(stop) => Exit::Stop(stop),
-            ControlFlow::Continue(()) => match cursor.node(linked) {
+            ControlFlow::Continue(()) => match node(linked, cursor) {
                 Some(node) => {
                     work.give_counts(linked, state, node);
                     return node;
@@ -130,15 +130,22 @@ fn pc_behind(lowered: &Lowered, block: u32) -> u16 {
     block.first + block.size - u16::from(matches!(block.last, Last::Flow(_)))
 }
 
+/// Returns the node of code that runs instead of the cursor's block, if any.
+#[inline(always)]
+fn node(linked: &Linked<R500>, cursor: &Cursor<'_>) -> Option<u32> {
+    let node = linked.starting_at(cursor.number)?;
+    cursor.allows(linked.budget(node), linked.needs(node)).then_some(node)
+}
+
 impl<'a> Runner<'a> {
     pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
         Runner { compiled, held: Held::take() }
     }
 
-    /// Returns the program's code.
+    /// Returns the node of code that runs instead of the cursor's block, if any.
     #[inline(always)]
-    pub(in crate::fast) fn linked(&self) -> &'a Linked<R500> {
-        &self.compiled.linked
+    pub(in crate::fast) fn node(&self, cursor: &Cursor<'_>) -> Option<u32> {
+        node(&self.compiled.linked, cursor)
     }
 
     /// Runs code from a node for the active lanes.

@@ -29,16 +29,12 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
-    let number_at = |slot: u16| match lowered.entries.get(usize::from(slot)) {
-        Some(entry) if entry.inside == 0 => entry.block,
-        _ => NONE,
-    };
     let count = lowered.blocks.len();
     let (mut targets, mut loops) = (vec![false; count], Vec::new());
     for (number, block) in lowered.blocks.iter().enumerate() {
         let Last::Flow(flow) = block.last else { continue };
         let step = &lowered.flows[flow as usize];
-        let target = number_at(step.target) as usize;
+        let target = block.jump as usize;
         if let Some(is_target) = targets.get_mut(target) {
             *is_target = true;
             if let Some((al, step)) = step.repeats().filter(|_| target <= number) {
@@ -97,6 +93,14 @@ enum Flow {
     Break(bool),
     /// All lanes begin another iteration.
     Round(Target),
+}
+
+/// Returns the target for a block that may be [`NONE`].
+fn to_block(block: u32) -> Target {
+    match block {
+        NONE => Target::Flow,
+        block => Target::Outside(block),
+    }
 }
 
 /// A block, the number of an instruction in it, and whether a chain begins there.
@@ -188,19 +192,15 @@ impl<'a> Tracer<'a> {
             let block = self.block(number);
             let flow = self.flow(block);
             self.execute(number, flow.is_some());
-            let to_fall = match block.fall {
-                NONE => Target::Flow,
-                fall => Target::Outside(fall),
-            };
             let (next, wish) = match flow {
                 None if !matches!(block.last, Last::Next) || block.kills || block.ends => {
                     return self.end(Next::To(Target::Flow), number, false, None);
                 }
                 Some(Flow::Break(wish)) => {
                     self.leave(number, wish);
-                    (Next::To(to_fall), None)
+                    (Next::To(to_block(block.fall)), None)
                 }
-                None => (Next::To(to_fall), None),
+                None => (Next::To(to_block(block.fall)), None),
                 Some(Flow::To(target)) => (Next::To(target), None),
                 Some(Flow::Round(target)) => (Next::Again(target), None),
                 Some(Flow::Either(targets, wish)) => (Next::Either(targets), Some(wish)),
@@ -211,7 +211,7 @@ impl<'a> Tracer<'a> {
                 self.absorbed[number as usize] = true;
                 continue;
             }
-            return self.end(next, number, flow.is_some() && !falls, wish);
+            return self.end(next, number, !falls, wish);
         }
     }
 
@@ -245,20 +245,14 @@ impl<'a> Tracer<'a> {
         if (no != yes || step.reads_alu_result()) && !known {
             return None;
         }
-        let number_at =
-            |slot: u16| self.lowered.entries.get(usize::from(slot)).filter(|entry| entry.inside == 0);
-        let to = |slot: u16| match number_at(slot) {
-            Some(entry) if entry.block != NONE => Target::Outside(entry.block),
-            _ => Target::Flow,
-        };
         if step.repeats().is_some() {
-            return Some(Flow::Round(to(step.target)));
+            return Some(Flow::Round(to_block(block.jump)));
         }
         if step.breaks() && no != yes && block.fall != NONE && self.leaves() < MOST_LEAVES {
             return Some(Flow::Break(yes));
         }
         let pc = block.first + block.size - 1;
-        let passes = |jump: bool| step.passes_to(pc, jump).map(to);
+        let passes = |jump: bool| step.passes_to(pc, jump).map(|slot| to_block(self.lowered.block_at(slot)));
         match no == yes {
             true => passes(yes).map(Flow::To),
             false => Some(Flow::Either([passes(true)?, passes(false)?], yes)),
@@ -389,10 +383,11 @@ impl<'a> Tracer<'a> {
         if is_checked {
             (self.checked, self.covered) = (node, 0);
         }
-        let condition = wish.map(|wish| move |way: &mut Way<'a>| way.judged(wish));
-        match (call, &condition) {
+        match (call, wish) {
             (Some(call), _) => self.linker.call([size, part], call, next, own),
-            (None, Some(condition)) => self.linker.end([size, part], next, Some(condition), repeats, own),
+            (None, Some(wish)) => {
+                self.linker.end([size, part], next, Some(&|way| way.judged(wish)), repeats, own);
+            }
             (None, None) => self.linker.end([size, part], next, None, repeats, own),
         }
         self.linker.check_at(self.checked);

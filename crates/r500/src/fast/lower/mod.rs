@@ -100,6 +100,15 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
+    /// Returns the block that begins at a slot, or [`NONE`].
+    #[inline(always)]
+    pub(super) fn block_at(&self, slot: u16) -> u32 {
+        match self.entries.get(usize::from(slot)) {
+            Some(Entry { block, inside: 0 }) => *block,
+            _ => NONE,
+        }
+    }
+
     /// Returns the word that a row has in all lanes, if it depends only on the program.
     pub(super) fn constant(&self, place: Place) -> Option<u32> {
         let row = place.number().checked_sub(ROWS + MASKS + SCRATCH)?;
