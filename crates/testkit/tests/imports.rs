@@ -5,10 +5,9 @@ use std::path::Path;
 use reconverge_testkit::circles;
 
 /// The remaining import cycles, by crate. A cycle that no longer exists must be removed from the list.
-const KNOWN: [(&str, &[&str]); 4] = [
+const KNOWN: [(&str, &[&str]); 3] = [
     ("drm", &["crate: fork, libdrm, node, report, screen, shared", "crate: ioctls, user"]),
     ("r500", &["fast: compiled, run"]),
-    ("r700", &["fast: compiled, run"]),
     ("tesla", &["fast: compiled, run"]),
 ];
 
