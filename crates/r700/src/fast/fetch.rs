@@ -12,7 +12,7 @@ use reconverge_simt::{Event, Mask, Observer, Path, Trap};
 use super::counts::Issued;
 use super::lanes::{ACTIVE, Place};
 use super::lower::{Bound, Chosen, FetchWork, Fetches, Fetching, Register, Sample};
-use super::run::Runner;
+use super::runner::Runner;
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::control::Lod;

@@ -8,7 +8,7 @@ use reconverge_simt::{Difference, FlowView, GroupId, Issue, Machine, Mask, Obser
 
 use super::Fast;
 use super::counts::Counts;
-use super::run::Runner;
+use super::runner::Runner;
 use crate::cause::Cause;
 use crate::launch::LaunchError;
 use crate::memory::Simd;
@@ -93,7 +93,7 @@ impl Twin for Pair<'_> {
 
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Cause> {
         let before = self.fast.statistics().instructions;
-        let end = self.runner.borrow_mut().run(&mut self.fast, most, observer);
+        let end = self.runner.borrow_mut().run(self.engine, &mut self.fast, most, observer);
         Stretch { instructions: self.fast.statistics().instructions - before, end }
     }
 

@@ -9,7 +9,7 @@ use reconverge_simt::wide::{Wide, spread};
 use super::fetch::Targets;
 use super::lanes::Place;
 use super::lower::{Chosen, Conversion, Exported, Exports, Fetching, MemoryReads, Stores, Vertex};
-use super::run::Runner;
+use super::runner::Runner;
 use crate::chip::LANES;
 use crate::format::{convert_rows, swap_rows, swaps_all};
 use crate::memory::{BANK_DWORDS, VertexBuffer};

@@ -8,12 +8,13 @@
 //! | `kernels`, `curves`, `bodies` | the operations |
 //! | `nodes` | computations of compiled code |
 //! | `indexed` | operands and destinations relative to AR and aL |
-//! | `run` | runs clauses in order, and the control flow between them |
+//! | `runner` | runs clauses in order, and the control flow between them |
 //! | `straight` | runs programs without control flow |
 //! | `read` | the registers whose values at the start matter |
 //! | `fetch` | runs fetch clauses |
 //! | `memory` | runs memory accesses and exports |
 //! | `compiled` | runs a program as linked host code |
+//! | `run` | runs wavefronts, in compiled code if possible |
 //! | `parallel` | hands wavefronts to threads |
 //! | `lockstep` | compares the two engines |
 //!
@@ -40,6 +41,7 @@ mod nodes;
 mod parallel;
 mod read;
 mod run;
+mod runner;
 mod straight;
 
 use std::mem::take;
@@ -60,7 +62,7 @@ use compiled::Compiled;
 use counts::Counts;
 use lower::Lowered;
 use read::read_at_start;
-use run::Runner;
+use runner::Runner;
 use straight::Straight;
 
 /// A program lowered for an environment.
@@ -200,7 +202,7 @@ pub(crate) fn advance<O: Observer>(
 ) -> Result<Step, Trap<Cause>> {
     let launch = wave.launch.clone();
     let mut runner = Runner::new(fast, &launch.environment, Counts::new(fast));
-    let end = runner.run(wave, most, observer);
+    let end = runner.run(fast, wave, most, observer);
     runner.settle(fast, &mut wave.fidelity);
     end
 }
@@ -230,7 +232,7 @@ fn in_order<O: Observer>(
         if O::ENABLED {
             observer.group(place / origin.width());
         }
-        runner.run_whole(&mut wave, observer).map_err(|trap| wave.trapped(trap))?;
+        runner.run_whole(fast, &mut wave, observer).map_err(|trap| wave.trapped(trap))?;
         wave.add_to(outcome, lanes, Some(fast.level));
     }
     outcome.drop_unused();

@@ -12,7 +12,7 @@ use reconverge_simt::{GroupTrap, Level, Silent, stop};
 
 use super::Fast;
 use super::counts::Counts;
-use super::run::Runner;
+use super::runner::Runner;
 use super::straight::Straight;
 use crate::cause::Cause;
 use crate::chip::LANES;
@@ -127,11 +127,11 @@ pub(super) fn run(
 
 /// State that a thread keeps between its batches.
 struct Worker<'a> {
+    fast: &'a Fast,
     runner: Runner<'a>,
     wave: Box<Wave>,
     straight: Option<&'a Straight>,
     starts: Starts<'a>,
-    level: Level,
 }
 
 impl<'a> Worker<'a> {
@@ -139,12 +139,13 @@ impl<'a> Worker<'a> {
         let (wave, counts) = fast.wave(origin);
         let runner = Runner::new(fast, &origin.launch.environment, counts);
         let starts = Starts::of(&origin.launch, Some(&fast.read));
-        Worker { runner, wave, straight: fast.straight(origin), starts, level: fast.level }
+        Worker { fast, runner, wave, straight: fast.straight(origin), starts }
     }
 
     /// Runs a batch. Returns the results that do not have a slice in `place`.
     fn batch(&mut self, starts: &[usize], mut place: BatchOutputs<'_>) -> Result<Outcome, GroupTrap<Cause>> {
         let BatchOutputs { killed, exports } = &mut place;
+        let level = self.fast.level;
         let mut rest = Outcome::default();
         for start in starts {
             let first = rest.killed.len();
@@ -161,13 +162,13 @@ impl<'a> Worker<'a> {
                 exports.iter_mut().for_each(|part| part.take_from(&rest, own.clone()));
                 continue;
             }
-            self.wave.restart_with(*start, &self.starts, Some(self.level));
-            let end = self.runner.run_whole(&mut self.wave, &mut Silent);
+            self.wave.restart_with(*start, &self.starts, Some(level));
+            let end = self.runner.run_whole(self.fast, &mut self.wave, &mut Silent);
             end.map_err(|trap| self.wave.trapped(trap))?;
             let own = first..first + self.wave.count;
-            exports.iter_mut().for_each(|part| part.take(&self.wave, own.clone(), self.level));
+            exports.iter_mut().for_each(|part| part.take(&self.wave, own.clone(), level));
             let others = |kind, base| !exports.iter().any(|part| (part.kind, part.base) == (kind, base));
-            self.wave.add_exports_to(&mut rest, killed.len(), Some(self.level), others);
+            self.wave.add_exports_to(&mut rest, killed.len(), Some(level), others);
             self.wave.add_others_to(&mut rest);
         }
         rest.exports.retain(|of| !exports.iter().any(|part| (part.kind, part.base) == (of.kind, of.base)));

@@ -11,7 +11,7 @@ use reconverge_simt::wide::Wide;
 use reconverge_simt::{Mask, Mode, Statistics};
 
 use super::lower::{Clause, Exported, Exports, FetchWork, Fetches, Groups, Lowered, Register, Work};
-use super::run::Runner;
+use super::runner::Runner;
 use crate::chip::LANES;
 use crate::code::ExportKind;
 use crate::control::Lod;

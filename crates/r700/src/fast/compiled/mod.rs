@@ -101,14 +101,10 @@ impl Compiled {
         self.linked.counts()
     }
 
-    /// Returns the node that begins at a control-flow instruction, if it may run now.
+    /// Returns the node that begins at a control-flow instruction, if it may run with this budget and flow.
     #[inline(always)]
     pub(super) fn node(&self, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
-        let node = self.linked.starting_at(number)?;
-        let fits = u64::from(self.linked.budget(node)) <= budget && flow.active().any();
-        let in_place = !self.linked.own(node).in_loop || flow.is_in_loop();
-        let entries = self.linked.entries(node);
-        (fits && in_place && (entries == 0 || entries <= flow.room())).then_some(node)
+        run::node(&self.linked, number, budget, flow)
     }
 
     /// Adds the runs of parts to those of their instructions, and clears them.

@@ -17,8 +17,8 @@ use crate::chip::LANES;
 use crate::fast::counts::Issued;
 use crate::fast::lanes::{ACTIVE, Lanes, Operation};
 use crate::fast::lower::Work as Lowered;
-use crate::fast::run::{Runner, decide};
-use crate::flow::{AluForm, FlowFault};
+use crate::fast::runner::{Runner, decide};
+use crate::flow::{AluForm, Flow, FlowFault};
 use crate::wave::{At, Wave};
 
 /// The compiled engine of this machine.
@@ -156,6 +156,16 @@ impl Work<'_, '_> {
     }
 }
 
+/// Returns the node that begins at a control-flow instruction, if it may run with this budget and flow.
+#[inline(always)]
+pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
+    let node = linked.starting_at(number)?;
+    let fits = u64::from(linked.budget(node)) <= budget && flow.active().any();
+    let in_place = !linked.own(node).in_loop || flow.is_in_loop();
+    let entries = linked.entries(node);
+    (fits && in_place && (entries == 0 || entries <= flow.room())).then_some(node)
+}
+
 /// Runs code from a node. Returns whether the run has ended.
 ///
 /// # Errors
@@ -217,7 +227,8 @@ impl Task for Next<'_, '_, '_, '_> {
     fn run<W: Wide>(self, wide: W) -> u32 {
         let Next { linked, state, work } = self;
         let Work { runner, wave, issued, end_at, shares, .. } = &mut *work;
-        match runner.run_to_node(wide, wave, issued, *end_at, shares) {
+        let node_at = |number, budget, flow: &Flow| node(linked, number, budget, flow);
+        match runner.run_to_node(wide, wave, issued, *end_at, shares, node_at) {
             Ok(Some(node)) => {
                 work.give_counts(linked, state);
                 return node;

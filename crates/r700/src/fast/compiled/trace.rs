@@ -188,10 +188,10 @@ impl<'a> Tracer<'a> {
     /// Returns whether the operations of a run have templates or can be called, and whether that pays. Calls do not
     /// see the predicate, and must not decide about lanes.
     fn compiles(&self, run: &Groups) -> bool {
-        let (mut decided, mut gain, mut last_called) = (false, 0, false);
         if self.is_all_templates(run) {
             return true;
         }
+        let (mut decided, mut gain, mut last_called) = (false, 0, false);
         let fits = run.operations.clone().all(|number| {
             let operation = &self.lowered.operations[number as usize];
             let is_sets = self.lowered.templates[number as usize] == Template::Sets;
@@ -377,11 +377,10 @@ impl<'a> Tracer<'a> {
         };
         let first = self.lowered.first_of(push);
         let (taken, end, popped) = self.side(push + 2, depth)?;
-        if popped || !matches!(self.flow(end), Some((CfInst::ELSE, _))) {
+        let Some((CfInst::ELSE, over)) = self.flow(end).filter(|_| !popped) else {
             let (pop, next) = self.pop(end, popped, first, jump)?;
             return Some(Conditional { push, taken, other: None, pop, next });
-        }
-        let Some((CfInst::ELSE, over)) = self.flow(end) else { return None };
+        };
         if (first + jump.addr, jump.pop_count) != (end, 0) {
             return None;
         }
@@ -459,19 +458,16 @@ impl<'a> Tracer<'a> {
         };
         always(conditional.push + 1, 0);
         self.parts(&conditional.taken, depth, taken);
+        self.linker.other();
         let last = usize::from(conditional.other.is_some());
         if let Some((number, parts)) = &conditional.other {
             always(*number, 0);
-            self.linker.other();
             self.parts(parts, depth, not);
         }
         match &conditional.pop {
             Some(pop) if pop.always => always(pop.number, last),
             Some(pop) => insides[last].add(1, Counted::Node(pop.number)),
             None => {}
-        }
-        if conditional.other.is_none() {
-            self.linker.other();
         }
         for (side, Together { size, counted }) in sides.iter_mut().zip(insides) {
             (side.size, side.count) = (size, self.part(counted));

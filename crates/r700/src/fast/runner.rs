@@ -1,0 +1,615 @@
+//! The fast engine's runner: clauses in order, and the control flow between them.
+//!
+//! The state is the [`Wave`] of the reference interpreter, so either engine can continue after any instruction. While
+//! operations run, the registers are in [`Lanes`].
+
+use reconverge_simt::level::Task;
+use reconverge_simt::observe::together;
+use reconverge_simt::place::Frame;
+use reconverge_simt::wide::Wide;
+use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap};
+
+use super::Fast;
+use super::counts::{Counts, Issued};
+use super::lanes::{ACTIVE, Lanes, Operation};
+use super::lower::{Clause, Groups, Lowered, Node, Work};
+use crate::cause::Cause;
+use crate::control::{self, CfWork};
+use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};
+use crate::launch::Environment;
+use crate::outcome::Executed;
+use crate::wave::{At, ClauseState, Wave};
+use crate::words::CfInst;
+
+/// Runs wavefronts of a lowered program, one after another, and counts the executed instructions.
+#[derive(Debug)]
+pub(super) struct Runner<'a> {
+    lowered: &'a Lowered,
+    level: Level,
+    pub(super) lanes: Lanes<'a>,
+    pub(super) counts: Counts,
+}
+
+/// An export, compiled for a level. It returns `None` if the reference interpreter must run it, else whether the
+/// disputed interpretations on which it depends affected the result.
+struct Export<'a, 'b> {
+    runner: &'a mut Runner<'b>,
+    wave: &'a mut Wave,
+    work: &'a Work,
+}
+
+impl Task for Export<'_, '_> {
+    type Output = Option<bool>;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Option<bool> {
+        match self.work {
+            Work::Export(exports) => self.runner.export(wide, self.wave, exports).then_some(false),
+            Work::Memory(stores) => self.runner.store(wide, self.wave, stores),
+            Work::Alu(_) | Work::Fetch(_) | Work::Flow(..) | Work::Reference => None,
+        }
+    }
+}
+
+impl<'a> Runner<'a> {
+    /// Creates a runner for wavefronts of launches in an environment. It adds to `counts`.
+    pub(super) fn new(fast: &'a Fast, environment: &'a Environment, counts: Counts) -> Self {
+        // SAFETY: the operations that run were lowered with this layout.
+        let frame = unsafe { Frame::empty(&fast.lowered.layout) };
+        let lanes = Lanes {
+            frame,
+            sets: [Mask::NONE; 4],
+            predicate: u64::MAX,
+            skip: 0,
+            killed: 0,
+            loop_index: 0,
+            tables: &fast.lowered.tables,
+            environment,
+        };
+        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts }
+    }
+
+    pub(super) fn reset_counts(&mut self, fast: &Fast) {
+        self.counts = Counts::new(fast);
+    }
+
+    /// Adds the counts by instruction and rule.
+    pub(super) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
+        self.counts.settle(fast, executed);
+    }
+
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(super) fn into_counts(self) -> Counts {
+        self.counts
+    }
+
+    pub(super) fn lowered(&self) -> &'a Lowered {
+        self.lowered
+    }
+
+    pub(super) fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Counts a control-flow instruction.
+    pub(super) fn count_node(&mut self, number: usize) {
+        self.counts.nodes[number] = true;
+    }
+
+    /// Counts an instruction of a fetch clause.
+    pub(super) fn count_fetch(&mut self, number: usize) {
+        self.counts.fetches[number] += 1;
+    }
+
+    /// Takes the rows of a wavefront, or returns them to it.
+    #[inline(always)]
+    fn swap_rows(&mut self, wave: &mut Wave) {
+        // SAFETY: operations run between a call of `run` and its end, when the rows are here. The reference interpreter
+        // holds the rows in between, and no operations run then.
+        unsafe { self.lanes.frame.swap(&mut wave.registers) };
+    }
+
+    /// Calls a function while the runner holds the rows of a wavefront.
+    #[inline(always)]
+    pub(super) fn with_rows<T>(&mut self, wave: &mut Wave, run: impl FnOnce(&mut Self, &mut Wave) -> T) -> T {
+        self.swap_rows(wave);
+        let result = run(self, wave);
+        self.swap_rows(wave);
+        result
+    }
+
+    /// Runs a wavefront until its statistics, with `issued`, reach `end_at` instructions, or until compiled code can
+    /// continue. Returns its node.
+    ///
+    /// `node_at` returns the node of compiled code that begins at a control-flow instruction, if it may run with the
+    /// remaining budget and this flow. It is not called if the observer is notified of events.
+    #[inline(always)]
+    pub(super) fn run_to_node<W: Wide, O: Observer>(
+        &mut self,
+        wide: W,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        end_at: u64,
+        observer: &mut O,
+        node_at: impl Fn(u32, u64, &Flow) -> Option<u32>,
+    ) -> Result<Option<u32>, Trap<Cause>> {
+        // The loop counts in a copy, so that it does not wait for memory.
+        let mut copy = *issued;
+        let result = self.run_on(wide, wave, &mut copy, end_at, observer, node_at);
+        *issued = copy;
+        result
+    }
+
+    #[inline(always)]
+    fn run_on<W: Wide, O: Observer>(
+        &mut self,
+        wide: W,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        end_at: u64,
+        observer: &mut O,
+        node_at: impl Fn(u32, u64, &Flow) -> Option<u32>,
+    ) -> Result<Option<u32>, Trap<Cause>> {
+        let lowered = self.lowered;
+        let stop = end_at.min(wave.options.watchdog);
+        let (mut first, mut nodes) = lowered.program(wave.flow.in_fetch_program());
+        let mut limit = stop.saturating_sub(wave.statistics.instructions);
+        while !wave.flow.done() {
+            let pc = wave.flow.pc() as usize;
+            if !O::ENABLED
+                && let Some(left) = limit.checked_sub(issued.instructions)
+                && let Some(node) = node_at((first + pc) as u32, left, &wave.flow)
+            {
+                return Ok(Some(node));
+            }
+            let mut node = nodes.get(pc).filter(|node| issued.instructions + u64::from(node.most) <= limit);
+            if let Some(Node { work: work @ (Work::Export(_) | Work::Memory(_)), end, .. }) = node {
+                if self.exports(wide, wave, issued, (work, first + pc), *end, observer) {
+                    continue;
+                }
+                node = None;
+            }
+            if let Some(Node { work: Work::Alu(clause), .. }) = node
+                && clause.loop_index
+            {
+                match wave.loop_offset(true) {
+                    Ok(index) => self.lanes.loop_index = index,
+                    Err(_) => node = None,
+                }
+            }
+            match node.map(|node| (&node.work, node.end)) {
+                Some((Work::Flow(inst, control), end)) => {
+                    let decision = (*inst, control);
+                    if let Err(trap) = self.flow(wave, issued, first + pc, decision, end, observer) {
+                        issued.settle(wave);
+                        return Err(trap);
+                    }
+                    if matches!(inst, CfInst::CALL_FS | CfInst::RETURN) {
+                        (first, nodes) = lowered.program(wave.flow.in_fetch_program());
+                    }
+                }
+                Some((Work::Alu(clause), _)) => {
+                    if let Some(run) = &clause.single
+                        && wave.flow.active().any()
+                    {
+                        if let Err(trap) = self.single(wave, issued, clause, run, observer) {
+                            issued.settle(wave);
+                            return Err(trap);
+                        }
+                        continue;
+                    }
+                    if let Err(trap) = self.clause(wave, issued, clause, observer) {
+                        issued.settle(wave);
+                        return Err(trap);
+                    }
+                    limit = stop.saturating_sub(wave.statistics.instructions);
+                }
+                Some((Work::Fetch(clause), end)) => {
+                    let clause = (clause, end);
+                    if let Err(trap) = self.fetch_clause(wide, wave, issued, clause, observer) {
+                        issued.settle(wave);
+                        return Err(trap);
+                    }
+                    limit = stop.saturating_sub(wave.statistics.instructions);
+                }
+                Some((Work::Export(_) | Work::Memory(_) | Work::Reference, _)) | None => {
+                    issued.settle(wave);
+                    if wave.statistics.instructions >= end_at {
+                        break;
+                    }
+                    self.by_reference(wave, observer)?;
+                    self.finish_clause(wave, end_at, observer)?;
+                    if wave.at != At::ControlFlow {
+                        break;
+                    }
+                    (first, nodes) = lowered.program(wave.flow.in_fetch_program());
+                    limit = stop.saturating_sub(wave.statistics.instructions);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Runs one instruction on the reference interpreter.
+    #[cold]
+    pub(super) fn by_reference<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        observer: &mut O,
+    ) -> Result<Step, Trap<Cause>> {
+        self.swap_rows(wave);
+        let result = wave.step(observer);
+        self.swap_rows(wave);
+        if O::PATHS {
+            observer.path(Path::Reference, 1);
+        }
+        result
+    }
+
+    /// Runs the rest of a clause on the reference interpreter, until the statistics reach `end_at` instructions.
+    pub(super) fn finish_clause<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        end_at: u64,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
+        while wave.at != At::ControlFlow && wave.statistics.instructions < end_at {
+            self.by_reference(wave, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a control-flow instruction that is not a clause.
+    #[inline(always)]
+    fn flow<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        number: usize,
+        (inst, control): (CfInst, &Control),
+        end: bool,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
+        let (pc, active) = (wave.flow.pc(), wave.flow.active());
+        issued.count(1, active);
+        if O::PATHS {
+            observer.path(Path::Single, 1);
+        }
+        let before = Before::of::<O>(&wave.flow, Changes::Flow);
+        let issue = |observer: &mut O| {
+            if O::ENABLED {
+                observer.event(Event::Issue { pc, mask: active });
+            }
+        };
+        decide(&mut wave.flow, inst, control).map_err(|fault| {
+            issue(observer);
+            wave.trap(pc, active, fault.into(), observer)
+        })?;
+        self.counts.nodes[number] = true;
+        if end {
+            wave.flow.end_of_program();
+        }
+        let to = wave.flow.pc();
+        if before.has_only_moved(&wave.flow) && (to == pc + 1 || to == control.addr) {
+            let key = self.lowered.runs.len() + 2 * number + usize::from(to == control.addr);
+            together(observer, key as u32, active, Mask::NONE, |observer| {
+                issue(observer);
+                before.announce(&mut wave.flow, observer);
+            });
+        } else {
+            issue(observer);
+            before.announce(&mut wave.flow, observer);
+        }
+        Ok(())
+    }
+
+    /// Runs an export. If the reference interpreter must run it, returns `false` without any effect.
+    fn exports<W: Wide, O: Observer>(
+        &mut self,
+        wide: W,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        (work, number): (&Work, usize),
+        end: bool,
+        observer: &mut O,
+    ) -> bool {
+        let executed = wide.call(Export { runner: &mut *self, wave: &mut *wave, work });
+        let Some(executed) = executed else { return false };
+        let (pc, active) = (wave.flow.pc(), wave.flow.active());
+        issued.alone(pc, active, observer);
+        self.counts.nodes[number] |= executed;
+        let before = Before::of::<O>(&wave.flow, Changes::Flow);
+        wave.flow.nop();
+        if end {
+            wave.flow.end_of_program();
+        }
+        before.announce(&mut wave.flow, observer);
+        true
+    }
+
+    // Clauses.
+
+    /// Begins a clause and returns the lanes that run it.
+    #[inline(always)]
+    fn begin<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        clause: &Clause,
+        observer: &mut O,
+    ) -> Result<Mask, Trap<Cause>> {
+        let (pc, active) = (wave.flow.pc(), wave.flow.active());
+        issued.count(1, active);
+        if O::ENABLED {
+            observer.event(Event::Issue { pc, mask: active });
+        }
+        let lanes = wave
+            .flow
+            .alu_enter(clause.form, clause.whole_quad_mode)
+            .map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
+        if clause.form == AluForm::ALU_PUSH_BEFORE && active.is_empty() {
+            self.counts.empty_push = true;
+        }
+        if O::PATHS {
+            observer.path(if lanes.any() { Path::Block } else { Path::Single }, 1);
+        }
+        if lanes.any() && clause.whole_state {
+            self.swap_rows(wave);
+            wave.begin_clause();
+            self.swap_rows(wave);
+        }
+        self.lanes.predicate = u64::MAX;
+        Ok(lanes)
+    }
+
+    /// Ends a clause; `pc` and `active` are those of the instruction that ends it.
+    #[inline(always)]
+    fn leave<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        clause: &Clause,
+        (pc, active): (u32, Mask),
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
+        wave.flow.alu_leave(clause.form).map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
+        wave.at = At::ControlFlow;
+        if clause.end {
+            wave.flow.end_of_program();
+        }
+        Ok(())
+    }
+
+    /// Runs a clause that is one run, for at least one active lane.
+    #[inline(always)]
+    fn single<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        clause: &Clause,
+        run: &Groups,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
+        // The code is instantiated once per form, so that the form is a constant.
+        macro_rules! with {
+            ($form:expr) => {
+                self.single_as($form, wave, issued, clause, run, observer)
+            };
+        }
+        match clause.form {
+            AluForm::ALU => with!(AluForm::ALU),
+            AluForm::ALU_PUSH_BEFORE => with!(AluForm::ALU_PUSH_BEFORE),
+            AluForm::ALU_POP_AFTER => with!(AluForm::ALU_POP_AFTER),
+            AluForm::ALU_POP2_AFTER => with!(AluForm::ALU_POP2_AFTER),
+            AluForm::ALU_CONTINUE => with!(AluForm::ALU_CONTINUE),
+            AluForm::ALU_BREAK => with!(AluForm::ALU_BREAK),
+            AluForm::ALU_ELSE_AFTER => with!(AluForm::ALU_ELSE_AFTER),
+        }
+    }
+
+    /// Runs [`single`](Self::single) in one form.
+    #[inline(always)]
+    fn single_as<O: Observer>(
+        &mut self,
+        form: AluForm,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        clause: &Clause,
+        run: &Groups,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
+        let (pc, active) = (wave.flow.pc(), wave.flow.active());
+        let lowered = self.lowered;
+        issued.count(1, active);
+        let before = Before::of::<O>(&wave.flow, form.changes_at_start());
+        wave.flow.alu_enter(form, false).map_err(|fault| {
+            if O::ENABLED {
+                observer.event(Event::Issue { pc, mask: active });
+            }
+            wave.trap(pc, active, fault.into(), observer)
+        })?;
+        issued.count(run.count.into(), active);
+        together(observer, clause.runs.start, active, Mask::NONE, |observer| {
+            observer.event(Event::Issue { pc, mask: active });
+            before.announce(&mut wave.flow, observer);
+            observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], active);
+        });
+        let before = Before::of::<O>(&wave.flow, form.changes_at_end(run.masks));
+        if O::PATHS {
+            observer.path(Path::Clause, 1 + u64::from(run.count));
+        }
+        self.run_single(clause, run, active);
+        if run.masks && wave.flow.update_execute_mask(form, Mask(self.lanes.skip)) {
+            wave.statistics.divergent_branches += 1;
+        }
+        let last = run.last_addr;
+        wave.flow.alu_leave(form).map_err(|fault| wave.trap(last, active, fault.into(), observer))?;
+        if clause.end {
+            wave.flow.end_of_program();
+        }
+        before.announce(&mut wave.flow, observer);
+        Ok(())
+    }
+
+    /// Runs a clause of any kind.
+    #[inline(always)]
+    fn clause<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        clause: &Clause,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
+        let lowered = self.lowered;
+        let mut active = wave.flow.active();
+        let mut pc = wave.flow.pc();
+        // The state before the last instruction whose changes have not been announced yet.
+        let mut before = Before::of::<O>(&wave.flow, clause.form.changes_at_start());
+        let mut lanes = self.begin(wave, issued, clause, observer)?;
+        if lanes.is_empty() {
+            before.announce(&mut wave.flow, observer);
+            let before = Before::of::<O>(&wave.flow, clause.form.changes_at_end(false));
+            self.leave(wave, clause, (pc, active), observer)?;
+            before.announce(&mut wave.flow, observer);
+            return Ok(());
+        }
+        let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
+        for (number, run) in (clause.runs.start as usize..).zip(runs) {
+            before.announce(&mut wave.flow, observer);
+            if run.by_reference || run.checks.iter().any(|check| !self.lanes.are_there(check, lanes.0)) {
+                before = Before::Nothing;
+                issued.settle(wave);
+                self.group_by_reference(wave, clause, run.first, observer)?;
+                if wave.at == At::ControlFlow {
+                    return Ok(());
+                }
+                lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
+                continue;
+            }
+            active = wave.flow.active();
+            pc = run.last_addr;
+            before = Before::of::<O>(&wave.flow, clause.form.changes_at_end(run.masks));
+            self.counts.runs[number] += 1;
+            issued.count(run.count.into(), lanes);
+            if O::ENABLED {
+                // In a run, only the last group decides about flow.
+                observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], lanes);
+            }
+            if O::PATHS {
+                observer.path(Path::Block, run.count.into());
+            }
+            self.execute(
+                &lowered.operations[run.operations.start as usize..run.operations.end as usize],
+                lanes,
+            );
+            let Groups { masks, kills, .. } = *run;
+            self.retire(wave, clause, masks, kills);
+            if masks {
+                lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
+                if lanes.is_empty() && !wave.strict() {
+                    break;
+                }
+            }
+        }
+        self.leave(wave, clause, (pc, active), observer)?;
+        before.announce(&mut wave.flow, observer);
+        Ok(())
+    }
+
+    /// Runs and counts the operations of a clause that is one run.
+    #[inline(always)]
+    pub(super) fn run_single(&mut self, clause: &Clause, run: &Groups, active: Mask) {
+        self.counts.runs[clause.runs.start as usize] += 1;
+        self.lanes.predicate = u64::MAX;
+        self.execute(
+            &self.lowered.operations[run.operations.start as usize..run.operations.end as usize],
+            active,
+        );
+    }
+
+    /// Runs operations on the registers.
+    #[inline(always)]
+    fn execute(&mut self, operations: &[Operation], lanes: Mask) {
+        self.lanes.sets[usize::from(ACTIVE)] = lanes;
+        for operation in operations {
+            // SAFETY: the operations were lowered for the level of this code, which the processor has.
+            unsafe { (operation.run)(&mut self.lanes, operation) };
+        }
+    }
+
+    /// Applies the effects of a run of groups to the masks.
+    #[inline(always)]
+    fn retire(&mut self, wave: &mut Wave, clause: &Clause, masks: bool, kills: bool) {
+        if kills {
+            wave.flow.kill_lanes(Mask(self.lanes.killed));
+            self.lanes.killed = 0;
+        }
+        if masks {
+            if wave.flow.update_execute_mask(clause.form, Mask(self.lanes.skip)) {
+                wave.statistics.divergent_branches += 1;
+            }
+            if clause.whole_state {
+                // The reference interpreter runs the groups that follow in the clause.
+                wave.clause.mask_updated = true;
+            }
+        }
+    }
+
+    /// Runs group `number` of the program on the reference interpreter.
+    #[cold]
+    fn group_by_reference<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        clause: &Clause,
+        number: u32,
+        observer: &mut O,
+    ) -> Result<Step, Trap<Cause>> {
+        let group = &self.lowered.groups[number as usize];
+        wave.at = At::Group((number - clause.first_group) as usize);
+        if !clause.whole_state {
+            *wave.clause = ClauseState::default();
+        }
+        wave.clause.address_defined = group.address;
+        for (chan, row) in self.lowered.address.iter().enumerate().filter(|(chan, _)| group.address[*chan]) {
+            wave.clause.address[chan] = self.lanes.row(*row).map(|word| word as i32);
+        }
+        wave.clause.defined = group.defined;
+        wave.clause.predicate = Mask(self.lanes.predicate);
+        wave.clause.predicate_written = group.predicate_written;
+        let step = self.by_reference(wave, observer)?;
+        self.lanes.predicate = wave.clause.predicate.0;
+        for (chan, row) in self.lowered.address.iter().enumerate() {
+            if wave.clause.address_defined[chan] {
+                self.lanes.frame.row_mut(*row).0 = wave.clause.address[chan].map(|index| index as u32);
+            }
+        }
+        self.lanes.loop_index = wave.flow.loop_index().unwrap_or(0);
+        Ok(step)
+    }
+}
+
+/// Executes an instruction that only decides about flow. The frequent ones are inlined; the others are called through
+/// their row.
+#[inline(always)]
+pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
+    match inst {
+        CfInst::LOOP_END => flow.loop_end(control),
+        CfInst::JUMP => flow.jump(control),
+        CfInst::ELSE => flow.else_(control),
+        CfInst::POP => flow.pop(control),
+        _ => by_row(flow, inst, control),
+    }
+}
+
+/// Executes [`decide`] for the other instructions.
+#[inline(never)]
+fn by_row(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
+    match control::cf(inst).work {
+        CfWork::Flow(step) => step(flow, control),
+        CfWork::Fetch { .. } | CfWork::Emit { .. } | CfWork::WaitAck => {
+            unreachable!("the reference interpreter runs these")
+        }
+    }
+}
