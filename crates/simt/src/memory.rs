@@ -15,6 +15,8 @@ mod view;
 
 use thiserror::Error;
 
+use crate::identity::Identity;
+
 pub use bytes::Bytes;
 pub use view::{Footprint, Plan, Shadow, Tracked, Verdict, Written};
 
@@ -56,11 +58,34 @@ pub enum LayoutError {
 }
 
 /// Disjoint buffers in a 32-bit address space. Bytes outside them do not exist.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Memory {
     /// The buffers by ascending address.
     buffers: Vec<Buffer>,
+    /// Identifies the buffers and their places in the memory of the host. Changes whenever one of them may change.
+    layout: Identity,
 }
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { buffers: Vec::new(), layout: Identity::new() }
+    }
+}
+
+impl Clone for Memory {
+    fn clone(&self) -> Self {
+        Memory { buffers: self.buffers.clone(), layout: Identity::new() }
+    }
+}
+
+impl PartialEq for Memory {
+    /// Returns whether the buffers have equal addresses and bytes.
+    fn eq(&self, other: &Self) -> bool {
+        self.buffers == other.buffers
+    }
+}
+
+impl Eq for Memory {}
 
 /// Memory that groups load from and store to. A result of `false` means that some of the bytes do not exist, and that
 /// nothing has changed.
@@ -84,9 +109,14 @@ pub trait Store {
         None
     }
 
-    /// Returns the bytes of the buffer that has `address`, and the address of the first, if the group may read and
-    /// write all of them at any time until it ends.
+    /// Returns the bytes of the buffer that has `address`, and the address of the first, if groups may read and write
+    /// all of them at any time while [`layout`](Self::layout) returns the same identity.
     fn whole(&mut self, _address: u32) -> Option<(u32, &mut [u8])> {
+        None
+    }
+
+    /// Returns the identity of the buffers that [`whole`](Self::whole) returns; `None` if it returns none.
+    fn layout(&self) -> Option<Identity> {
         None
     }
 
@@ -128,7 +158,7 @@ impl Memory {
             return Err(LayoutError::Beyond(beyond.address));
         }
         disjoint(&buffers)?;
-        Ok(Memory { buffers })
+        Ok(Memory { buffers, layout: Identity::new() })
     }
 
     /// Adds a buffer.
@@ -139,6 +169,7 @@ impl Memory {
         if buffer.end() > 1 << 32 {
             return Err(LayoutError::Beyond(buffer.address));
         }
+        self.layout = Identity::new();
         let place = self.buffers.partition_point(|other| other.address < buffer.address);
         self.buffers.insert(place, buffer);
         let end = self.buffers.len().min(place + 2);
@@ -150,6 +181,7 @@ impl Memory {
     /// Removes and returns the buffer that starts at `address`.
     pub fn remove(&mut self, address: u32) -> Option<Buffer> {
         let index = self.buffers.binary_search_by_key(&address, |buffer| buffer.address).ok()?;
+        self.layout = Identity::new();
         Some(self.buffers.remove(index))
     }
 
@@ -205,6 +237,11 @@ impl Store for Memory {
         let (index, offset) = self.find(address)?;
         let Buffer { address, bytes } = &mut self.buffers[index];
         (offset < bytes.len()).then_some((*address, bytes))
+    }
+
+    #[inline]
+    fn layout(&self) -> Option<Identity> {
+        Some(self.layout)
     }
 
     #[inline]

@@ -1,0 +1,17 @@
+//! Numbers that tell values of a process apart.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A number that no other value of this process has, or has had. Something derived from a value is valid for every value
+/// with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity(u64);
+
+impl Identity {
+    /// Returns a new number.
+    #[allow(clippy::new_without_default, reason = "two of them differ")]
+    pub fn new() -> Identity {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Identity(NEXT.fetch_add(1, Relaxed))
+    }
+}
