@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
 use reconverge_guarded::{Guarded, Placement, Plain};
+use reconverge_simt::Identity;
 
 /// Number of the state's own rows.
 pub(crate) const OWN: usize = 16;
@@ -98,6 +99,8 @@ pub struct State {
     pub lane_instructions: u64,
     /// The memory of each site.
     pub(crate) sites: [Site; SITES as usize],
+    /// The code, launch and memory for which the sites are set.
+    origin: Option<[Identity; 3]>,
     /// Lanes that have left nodes while others have stayed, by the kind of their wait.
     pub gone: [u64; KINDS],
     /// Number of runs of each part of the program.
@@ -146,6 +149,7 @@ impl Plain for State {
         lane_instructions: 0,
         gone: [0; KINDS],
         sites: [Site { bound: 0, ..Site::NONE }; SITES as usize],
+        origin: None,
         counts: std::ptr::null_mut(),
         flow: std::ptr::null(),
         code: std::ptr::null(),
@@ -226,17 +230,21 @@ impl State {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
 
-    /// Forgets the memory of all sites.
+    /// Keeps the memory of all sites if it was set with the same code, launch and memory, which `origin` identifies.
+    /// Otherwise, or without an origin, the sites have no memory.
     #[inline]
-    pub fn clear_sites(&mut self) {
-        self.sites = [Site::NONE; SITES as usize];
+    pub fn keep_sites(&mut self, origin: Option<[Identity; 3]>) {
+        if origin.is_none() || self.origin != origin {
+            self.sites = [Site::NONE; SITES as usize];
+            self.origin = origin;
+        }
     }
 
     /// Sets the memory of a site: the bytes from an address on. Has no effect if there is no such site, or if the
     /// address is not a multiple of 4.
     ///
     /// # Safety
-    /// Until the sites are cleared, the bytes are valid for reads and writes while code runs.
+    /// While [`keep_sites`](Self::keep_sites) keeps the sites, the bytes are valid for reads and writes by code.
     #[allow(unsafe_code, reason = "code accesses the bytes")]
     pub unsafe fn set_site(&mut self, site: u32, start: u32, bytes: *mut [u8]) {
         let Some(site) = self.sites.get_mut(site as usize).filter(|_| start & 3 == 0) else { return };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Mask, Mode, Statistics};
+use reconverge_simt::{Identity, Mask, Mode, Statistics};
 
 use crate::barrier::{BARRIERS, Barriers};
 use crate::code::{Code, SharedChecks};
@@ -18,6 +18,8 @@ use crate::turns::Warps;
 /// The settings that all blocks of a launch share. They do not change.
 #[derive(Clone, Debug)]
 pub struct Context {
+    /// The identity of the launch.
+    pub identity: Identity,
     /// The decoded program.
     pub code: Arc<Code>,
     /// The program type.

@@ -8,7 +8,7 @@ use reconverge_isa::Program;
 use reconverge_isa::sets::NumberSet;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{GroupTrap, Mask, Mode, Observer, Options, Statistics, stop};
+use reconverge_simt::{GroupTrap, Identity, Mask, Mode, Observer, Options, Statistics, stop};
 
 use crate::block::{Block, Executor};
 use crate::code::{Code, SharedChecks};
@@ -72,6 +72,7 @@ impl Grid {
         let checks =
             launch.given_bytes().filter(|_| options.checks_races()).and_then(|given| code.checks(given));
         let context = Context {
+            identity: Identity::new(),
             code,
             stage,
             setup: setup.clone(),

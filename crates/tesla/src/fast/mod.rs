@@ -47,11 +47,12 @@ mod words;
 
 use std::sync::Arc;
 
-use reconverge_simt::Level;
+use reconverge_simt::{Identity, Level};
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::loaded::Spare;
 
 use crate::block::Block;
+use crate::context::Context;
 use crate::grid::Grid;
 use cleared::Cleared;
 use compiled::Runner;
@@ -72,9 +73,10 @@ pub struct Fast {
 }
 
 impl Fast {
-    /// Returns the linked code of the program with a state to run it, or `None` if the program is not compiled.
-    fn runner(&self) -> Option<Runner<'_>> {
-        self.compiled.as_deref().map(Runner::new)
+    /// Returns the linked code of the program with a state to run it, for a launch with a memory of this layout. Returns
+    /// `None` if the program is not compiled.
+    fn runner(&self, launch: &Context, layout: Option<Identity>) -> Option<Runner<'_>> {
+        self.compiled.as_deref().map(|compiled| Runner::new(compiled, launch.identity, layout))
     }
 
     /// Lowers the program of a launch.
@@ -108,7 +110,7 @@ impl Fast {
 
     /// Returns whether part of the program is host code.
     fn is_compiled(&self) -> bool {
-        self.runner().is_some()
+        self.compiled.is_some()
     }
 
     /// Returns the indices of the instructions that the reference interpreter executes.

@@ -57,7 +57,7 @@ impl Executor for Fast {
 
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
         // Announcements come from blocks.
-        let mut runner = if O::ENABLED { None } else { self.runner() };
+        let mut runner = if O::ENABLED { None } else { self.runner(turn.context, turn.global.layout()) };
         if turn.common.shared.given_changed() {
             return Reference.run(turn, most);
         }

@@ -18,6 +18,7 @@ mod trace;
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_simt::Identity;
 use reconverge_simt::compiling::Extent;
 
 use super::Fast;
@@ -31,6 +32,7 @@ pub(super) use run::{Exit, Runner};
 pub(super) struct Compiled {
     linked: Arc<reconverge_jit::Linked<run::Tesla>>,
     parts: Parts,
+    identity: Identity,
 }
 
 /// A program that has been traced.
@@ -79,7 +81,7 @@ impl Fast {
             parts = counted;
             traced
         });
-        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts }));
+        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts, identity: Identity::new() }));
         self
     }
 }

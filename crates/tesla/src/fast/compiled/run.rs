@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use reconverge_jit::{Arrived, FLUSH, Held, Left, Linked, LinkedMachine, NO_NODE, State};
-use reconverge_simt::Silent;
+use reconverge_simt::{Identity, Silent};
 
 use super::{Access, Call, Compiled, Own};
 use crate::fast::cursor::{Cursor, Halt, Position};
@@ -126,7 +126,7 @@ fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<(u8, u32)> {
 /// Sets the memory of a site to the buffer that has an address of a segment.
 fn find_site(site: u32, state: &mut State, memory: &mut dyn Reach, (segment, address): (u8, u32)) {
     if let Some((start, bytes)) = memory.whole(segment, address) {
-        // SAFETY: the memory lends the bytes until the group ends, and the sites are cleared before another runs.
+        // SAFETY: groups may access the bytes while the memory has its layout, and the site is kept as long.
         unsafe { state.set_site(site, start, bytes) };
     }
 }
@@ -142,9 +142,10 @@ impl Lanes<'_> {
 }
 
 impl<'a> Runner<'a> {
-    pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
+    /// Returns a runner of a program for a launch with a memory of this layout, if it has one.
+    pub(in crate::fast) fn new(compiled: &'a Compiled, launch: Identity, layout: Option<Identity>) -> Self {
         let mut held = Held::take();
-        held.state().clear_sites();
+        held.state().keep_sites(layout.map(|layout| [compiled.identity, launch, layout]));
         Runner { compiled, held }
     }
 
