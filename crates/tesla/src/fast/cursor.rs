@@ -237,7 +237,11 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         let tried = self.budget - state.budget as u32;
         self.statistics.instructions += u64::from(tried - take(&mut state.arrivals));
         self.statistics.lane_instructions += take(&mut state.lane_instructions);
-        self.statistics.divergent_branches += take(&mut state.divergent);
+        // With the branch, the compiler does not load both counts at once, which would wait for the stores of each to
+        // complete: a fifth of the time of this function (reduce, an AMD EPYC).
+        if state.divergent != 0 {
+            self.statistics.divergent_branches += take(&mut state.divergent);
+        }
         self.budget = state.budget as u32;
         self.counted = self.budget;
         if state.active != u64::from(self.active) {

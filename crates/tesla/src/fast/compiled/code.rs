@@ -361,21 +361,51 @@ impl<'a> Way<'a> {
             && self.lowered.shared >= 4
     }
 
-    /// Returns whether a load or store of each lane's own word of g[] has a template.
+    /// Returns whether a load of g[], or a store of a word to it, has a template.
     pub(super) fn reaches_global(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
         let is_row = base.is_some_and(|place| self.lowered.is_register(place));
-        let moves = matches!(transfer.kind, Kind::Load { .. } | Kind::Store { .. });
-        moves && is_row && matches!(mem.space, Space::Global(_)) && mem.access == Access::B32
+        let moves = match transfer.kind {
+            Kind::Load { .. } => true,
+            Kind::Store { .. } => mem.access == Access::B32,
+            Kind::Atomic { .. } | Kind::Atomic64(_) | Kind::LoadLock | Kind::StoreUnlock { .. } => false,
+        };
+        moves && is_row && matches!(mem.space, Space::Global(_))
     }
 
-    /// Loads each lane's word of g[] to a row, or stores a row to g[], in the memory of a site.
+    /// Loads rows from g[], or stores a row to g[], in the memory of a site.
     pub(super) fn transfer_global(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
         let Transfer { mem, rows: [place, ..], base, set, .. } = *transfer;
         let base = self.place(base?);
         let (base, mask) = (self.rows.settle(base), self.mask_of(set));
-        let inside = self.rows.strip.inside_site(site, base, mem.offset, mask);
-        self.move_words(transfer, place, set, inside)
+        if mem.access == Access::B32 {
+            let inside = self.rows.strip.inside_site(site, base, mem.offset, mask);
+            return self.move_words(transfer, place, set, inside);
+        }
+        let offset = self.rows.word(mem.offset as u32);
+        let address = self.rows.two(Two::Add, base, offset);
+        let size = mem.access.bytes();
+        let load = |way: &mut Self, address: Value, distance: u32| {
+            let inside = way.rows.strip.inside_site(site, address, distance as i32, mask);
+            way.rows.strip.window_load(inside)
+        };
+        // The low bits of an address that is not a multiple of the access size count as zero. (13.18)
+        if size < 4 {
+            let (all, low) = (self.rows.word(!3), self.rows.word(4 - size));
+            let (first, low) = (self.rows.two(Two::And, address, all), self.rows.two(Two::And, address, low));
+            let word = load(self, first, 0);
+            let bits = self.rows.one(One::Shl(3), low);
+            let part = self.rows.two(Two::Shr, word, bits);
+            let signed = matches!(mem.access, Access::S8 | Access::S16);
+            let part = self.extended(part, 8 * size as u8, signed);
+            self.write(place, set, part);
+        } else {
+            let all = self.rows.word(!(size - 1));
+            let first = self.rows.two(Two::And, address, all);
+            let words: Vec<Value> = (0..size).step_by(4).map(|distance| load(self, first, distance)).collect();
+            words.into_iter().zip(transfer.rows).for_each(|(word, place)| self.write(place, set, word));
+        }
+        Some(())
     }
 
     /// Loads each lane's word of s[] to a row, or stores a row to s[]. The segment executes a store last.
