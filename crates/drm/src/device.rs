@@ -38,21 +38,21 @@ use crate::watch::Watch;
 /// The emulated device and its options.
 #[derive(Debug)]
 pub(crate) struct Device {
-    /// The board.
+    /// The emulated board.
     pub(crate) board: &'static Board,
-    /// The PCI id of the board, or of another board with the same chip.
+    /// The PCI id that the device reports: that of the board, or that of another board with the same chip.
     pub(crate) pci: u16,
-    /// Whether submissions are executed, rather than only counted.
+    /// Whether submissions are executed. If false, they are only counted.
     pub(crate) execute: bool,
     /// The engine that runs shaders.
     pub(crate) engine: Engine,
-    /// The errata of the chip that are on.
+    /// The errata of the chip that are emulated.
     pub(crate) errata: Errata,
-    /// The faults of the driver that are fixed.
+    /// The set of known driver faults that the chip works around.
     pub(crate) fixes: Option<DriverFixes>,
-    /// The file of the report.
+    /// The file to which the report is appended.
     pub(crate) report: Option<PathBuf>,
-    /// The folder for the frames that are shown.
+    /// The folder to which shown frames are written.
     pub(crate) screen: Option<PathBuf>,
     /// The file that records the frames.
     pub(crate) record: Option<PathBuf>,
@@ -63,7 +63,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Returns a device with the values of a board, and without files.
+    /// Returns a device with the values of a board. It writes no files.
     pub(crate) fn new(board: &'static Board) -> Device {
         Device {
             board,
@@ -81,12 +81,13 @@ impl Device {
     }
 }
 
-/// Returns the device that the environment selects. Returns `None` if it selects none, or if a variable is invalid,
-/// which is reported.
+/// Returns the device that the environment variables select. Returns `None` if no variable names a chip. If a variable
+/// is invalid, reports the error and also returns `None`.
 pub(crate) fn chosen() -> Option<&'static Device> {
-    // Not a `OnceLock`: a process that is forked while one is being set waits for ever.
+    // This is not a `OnceLock`, because a process that is forked while another thread sets the `OnceLock` would wait
+    // forever.
     static CHOSEN: AtomicPtr<Option<Device>> = AtomicPtr::new(null_mut());
-    // SAFETY: null, or a value that is never freed and has only shared references.
+    // SAFETY: the pointer is null, or points to a value that is never freed and has only shared references.
     if let Some(chosen) = unsafe { CHOSEN.load(Ordering::Acquire).as_ref() } {
         return chosen.as_ref();
     }
@@ -128,25 +129,27 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         found.inspect_err(|why| say_once(why)).ok()
     };
     let made = Box::into_raw(Box::new(read()));
-    // If another thread was faster, its value is used. This value is also kept.
+    // If another thread has stored its value first, that value is used. The value of this thread is never freed.
     let chosen = match CHOSEN.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         Err(other) => other,
     };
-    // SAFETY: as above.
+    // SAFETY: `chosen` points to a value that is never freed and has only shared references.
     unsafe { (*chosen).as_ref() }
 }
 
-/// The variables that name a chip. The first one that is set is used.
+/// The environment variables that name a chip. The first one that is set is used.
 const CHIP_VARIABLES: [&str; 3] = ["RECONVERGE_DRM_CHIP", RADEON, NOUVEAU];
 
-/// A variable of Mesa's drm-shim for Radeons: a PCI id. (Mesa `src/amd/drm-shim/radeon_noop_drm_shim.c`)
+/// Environment variable of Mesa's drm-shim for Radeons. Its value is a PCI id. (Mesa
+/// `src/amd/drm-shim/radeon_noop_drm_shim.c`)
 const RADEON: &str = "RADEON_GPU_ID";
 
-/// A variable of Mesa's drm-shim for NVIDIA's chips: the number of a chip. (Mesa `src/nouveau/drm-shim/nouveau_noop.c`)
+/// Environment variable of Mesa's drm-shim for NVIDIA chips. Its value is the number of a chip. (Mesa
+/// `src/nouveau/drm-shim/nouveau_noop.c`)
 const NOUVEAU: &str = "NOUVEAU_CHIPSET";
 
-/// Returns the board that a value of a variable names, and its PCI id.
+/// Returns the board that the value of an environment variable names, and its PCI id.
 fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     let text = value.to_str()?;
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
@@ -160,7 +163,8 @@ fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     Some((board, id.unwrap_or(board.pci)))
 }
 
-/// Returns the device that these values describe. The first is a variable that names a chip, with its value.
+/// Returns the device that the values of environment variables describe. The first parameter is a variable that names a
+/// chip, and its value.
 fn device(
     (variable, chip): (&str, &OsStr),
     execute: Option<&OsStr>,
@@ -184,8 +188,8 @@ fn device(
     Ok(Device { pci, execute, report, ..Device::new(board) })
 }
 
-/// The default engine. It compiles loops to host code, and the fast engine runs the rest. A shader with a loop takes
-/// half the time on gt215.
+/// The default engine. It compiles loops to host code and runs other code in the fast engine. A shader with a loop
+/// takes half the time of the fast engine (gt215).
 const ENGINE: Engine = Engine::Compiled;
 
 /// Returns the engine with this name.
@@ -197,14 +201,14 @@ fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
     })
 }
 
-/// Returns the errata that a list names as on.
+/// Returns the errata that a list turns on.
 fn errata(list: Option<&OsStr>, board: &Board) -> Result<Errata, String> {
     let Some(list) = list else { return Ok(Errata::default()) };
     let errata = Errata::chosen(&list.to_string_lossy(), board.driver);
     errata.map_err(|why: ErrataError| format!("RECONVERGE_DRM_ERRATA: {why}"))
 }
 
-/// Returns the faults of the driver that are fixed.
+/// Returns the set of driver faults that a name selects, or `None` without a name.
 fn fixes(name: Option<&OsStr>, board: &Board) -> Result<Option<DriverFixes>, String> {
     let Some(name) = name else { return Ok(None) };
     let fixes = name.to_str().and_then(DriverFixes::from_name).filter(|fixes| fixes.driver() == board.driver);
@@ -217,7 +221,7 @@ fn fixes(name: Option<&OsStr>, board: &Board) -> Result<Option<DriverFixes>, Str
     fixes.map(Some).ok_or_else(refused)
 }
 
-/// Creates the chip that executes submissions to the device. Chips are created here only.
+/// Creates the chip that executes the submissions to a device. No other function creates a chip.
 pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
     let mut gpu = reconverge_gpu::device::chip_with(device.board, device.errata, device.fixes)?;
     gpu.use_engine(device.engine);
@@ -227,7 +231,7 @@ pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
     Some(gpu)
 }
 
-/// Returns the version of the kernel's driver, on which Mesa's requests depend.
+/// Returns the version of the kernel driver that the node reports. The requests of Mesa depend on this version.
 pub(crate) fn kernel_version(driver: Driver) -> [i32; 3] {
     match driver {
         Driver::Nv50 => [1, 3, 1],
@@ -276,7 +280,7 @@ mod tests {
         assert!(refused("flat-back").contains("expected alpha-test, "));
     }
 
-    /// The examples of Mesa's `src/amd/drm-shim/README.md` and `src/nouveau/drm-shim/README.md`.
+    /// The examples are from Mesa's `src/amd/drm-shim/README.md` and `src/nouveau/drm-shim/README.md`.
     #[test]
     fn variables_of_drm_shim_name_a_chip() {
         let found = |variable: &str, value: &str| {

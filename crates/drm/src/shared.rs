@@ -124,7 +124,7 @@ pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
         None => new_file(state, asked.handle, id)?,
     };
     let kind = if asked.flags & CLOEXEC != 0 { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
-    // SAFETY: a plain system call on a descriptor of this library.
+    // SAFETY: the system call only affects a descriptor of this library.
     asked.descriptor = unsafe { libc::fcntl(descriptor, kind, 0) };
     if asked.descriptor < 0 { Err(Errno(real::errno())) } else { Ok(()) }
 }

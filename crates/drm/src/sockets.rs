@@ -46,7 +46,7 @@ pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
 /// Creates a socket with a mark that never receives data. `flags` are those of `open`.
 ///
 /// # Errors
-/// The errors of `socket`.
+/// The errors of the C function `socket`.
 pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
     // Without a peer, such a socket never becomes readable.
     created(libc::SOCK_DGRAM, mark, flags)
@@ -88,7 +88,7 @@ fn created(kind: c_int, mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno
     let either = |flag: c_int, socket: c_int| if flags & flag != 0 { socket } else { 0 };
     let kind =
         kind | either(libc::O_NONBLOCK, libc::SOCK_NONBLOCK) | either(libc::O_CLOEXEC, libc::SOCK_CLOEXEC);
-    // SAFETY: plain system calls.
+    // SAFETY: the system calls do not access memory of the process.
     unsafe {
         let descriptor = libc::socket(libc::AF_UNIX, kind, 0);
         if descriptor < 0 {

@@ -42,15 +42,15 @@ struct SwitchMode(u64);
 #[repr(C)]
 struct TerminalState([u16; 3]);
 
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for SwitchMode {}
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for TerminalState {}
 
 /// Opens the terminal. `flags` are those of `open`.
 ///
 /// # Errors
-/// The errors of `socket`.
+/// The errors of the C function `socket`.
 pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(Mark::Terminal), flags)
 }

@@ -120,7 +120,7 @@ impl Counted for UdevMonitor {
 /// # Safety
 /// `object` is null, or was returned by this library.
 unsafe fn refer<T: Counted>(object: *mut T) -> *mut T {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     if let Some(object) = unsafe { object.as_ref() } {
         object.references().fetch_add(1, Ordering::Relaxed);
     }
@@ -130,7 +130,7 @@ unsafe fn refer<T: Counted>(object: *mut T) -> *mut T {
 /// Drops a reference, and frees the object with the last one. Returns null.
 ///
 /// # Safety
-/// The conditions are those of [`refer`].
+/// The caller must meet the requirements of [`refer`].
 unsafe fn give_back<T: Counted>(object: *mut T) -> *mut T {
     // SAFETY: the caller's promise. The last reference is not shared.
     unsafe {
@@ -178,7 +178,7 @@ macro_rules! functions {
         #[doc = concat!("`", stringify!($name), "`.")]
         ///
         /// # Safety
-        /// The conditions are those of the function in libudev.
+        /// The caller must meet the requirements of the function in libudev.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> $answer {
             const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -205,7 +205,7 @@ macro_rules! functions {
 /// # Safety
 /// `text` is null, or a C string.
 unsafe fn text(text: *const c_char) -> Option<CString> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_owned())
 }
 
@@ -229,7 +229,7 @@ fn handed_out_if(udev: *mut Udev, found: Option<&'static UdevEntry>) -> *mut Ude
 /// # Safety
 /// `device` is null, or was returned by this library.
 unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'static UdevEntry) -> T) -> T {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     match unsafe { device.as_ref() } {
         Some(device) => find(device.entry),
         None => fails(libc::EINVAL),
@@ -238,9 +238,10 @@ unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'stat
 
 /// Returns the devices of the process.
 fn tree() -> &'static Tree {
-    // Not a `OnceLock`: a process that is forked while one is being set waits for ever.
+    // This is not a `OnceLock`, because a process that is forked while another thread sets the `OnceLock` would wait
+    // forever.
     static TREE: AtomicPtr<Tree> = AtomicPtr::new(null_mut());
-    // SAFETY: null, or a value that is never freed and has only shared references.
+    // SAFETY: the pointer is null, or points to a value that is never freed and has only shared references.
     if let Some(tree) = unsafe { TREE.load(Ordering::Acquire).as_ref() } {
         return tree;
     }
@@ -304,7 +305,7 @@ fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
 /// # Safety
 /// `search` is null, or was returned by this library.
 unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     match unsafe { search.as_mut() } {
         Some(search) => {
             search.rules.extend(rule);
@@ -317,9 +318,9 @@ unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
 /// Adds a rule for a parent, which replaces an earlier one. (`sd_device_enumerator_add_match_parent`)
 ///
 /// # Safety
-/// The conditions are those of [`add`].
+/// The caller must meet the requirements of [`add`].
 unsafe fn add_parent(search: *mut UdevSearch, path: CString) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     unsafe {
         if let Some(search) = search.as_mut() {
             search.rules.retain(|rule| !matches!(rule, SearchRule::Below(_)));

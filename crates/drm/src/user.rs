@@ -282,7 +282,7 @@ fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
 /// Copies with a `write` to a pipe and a `read` from it, both of which check addresses.
 fn through_a_pipe(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut ends: [c_int; 2] = [-1; 2];
-    // SAFETY: room for two descriptors.
+    // SAFETY: the array has room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Errno(real::errno()));
     }

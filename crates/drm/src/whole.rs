@@ -45,7 +45,7 @@ pub(crate) fn is(path: &Path, bytes: &[u8]) -> bool {
 /// Appends a line to a list, or leaves the list as it was. The list is open for appending.
 ///
 /// # Errors
-/// The errors of the system.
+/// The errors of the operating system.
 pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
     let before = list.metadata()?.len();
     let mut written = 0;

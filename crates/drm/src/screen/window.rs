@@ -78,7 +78,7 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
 /// # Errors
 /// The errors of the system, or `TimedOut`.
 fn connect(path: &Path, left: impl Fn() -> io::Result<Duration>) -> io::Result<UnixStream> {
-    // SAFETY: a plain system call.
+    // SAFETY: the system call does not access memory of the process.
     let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
         return Err(io::Error::last_os_error());
