@@ -369,7 +369,7 @@ pub(crate) fn answer(
         // EVIOCREVOKE
         (0x91, false) if argument.is_null() => {
             // No more events arrive, and `is_removed` detects the end.
-            // SAFETY: a plain system call.
+            // SAFETY: the system call does not access memory of the process.
             unsafe { libc::shutdown(descriptor, libc::SHUT_RDWR) };
             Ok(0)
         }

@@ -179,7 +179,7 @@ pub unsafe extern "C" fn drmGetDeviceFromDevId(
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevice(descriptor: c_int, device: *mut *mut Device) -> c_int {
     // libdrm's function also requests the revision.
-    // SAFETY: the caller's promises are those of the called function.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { drmGetDevice2(descriptor, GET_PCI_REVISION, device) }
 }
 

@@ -196,7 +196,7 @@ pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c
 /// The caller must meet the requirements of `closefrom`.
 pub(crate) unsafe fn closefrom(first: c_int) {
     // The C library has this function only since 2.34.
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     let missing = || unsafe { _ = close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
     call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else missing());
 }
