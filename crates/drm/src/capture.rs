@@ -86,7 +86,9 @@ impl Folder {
                 made => return made.and_then(|()| claim(inside)),
             }
         }
-        Err(io::Error::other(format!("{MOST_PROCESSES} processes have captured here")))
+        Err(io::Error::other(format!(
+            "{MOST_PROCESSES} processes have already captured draws to this folder"
+        )))
     }
 
     /// Writes a draw.

@@ -106,7 +106,7 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                 let draw = |name: &str| {
                     let number = variable(name).map(|number| {
                         let number = number.to_str().and_then(|number| number.parse::<u64>().ok());
-                        number.ok_or_else(|| format!("{name} is the number of a draw"))
+                        number.ok_or_else(|| format!("{name}: expected the number of a draw"))
                     });
                     number.transpose()
                 };
@@ -171,19 +171,19 @@ fn device(
     report: Option<PathBuf>,
 ) -> Result<Device, String> {
     let unknown = || match variable {
-        RADEON => format!("{RADEON}: {}: no PCI id of an R500, R600 or R700 chip", chip.display()),
+        RADEON => format!("{RADEON}: {}: expected the PCI id of an R500, R600 or R700 chip", chip.display()),
         NOUVEAU => {
             let numbers = BOARDS.iter().filter_map(Board::chipset).map(|number| format!("{number:x}"));
             let numbers = numbers.collect::<Vec<_>>().join(", ");
             format!("{NOUVEAU}: {}: expected one of {numbers}", chip.display())
         }
-        _ => format!("{variable}: no such chip: {}", chip.display()),
+        _ => format!("{variable}: unknown chip: {}", chip.display()),
     };
     let (board, pci) = board(variable, chip).ok_or_else(unknown)?;
     let execute = match execute.map(|value| value.to_str()) {
         None | Some(Some("yes")) => true,
         Some(Some("none")) => false,
-        _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
+        _ => return Err("RECONVERGE_DRM_EXECUTE: expected `yes` or `none`".to_owned()),
     };
     Ok(Device { pci, execute, report, ..Device::new(board) })
 }
@@ -299,7 +299,7 @@ mod tests {
         let refused = |chip: &str, execute: Option<&str>| {
             device((CHIP_VARIABLES[0], OsStr::new(chip)), execute.map(OsStr::new), None).unwrap_err()
         };
-        assert!(refused("rv71", None).contains("RECONVERGE_DRM_CHIP: no such chip: rv71"));
+        assert!(refused("rv71", None).contains("RECONVERGE_DRM_CHIP: unknown chip: rv71"));
         assert!(refused("rv710", Some("no")).contains("RECONVERGE_DRM_EXECUTE"));
         let device = device((CHIP_VARIABLES[0], OsStr::new("9440")), Some(OsStr::new("none")), None).unwrap();
         assert_eq!((device.board.chip, device.execute), ("rv770", false));

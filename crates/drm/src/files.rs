@@ -278,7 +278,9 @@ fn asked_of(
         if let Some(answer) = screen::answer(client, descriptor, request, argument) {
             for event in client.events() {
                 if !open_files::notify(descriptor, &event) {
-                    say_once("the screen: the program does not read its events, and the queue is full");
+                    say_once(
+                        "screen: an event is lost, because the program does not read its events and the queue is full",
+                    );
                 }
             }
             return answer;
@@ -289,7 +291,7 @@ fn asked_of(
         }
     });
     let answer = catch_unwind(answer).unwrap_or_else(|_| {
-        say_once(&format!("{request}: a mistake of this program, please report it; the request is refused"));
+        say_once(&format!("{request}: internal error, please report it; the request fails"));
         Err(Errno(libc::EIO))
     });
     node::end_closed_late();

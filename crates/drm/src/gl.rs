@@ -152,7 +152,7 @@ macro_rules! functions {
                 ///
                 /// # Safety
                 /// All pointers must be valid for the memory that OpenGL accesses, and the context must be current.
-                #[allow(clippy::too_many_arguments, reason = "OpenGL decides how many there are")]
+                #[allow(clippy::too_many_arguments, reason = "the number of arguments is that of the OpenGL function")]
                 pub(crate) unsafe fn $name(&self, $($argument: $kind),*) $(-> $answer)? {
                     // SAFETY: the caller ensures that the arguments are valid.
                     unsafe { (self.$name)($($argument),*) }

@@ -378,7 +378,7 @@ pub(crate) fn answer(
             libc::CLOCK_MONOTONIC => Ok(0),
             clock => {
                 if [libc::CLOCK_REALTIME, libc::CLOCK_BOOTTIME].contains(&clock) {
-                    say_once("input devices: events have times of CLOCK_MONOTONIC only");
+                    say_once("input devices: only CLOCK_MONOTONIC is supported for the time of events");
                 }
                 Err(Errno(libc::EINVAL))
             }
@@ -386,7 +386,7 @@ pub(crate) fn answer(
         // EVIOCSABS, EVIOCGMASK, EVIOCSMASK, EVIOCSFF and EVIOCRMFF. The kernel supports these requests, so the first
         // use is reported.
         (0xc0..=0xff | 0x92 | 0x93 | 0x80 | 0x81, _) => {
-            say_once(&format!("input devices: ioctl {number:#04x} is not answered"));
+            say_once(&format!("input devices: ioctl {number:#04x} is not supported"));
             Err(Errno(libc::EINVAL))
         }
         _ => Err(Errno(libc::EINVAL)),

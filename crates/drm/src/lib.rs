@@ -58,7 +58,7 @@
 #![cfg(target_os = "linux")]
 #![allow(
     unsafe_code,
-    reason = "C functions are defined and called, and memory is shared with the program around"
+    reason = "the crate defines and calls C functions, and shares memory with the program that loads it"
 )]
 
 mod buffers;

@@ -40,7 +40,7 @@ pub(crate) fn say_unusable() {
     static UNSAID: AtomicBool = AtomicBool::new(true);
     if UNSAID.swap(false, Ordering::Relaxed) {
         write(
-            "reconverge: this process was forked in the middle of a request of another thread: it cannot use the device\n",
+            "reconverge: this process cannot use the device, because it was forked in the middle of a request of another thread\n",
         );
     }
 }

@@ -99,10 +99,10 @@ fn first() -> Result<&'static Node, Errno> {
     let device = device::chosen().ok_or(Errno(libc::ENODEV))?;
     let gpu = if device.execute { device::chip(device) } else { None };
     if device.execute && gpu.is_none() {
-        say_once(&format!("{}: submissions are not executed yet: nothing is drawn", device.board.chip));
+        say_once(&format!("{}: submissions are not executed, so nothing is drawn", device.board.chip));
     }
     let node = Node::new(device, gpu).map_err(|error| {
-        say_once(&format!("the memory of the chip: {error}"));
+        say_once(&format!("cannot create the memory of the chip: {error}"));
         Errno(libc::ENODEV)
     })?;
     let node: &'static Node = Box::leak(Box::new(node));
@@ -338,7 +338,7 @@ impl State {
         let handle = self.buffers.create(size, alignment, domain)?;
         let range = self.buffers.get(handle)?.range.clone();
         if let Err(error) = self.memory.place(&range) {
-            say_once(&format!("the memory of a buffer: {error}"));
+            say_once(&format!("cannot create the memory of a buffer: {error}"));
             self.close(handle)?;
             return Err(Errno(libc::ENOMEM));
         }
@@ -627,11 +627,11 @@ mod tests {
             assert_eq!(tested.submitted(one, &[4]), 4);
             let range = tested.range(one);
             tested.closed(one);
-            assert_eq!(tested.parked(), SIZE, "it is kept");
+            assert_eq!(tested.parked(), SIZE, "the file is kept");
             // No buffer is in the range of the closed buffer, so the range reads as zero.
             assert_eq!(tested.client.lock().memory.read(range.clone()), vec![0; SIZE as usize]);
             let two = tested.created(SIZE);
-            assert_eq!((tested.parked(), tested.range(two)), (0, range), "it is used");
+            assert_eq!((tested.parked(), tested.range(two)), (0, range), "the file is used again");
             assert_eq!(tested.look(two), 0, "the chip has the bytes of the new buffer");
             assert!(tested.is_zero(two));
             let map = tested.mapped(two);

@@ -120,7 +120,7 @@ pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
         Some((key, shared)) if file(shared.descriptor) == Some(*key) => shared.descriptor,
         Some(_) => {
             say_once(
-                "a shared buffer has lost its file: the program has closed a descriptor that is not its own",
+                "a shared buffer cannot be exported, because the program has closed a descriptor of this library",
             );
             return Err(Errno(libc::EIO));
         }

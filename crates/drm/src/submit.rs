@@ -77,7 +77,7 @@ pub(crate) fn executed(
         }
         Err(panic) => {
             let why = said(&*panic);
-            Some(format!("a mistake of this program, please report it: {why}; the chip is reset"))
+            Some(format!("internal error, please report it: {why}; the chip is reset"))
         }
     }
 }
@@ -165,7 +165,7 @@ fn check(chunk: &Chunk) -> Result<(), String> {
         return Err(format!("{} words; expected up to {WORDS}", chunk.words));
     }
     if chunk.words > 0 && !chunk.address.is_multiple_of(size_of::<u32>() as u64) {
-        return Err(format!("its words are at address {:#x}", chunk.address));
+        return Err(format!("expected an address that is a multiple of 4, found {:#x}", chunk.address));
     }
     Ok(())
 }
@@ -174,20 +174,22 @@ fn check(chunk: &Chunk) -> Result<(), String> {
 fn read(buffers: &Buffers, chunks: Chunks) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
     let flags = chunks.flags.first().copied().unwrap_or(0);
     if flags & USE_VM != 0 {
-        return Err("virtual addresses: these chips have none".to_owned().into());
+        return Err("virtual addresses are not supported by these chips".to_owned().into());
     }
     match chunks.flags.get(1).copied().unwrap_or(0) {
         0 => {}
         ring => {
             return Err(format!(
-                "the {} ring (ring {ring}): only graphics (ring 0) is there",
+                "the {} ring ({ring}) is not emulated, only the graphics ring (0)",
                 ring_name(ring)
             )
             .into());
         }
     }
     if !chunks.relocations.len().is_multiple_of(RELOCATION) {
-        return Err(format!("{} words of relocations, of 4 words each", chunks.relocations.len()).into());
+        return Err(
+            format!("{} words of relocations; expected a multiple of 4", chunks.relocations.len()).into()
+        );
     }
     let range = |(number, relocation): (usize, &[u32])| {
         let range =
@@ -258,8 +260,8 @@ mod tests {
             (&[(FLAGS, &[0])], "no commands"),
             (&[(COMMANDS, &[0]), (RELOCATIONS, &[1, 2, 3])], "3 words of relocations"),
             (&[(COMMANDS, &[0]), (RELOCATIONS, &[9, 0, 0, 0])], "relocation 0 names buffer 9"),
-            (&[(COMMANDS, &[0]), (FLAGS, &[0, 2, 0])], "the DMA ring (ring 2)"),
-            (&[(COMMANDS, &[0]), (FLAGS, &[0, u32::MAX, 0])], "the unknown ring (ring 4294967295)"),
+            (&[(COMMANDS, &[0]), (FLAGS, &[0, 2, 0])], "the DMA ring (2)"),
+            (&[(COMMANDS, &[0]), (FLAGS, &[0, u32::MAX, 0])], "the unknown ring (4294967295)"),
             (&[(COMMANDS, &[0]), (FLAGS, &[USE_VM])], "virtual addresses"),
         ] {
             let Refused { errno, why: said } = taken(&buffers, given).unwrap_err();
@@ -277,7 +279,7 @@ mod tests {
         for (words, address, errno, why) in [
             (1, 0, fault, "at address 0x0"),
             (1, 0x1000, fault, "chunk 0: words at address 0x1000 cannot be read"),
-            (1, address + 1, invalid, "its words are at address"),
+            (1, address + 1, invalid, "expected an address that is a multiple of 4"),
             (WORDS + 1, address, invalid, "262145 words; expected up to 262144"),
         ] {
             let chunk = Chunk { id: COMMANDS, words, address };

@@ -195,7 +195,7 @@ macro_rules! functions {
                 );
             }
             // SAFETY: the caller passes objects and strings that are null or valid, as libudev requires.
-            #[allow(unused_unsafe, reason = "not every answer looks at an object")]
+            #[allow(unused_unsafe, reason = "not every function accesses an object")]
             unsafe { $ours }
         }
     )*};

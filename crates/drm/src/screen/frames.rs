@@ -86,5 +86,5 @@ pub(super) fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
             screen.process += 1;
         }
     }
-    Err(io::Error::other(format!("{PROCESSES} processes have written frames here")))
+    Err(io::Error::other(format!("{PROCESSES} processes have already written frames to this folder")))
 }

@@ -199,7 +199,11 @@ fn a_framebuffer_is_shown_after_its_handle_is_closed() {
     let picture = fs::read(folder.join("frame-0001.ppm")).unwrap();
     assert_eq!(picture[15..18], [0x11, 0x22, 0x33]);
     ask(&node, MODE_RMFB, &mut ModeFramebufferId { framebuffer }).unwrap();
-    assert_eq!(node.lock().buffers.used(u32::MAX), 0, "the framebuffer was the last to need the buffer");
+    assert_eq!(
+        node.lock().buffers.used(u32::MAX),
+        0,
+        "the framebuffer held the last reference to the buffer"
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -281,7 +285,7 @@ fn objects_have_the_properties_of_a_driver_without_atomic_requests() {
     assert_eq!(ask(&node, SET_CLIENT_CAP, &mut atomic), Err(Errno(libc::EOPNOTSUPP)));
     let mut planes = ModePlanes::default();
     ask(&node, MODE_GETPLANERESOURCES, &mut planes).unwrap();
-    assert_eq!(planes.count, 0, "a program that does not know of them");
+    assert_eq!(planes.count, 0, "the program has not set the capability");
     ask(&node, SET_CLIENT_CAP, &mut ClientCap { capability: UNIVERSAL_PLANES, value: 1 }).unwrap();
     ask(&node, MODE_GETPLANERESOURCES, &mut planes).unwrap();
     assert_eq!(planes.count, 1);
@@ -389,12 +393,16 @@ fn the_cursor_lies_above_the_framebuffer_and_moves() {
         moved.place = [x, 0];
         ask(&node, MODE_CURSOR2, &mut moved).unwrap();
     }
-    assert_eq!(node.lock().screen.frames, 4, "it leaves the screen, and moves beside it");
+    assert_eq!(
+        node.lock().screen.frames,
+        4,
+        "the first move leaves the screen, the second one stays outside"
+    );
     let mut none = ModeCursor { flags: CURSOR_PICTURE, crtc: CRTC, ..ModeCursor::default() };
     ask(&node, MODE_CURSOR, &mut none).unwrap();
     moved.place = [4, 470];
     ask(&node, MODE_CURSOR2, &mut moved).unwrap();
-    assert_eq!(node.lock().screen.frames, 4, "there is none to move");
+    assert_eq!(node.lock().screen.frames, 4, "there is no cursor to move");
     assert_eq!(changed(&node, framebuffer, &frame(5), [4, 470]), [0x40; 3]);
     for wrong in [ModeCursor { flags: 0, ..cursor }, ModeCursor { flags: 4, ..cursor }] {
         assert_eq!(ask(&node, MODE_CURSOR, &mut wrong.clone()), Err(Errno(libc::EINVAL)));
@@ -469,7 +477,7 @@ fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
         ask(&node, MODE_CLOSEFB, &mut ModeCloseFramebuffer { framebuffer, padding })
     };
     assert_eq!(close(first, 1, 1), Err(Errno(libc::EINVAL)));
-    assert_eq!(close(first, 0, 2), Err(Errno(libc::ENOENT)), "it is of another open file");
+    assert_eq!(close(first, 0, 2), Err(Errno(libc::ENOENT)), "it belongs to another open file");
     assert_eq!(close(first, 0, 1), Ok(()));
     assert_eq!(close(first, 0, 1), Err(Errno(libc::ENOENT)), "it is closed");
     let listed = || {
@@ -483,7 +491,7 @@ fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
         crtc.framebuffer
     };
     assert_eq!((listed(), crtc()), (0, first));
-    assert_eq!(node.lock().screen.end(FileId(1)), [], "nor does it end with its open file");
+    assert_eq!(node.lock().screen.end(FileId(1)), [], "it does not end with its open file");
     let (second, dumb) = framebuffer(&node, 640, 480);
     ask(&node, MODE_PAGE_FLIP, &mut PageFlip { crtc: CRTC, framebuffer: second, ..PageFlip::default() })
         .unwrap();
