@@ -1,4 +1,4 @@
-//! Contexts: the stack of each thread, the primary context, and what a context owns.
+//! Contexts: the stack of each thread, the primary context, and the objects that belong to a context.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -386,7 +386,7 @@ pub(crate) struct Copy3 {
     depth: usize,
 }
 
-/// An array as an end of a copy.
+/// Returns an end of a copy that starts at the first texel of an array.
 fn of_array(array: &CudaArray) -> CopyEnd {
     let (pitch, height) = (array.pitch() as u64, array.extent()[1] as u64);
     CopyEnd { side: CopySide::Device(array.address.into()), pitch, slice: pitch * height }

@@ -86,7 +86,7 @@ pub(crate) unsafe fn total_memory(bytes: *mut usize, device: c_int) -> CallResul
     unsafe { give(bytes, board.memory as usize) }
 }
 
-/// `cuDeviceTotalMem` of CUDA 3.1 and before.
+/// `cuDeviceTotalMem` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn total_memory_32(bytes: *mut u32, device: c_int) -> CallResult {
     let board = board(device)?;
     // SAFETY: the caller passes null or a valid pointer.

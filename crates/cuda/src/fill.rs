@@ -6,7 +6,7 @@ use crate::memory;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
 
-/// Rows to fill with a pattern.
+/// Rows of bytes that are filled with a pattern.
 struct Fill {
     at: u64,
     /// Distance between the starts of two consecutive rows, in bytes.

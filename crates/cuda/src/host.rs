@@ -154,7 +154,7 @@ pub(crate) unsafe fn alloc_plain(to: *mut usize, bytes: usize) -> CallResult {
     unsafe { alloc(to, bytes, 0) }
 }
 
-/// `cuMemAllocHost` of CUDA 3.1 and before.
+/// `cuMemAllocHost` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn alloc_plain_32(to: *mut usize, bytes: u32) -> CallResult {
     // SAFETY: the caller passes null or a valid pointer.
     unsafe { alloc(to, bytes as usize, 0) }
@@ -226,7 +226,7 @@ pub(crate) unsafe fn get_device_pointer(to: *mut u64, address: usize, flags: c_u
     unsafe { give(to, device_pointer(address, flags)?.into()) }
 }
 
-/// `cuMemHostGetDevicePointer` of CUDA 3.1 and before.
+/// `cuMemHostGetDevicePointer` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn get_device_pointer_32(to: *mut u32, address: usize, flags: c_uint) -> CallResult {
     // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, device_pointer(address, flags)?) }

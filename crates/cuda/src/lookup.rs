@@ -21,7 +21,7 @@ fn rows() -> impl Iterator<Item = &'static FunctionRow> {
     ROWS.iter().chain(table::ROWS).chain(missing::ROWS).flat_map(|rows| rows.iter())
 }
 
-/// The result of a search for a function. (`CUdriverProcAddressQueryResult`)
+/// The result of a search for a function by its name. (`CUdriverProcAddressQueryResult`)
 #[derive(Clone, Copy, Debug)]
 enum SearchResult {
     Function(FunctionRow),

@@ -165,7 +165,7 @@ pub(crate) unsafe fn alloc_pitch(
     }
 }
 
-/// `cuMemAllocPitch` of CUDA 3.1 and before.
+/// `cuMemAllocPitch` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn alloc_pitch_32(
     to: *mut u32,
     pitch: *mut u32,
@@ -206,7 +206,7 @@ pub(crate) unsafe fn free(address: u64) -> CallResult {
     free_kind(address, |kind| kind == AllocationKind::Memory).map(|_| ())
 }
 
-/// `cuMemFree` of CUDA 3.1 and before.
+/// `cuMemFree` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn free_32(address: u32) -> CallResult {
     // SAFETY: no argument is a pointer to memory of the host.
     unsafe { free(address.into()) }
@@ -219,7 +219,7 @@ pub(crate) unsafe fn alloc_async(to: *mut u64, bytes: usize, stream: usize) -> C
     unsafe { alloc(to, bytes) }
 }
 
-/// `cuMemFreeAsync`: the memory is freed in the order of the stream.
+/// `cuMemFreeAsync`. The stream frees the memory after its earlier tasks have ended.
 pub(crate) unsafe fn free_async(address: u64, stream: usize) -> CallResult {
     let (_, stream) = stream::find_for_work(stream)?;
     let start = u32::try_from(address).map_err(|_| CudaError::INVALID_VALUE)?;
@@ -245,7 +245,7 @@ pub(crate) unsafe fn get_info(free: *mut usize, total: *mut usize) -> CallResult
     }
 }
 
-/// `cuMemGetInfo` of CUDA 3.1 and before.
+/// `cuMemGetInfo` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn get_info_32(free: *mut u32, total: *mut u32) -> CallResult {
     let (mut found, mut all) = (0, 0);
     // SAFETY: both pointers are addresses of local variables.
@@ -269,7 +269,7 @@ pub(crate) unsafe fn address_range(base: *mut u64, bytes: *mut usize, address: u
     Ok(())
 }
 
-/// `cuMemGetAddressRange` of CUDA 3.1 and before.
+/// `cuMemGetAddressRange` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn address_range_32(base: *mut u32, bytes: *mut u32, address: u32) -> CallResult {
     context::current()?;
     let found = find(address.into(), 1).map_err(|_| CudaError::NOT_FOUND)?;

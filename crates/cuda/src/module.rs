@@ -390,7 +390,7 @@ pub(crate) unsafe fn get_global(
     Ok(())
 }
 
-/// `cuModuleGetGlobal` of CUDA 3.1 and before.
+/// `cuModuleGetGlobal` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn get_global_32(
     address: *mut u32,
     bytes: *mut u32,

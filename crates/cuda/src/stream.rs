@@ -59,7 +59,7 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> CallResult {
     unsafe { give(to, stream.handle) }
 }
 
-/// `cuStreamCreateWithPriority`: chips of this generation have one priority.
+/// `cuStreamCreateWithPriority`. The priority has no effect, because chips of this generation have only one priority.
 pub(crate) unsafe fn create_with_priority(to: *mut usize, flags: c_uint, _priority: c_int) -> CallResult {
     // SAFETY: the caller passes null or a valid pointer.
     unsafe { create(to, flags) }

@@ -13,7 +13,7 @@ use crate::status::{CallResult, CudaError};
 pub(crate) struct Health(AtomicU32);
 
 impl Health {
-    /// Returns the error, if there was one.
+    /// Returns the error, if one is set.
     pub(crate) fn check(&self) -> CallResult {
         match self.0.load(Ordering::Acquire) {
             0 => Ok(()),
@@ -21,7 +21,7 @@ impl Health {
         }
     }
 
-    /// Sets the error, unless there is one.
+    /// Sets the error, unless an error is already set.
     pub(crate) fn fail(&self, error: CudaError) {
         let _ = self.0.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
     }
@@ -37,7 +37,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Creates a stream and its line.
+    /// Creates a stream and its line of tasks.
     pub(crate) fn new(context: usize, flags: c_uint, order: Order, health: &Arc<Health>) -> Arc<Stream> {
         let stream = Stream { handle: fresh(), context, flags, health: health.clone() };
         queue::open(stream.handle, context, order);

@@ -3,22 +3,22 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits |
-//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | if `RECONVERGE_DRM_CHIP` is not set: a PCI id of a Radeon or a number of an NVIDIA chip in hexadecimal digits, as for Mesa's drm-shim; if none of the three is set, this library does nothing |
-//! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
-//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; the default is [the compiled one](ENGINE) |
-//! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are on, as `--errata` spells them; the default is all |
-//! | `RECONVERGE_DRM_DRIVER_FIXES` | the faults of the driver that are fixed, as `--driver-fixes` spells them; the default is none |
+//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | used if `RECONVERGE_DRM_CHIP` is not set: the PCI id of a Radeon or the number of an NVIDIA chip in hexadecimal digits, as for Mesa's drm-shim. If none of the three variables is set, this library does nothing |
+//! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: submissions are only counted |
+//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders: a value of the option `--engine`; the default is [the compiled engine](ENGINE) |
+//! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are emulated: a value of the option `--errata`; by default, all are emulated |
+//! | `RECONVERGE_DRM_DRIVER_FIXES` | the known driver faults that the chip works around: a value of the option `--driver-fixes`; by default none |
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
-//! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
-//! | `RECONVERGE_DRM_RECORD` | a file for the same frames, see `screen/record.rs` |
-//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows them and of its [`input`](crate::input), see [`reconverge_board::screen`] |
+//! | `RECONVERGE_DRM_SCREEN` | a folder to which the shown frames are written, see [`screen`](crate::screen) |
+//! | `RECONVERGE_DRM_RECORD` | a file that records the shown frames, see `screen/record.rs` |
+//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows the frames, and of its [`input`](crate::input) devices, see [`reconverge_board::screen`] |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
-//! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; by default all are |
-//! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and their replacements |
-//! | `RECONVERGE_DRM_SURFACES` | a folder for the contents of surfaces after each draw, see [`surfaces`](crate::surfaces) |
+//! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; by default, all draws are captured |
+//! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and the words that replace them |
+//! | `RECONVERGE_DRM_SURFACES` | a folder to which the contents of surfaces are written after each draw, see [`surfaces`](crate::surfaces) |
 //! | `RECONVERGE_DRM_SURFACES_OF` | the number of the draw whose surfaces are written completely |
-//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | if set, the process prints the name of its renderer, or measures it, and ends, see [`probe`](crate::probe) |
+//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | if one is set, the process prints the name of its renderer, or measures the renderer, and then ends, see [`probe`](crate::probe) |
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

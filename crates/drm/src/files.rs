@@ -102,7 +102,7 @@ pub unsafe extern "C-unwind" fn openat64(
     unsafe { opened(folder, path, flags).unwrap_or_else(|| real::OPENAT64.call(folder, path, flags, mode)) }
 }
 
-/// `__open_2`: `open` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__open_2`: `open` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -112,7 +112,7 @@ pub unsafe extern "C-unwind" fn __open_2(path: *const c_char, flags: c_int) -> c
     unsafe { open(path, flags, 0) }
 }
 
-/// `__open64_2`: `open64` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__open64_2`: `open64` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -122,7 +122,7 @@ pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) ->
     unsafe { open64(path, flags, 0) }
 }
 
-/// `__openat_2`: `openat` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__openat_2`: `openat` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -496,7 +496,8 @@ pub unsafe extern "C-unwind" fn read(descriptor: c_int, bytes: *mut c_void, coun
     unsafe { real::read(descriptor, bytes, taken) }
 }
 
-/// `__read_chk`: `read` into a buffer of `room` bytes, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__read_chk`: `read` into a buffer of `room` bytes. Programs that are built with `_FORTIFY_SOURCE` call this
+/// function.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.

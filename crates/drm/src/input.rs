@@ -368,7 +368,7 @@ pub(crate) fn answer(
         (0x90, false) => Ok(0),
         // EVIOCREVOKE
         (0x91, false) if argument.is_null() => {
-            // No more events arrive, and `is_removed` detects the end.
+            // After this call, no more events arrive, and `is_removed` returns true.
             // SAFETY: the system call does not access memory of the process.
             unsafe { libc::shutdown(descriptor, libc::SHUT_RDWR) };
             Ok(0)

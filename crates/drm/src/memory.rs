@@ -97,7 +97,7 @@ impl Memory {
     /// # Errors
     /// The system does not allow a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
-        // Anonymous memory of this size would be refused under strict overcommit accounting.
+        // The memory is a file, because strict overcommit accounting does not allow anonymous memory of this size.
         // SAFETY: the name is a C string.
         let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {

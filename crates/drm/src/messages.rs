@@ -1,4 +1,4 @@
-//! Messages on the standard error stream of the program that loads this library.
+//! Messages on the standard error of the program that loads this library.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -92,7 +92,7 @@ pub(crate) fn kind(descriptor: c_int) -> Option<NodeKind> {
 /// The errors of the C function `pipe`.
 pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     let mut ends: [c_int; 2] = [NONE; 2];
-    // `exec` closes the descriptor, with or without O_CLOEXEC: the node does not exist in the next program.
+    // `exec` always closes the descriptor, even without `O_CLOEXEC`, because the next program has no node.
     // SAFETY: the array has room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Errno(real::errno()));

@@ -430,7 +430,7 @@ pub unsafe extern "C-unwind" fn realpath(path: *const c_char, room: *mut c_char)
     })
 }
 
-/// `__realpath_chk`: `realpath` into `size` bytes, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__realpath_chk`: `realpath` into `size` bytes. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.

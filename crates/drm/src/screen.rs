@@ -14,14 +14,14 @@
 //! `RECONVERGE_DRM_RECORD` names a file that records the frames. `RECONVERGE_DRM_WINDOW` names the folder with the
 //! sockets of a window that shows the frames.
 //!
-//! | module | |
+//! | module | contents |
 //! |---|---|
-//! | `modes` | modes, and the monitor's description of itself (EDID) |
+//! | `modes` | modes, and the description of the monitor (EDID) |
 //! | `objects` | properties of the connector and the plane |
 //! | `picture` | framebuffer, cursor and gamma table as one picture |
 //! | `frames` | a file for each frame |
 //! | `record` | a file with all frames, for ffmpeg |
-//! | `window` | the connection to a window of the host |
+//! | `window` | the connection to the window that shows the frames |
 //! | `vblank` | the frame count, and events |
 //!
 //! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Not supported: atomic requests, planes other than

@@ -321,7 +321,7 @@ mod tests {
             let id = state.buffers.id(handle).unwrap();
             state.shared.files.values().find(|shared| shared.buffer == id).unwrap().descriptor
         };
-        // As after `closefrom`, the number of the first buffer's file belongs to another file.
+        // As after `closefrom`, the descriptor number of the first buffer's file refers to another file.
         // SAFETY: the system call does not access memory of the process.
         assert_eq!(unsafe { libc::dup2(second, own(one)) }, own(one));
         assert_eq!(file_of(&node, one), Err(Errno(libc::EIO)));

@@ -5,9 +5,9 @@
 //!
 //! | field | contents |
 //! |---|---|
-//! | `draw` | number of the draw, from 1 on |
+//! | `draw` | number of the draw; the first draw is 1 |
 //! | `targets` | `name`, `format`, `bytes` of an element, `pitch`, `rows`, and a digest of the content |
-//! | `programs` | for each stage, the words of the program that ran last in it |
+//! | `programs` | for each stage, the words of its current program |
 //!
 //! For one selected draw, the contents of the surfaces are also written to files `draw-N.NAME.bin`.
 

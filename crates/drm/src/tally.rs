@@ -1,4 +1,4 @@
-//! Counts by name, for a limited number of names.
+//! Counts that have names. The number of names is limited.
 
 use std::collections::BTreeMap;
 

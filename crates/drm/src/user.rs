@@ -5,9 +5,9 @@
 //!
 //! | bytes | method |
 //! |---|---|
-//! | few | the kernel checks each page, then this library copies the bytes |
-//! | many | `process_vm_readv` and `process_vm_writev` on the own process check addresses |
-//! | many, in a sandbox that refuses these calls | a pipe, whose `read` and `write` check addresses |
+//! | few | the kernel checks each page, and then this library copies the bytes |
+//! | many | `process_vm_readv` and `process_vm_writev` on this process, which check addresses |
+//! | many, if a sandbox forbids these calls | a pipe, whose `read` and `write` check addresses |
 //!
 //! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. This takes 5.6 us
 //! with the second method, and a tenth of this time with the first method (an AMD EPYC).

@@ -15,7 +15,7 @@ use crate::programs::Programs;
 use crate::surfaces::Surfaces;
 use crate::tally;
 
-/// The observations that are selected, and their counts.
+/// The observations that the user has selected, and their counts.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// The folder to which draws are captured.

@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Compares with the definition in floating point.
+    /// The test compares each sample with its definition in floating point.
     #[test]
     fn no_sample_is_more_than_a_step_from_its_definition() {
         for number in 0..1 << 12 {
