@@ -309,7 +309,8 @@ pub(crate) unsafe fn get_attribute(value: *mut c_int, number: c_int, handle: usi
     unsafe { give(value, attribute(&function, number)?) }
 }
 
-/// `cuFuncSetAttribute`. Programs can set the maximum dynamic shared memory and the preferred split between caches.
+/// `cuFuncSetAttribute`. Programs can set the maximum dynamic shared memory. They can also set the preferred split
+/// between caches, which has no effect.
 pub(crate) unsafe fn set_attribute(handle: usize, number: c_int, value: c_int) -> CallResult {
     let function = find(handle)?;
     match number {
@@ -579,7 +580,8 @@ pub(crate) unsafe fn get_kernel_parameter_count(handle: usize, count: *mut usize
     unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
 }
 
-/// `cuParamSetTexRef`. It does nothing, because all texture references of a module are already bound to its kernels.
+/// `cuParamSetTexRef`. It only checks its arguments, because a module already binds its texture references to its
+/// kernels.
 pub(crate) unsafe fn set_texture(function: usize, _unit: c_int, handle: usize) -> CallResult {
     context::usable()?;
     let function = find(function)?;

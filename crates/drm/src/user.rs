@@ -183,7 +183,7 @@ thread_local! {
 /// requests are on the program's stack, close to the frame of this function. Their pages need no check, which would
 /// take 4 % of the time of a small draw.
 pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
-    /// Restores the previous value of [`CALLED`], also after a panic.
+    /// Restores the previous value of `CALLED`, also after a panic.
     struct Restored(u64);
     impl Drop for Restored {
         fn drop(&mut self) {
