@@ -326,7 +326,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             if cases.cases[..chosen].iter().any(|case| case.holds(word, self.here)) {
                 let place = self.reader.at;
                 self.refuse(place, || {
-                    format!("these bits mean something else: another form of {}", cases.name)
+                    format!("these bits select another form of {}", cases.name)
                 });
                 return None;
             }
@@ -334,7 +334,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         Some(Line { row, word, label: self.label })
     }
 
-    /// Reads the numbers after the word `bits`: values of bits that no other text determines.
+    /// Reads the numbers after the word `bits`: the unclaimed bits that differ from the row's default.
     fn unclaimed(&mut self, row: &Row<D>, claimed: u64) -> Option<u64> {
         let place = self.reader.at;
         let number = |attempt: &mut Self| {
@@ -618,7 +618,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     fn misplaced(&mut self, place: usize, memory: &Memory<D>, offset: i64) {
         let Some(field) = memory.offset else {
             return self.refuse(place, || {
-                format!("{}[] takes no offset: add it to the register before", memory.space)
+                format!("{}[] takes no offset: add the offset to the register first", memory.space)
             });
         };
         let (unit, limit) = (1_i64 << memory.shift, 1_i64 << field.len());

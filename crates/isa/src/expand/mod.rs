@@ -668,7 +668,7 @@ impl Expander<'_> {
         }
         if depth > DEPTH {
             let message = format!("expected at most {DEPTH} nested macros, repetitions and files");
-            self.error(parent, part, message, "something asks for itself without an end");
+            self.error(parent, part, message, "a macro or an included file uses itself without an end");
             self.full = true;
             return None;
         }
