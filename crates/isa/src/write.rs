@@ -325,9 +325,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         for &(cases, chosen) in &self.choices[..known.choices] {
             if cases.cases[..chosen].iter().any(|case| case.holds(word, self.here)) {
                 let place = self.reader.at;
-                self.refuse(place, || {
-                    format!("these bits select another form of {}", cases.name)
-                });
+                self.refuse(place, || format!("these bits select another form of {}", cases.name));
                 return None;
             }
         }
