@@ -6,7 +6,7 @@ use crate::row::{Draft, Memory, Number, Part, Row, Scope, Style};
 /// A form of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Text of the form. `a|b` means `a` or `b`, `[a]` is optional, and capital letters stand for numbers.
+    /// Text of the form. `a|b` means `a` or `b`, `[a]` is optional, and capital letters represent numbers.
     pub text: String,
     /// An instruction of this form.
     pub example: String,

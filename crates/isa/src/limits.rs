@@ -3,8 +3,8 @@
 //! A launch file, a container or a listing may come from anywhere, and a few bytes of it can request any amount of
 //! memory and time. Each [`Limit`] applies to the whole process. Its default is far above the needs of real programs,
 //! and [`Limit::set`] changes it. A request above a limit is an error ([`Exceeded`]) that names the limit, its value
-//! and the way to raise it. [`room`] tests whether the host can provide an allocation whose size comes from input. If
-//! it cannot, that is also an error.
+//! and the option that raises it. [`room`] tests whether the host can provide an allocation whose size comes from
+//! input. If the host cannot provide it, that is also an error.
 //!
 //! Limits of the hardware are not in this module. Each machine defines its own.
 //!
@@ -101,7 +101,7 @@ pub static NESTING: Limit = Limit {
 pub static FILE: Limit = Limit {
     name: "file",
     unit: "bytes",
-    about: "bytes of a program, a launch file or a file of cases, as it is and unpacked",
+    about: "bytes of a program, a launch file or a file of cases, before and after decompression",
     default: 1 << 30,
     most: 1 << 48,
     raise: "--limits file=N",

@@ -183,9 +183,9 @@ pub struct Numbers {
     pub places: Arc<Vec<Range<usize>>>,
     /// Notation of the digits.
     pub digits: Digits,
-    /// Number of bytes that each number stands for.
+    /// Number of bytes that each number represents.
     pub width: usize,
-    /// Whether the bytes that a number stands for are in big-endian order.
+    /// Whether the bytes that a number represents are in big-endian order.
     pub big_endian: bool,
 }
 

@@ -242,7 +242,7 @@ pub struct BitPattern {
 /// A piece of an instruction's text with the bits it represents.
 #[derive(Debug)]
 pub enum Part<D: 'static> {
-    /// A word that is always written. It does not represent bits.
+    /// A word that is always written and does not represent bits.
     Text(&'static str),
     /// The character `(`.
     Open,

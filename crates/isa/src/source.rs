@@ -218,8 +218,8 @@ fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String 
     }
 }
 
-/// Returns the replacement text that the advice of a message proposes, or `None`. It is the quoted text after `did you
-/// mean` or `write`, or the only expected text.
+/// Returns the replacement text that the advice of a message proposes, or `None`. The replacement is the quoted text
+/// after `did you mean` or `write`, or the only expected text.
 ///
 /// ```
 /// use reconverge_isa::source::{proposed, suggest};
@@ -271,7 +271,7 @@ const IN_WORD: [bool; 256] = {
     table
 };
 
-/// A reader over one line or a part of one. It also has the offset of its position in the whole source.
+/// A reader over one line or a part of one. The cursor also has the offset of its position in the whole source.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     text: &'a str,

@@ -12,7 +12,7 @@ use crate::source::{Diagnostic, Span, parse_number, suggest};
 
 pub use crate::reader::{NameHash, NameHasher, Reader};
 
-/// A label that a line uses as a code address. The caller sets the address bits once it knows the label's address.
+/// A label that a line uses as a code address. The caller sets the address bits when the label's address is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelUse<'a> {
     /// Name of the label.

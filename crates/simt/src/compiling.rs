@@ -62,8 +62,8 @@ impl Extent {
         !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }
 
-    /// Returns, for each block of a program, whether it is compiled. Blocks of loops are chosen first, then other
-    /// blocks as far as the maximum allows. `sizes` are the blocks' numbers of instructions.
+    /// Returns one value per block of a program: whether the block is compiled. Blocks of loops are chosen first, then
+    /// other blocks as far as the maximum allows. `sizes` are the blocks' numbers of instructions.
     pub fn chosen(self, sizes: &[u32], is_loop: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut left = match self {
             Extent::Worth | Extent::Loops => MOST_COMPILED,

@@ -79,8 +79,8 @@ pub struct Difference {
     /// for which the reference interpreter issues it. `None` if the group had ended.
     pub at: Option<Issue>,
     /// Range of instructions, counted from the first instruction of the group (Tesla: of the block). The engines differ
-    /// if the fast engine runs this range at once. It is the shortest such range that was found. It has one instruction
-    /// if that instruction alone shows the difference.
+    /// if the fast engine runs this range at once. No shorter range with this property was found. The range has one
+    /// instruction if that instruction alone shows the difference.
     pub instructions: Range<u64>,
     /// First issue in `instructions`.
     pub from: Option<Issue>,

@@ -14,7 +14,7 @@ pub fn flush(x: f32) -> f32 {
 /// Direction in which a result is rounded that is not representable. The manuals call the directions rn, rm, rp and rz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
-    /// Rounds to the nearest number; a tie goes to the even number.
+    /// Rounds to the nearest number, and a tie to the even one.
     Nearest,
     /// Rounds toward minus infinity.
     Down,

@@ -155,15 +155,15 @@ impl<Launch, Cause> From<Failure<Cause>> for RunError<Launch, Cause> {
     }
 }
 
-/// Returns a seed for the stretches of a group. It differs between programs and between groups.
+/// Returns a seed for the stretches of a group. The seed differs between programs and between groups.
 pub fn seed(words: &[u32], group: u64) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ group.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     words.iter().fold(start, |hash, word| (hash ^ u64::from(*word)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Runs a group on both engines until it ends or a [stop] is requested. `make` creates the group in its initial state.
-/// It is called again after a difference, to reduce the difference. The function returns the twin at its end, and adds
-/// the instructions of the fast engine to `shares`.
+/// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates the group in its initial
+/// state. After a difference, `make` is called again to reduce the difference. The function returns the twin at its
+/// end, and adds the instructions of the fast engine to `shares`.
 ///
 /// # Errors
 /// Returns the trap or the difference as a [`Failure`].

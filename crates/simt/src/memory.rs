@@ -78,7 +78,7 @@ pub trait Store {
     }
 
     /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes exactly the picked bytes. The
-    /// group may write the current value to other bytes. It must not read any of the bytes.
+    /// group may write the current value to other bytes. The group must not read any of the bytes.
     #[inline(always)]
     fn writing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None

@@ -236,9 +236,9 @@ pub(crate) use hand_on;
 ///
 /// `active` are the lanes that reach the address. If they diverge, `first` are the lanes that run first, which are a
 /// proper subset of `active`. Otherwise `first` is empty. The events for a key are always the same, in the same order.
-/// They are issues, pushes, pops, jumps, at most one divergence, resumes and reconvergences. The masks in them are
-/// `active`, `first`, or `active` without `first`. A key is a small number that the engine chooses. It means the same
-/// events as long as the observer exists.
+/// They are issues, pushes, pops, jumps, at most one divergence, resumes and reconvergences. The masks in these events
+/// are `active`, `first`, or `active` without `first`. A key is a small number that the engine chooses. As long as the
+/// observer exists, a key identifies the same events.
 #[inline(always)]
 pub fn together<O: Observer>(
     observer: &mut O,
@@ -342,7 +342,7 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     }
 }
 
-/// An observer that passes events to a closure. It is for code without a type parameter for the observer.
+/// An observer that passes events to a closure, for code without a type parameter for the observer.
 pub struct Dynamic<'a>(pub &'a mut dyn FnMut(Event));
 
 impl Observer for Dynamic<'_> {

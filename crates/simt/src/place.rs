@@ -82,7 +82,7 @@ pub struct Frame<R, const N: usize> {
     least: usize,
 }
 
-/// Storage of rows. Both implementations return the same rows at each call, unless they are changed otherwise.
+/// Storage of rows. Until the storage is changed through another reference, each call returns the same rows.
 pub trait Rows<const N: usize>: AsRef<[Row<N>]> + AsMut<[Row<N>]> + private::Sealed {}
 impl<const N: usize> Rows<N> for &mut [Row<N>] {}
 impl<const N: usize> Rows<N> for Guarded<Row<N>> {}

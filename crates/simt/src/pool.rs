@@ -43,8 +43,8 @@ enum Caller {
     Here,
     /// The thread does not belong to a pool. It uses the pool of the process.
     Elsewhere,
-    /// The thread belongs to a pool of the parent process. It uses the pool of this process. It must not wait as a
-    /// thread of a pool does, because it would continue the parent's work while it waits.
+    /// The thread belongs to a pool of the parent process. It uses the pool of this process instead. The thread must
+    /// not wait for work as threads of a pool do, because it would continue the parent's work meanwhile.
     Orphan,
 }
 
@@ -123,9 +123,9 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Does work on this thread. Other threads can run jobs that the work spawns; they belong to the same pool that
-/// [`install`] uses. Returns after all jobs have ended. If there are no other threads, `work` receives `None` instead
-/// of a scope.
+/// Does work on this thread. Other threads can run jobs that the work spawns. They are threads of the pool that
+/// [`install`] uses. The function returns after all jobs have ended. If there are no other threads, `work` receives
+/// `None` instead of a scope.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,8 @@
 //! The texture sampler of all three machines.
 //!
 //! An [`Image`] contains texels, a [`Sampler`] describes how to read them, and [`sample`] reads them. The machine
-//! determines the level of detail, from a quad's neighbours, explicit derivatives or a register. It uses the arithmetic
-//! of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
+//! determines the level of detail, from a quad's neighbours, explicit derivatives or a register. For that, the machine
+//! uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
 //!
 //! The documents of the three machines name the modes but not their arithmetic. The formulas are those of the OpenGL
 //! specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel centres is exact;
@@ -10,10 +10,9 @@
 //! (CUDA programming guide, "Linear Filtering"). No document states how they are rounded, so this module uses binary32
 //! weights. [`anisotropy`] contains the filters that read several positions.
 //!
-//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. It does so along s, then
-//! along t, then along r, then between levels. A side of weight 0 is not read. Texels that are not mixed keep their
-//! bits. If mixing produces a NaN, the result is [`QUIET_NAN`] on every host. A NaN coordinate and a NaN level of
-//! detail are read as 0.
+//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. The order is along s, along
+//! t, along r, and between levels. A side of weight 0 is not read. Texels that are not mixed keep their bits. If mixing
+//! produces a NaN, the result is [`QUIET_NAN`] on every host. A NaN coordinate and a NaN level of detail are read as 0.
 
 pub mod anisotropy;
 pub mod elements;
@@ -148,7 +147,7 @@ pub struct Sampler {
     pub min_lod: f32,
     /// Upper limit of the level of detail.
     pub max_lod: f32,
-    /// Number that is added to the level of detail before it is limited.
+    /// Bias that is added to the level of detail before the limits are applied.
     pub lod_bias: f32,
     /// Whether coordinates count texels instead of running from 0 to 1.
     pub unnormalised: bool,
@@ -246,8 +245,8 @@ pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] 
 ///
 /// `dx` and `dy` are the changes of s, t and r from one pixel to the next one in each direction. For cubes, they are
 /// the changes of the coordinates on the face. Axes that the image does not have are ignored. If both gradients are
-/// zero, the result is minus infinity. If one of them contains a NaN, the other one counts. If both contain a NaN, the
-/// result is a NaN.
+/// zero, the result is minus infinity. If one gradient contains a NaN, the result depends only on the other gradient.
+/// If both contain a NaN, the result is a NaN.
 pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32; 3]) -> f32 {
     let [right, below] = squares(image, sampler, [dx, dy]);
     let larger = right.max(below);

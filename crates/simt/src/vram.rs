@@ -458,8 +458,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
     bytes / WORD
 }
 
-/// Copies nothing and returns 0. Other processors than x86-64 copy word by word, and so does Miri, so that it checks
-/// that code.
+/// Copies nothing and returns 0. Processors other than x86-64 copy word by word instead. Miri also does so, and thereby
+/// checks the code that copies words.
 ///
 /// # Safety
 /// No requirement.

@@ -403,8 +403,8 @@ impl Wide for Avx2 {
                 let counts = _mm256_sub_epi32(of_first, _mm256_set1_epi32(8 * (chunk as i32 % 4)));
                 let members = _mm256_srai_epi32::<31>(_mm256_sllv_epi32(bits, counts));
                 let old = _mm256_loadu_si256(row.as_ptr().cast());
-                // The blend is one of bytes, because the compiler would turn a blend of words into a masked store,
-                // which is slow on AMD's processors.
+                // The blend selects bytes. The compiler would turn a blend of words into a masked store, which is slow
+                // on AMD's processors.
                 let words = _mm256_blendv_epi8(old, _mm256_loadu_si256(new.as_ptr().cast()), members);
                 _mm256_storeu_si256(row.as_mut_ptr().cast(), words);
             }

@@ -240,8 +240,8 @@ pub(super) fn resolved(
         // Parentheses without an operator inside belong to the machine's syntax.
         let read = read.filter(|read| {
             let end = at + read.len;
-            // Expressions with a macro's arguments are computed like those with names. But `0-15` after a colon is a
-            // range of R700.
+            // Expressions with a macro's arguments are computed like expressions with names. But `0-15` after a colon
+            // is a range of R700.
             let replaced = line.parts.iter().any(|(start, part)| !part.verbatim && (at..end).contains(start));
             let computed = replaced && read.operator && before != Some(b':');
             (read.names || computed) && (byte != b'(' || read.operator)
@@ -261,8 +261,8 @@ pub(super) fn resolved(
     Ok(out)
 }
 
-/// Returns the offset after the parenthesis that closes the first one of a text, or the length of the text if no
-/// parenthesis closes it.
+/// Returns the offset after the parenthesis that closes the first opening parenthesis of a text. Returns the length of
+/// the text if no parenthesis closes it.
 fn closing(text: &str) -> usize {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -292,7 +292,7 @@ fn reach(text: &str, at: usize) -> Reach {
     let before = text[..at].trim_end();
     let operator = before.bytes().next_back().and_then(precedence);
     match operator.filter(|_| is_binary(text, before.len().saturating_sub(1))) {
-        // After `+`, the whole expression can be computed first: the sum stays the same.
+        // After `+`, the whole expression can be computed first, because that does not change the sum.
         Some(_) if before.ends_with('+') => Reach::Within,
         Some(precedence) => Reach::Behind(precedence),
         None => Reach::Within,

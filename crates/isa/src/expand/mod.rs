@@ -365,7 +365,7 @@ const MOST_ERRORS: usize = 20;
 enum Branch {
     /// The assembler reads the lines of this branch.
     Taken,
-    /// The assembler skips the lines of this branch. It may read those of a later branch.
+    /// The assembler skips the lines of this branch. It may read the lines of a later branch.
     Not,
     /// The assembler skips the lines of this and all later branches, because it read an earlier branch or skips the
     /// enclosing lines.
@@ -617,7 +617,7 @@ impl Expander<'_> {
         let Some((name, behind)) = self.name(line, start, context, usage) else { return };
         let text = line.shown.text[behind..].trim();
         if text.is_empty() {
-            self.error(context, line.shown.all(), "an alias stands for a text", usage);
+            self.error(context, line.shown.all(), "the text of the alias is missing", usage);
             return;
         }
         let known = |name: &str| self.constants.get(name).copied();
@@ -628,7 +628,7 @@ impl Expander<'_> {
         }
         let before = self.aliases.insert(name.to_owned(), text.clone());
         if before.is_some_and(|before| before != text) || self.constants.contains_key(name) {
-            self.error(context, line.shown.all(), format!("`{name}` already stands for something else"), "");
+            self.error(context, line.shown.all(), format!("`{name}` already has another meaning"), "");
         }
     }
 
@@ -723,7 +723,7 @@ impl Expander<'_> {
             return self.error(
                 context,
                 line.shown.all(),
-                format!("lines are not repeated {count} times"),
+                format!("expected a count of at least 0, found {count}"),
                 "",
             );
         };
@@ -858,7 +858,7 @@ impl Expander<'_> {
             resolved.parts.iter().map(|(start, part)| Piece { start: base + start, context, part: *part });
         out.pieces.extend(pieces);
         out.text.push_str(&resolved.text);
-        // The end of the line also has an origin: messages about missing text point there.
+        // The end of the line also has an origin, because messages about missing text point at it.
         let end = resolved.part(resolved.text.len(), resolved.text.len());
         out.pieces.push(Piece { start: out.text.len(), context, part: end });
         out.text.push('\n');

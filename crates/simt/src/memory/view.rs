@@ -239,7 +239,7 @@ impl Area {
         }
     }
 
-    /// Marks words as read or written. `at` is a multiple of [`WORD`]. Bit n of `words` stands for word n from `at` on.
+    /// Marks words as read or written. `at` is a multiple of [`WORD`]. Bit n of `words` represents word n from `at` on.
     /// There are at most as many words as in a page.
     #[inline(always)]
     fn mark_words<const READ: bool, const WRITE: bool>(&mut self, at: usize, words: u64) {

@@ -165,8 +165,8 @@ pub(super) fn small_float_shift(field: Field) -> u32 {
 #[inline(always)]
 pub(super) fn small_float(half: u32) -> u32 {
     let magnitude = half & 0x7fff;
-    // After the shift, the exponent is too small by 112. The multiplication by 2^112 corrects it. The product is exact,
-    // and denormal halves become normal singles.
+    // After the shift, the exponent is too small by 112, which the multiplication by 2^112 corrects. The product is
+    // exact, and denormal halves become normal singles.
     let finite = (f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000)).to_bits();
     let quiet = if magnitude > 0x7c00 { 0x0040_0000 } else { 0 };
     let special = magnitude << 13 | 0x7f80_0000 | quiet;

@@ -17,7 +17,7 @@ pub(super) trait Stored<const C: usize> {
     /// Reads the texels at two positions per lane. The two positions are usually adjacent.
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // The calls are written out, because a closure for both is not always compiled for the level.
+        // The calls are written out, because a closure for them is not always compiled for the level.
         [self.read(wide, places[0]), self.read(wide, places[1])]
     }
 
@@ -73,14 +73,14 @@ pub(super) struct Fractions {
     bytes: bool,
 }
 
-/// The conversion of one channel: a fraction, or a constant. The other one of the two is 0.
+/// The conversion of one channel, which is a fraction or a constant. For a constant, the fraction is 0. For a fraction,
+/// the constant is 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fraction {
     shift: u32,
     /// The largest number that the field can contain.
     most: u32,
-    /// The reciprocal of `most` as a single, and its error, which is added to it for the exact value. Both are 0 for a
-    /// constant.
+    /// The reciprocal of `most` as a single, and the exact reciprocal minus that single. Both are 0 for a constant.
     reciprocal: [f32; 2],
     constant: f32,
 }
