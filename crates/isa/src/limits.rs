@@ -156,7 +156,7 @@ impl Limit {
     /// Checks that the limit allows `asked` units.
     ///
     /// # Errors
-    /// `asked` is above the limit.
+    /// Returns [`Exceeded`] if `asked` is above the limit.
     pub fn check(&'static self, asked: u64) -> Result<(), Exceeded> {
         if asked <= self.get() { Ok(()) } else { Err(Exceeded { limit: self, asked: Some(asked) }) }
     }

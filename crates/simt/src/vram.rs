@@ -462,7 +462,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
 /// checks the code that copies words.
 ///
 /// # Safety
-/// No requirement.
+/// The caller need not satisfy any requirement.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline]
 unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {
