@@ -1,27 +1,30 @@
-//! The addresses of the device that are in use, and their uses. One table serves all contexts, so that an address is unique.
+//! The address ranges of the device that are in use, and their uses. One table serves all contexts, so that no two
+//! contexts use the same address.
 
 use std::collections::BTreeMap;
 
-/// The first address that is allocated. Addresses below are where programs that are linked to fixed addresses, and their heap, are:
-/// a copy whose direction follows from its addresses must not mistake them.
+/// The lowest address that is allocated. The addresses below it belong to the host: programs linked to fixed addresses,
+/// and their heaps, are there. `cuMemcpy` derives the direction of a copy from the two addresses, so a host address
+/// must not look like a device address.
 const FIRST: u32 = 0x2000_0000;
-/// The end of addresses that are allocated.
+/// The end of the address range from which allocations are made.
 const LAST: u64 = 0xf000_0000;
-/// Allocations start at multiples of this.
+/// The start of each allocation is a multiple of this number of bytes.
 pub(crate) const ALIGNMENT: u64 = 256;
-/// At least as many bytes are between two allocations, so that an access past the end of one does not hit the next.
+/// Minimum number of unused bytes between two allocations. An access past the end of an allocation thus does not reach
+/// the next one.
 const GAP: u64 = 4096;
 
-/// A range of addresses.
+/// An address range that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
     /// First address.
     pub(crate) address: u32,
     /// Number of bytes.
     pub(crate) bytes: u64,
-    /// Handle of the context.
+    /// Handle of the context that owns the range.
     pub(crate) context: usize,
-    /// A number that no other allocation has.
+    /// A number that is unique among all allocations.
     pub(crate) id: u64,
     /// The use of the addresses.
     pub(crate) kind: AllocationKind,
@@ -32,17 +35,17 @@ pub(crate) struct Allocation {
 pub(crate) enum AllocationKind {
     /// Memory of the device that the program has allocated.
     Memory,
-    /// Memory that a stream will free.
+    /// Device memory for which `cuMemFreeAsync` was called; the stream has not freed it yet.
     Leaving,
     /// A variable of a module.
     Variable,
-    /// The contents of an array, whose address the program does not get.
+    /// The contents of an array. The program does not get their address.
     Array,
-    /// Memory of the host at this address.
+    /// Memory of the host that the device can access. The value is its address on the host.
     Host(usize),
 }
 
-/// The allocations by their address.
+/// The allocations, sorted by their addresses.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     allocations: BTreeMap<u32, Allocation>,
@@ -53,17 +56,17 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Returns the addresses of a device with `all` bytes of memory, all of them free.
+    /// Returns a table without allocations for a device with `all` bytes of memory.
     pub(crate) fn new(all: u64) -> Addresses {
         Addresses { allocations: BTreeMap::new(), next: FIRST.into(), ids: 0, all, used: 0 }
     }
 
-    /// Bytes that are free.
+    /// Number of bytes that are free.
     pub(crate) fn free_bytes(&self) -> u64 {
         self.all - self.used
     }
 
-    /// Allocates addresses; `None` if memory or addresses do not suffice.
+    /// Allocates an address range. Returns `None` if the free memory or the free addresses do not suffice.
     pub(crate) fn allocate(
         &mut self,
         bytes: u64,
@@ -84,7 +87,8 @@ impl Addresses {
         Some(allocation)
     }
 
-    /// Addresses after the last allocation, so that those that were freed stay unused for a while; else the first that fit.
+    /// Returns a free address. Prefers the addresses after the last allocation, so that freed addresses stay unused for
+    /// a while. Otherwise returns the first range that is large enough.
     fn place(&self, bytes: u64) -> Option<u32> {
         let fits = |start: u64| {
             let end = start.checked_add(bytes)?.checked_add(GAP).filter(|end| *end <= LAST)?;
@@ -100,7 +104,7 @@ impl Addresses {
         fits(self.next).or_else(|| [u64::from(FIRST)].into_iter().chain(after).find_map(fits))
     }
 
-    /// Frees what starts at an address, if a condition holds for it.
+    /// Frees the allocation that starts at an address, if `wanted` returns true for it.
     pub(crate) fn free(&mut self, address: u32, wanted: impl Fn(&Allocation) -> bool) -> Option<Allocation> {
         let found = *self.allocations.get(&address).filter(|found| wanted(found))?;
         self.allocations.remove(&address);
@@ -110,13 +114,14 @@ impl Addresses {
         Some(found)
     }
 
-    /// Marks memory that starts at an address for [`Addresses::free`]; `None` if there is none, or if it is marked already.
+    /// Marks the memory that starts at an address as [`AllocationKind::Leaving`]. Returns `None` if no memory starts
+    /// there or if it is already marked.
     pub(crate) fn leave(&mut self, address: u32) -> Option<()> {
         let found = self.allocations.get_mut(&address)?;
         (found.kind == AllocationKind::Memory).then(|| found.kind = AllocationKind::Leaving)
     }
 
-    /// Frees everything of a context.
+    /// Frees all allocations of a context.
     pub(crate) fn free_all(&mut self, context: usize) {
         let of_context = |found: &&Allocation| found.context == context;
         let own: Vec<u32> = self.allocations.values().filter(of_context).map(|found| found.address).collect();
@@ -125,7 +130,7 @@ impl Addresses {
         });
     }
 
-    /// The allocation with all of these bytes.
+    /// Returns the allocation that contains all bytes of a range.
     pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<Allocation> {
         let start = u32::try_from(address).ok()?;
         let (_, found) = self.allocations.range(..=start).next_back()?;
@@ -134,7 +139,8 @@ impl Addresses {
         (end <= last && (address < last || bytes == 0)).then_some(*found)
     }
 
-    /// Memory of the host that kernels of a context may access: address on the device, address on the host, number of bytes.
+    /// Returns the ranges of host memory that kernels of a context may access: address on the device, address on the
+    /// host, number of bytes.
     pub(crate) fn mapped(&self, context: usize) -> Vec<(u32, usize, u64)> {
         let own = self.allocations.values().filter(|found| found.context == context);
         let mapped = own.filter_map(|found| match found.kind {
@@ -160,7 +166,7 @@ mod tests {
         assert_eq!(addresses.find(u64::from(second.address) + 999, 1), Some(second));
         assert_eq!(addresses.find(u64::from(second.address) + 999, 2), None);
         assert_eq!(addresses.allocate(1 << 20, 7, AllocationKind::Memory), None);
-        // Memory of the host takes addresses only.
+        // Memory of the host uses addresses of the device, but none of its memory.
         for bytes in [1 << 32, u64::MAX - 300, u64::MAX] {
             assert_eq!(addresses.allocate(bytes, 7, AllocationKind::Host(16)), None, "{bytes}");
         }

@@ -1,4 +1,4 @@
-//! Arrays: blocks of texels whose address the program does not get.
+//! Arrays: blocks of texels. The program gets a handle of an array, but not its address.
 
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::memory;
 use crate::queue;
 use crate::status::{CallResult, CudaError};
 
-/// The kind of number that a channel of a texel is. (`CUarray_format`)
+/// The number format of one channel of a texel. (`CUarray_format`)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChannelFormat {
     Unsigned(u32),
@@ -22,7 +22,7 @@ pub(crate) enum ChannelFormat {
 }
 
 impl ChannelFormat {
-    /// The format of a number.
+    /// Returns the format with a number of `CUarray_format`.
     pub(crate) fn of(number: c_int) -> Result<ChannelFormat, CudaError> {
         Ok(match number {
             1..=3 => ChannelFormat::Unsigned(1 << (number - 1)),
@@ -33,7 +33,7 @@ impl ChannelFormat {
         })
     }
 
-    /// Bytes of a channel.
+    /// Size of a channel in bytes.
     pub(crate) fn bytes(self) -> u32 {
         match self {
             ChannelFormat::Unsigned(bytes) | ChannelFormat::Signed(bytes) => bytes,
@@ -43,7 +43,7 @@ impl ChannelFormat {
     }
 }
 
-/// ChannelFormat and number of channels.
+/// The format of a texel: the format of its channels and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Texel {
     pub(crate) number: c_int,
@@ -52,7 +52,7 @@ pub(crate) struct Texel {
 }
 
 impl Texel {
-    /// A texel, of 1, 2 or 4 channels.
+    /// Returns a texel format with 1, 2 or 4 channels.
     pub(crate) fn new(number: c_int, channels: c_uint) -> Result<Texel, CudaError> {
         if !matches!(channels, 1 | 2 | 4) {
             return Err(CudaError::INVALID_VALUE);
@@ -71,24 +71,24 @@ pub(crate) struct CudaArray {
     pub(crate) handle: usize,
     pub(crate) context: usize,
     pub(crate) address: u32,
-    /// Texels in x, y and z; 0 stands for a dimension that it does not have.
+    /// Number of texels in x, y and z. 0 means that the array does not have this dimension.
     pub(crate) size: [usize; 3],
     pub(crate) texel: Texel,
     flags: c_uint,
 }
 
 impl CudaArray {
-    /// Texels in x, y and z, at least 1.
+    /// Number of texels in x, y and z. A dimension that the array does not have counts as 1.
     pub(crate) fn extent(&self) -> [usize; 3] {
         self.size.map(|size| size.max(1))
     }
 
-    /// Bytes from a row to the next.
+    /// Distance between the starts of two consecutive rows, in bytes.
     pub(crate) fn pitch(&self) -> usize {
         self.size[0] * self.texel.bytes() as usize
     }
 
-    /// Whether a block of bytes, rows and slices lies inside.
+    /// Whether a block lies inside the array. `start` and `size` are in bytes, rows and slices.
     pub(crate) fn contains(&self, start: [usize; 3], size: [usize; 3]) -> bool {
         let [_, height, depth] = self.extent();
         let most = [self.pitch(), height, depth];
@@ -96,7 +96,7 @@ impl CudaArray {
         whole && (0..3).all(|axis| start[axis].checked_add(size[axis]).is_some_and(|end| end <= most[axis]))
     }
 
-    /// Whether it has one dimension.
+    /// Whether the array has one dimension.
     pub(crate) fn is_row(&self) -> bool {
         self.size[1] == 0
     }
@@ -105,7 +105,7 @@ impl CudaArray {
 /// The arrays of all contexts.
 pub(crate) static ARRAYS: Handles<CudaArray> = Handles::new();
 
-/// Ends the arrays of a context.
+/// Removes the arrays of a context that ends.
 pub(crate) fn end_of_context(context: usize) {
     ARRAYS.retain(|array| array.context != context);
 }
@@ -135,23 +135,23 @@ pub(crate) struct Descriptor3 {
 /// `cuArrayCreate`
 pub(crate) unsafe fn create(to: *mut usize, descriptor: *const Descriptor) -> CallResult {
     context::usable()?;
-    // SAFETY: null or the caller's structure.
+    // SAFETY: the caller passes null or a pointer to a valid structure.
     let Some(&Descriptor { width, height, format, channels }) = (unsafe { descriptor.as_ref() }) else {
         return Err(CudaError::INVALID_VALUE);
     };
     let descriptor = Descriptor3 { width, height, depth: 0, format, channels, flags: 0 };
-    // SAFETY: the caller's pointer and a local structure.
+    // SAFETY: the caller passes null or a valid pointer, and the structure is local.
     unsafe { create_3(to, &raw const descriptor) }
 }
 
-/// `cuArray3DCreate`: without layers, faces, surfaces and gathers, which are flags.
+/// `cuArray3DCreate`. Flags for layers, faces, surfaces and gathers are not supported.
 pub(crate) unsafe fn create_3(to: *mut usize, descriptor: *const Descriptor3) -> CallResult {
     let context = context::usable()?;
-    // SAFETY: null or the caller's structure.
+    // SAFETY: the caller passes null or a pointer to a valid structure.
     let descriptor = *unsafe { descriptor.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
     let Descriptor3 { width, height, depth, format, channels, flags } = descriptor;
     let texel = Texel::new(format, channels)?;
-    // Textures of one, two and three dimensions. (CUDA C Programming Guide 4.2, table F-2)
+    // Limits of textures with one, two and three dimensions. (CUDA C Programming Guide 4.2, table F-2)
     let most = match (height, depth) {
         (0, 0) => [8192, 0, 0],
         (_, 0) => [65536, 32768, 0],
@@ -173,7 +173,7 @@ pub(crate) unsafe fn create_3(to: *mut usize, descriptor: *const Descriptor3) ->
     let array = CudaArray { handle: fresh(), context: context.handle, address, size, texel, flags };
     let handle = array.handle;
     ready(&ARRAYS)?.insert(handle, Arc::new(array));
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, handle) }
 }
 
@@ -187,7 +187,7 @@ pub(crate) unsafe fn descriptor(to: *mut Descriptor, handle: usize) -> CallResul
     let array = find(handle)?;
     let [width, height, _] = array.size;
     let Texel { number: format, channels, .. } = array.texel;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, Descriptor { width, height, format, channels }) }
 }
 
@@ -196,7 +196,7 @@ pub(crate) unsafe fn descriptor_3(to: *mut Descriptor3, handle: usize) -> CallRe
     let array = find(handle)?;
     let [width, height, depth] = array.size;
     let Texel { number: format, channels, .. } = array.texel;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, Descriptor3 { width, height, depth, format, channels, flags: array.flags }) }
 }
 

@@ -1,7 +1,7 @@
-//! The boards: their names, their attributes, and what a multiprocessor holds.
+//! The boards: their names, their attributes, and the resources of a multiprocessor.
 //!
-//! Figures of compute capabilities 1.0 to 1.3 are those of appendix G.1 of the CUDA C Programming Guide 3.1 to 4.2.
-//! Numbers of multiprocessors, clocks and memory are those of one board for each chip.
+//! The figures of compute capabilities 1.0 to 1.3 are from appendix G.1 of the CUDA C Programming Guide 3.1 to 4.2. The
+//! number of multiprocessors, the clocks and the memory size are those of one board per chip.
 
 use std::ffi::c_int;
 
@@ -41,39 +41,40 @@ static BOARDS: [Board; 5] = [
             memory_clock: 1_107_000, bus: 512, memory: 1 << 30, integrated: false },
 ];
 
-/// The last attribute that CUDA 13.5 has.
+/// The largest number of a device attribute in CUDA 13.5.
 const LAST_ATTRIBUTE: c_int = 161;
-/// Threads of a block, at most.
+/// Maximum number of threads per block.
 pub(crate) const MOST_THREADS: u32 = 512;
-/// Threads of a block in x, y and z, at most.
+/// Maximum number of threads per block in x, y and z.
 pub(crate) const MOST_BLOCK: [u32; 3] = [512, 512, 64];
-/// Blocks of a grid in x, y and z, at most.
+/// Maximum number of blocks per grid in x, y and z.
 pub(crate) const MOST_GRID: [u32; 3] = [65535, 65535, 1];
-/// Bytes of shared memory.
+/// Size of the shared memory of a multiprocessor in bytes.
 pub(crate) const SHARED: u32 = 16384;
-/// Bytes of constant memory.
+/// Size of the constant memory in bytes.
 const CONSTANT: u32 = 65536;
-/// Threads of a warp.
+/// Number of threads per warp.
 pub(crate) const WARP: u32 = 32;
-/// Blocks of a multiprocessor, at most.
+/// Maximum number of blocks that a multiprocessor holds at a time.
 const MOST_BLOCKS: u32 = 8;
-/// Bytes between rows, at most.
+/// Maximum distance between the starts of two consecutive rows, in bytes.
 pub(crate) const MOST_PITCH: u64 = 0x7fff_ffff;
-/// The step in which shared memory is allocated, in bytes. (CUDA C Programming Guide 4.2, 4.2)
+/// Shared memory is allocated in multiples of this number of bytes. (CUDA C Programming Guide 4.2, 4.2)
 const SHARED_STEP: u32 = 512;
 
 impl Board {
-    /// The board with a chip.
+    /// Returns the board with a chip.
     pub(crate) fn of(chip: Chip) -> &'static Board {
         BOARDS.iter().find(|board| board.chip == chip).unwrap_or(&BOARDS[3])
     }
 
-    /// Registers of a multiprocessor, and the step in which a block gets them.
+    /// Returns the number of registers of a multiprocessor, and the number of which each allocation for a block is a
+    /// multiple.
     fn registers(&self) -> (u32, u32) {
         if self.minor < 2 { (8192, 256) } else { (16384, 512) }
     }
 
-    /// Warps of a multiprocessor, at most.
+    /// Maximum number of warps that a multiprocessor holds at a time.
     fn most_warps(&self) -> u32 {
         if self.minor < 2 { 24 } else { 32 }
     }
@@ -83,24 +84,26 @@ impl Board {
         self.minor >= 2 || self.integrated
     }
 
-    /// Returns the number of registers of a block, which gets them for an even number of warps and in steps.
+    /// Returns the number of registers that are allocated for a block. The number of warps is rounded up to an even
+    /// number, and the number of registers to a multiple of the allocation unit.
     fn registers_of_block(&self, threads: u32, registers: u32) -> u32 {
         let warps = threads.div_ceil(WARP).next_multiple_of(2);
         (warps * WARP * registers).next_multiple_of(self.registers().1)
     }
 
-    /// Whether a multiprocessor has the registers of a block.
+    /// Whether a multiprocessor has enough registers for a block.
     pub(crate) fn has_registers(&self, threads: u32, registers: u32) -> bool {
         self.registers_of_block(threads, registers) <= self.registers().0
     }
 
-    /// Returns the maximum number of threads of a block, if each thread has `registers`.
+    /// Returns the maximum number of threads per block if each thread uses `registers` registers.
     pub(crate) fn most_threads(&self, registers: u32) -> u32 {
         let fits = |warps: &u32| self.has_registers(warps * WARP, registers);
         (1..=MOST_THREADS / WARP).rev().find(fits).unwrap_or(0) * WARP
     }
 
-    /// Returns the number of blocks of a kernel that a multiprocessor holds at a time. (CUDA C Programming Guide 4.2, 4.2 and G.1)
+    /// Returns how many blocks of a kernel a multiprocessor holds at a time. (CUDA C Programming Guide 4.2, 4.2 and
+    /// G.1)
     pub(crate) fn resident_blocks(&self, threads: u32, registers: u32, shared: u64) -> u32 {
         if threads == 0 || threads > MOST_THREADS || shared > u64::from(SHARED) {
             return 0;
@@ -121,29 +124,30 @@ impl Board {
         self.multiprocessors
     }
 
-    /// An attribute by its number in `CUdevice_attribute`; `None` if no attribute has it. Features of later chips are 0.
+    /// Returns an attribute by its number in `CUdevice_attribute`, or `None` if the number is unassigned. Attributes
+    /// for features of later chips are 0.
     pub(crate) fn attribute(&self, number: c_int) -> Option<u32> {
         let (registers, _) = self.registers();
         Some(match number {
             1 => MOST_THREADS,
             2..=4 => MOST_BLOCK[number as usize - 2],
             5..=7 => MOST_GRID[number as usize - 5],
-            // Shared memory: per block, per multiprocessor, and per block on request.
+            // Shared memory per block, per multiprocessor, and per block on request.
             8 | 81 | 97 => SHARED,
             9 => CONSTANT,
             10 => WARP,
             11 => MOST_PITCH as u32,
-            // Registers of a block and of a multiprocessor.
+            // Registers per block and per multiprocessor.
             12 | 82 => registers,
             13 => self.clock,
             // Alignment of textures and of surfaces.
             14 | 30 => 256,
-            // Copies during kernels; copy engines.
+            // Whether copies can overlap kernels, and the number of copy engines.
             15 | 40 => u32::from(self.minor >= 1),
             16 => self.multiprocessors,
             18 => u32::from(self.integrated),
             19 => u32::from(self.maps_host_memory()),
-            // Textures: 1D, 2D, 3D, layers.
+            // Maximum sizes of textures with one, two and three dimensions, and of layered textures.
             21 | 27 | 28 | 42 => 8192,
             22 => 65536,
             23 => 32768,
@@ -153,9 +157,9 @@ impl Board {
             36 => self.memory_clock,
             37 => self.bus,
             39 => self.most_warps() * WARP,
-            // Alignment of rows of textures.
+            // Alignment of the rows of textures.
             51 => 32,
-            // Textures in linear memory: 1D, then 2D with its rows.
+            // Maximum sizes of textures in linear memory: one dimension first, then two dimensions and the pitch.
             69 => 1 << 27,
             70 | 71 => 65000,
             72 => 1_048_544,
@@ -182,7 +186,7 @@ impl Board {
 mod tests {
     use super::*;
 
-    /// CUDA C Programming Guide 4.2, table F-2.
+    /// The expected values are from the CUDA C Programming Guide 4.2, table F-2.
     #[test]
     fn figures_of_compute_capabilities_are_those_of_the_guide() {
         for (chip, registers, threads, minor) in [
@@ -199,7 +203,7 @@ mod tests {
         assert_eq!(BOARDS[0].attribute(5000), None);
     }
 
-    /// The figures of NVIDIA's occupancy calculator for these kernels.
+    /// The expected values are those that NVIDIA's occupancy calculator shows for these kernels.
     #[test]
     fn a_multiprocessor_holds_as_many_blocks_as_its_warps_registers_and_shared_memory_allow() {
         let (old, new) = (Board::of(Chip::G80), Board::of(Chip::G200));

@@ -1,4 +1,4 @@
-//! The way into the library: every exported function passes through [`enter`].
+//! Entry to the library. The body of every exported function runs inside [`enter`].
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -11,13 +11,15 @@ use crate::messages::say;
 use crate::status::{CallResult, CudaError};
 
 thread_local! {
-    /// Whether the null stream of the call that runs means the stream of this thread. (`_ptds`, `_ptsz`)
+    /// Whether the null stream is the default stream of this thread during the current call. This is the case in
+    /// functions whose symbols end in `_ptds` or `_ptsz`.
     static PER_THREAD: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread runs a function of the program in a stream.
+    /// Whether this thread currently runs a host function of the program that was enqueued in a stream.
     static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the body of an exported function and returns its result's number. A panic does not leave the library.
+/// Runs the body of an exported function and returns the number of its result. A panic becomes `CUDA_ERROR_UNKNOWN`, so
+/// that it does not unwind into the program.
 pub(crate) fn enter(symbol: &str, per_thread: bool, body: impl FnOnce() -> CallResult) -> u32 {
     let before = PER_THREAD.replace(per_thread);
     let answer = catch_unwind(AssertUnwindSafe(body));
@@ -26,79 +28,80 @@ pub(crate) fn enter(symbol: &str, per_thread: bool, body: impl FnOnce() -> CallR
         Ok(Ok(())) => 0,
         Ok(Err(error)) => error.0,
         Err(_) => {
-            say(&format!("{symbol}: a defect of this library; the call returns CUDA_ERROR_UNKNOWN"));
+            say(&format!("{symbol}: internal error; the call returns CUDA_ERROR_UNKNOWN"));
             CudaError::UNKNOWN.0
         }
     }
 }
 
-/// Whether the null stream means the stream of this thread.
+/// Whether the null stream is the default stream of this thread during the current call.
 pub(crate) fn per_thread() -> bool {
     PER_THREAD.get()
 }
 
-/// Whether this thread is in a function of the program that a stream runs.
+/// Whether this thread currently runs a host function of the program that was enqueued in a stream.
 pub(crate) fn in_host_function() -> bool {
     IN_HOST_FUNCTION.get()
 }
 
-/// Runs a function of the program that must not call CUDA.
+/// Runs a host function of the program. It must not call CUDA.
 pub(crate) fn as_host_function(function: impl FnOnce()) {
     let before = IN_HOST_FUNCTION.replace(true);
     function();
     IN_HOST_FUNCTION.set(before);
 }
 
-/// Stores a result.
+/// Stores a result at an address of the program.
 ///
 /// # Errors
 /// The address is null.
 ///
 /// # Safety
-/// The address is null or that of a `T`.
+/// The address is null or the address of a `T`.
 pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> CallResult {
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: as above; programs need not align it.
+    // SAFETY: the address is not null, so a `T` is there. The program need not align it.
     unsafe { to.write_unaligned(value) };
     Ok(())
 }
 
-/// Stores a result unless the address is null.
+/// Stores a result at an address of the program, unless the address is null.
 ///
 /// # Safety
-/// The address is null or that of a `T`.
+/// The address is null or the address of a `T`.
 pub(crate) unsafe fn offer<T>(to: *mut T, value: T) {
     if !to.is_null() {
-        // SAFETY: as above.
+        // SAFETY: the address is not null, so a `T` is there. The program need not align it.
         unsafe { to.write_unaligned(value) };
     }
 }
 
-/// The text at an address.
+/// Returns the C string at an address.
 ///
 /// # Safety
-/// The address is null or that of a text that ends with a zero byte.
+/// The address is null or the address of a string that ends with a zero byte.
 pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str, CudaError> {
     if at.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: as above.
+    // SAFETY: the address is not null, so a string with a zero byte at its end is there.
     unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| CudaError::NOT_FOUND)
 }
 
-/// Copies a text with its zero byte into a buffer of `room` bytes, cut if it is too long.
+/// Copies a string and a zero byte into a buffer of `room` bytes. A string that is too long is truncated.
 ///
 /// # Safety
-/// The address is null or that of `room` bytes.
+/// The address is null or the address of a buffer of `room` bytes.
 pub(crate) unsafe fn give_text(to: *mut c_char, room: c_int, text: &str) -> CallResult {
     let room = usize::try_from(room).ok().filter(|room| *room > 0).ok_or(CudaError::INVALID_VALUE)?;
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
     let count = text.len().min(room - 1);
-    // SAFETY: as above, and the text has as many bytes.
+    // SAFETY: the address is not null, so the buffer has `room` bytes. `count` is less than `room` and at most the
+    // length of the text.
     unsafe {
         to.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), count);
         to.add(count).write(0);
@@ -106,7 +109,7 @@ pub(crate) unsafe fn give_text(to: *mut c_char, room: c_int, text: &str) -> Call
     Ok(())
 }
 
-/// A text for the program that lasts as long as the process.
+/// Returns a C string that stays valid until the process ends.
 pub(crate) fn lasting(name: &str) -> *const c_char {
     static NAMES: Mutex<Option<HashMap<String, CString>>> = Mutex::new(None);
     let mut names = lock(&NAMES);

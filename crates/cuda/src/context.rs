@@ -1,4 +1,4 @@
-//! Contexts: the stack of each thread, the primary context, and what a context owns.
+//! Contexts: the stack of each thread, the primary context, and the objects that belong to a context.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,11 +17,11 @@ use crate::queue::{self, Order};
 use crate::status::{CallResult, CudaError};
 use crate::work::{Health, Stream};
 
-/// The contexts.
+/// The contexts of the process.
 pub(crate) static CONTEXTS: Handles<CudaContext> = Handles::new();
 /// The primary context of the device.
 static PRIMARY: Mutex<Primary> = Mutex::new(Primary { handle: 0, retained: 0, flags: 0 });
-/// Functions that run when a context ends, one per module that has objects in contexts.
+/// Functions that run when a context ends, one per source file whose objects belong to contexts.
 static ENDINGS: OnceLock<&'static [fn(usize)]> = OnceLock::new();
 
 /// A context.
@@ -30,15 +30,15 @@ pub(crate) struct CudaContext {
     pub(crate) handle: usize,
     flags: AtomicU32,
     is_primary: bool,
-    /// Number of times that it is attached; `cuCtxCreate` counts once.
+    /// Number of times that the context was attached. `cuCtxCreate` counts as one.
     attached: AtomicUsize,
-    /// Whether a kernel has failed, after which nothing works.
+    /// The first error of a kernel. After an error, calls that use the context fail.
     health: Arc<Health>,
-    /// Memory of the device. A kernel has it while it runs.
+    /// Memory of the device. A kernel holds the lock while it runs.
     pub(crate) memory: Mutex<Memory>,
     pub(crate) null_stream: Arc<Stream>,
-    /// The default stream of each thread that uses one. A new thread takes over the stream of one that has ended, if the system gives
-    /// it the same number.
+    /// The default stream of each thread that uses one. The key is the number of the thread. If the system gives the
+    /// number of an ended thread to a new one, the new thread continues to use the stream.
     per_thread: Mutex<HashMap<libc::pid_t, Arc<Stream>>>,
     cache: AtomicU32,
 }
@@ -59,11 +59,12 @@ impl CudaContext {
         })
     }
 
-    /// The default stream of this thread.
+    /// Returns the default stream of this thread.
     pub(crate) fn per_thread_stream(&self) -> Arc<Stream> {
         let mut streams = lock(&self.per_thread);
         let new = || Stream::new(self.handle, 0, Order::Blocking, &self.health);
-        // SAFETY: no arguments; unlike `std::thread::current`, also in functions that run at the exit of the process.
+        // SAFETY: `gettid` takes no arguments. Unlike `std::thread::current`, it also works in functions that run while
+        // the process exits.
         let thread = unsafe { libc::gettid() };
         streams.entry(thread).or_insert_with(new).clone()
     }
@@ -78,11 +79,11 @@ impl CudaContext {
         Stream::new(self.handle, flags, order, &self.health)
     }
 
-    /// Ends the context after what its streams have.
+    /// Waits for the tasks of all streams of the context, then ends the context.
     fn end(&self) {
         queue::wait_for_context(self.handle);
         CONTEXTS.remove(self.handle);
-        // For threads that have found the context before.
+        // Other threads may still hold this context. Their later calls return this error.
         self.health.fail(CudaError::CONTEXT_IS_DESTROYED);
         for ending in ENDINGS.get().into_iter().copied().flatten() {
             ending(self.handle);
@@ -95,26 +96,26 @@ impl CudaContext {
     }
 }
 
-/// The primary context.
+/// The state of the primary context.
 #[derive(Debug)]
 struct Primary {
-    /// The handle, which stays the same when the context is created anew.
+    /// The handle. It stays the same if the context is created again.
     handle: usize,
-    /// Number of times that it is retained.
+    /// Number of calls of `cuDevicePrimaryCtxRetain` without a matching release.
     retained: usize,
     /// The flags of the context.
     flags: u32,
 }
 
 impl Primary {
-    /// Returns the context, if it is active.
+    /// Returns the primary context, if it is active.
     fn context(&self) -> Option<Arc<CudaContext>> {
         CONTEXTS.get(self.handle)
     }
 }
 
-/// Ends a context in the child of a process that has forked while a stream was busy. Its memory stays as it is, since a thread that
-/// does not exist may have its lock.
+/// Ends a context in a forked child process if a stream of the context was busy during the fork. The memory of the
+/// context is not freed, because its lock may be held by a thread that does not exist in the child.
 pub(crate) fn lose(handle: usize) {
     if let Some(context) = CONTEXTS.remove(handle) {
         context.health.fail(CudaError::CONTEXT_IS_DESTROYED);
@@ -122,42 +123,44 @@ pub(crate) fn lose(handle: usize) {
     }
 }
 
-/// Sets what ends with a context.
+/// Sets the functions that run when a context ends.
 pub(crate) fn set_endings(endings: &'static [fn(usize)]) {
     let _ = ENDINGS.set(endings);
 }
 
 thread_local! {
-    /// The handles of this thread's contexts; the last one is current. They are not dropped, since functions that run at the exit of
-    /// the process use them after the variables of the main thread were dropped.
+    /// The handles of this thread's contexts. The last one is the current context. The list is never dropped, because
+    /// functions that run while the process exits use it after the thread-local variables of the main thread were
+    /// dropped.
     static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// The context of a handle that an object has.
+/// Returns the context to which an object belongs, from the handle in the object.
 pub(crate) fn of(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
     ready(&CONTEXTS)?.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
 }
 
-/// The current context of this thread.
+/// Returns the current context of this thread.
 pub(crate) fn current() -> Result<Arc<CudaContext>, CudaError> {
     driver()?;
     let handle = STACK.with_borrow(|stack| stack.last().copied()).ok_or(CudaError::INVALID_CONTEXT)?;
     CONTEXTS.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
 }
 
-/// The current context, if it has no error.
+/// Returns the current context of this thread, if none of its kernels has failed.
 pub(crate) fn usable() -> Result<Arc<CudaContext>, CudaError> {
     let context = current()?;
     context.check()?;
     Ok(context)
 }
 
-/// The context of a handle that the caller gives.
+/// Returns the context of a handle that the program passes.
 fn named(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
     ready(&CONTEXTS)?.get(handle).ok_or(CudaError::INVALID_CONTEXT)
 }
 
-/// Whether flags of a context are valid: the low three bits are one way to wait.
+/// Whether flags of a context are valid. The low three bits select one of the ways in which the host waits for the
+/// device.
 fn are_flags(flags: c_uint) -> bool {
     flags <= 0xff && matches!(flags & 7, 0 | 1 | 2 | 4)
 }
@@ -172,11 +175,11 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint, device: c_int) -> Cal
     let context = CudaContext::new(fresh(), flags, false);
     ready(&CONTEXTS)?.insert(context.handle, context.clone());
     STACK.with_borrow_mut(|stack| stack.push(context.handle));
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, context.handle) }
 }
 
-/// `cuCtxCreate` of CUDA 11.4: parts of the device for a context are not supported.
+/// `cuCtxCreate` of CUDA 11.4. It cannot restrict a context to some of the multiprocessors.
 pub(crate) unsafe fn create_3(
     to: *mut usize,
     parts: *const c_void,
@@ -188,7 +191,7 @@ pub(crate) unsafe fn create_3(
     if !parts.is_null() || count != 0 {
         return Err(CudaError::UNSUPPORTED_EXEC_AFFINITY);
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { create(to, flags, device) }
 }
 
@@ -200,7 +203,8 @@ pub(crate) struct CreateParameters {
     graphics: *const c_void,
 }
 
-/// `cuCtxCreate` of CUDA 12.5: neither parts of the device nor graphics are supported.
+/// `cuCtxCreate` of CUDA 12.5. It cannot restrict a context to some of the multiprocessors, and it does not support
+/// graphics.
 pub(crate) unsafe fn create_4(
     to: *mut usize,
     parameters: *const CreateParameters,
@@ -208,19 +212,19 @@ pub(crate) unsafe fn create_4(
     device: c_int,
 ) -> CallResult {
     driver()?;
-    // SAFETY: null or the caller's structure.
+    // SAFETY: the caller passes null or a pointer to a valid structure.
     if let Some(parameters) = unsafe { parameters.as_ref() } {
         if !parameters.graphics.is_null() {
             return Err(CudaError::NOT_SUPPORTED);
         }
-        // SAFETY: the caller's pointers.
+        // SAFETY: the caller passes null or valid pointers.
         return unsafe { create_3(to, parameters.affinity, parameters.affinities, flags, device) };
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { create(to, flags, device) }
 }
 
-/// `cuCtxDestroy`: a current context leaves the stack of this thread.
+/// `cuCtxDestroy`. If the context is current, it is also removed from the stack of this thread.
 pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     let context = named(handle)?;
     if context.is_primary {
@@ -238,7 +242,7 @@ pub(crate) unsafe fn attach(to: *mut usize, flags: c_uint) -> CallResult {
         return Err(CudaError::INVALID_VALUE);
     }
     context.attached.fetch_add(1, Ordering::AcqRel);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, context.handle) }
 }
 
@@ -266,7 +270,7 @@ pub(crate) unsafe fn push(handle: usize) -> CallResult {
 pub(crate) unsafe fn pop(to: *mut usize) -> CallResult {
     driver()?;
     let handle = STACK.with_borrow_mut(|stack| stack.pop()).ok_or(CudaError::INVALID_CONTEXT)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { offer(to, handle) };
     Ok(())
 }
@@ -286,18 +290,18 @@ pub(crate) unsafe fn set_current(handle: usize) -> CallResult {
     Ok(())
 }
 
-/// `cuCtxGetCurrent`: null if there is none.
+/// `cuCtxGetCurrent`. The result is null if no context is current.
 pub(crate) unsafe fn get_current(to: *mut usize) -> CallResult {
     driver()?;
     let handle = STACK.with_borrow(|stack| stack.last().copied()).unwrap_or(0);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, handle) }
 }
 
 /// `cuCtxGetDevice`
 pub(crate) unsafe fn get_device(device: *mut c_int) -> CallResult {
     current()?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(device, 0) }
 }
 
@@ -308,14 +312,14 @@ pub(crate) unsafe fn get_device_2(device: *mut c_int, handle: usize) -> CallResu
     } else {
         named(handle)?
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(device, 0) }
 }
 
 /// `cuCtxGetFlags`
 pub(crate) unsafe fn get_flags(flags: *mut c_uint) -> CallResult {
     let context = current()?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(flags, context.flags.load(Ordering::Relaxed)) }
 }
 
@@ -332,18 +336,18 @@ pub(crate) unsafe fn set_flags(flags: c_uint) -> CallResult {
 /// `cuCtxGetId`
 pub(crate) unsafe fn get_id(handle: usize, id: *mut u64) -> CallResult {
     let context = if handle == 0 { current()? } else { named(handle)? };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(id, context.handle as u64) }
 }
 
-/// `cuCtxGetApiVersion`: 3020 for contexts whose addresses have 64 bits.
+/// `cuCtxGetApiVersion`. The result is 3020, which means 64-bit addresses.
 pub(crate) unsafe fn get_api_version(handle: usize, version: *mut c_uint) -> CallResult {
     if handle == 0 {
         current()?
     } else {
         named(handle)?
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(version, 3020) }
 }
 
@@ -361,10 +365,10 @@ pub(crate) unsafe fn synchronize_2(handle: usize) -> CallResult {
     context.check()
 }
 
-/// Number of limits. (`CUlimit`)
+/// Number of values of `CUlimit`.
 const LIMITS: c_int = 11;
 
-/// `cuCtxGetLimit`: each limit belongs to features from compute capability 2.0 on.
+/// `cuCtxGetLimit`. It is not supported, because every limit belongs to a feature of compute capability 2.0 or later.
 pub(crate) unsafe fn get_limit(value: *mut usize, limit: c_int) -> CallResult {
     current()?;
     if value.is_null() || !(0..LIMITS).contains(&limit) {
@@ -382,11 +386,11 @@ pub(crate) unsafe fn set_limit(limit: c_int, _value: usize) -> CallResult {
 /// `cuCtxGetCacheConfig`
 pub(crate) unsafe fn get_cache_config(config: *mut c_uint) -> CallResult {
     let context = current()?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(config, context.cache.load(Ordering::Relaxed)) }
 }
 
-/// `cuCtxSetCacheConfig`: a preference without an effect, since shared memory has one size.
+/// `cuCtxSetCacheConfig`. The preference has no effect, because the size of the shared memory is fixed.
 pub(crate) unsafe fn set_cache_config(config: c_uint) -> CallResult {
     let context = current()?;
     if config > 3 {
@@ -396,10 +400,10 @@ pub(crate) unsafe fn set_cache_config(config: c_uint) -> CallResult {
     Ok(())
 }
 
-/// `cuCtxGetSharedMemConfig`: banks of four bytes.
+/// `cuCtxGetSharedMemConfig`. Banks are four bytes wide.
 pub(crate) unsafe fn get_shared_config(config: *mut c_uint) -> CallResult {
     current()?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(config, 1) }
 }
 
@@ -409,10 +413,10 @@ pub(crate) unsafe fn set_shared_config(config: c_uint) -> CallResult {
     if config > 2 { Err(CudaError::INVALID_VALUE) } else { Ok(()) }
 }
 
-/// `cuCtxGetStreamPriorityRange`: one priority.
+/// `cuCtxGetStreamPriorityRange`. There is only one priority.
 pub(crate) unsafe fn priority_range(least: *mut c_int, greatest: *mut c_int) -> CallResult {
     current()?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         offer(least, 0);
         offer(greatest, 0);
@@ -420,7 +424,7 @@ pub(crate) unsafe fn priority_range(least: *mut c_int, greatest: *mut c_int) -> 
     Ok(())
 }
 
-/// `cuCtxEnablePeerAccess`: there is one device.
+/// `cuCtxEnablePeerAccess`. It fails, because there is only one device.
 pub(crate) unsafe fn enable_peer(handle: usize, flags: c_uint) -> CallResult {
     current()?;
     named(handle)?;
@@ -434,7 +438,7 @@ pub(crate) unsafe fn disable_peer(handle: usize) -> CallResult {
     Err(CudaError::PEER_ACCESS_NOT_ENABLED)
 }
 
-/// `cuCtxResetPersistingL2Cache`: there is none.
+/// `cuCtxResetPersistingL2Cache`. It is not supported, because the chips have no such cache.
 pub(crate) unsafe fn reset_cache() -> CallResult {
     current()?;
     Err(CudaError::NOT_SUPPORTED)
@@ -449,15 +453,15 @@ pub(crate) unsafe fn retain_primary(to: *mut usize, device: c_int) -> CallResult
     driver()?;
     let mut primary = lock(&PRIMARY);
     primary.retained += 1;
-    // It is not active if nothing has retained it, and after a reset.
+    // The context is not active before the first retain and after a reset.
     if primary.context().is_none() {
-        // The handle stays the same when the context is created anew.
+        // The handle stays the same if the context is created again.
         if primary.handle == 0 {
             primary.handle = fresh();
         }
         CONTEXTS.insert(primary.handle, CudaContext::new(primary.handle, primary.flags, true));
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, primary.handle) }
 }
 
@@ -475,7 +479,7 @@ pub(crate) unsafe fn release_primary(device: c_int) -> CallResult {
     Ok(())
 }
 
-/// `cuDevicePrimaryCtxReset`: the context ends, and stays retained.
+/// `cuDevicePrimaryCtxReset`. The context ends, but the number of retains does not change.
 pub(crate) unsafe fn reset_primary(device: c_int) -> CallResult {
     device::check(device)?;
     driver()?;
@@ -509,7 +513,7 @@ pub(crate) unsafe fn primary_state(device: c_int, flags: *mut c_uint, active: *m
         return Err(CudaError::INVALID_VALUE);
     }
     let primary = lock(ready(&PRIMARY)?);
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         give(flags, primary.flags)?;
         give(active, c_int::from(primary.context().is_some()))

@@ -13,7 +13,7 @@ use crate::queue;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
 
-/// A place of bytes.
+/// The memory that holds the first byte of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopySide {
     /// An address of the host.
@@ -23,7 +23,7 @@ pub(crate) enum CopySide {
 }
 
 impl CopySide {
-    /// The side that has the bytes: those at an address of the device may be memory of the host.
+    /// Returns the host address if `self` is a device address of mapped host memory. Otherwise returns `self`.
     fn of_host(self, count: usize) -> CopySide {
         match self {
             CopySide::Device(at) => memory::mapped(at, count).map_or(self, CopySide::Host),
@@ -36,19 +36,19 @@ impl CopySide {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyEnd {
     pub(crate) side: CopySide,
-    /// Bytes from a row to the next.
+    /// Distance between the starts of two consecutive rows, in bytes.
     pub(crate) pitch: u64,
-    /// Bytes from a slice to the next.
+    /// Distance between the starts of two consecutive slices, in bytes.
     pub(crate) slice: u64,
 }
 
 impl CopyEnd {
-    /// Bytes in one row.
+    /// Returns an end that has a single row.
     pub(crate) fn row(side: CopySide) -> CopyEnd {
         CopyEnd { side, pitch: 0, slice: 0 }
     }
 
-    /// Moves the start.
+    /// Returns an end that starts `bytes` bytes later.
     pub(crate) fn shifted(mut self, bytes: u64) -> Result<CopyEnd, CudaError> {
         self.side = match self.side {
             CopySide::Host(at) => {
@@ -65,16 +65,16 @@ impl CopyEnd {
 pub(crate) struct Copy {
     pub(crate) to: CopyEnd,
     pub(crate) from: CopyEnd,
-    /// Bytes of a row.
+    /// Number of bytes per row.
     pub(crate) width: u64,
-    /// Rows of a slice.
+    /// Number of rows per slice.
     pub(crate) height: u64,
     /// Number of slices.
     pub(crate) depth: u64,
 }
 
 impl Copy {
-    /// A copy of bytes in a row.
+    /// A copy of contiguous bytes.
     fn linear(to: CopySide, from: CopySide, bytes: usize) -> Copy {
         Copy { to: CopyEnd::row(to), from: CopyEnd::row(from), width: bytes as u64, height: 1, depth: 1 }
     }
@@ -83,7 +83,7 @@ impl Copy {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
-    /// The bytes from the first to the last of an end.
+    /// Returns the number of bytes from the first to the last byte of an end, including the gaps between rows.
     fn extent(&self, end: &CopyEnd) -> Result<u64, CudaError> {
         let rows = end.pitch.checked_mul(self.height - 1);
         let slices = end.slice.checked_mul(self.depth - 1);
@@ -92,7 +92,7 @@ impl Copy {
         sum.ok_or(CudaError::INVALID_VALUE)
     }
 
-    /// Checks that the bytes exist.
+    /// Checks that both ends lie within allocations, and that host addresses are not null.
     fn check(&self) -> CallResult {
         for end in [&self.to, &self.from] {
             let extent = self.extent(end)?;
@@ -108,7 +108,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Whether an end is memory of the host that the program may change or use when the call returns.
+    /// Whether an end is host memory that is not pinned. The program may use or change such memory as soon as the call
+    /// returns.
     fn is_pageable(&self, end: &CopyEnd) -> bool {
         match end.side {
             CopySide::Host(at) => self.extent(end).is_ok_and(|extent| !is_pinned(at, extent as usize)),
@@ -133,7 +134,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Takes the bytes of the source, so that the program may change them.
+    /// Copies the bytes of the source into a new list, so that the program may change the source.
     fn staged(&self) -> Result<Vec<u8>, CudaError> {
         let mut bytes = vec![0; (self.width * self.height * self.depth) as usize];
         let to = CopyEnd {
@@ -149,16 +150,16 @@ impl Copy {
 fn copy_row(to: CopySide, from: CopySide, count: usize) -> CallResult {
     match (to.of_host(count), from.of_host(count)) {
         (CopySide::Host(to), CopySide::Host(from)) => {
-            // SAFETY: the program says that it has these bytes; they may overlap.
+            // SAFETY: the program promises that both ranges are its memory. `copy_from` allows that they overlap.
             unsafe { (to as *mut u8).copy_from(from as *const u8, count) };
             Ok(())
         }
         (CopySide::Host(to), CopySide::Device(from)) => {
-            // SAFETY: the program says that it has these bytes.
+            // SAFETY: the program promises that this range is its memory.
             memory::read(from, unsafe { std::slice::from_raw_parts_mut(to as *mut u8, count) })
         }
         (CopySide::Device(to), CopySide::Host(from)) => {
-            // SAFETY: the program says that it has these bytes.
+            // SAFETY: the program promises that this range is its memory.
             memory::write(to, unsafe { std::slice::from_raw_parts(from as *const u8, count) })
         }
         (CopySide::Device(to), CopySide::Device(from)) => {
@@ -169,7 +170,7 @@ fn copy_row(to: CopySide, from: CopySide, count: usize) -> CallResult {
     }
 }
 
-/// Copies in the order of the default stream, and waits.
+/// Enqueues a copy in the default stream and waits until it has ended.
 pub(crate) fn now(copy: Copy) -> CallResult {
     let (context, stream) = stream::find_for_work(0)?;
     if copy.is_empty() {
@@ -180,8 +181,9 @@ pub(crate) fn now(copy: Copy) -> CallResult {
     context.check()
 }
 
-/// Copies in the order of a stream. Memory of the host that is not pinned is read before the call returns, and is written then.
-/// (CUDA driver API, "API synchronization behavior")
+/// Enqueues a copy in a stream. If the source is host memory that is not pinned, it is read before the call returns. If
+/// the destination is such memory, it is written before the call returns. (CUDA driver API, "API synchronization
+/// behavior")
 pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     let (context, stream) = stream::find_for_work(handle)?;
     if copy.is_empty() {
@@ -206,10 +208,11 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     Ok(())
 }
 
-/// Returns the memory to which an address of any kind belongs.
+/// Returns the memory to which an address belongs. The address may be of the host or of the device.
 ///
 /// # Errors
-/// Neither the device nor the host has it: memory that was freed, for example.
+/// The address belongs neither to an allocation of the device nor to a page of the host. For example, its memory was
+/// freed.
 fn any(address: u64) -> Result<CopySide, CudaError> {
     if lock(&driver()?.addresses).find(address, 1).is_some() {
         return Ok(CopySide::Device(address));
@@ -248,7 +251,8 @@ pub(crate) unsafe fn on_device_async(to: u64, from: u64, bytes: usize, stream: u
     in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
-/// `cuMemcpyHtoD` of CUDA 3.1 and before; likewise those that follow.
+/// `cuMemcpyHtoD` of CUDA 3.1 and earlier. The following functions whose names end in `_32` are also from these
+/// versions.
 pub(crate) unsafe fn to_device_32(to: u32, from: usize, bytes: u32) -> CallResult {
     now(Copy::linear(CopySide::Device(to.into()), CopySide::Host(from), bytes as usize))
 }
@@ -281,7 +285,7 @@ pub(crate) unsafe fn on_device_async_32(to: u32, from: u32, bytes: u32, stream: 
     )
 }
 
-/// `cuMemcpy`: an address of an allocation is the device's, any other the host's.
+/// `cuMemcpy`. An address inside an allocation is a device address; any other address is a host address.
 pub(crate) unsafe fn anywhere(to: u64, from: u64, bytes: usize) -> CallResult {
     if bytes == 0 {
         return stream::find_for_work(0).map(|_| ());
@@ -297,7 +301,7 @@ pub(crate) unsafe fn anywhere_async(to: u64, from: u64, bytes: usize, stream: us
     in_stream(Copy::linear(any(to)?, any(from)?, bytes), stream)
 }
 
-/// Checks that an address belongs to a context.
+/// Checks that the allocation at an address belongs to a context.
 fn check_owner(address: u64, context: usize) -> CallResult {
     context::of(context).map_err(|_| CudaError::INVALID_CONTEXT)?;
     if memory::find(address, 1)?.context == context { Ok(()) } else { Err(CudaError::INVALID_VALUE) }
@@ -330,7 +334,7 @@ pub(crate) unsafe fn peer_async(
     in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
-/// An end of `CUDA_MEMCPY2D`: x in bytes, y, type of memory, host, device, array, pitch.
+/// An end of `CUDA_MEMCPY2D`: x in bytes, y, type of memory, address on the host, address on the device, array, pitch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End2 {
@@ -353,7 +357,8 @@ pub(crate) struct Copy2 {
     height: usize,
 }
 
-/// An end of `CUDA_MEMCPY3D`: also z, level of detail, and rows of a slice.
+/// An end of `CUDA_MEMCPY3D`. It has the fields of [`End2`], and also z, the level of detail, and the number of rows
+/// per slice.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End3 {
@@ -370,7 +375,7 @@ pub(crate) struct End3 {
     height: usize,
 }
 
-/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, whose reserved pointers are contexts.
+/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, in which the pointers that the former reserves are contexts.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Copy3 {
@@ -381,13 +386,14 @@ pub(crate) struct Copy3 {
     depth: usize,
 }
 
-/// An array as an end of a copy.
+/// Returns an end of a copy that starts at the first texel of an array.
 fn of_array(array: &CudaArray) -> CopyEnd {
     let (pitch, height) = (array.pitch() as u64, array.extent()[1] as u64);
     CopyEnd { side: CopySide::Device(array.address.into()), pitch, slice: pitch * height }
 }
 
-/// An end of a block, from the fields of either structure. `size` is what is copied.
+/// Returns an end of a copy from the fields of the program's structure. `size` is the size of the copied block in
+/// bytes, rows and slices.
 fn end(end: &End3, size: [usize; 3]) -> Result<CopyEnd, CudaError> {
     let [width, height, depth] = size;
     let found = match end.kind {
@@ -400,7 +406,7 @@ fn end(end: &End3, size: [usize; 3]) -> Result<CopyEnd, CudaError> {
                 _ => any(end.device)?,
             };
             let row = end.x.checked_add(width).ok_or(CudaError::INVALID_VALUE)?;
-            // A pitch of 0 means rows without a gap.
+            // A pitch of 0 means that there is no gap between rows.
             let pitch = if end.pitch == 0 { row } else { end.pitch };
             if pitch < row || pitch as u64 > MOST_PITCH {
                 return Err(CudaError::INVALID_VALUE);
@@ -462,41 +468,41 @@ fn of_rows(copy: &Copy2) -> Result<Copy, CudaError> {
     of_block(&Copy3 { from, to, width: copy.width, height: copy.height, depth: 1 })
 }
 
-/// Reads a structure of the caller.
+/// Reads a structure of the caller. The address need not be aligned.
 ///
 /// # Safety
-/// The address is null or that of a `T`.
+/// The address is null or the address of a `T`.
 unsafe fn structure<T: std::marker::Copy>(at: *const T) -> Result<T, CudaError> {
     context::usable()?;
-    // SAFETY: as above.
+    // SAFETY: the address is not null, so a `T` is there.
     if at.is_null() { Err(CudaError::INVALID_VALUE) } else { Ok(unsafe { at.read_unaligned() }) }
 }
 
 /// `cuMemcpy2D`, `cuMemcpy2DUnaligned`
 pub(crate) unsafe fn rows(copy: *const Copy2) -> CallResult {
-    // SAFETY: the caller's structure.
+    // SAFETY: the caller passes null or a pointer to a valid structure.
     now(of_rows(&unsafe { structure(copy) }?)?)
 }
 
 /// `cuMemcpy2DAsync`
 pub(crate) unsafe fn rows_async(copy: *const Copy2, stream: usize) -> CallResult {
-    // SAFETY: the caller's structure.
+    // SAFETY: the caller passes null or a pointer to a valid structure.
     in_stream(of_rows(&unsafe { structure(copy) }?)?, stream)
 }
 
 /// `cuMemcpy3D`, `cuMemcpy3DPeer`
 pub(crate) unsafe fn block(copy: *const Copy3) -> CallResult {
-    // SAFETY: the caller's structure.
+    // SAFETY: the caller passes null or a pointer to a valid structure.
     now(of_block(&unsafe { structure(copy) }?)?)
 }
 
 /// `cuMemcpy3DAsync`, `cuMemcpy3DPeerAsync`
 pub(crate) unsafe fn block_async(copy: *const Copy3, stream: usize) -> CallResult {
-    // SAFETY: the caller's structure.
+    // SAFETY: the caller passes null or a pointer to a valid structure.
     in_stream(of_block(&unsafe { structure(copy) }?)?, stream)
 }
 
-/// Bytes of a one-dimensional array.
+/// Returns the address of a range of bytes in a one-dimensional array.
 fn in_array(array: usize, offset: usize, bytes: usize) -> Result<CopySide, CudaError> {
     let array = ready(&array::ARRAYS)?.get(array).ok_or(CudaError::INVALID_HANDLE)?;
     if !array.is_row() || !array.contains([offset, 0, 0], [bytes, 1, 1]) {

@@ -1,4 +1,4 @@
-//! The device: the functions that describe it.
+//! The functions that describe the device.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -7,7 +7,7 @@ use crate::call::{give, give_text, text};
 use crate::driver::driver;
 use crate::status::{CallResult, CudaError};
 
-/// Checks that a device is the only one there is.
+/// Checks that a device number is 0, the number of the only device.
 pub(crate) fn check(device: c_int) -> CallResult {
     driver()?;
     if device == 0 { Ok(()) } else { Err(CudaError::INVALID_DEVICE) }
@@ -25,25 +25,25 @@ pub(crate) unsafe fn get(device: *mut c_int, ordinal: c_int) -> CallResult {
         return Err(CudaError::INVALID_VALUE);
     }
     check(ordinal)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(device, 0) }
 }
 
 /// `cuDeviceGetCount`
 pub(crate) unsafe fn count(count: *mut c_int) -> CallResult {
     driver()?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(count, 1) }
 }
 
 /// `cuDeviceGetName`
 pub(crate) unsafe fn name(name: *mut c_char, room: c_int, device: c_int) -> CallResult {
     let board = board(device)?;
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller passes null or a buffer of `room` bytes.
     unsafe { give_text(name, room, board.name) }
 }
 
-/// The identifier of the device: the project's name and the PCI id.
+/// Returns the UUID of the device. It consists of the project's name and the PCI id.
 const fn uuid(pci_id: u32) -> [u8; 16] {
     let id = pci_id.to_be_bytes();
     [
@@ -69,11 +69,11 @@ const fn uuid(pci_id: u32) -> [u8; 16] {
 /// `cuDeviceGetUuid`
 pub(crate) unsafe fn get_uuid(to: *mut [u8; 16], device: c_int) -> CallResult {
     let board = board(device)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, uuid(board.pci_id)) }
 }
 
-/// `cuDeviceGetLuid`: only on Windows.
+/// `cuDeviceGetLuid`. It is not supported, because only Windows has such identifiers.
 pub(crate) unsafe fn get_luid(_luid: *mut c_char, _mask: *mut c_uint, device: c_int) -> CallResult {
     check(device)?;
     Err(CudaError::NOT_SUPPORTED)
@@ -82,14 +82,14 @@ pub(crate) unsafe fn get_luid(_luid: *mut c_char, _mask: *mut c_uint, device: c_
 /// `cuDeviceTotalMem`
 pub(crate) unsafe fn total_memory(bytes: *mut usize, device: c_int) -> CallResult {
     let board = board(device)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(bytes, board.memory as usize) }
 }
 
-/// `cuDeviceTotalMem` of CUDA 3.1 and before.
+/// `cuDeviceTotalMem` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn total_memory_32(bytes: *mut u32, device: c_int) -> CallResult {
     let board = board(device)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(bytes, board.memory as u32) }
 }
 
@@ -101,7 +101,7 @@ pub(crate) unsafe fn get_attribute(value: *mut c_int, attribute: c_int, device: 
         return Err(CudaError::INVALID_VALUE);
     }
     check(device)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(value, found as c_int) }
 }
 
@@ -111,7 +111,7 @@ pub(crate) unsafe fn compute_capability(major: *mut c_int, minor: *mut c_int, de
     if major.is_null() || minor.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         give(major, 1)?;
         give(minor, board.minor as c_int)
@@ -149,24 +149,24 @@ pub(crate) unsafe fn properties(properties: *mut Properties, device: c_int) -> C
         clock: attribute(13),
         texture_alignment: attribute(14),
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(properties, found) }
 }
 
-/// The place of the device on the bus.
+/// The address of the device on the PCI bus.
 const BUS_ID: &str = "0000:01:00.0";
 
 /// `cuDeviceGetPCIBusId`
 pub(crate) unsafe fn bus_id(to: *mut c_char, room: c_int, device: c_int) -> CallResult {
     check(device)?;
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller passes null or a buffer of `room` bytes.
     unsafe { give_text(to, room, BUS_ID) }
 }
 
-/// `cuDeviceGetByPCIBusId`: domain and function may be absent.
+/// `cuDeviceGetByPCIBusId`. The identifier may omit the domain and the function.
 pub(crate) unsafe fn by_bus_id(device: *mut c_int, id: *const c_char) -> CallResult {
     driver()?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller passes null or a C string.
     let id = unsafe { text(id) }.map_err(|_| CudaError::INVALID_VALUE)?;
     let forms = [BUS_ID, &BUS_ID[..10], &BUS_ID[5..], &BUS_ID[5..10]];
     if device.is_null() || !id.contains(':') {
@@ -176,7 +176,7 @@ pub(crate) unsafe fn by_bus_id(device: *mut c_int, id: *const c_char) -> CallRes
     if !found {
         return Err(CudaError::INVALID_DEVICE);
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(device, 0) }
 }
 
@@ -184,11 +184,11 @@ pub(crate) unsafe fn by_bus_id(device: *mut c_int, id: *const c_char) -> CallRes
 pub(crate) unsafe fn can_access_peer(can: *mut c_int, device: c_int, peer: c_int) -> CallResult {
     check(device)?;
     check(peer)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(can, 0) }
 }
 
-/// `cuDeviceGetP2PAttribute`: there is no second device.
+/// `cuDeviceGetP2PAttribute`. It fails, because there is no second device.
 pub(crate) unsafe fn peer_attribute(
     value: *mut c_int,
     _attribute: c_int,
@@ -203,10 +203,10 @@ pub(crate) unsafe fn peer_attribute(
 /// `cuDeviceGetExecAffinitySupport`
 pub(crate) unsafe fn exec_affinity(supported: *mut c_int, kind: c_int, device: c_int) -> CallResult {
     check(device)?;
-    // CU_EXEC_AFFINITY_TYPE_SM_COUNT is the only kind.
+    // `CU_EXEC_AFFINITY_TYPE_SM_COUNT` is the only kind of affinity.
     if kind != 0 {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(supported, 0) }
 }

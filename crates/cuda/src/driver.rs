@@ -1,4 +1,4 @@
-//! The state of the process: the chip, and its addresses.
+//! The state of the process: the chip, and the addresses that are in use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -17,13 +17,13 @@ const CHIP: &str = "RECONVERGE_CUDA_CHIP";
 /// The environment variable with the name of the engine.
 const ENGINE: &str = "RECONVERGE_CUDA_ENGINE";
 
-/// The environment variable with the number of instructions that a block may issue.
+/// The environment variable with the maximum number of instructions that a block may issue.
 const WATCHDOG: &str = "RECONVERGE_CUDA_WATCHDOG";
 
 /// The environment variable that turns on the search for races on shared memory.
 const RACE_CHECK: &str = "RECONVERGE_CUDA_RACE_CHECK";
 
-/// The chip if the environment does not name one: sm_12.
+/// The chip that is used if the environment does not name one. Its compute capability is 1.2.
 const DEFAULT_CHIP: Chip = Chip::Gt215;
 
 /// The state of the library in a process.
@@ -31,7 +31,7 @@ const DEFAULT_CHIP: Chip = Chip::Gt215;
 pub(crate) struct Driver {
     /// The board of the chip.
     pub(crate) board: &'static Board,
-    /// Engine and limits of kernels.
+    /// Engine and limits with which kernels run.
     pub(crate) options: Options,
     /// The addresses of the device that are in use.
     pub(crate) addresses: Mutex<Addresses>,
@@ -40,10 +40,10 @@ pub(crate) struct Driver {
 static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
 static READY: AtomicBool = AtomicBool::new(false);
 
-/// The state after `cuInit`.
+/// Returns the state that `cuInit` has created.
 ///
 /// # Errors
-/// `CUDA_ERROR_NOT_INITIALIZED` before it, and `CUDA_ERROR_NOT_PERMITTED` in a function that a stream runs.
+/// `CUDA_ERROR_NOT_INITIALIZED` before `cuInit`, and `CUDA_ERROR_NOT_PERMITTED` in a host function that a stream runs.
 pub(crate) fn driver() -> Result<&'static Driver, CudaError> {
     if in_host_function() {
         return Err(CudaError::NOT_PERMITTED);
@@ -54,15 +54,15 @@ pub(crate) fn driver() -> Result<&'static Driver, CudaError> {
     }
 }
 
-/// A table of handles, after `cuInit`.
+/// Returns `table`, if the driver is initialized.
 ///
 /// # Errors
-/// As [`driver`].
+/// The errors of [`driver`].
 pub(crate) fn ready<T>(table: &'static T) -> Result<&'static T, CudaError> {
     driver().map(|_| table)
 }
 
-/// The state, for threads of this library: it exists.
+/// Returns the state. For code that runs only after `cuInit`, such as threads of this library.
 pub(crate) fn started() -> Result<&'static Driver, CudaError> {
     match DRIVER.get() {
         Some(Ok(driver)) => Ok(driver),
@@ -120,8 +120,8 @@ fn start() -> Result<Driver, CudaError> {
     })
 }
 
-/// Whether the list of visible devices begins with device 0. (CUDA C Programming Guide, "CUDA environment variables":
-/// devices from the first invalid index on are hidden.)
+/// Whether the list of visible devices begins with device 0. If an index is invalid, the device with this index and all
+/// later ones are hidden. (CUDA C Programming Guide, "CUDA environment variables")
 fn is_visible(list: Option<&str>) -> bool {
     list.is_none_or(|list| {
         let first = list.split(',').next().unwrap_or_default().trim();

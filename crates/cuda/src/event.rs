@@ -1,4 +1,4 @@
-//! Events: marks in streams, with the time at which they were reached.
+//! Events: positions in streams, with the time at which the stream reached them.
 
 use std::ffi::c_uint;
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ pub(crate) struct CudaEvent {
     record: Mutex<Option<EventRecord>>,
 }
 
-/// The last mark of an event.
+/// The last call of `cuEventRecord` for an event.
 #[derive(Clone, Debug)]
 struct EventRecord {
     point: Point,
@@ -36,25 +36,26 @@ struct EventRecord {
 }
 
 impl EventRecord {
-    /// The time at which the mark was reached, if it was.
+    /// Returns the time at which the stream reached the event, or `None` if it has not.
     fn reached(&self) -> Option<Instant> {
         *lock(&self.time)
     }
 }
 
 impl CudaEvent {
-    /// The last mark. The lock ends with the call: both events of a pair may be the same.
+    /// Returns the last record. The function returns a copy instead of a lock, because callers that read two events may
+    /// pass the same event twice.
     fn record(&self) -> Option<EventRecord> {
         lock(&self.record).clone()
     }
 
-    /// The point that the event marks, if it was recorded.
+    /// Returns the position in a stream that the event marks, if the event was recorded.
     pub(crate) fn point(&self) -> Option<Point> {
         lock(&self.record).as_ref().map(|record| record.point)
     }
 }
 
-/// Ends the events of a context.
+/// Removes the events of a context that ends.
 pub(crate) fn end_of_context(context: usize) {
     EVENTS.retain(|event| event.context != context);
 }
@@ -76,7 +77,7 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> CallResult {
     let handle = fresh();
     let event = CudaEvent { context: context.handle, flags, record: Mutex::default() };
     ready(&EVENTS)?.insert(handle, Arc::new(event));
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, handle) }
 }
 
@@ -95,7 +96,8 @@ pub(crate) unsafe fn record(handle: usize, stream: usize) -> CallResult {
     }
     let time = Arc::new(Mutex::new(None));
     let reached = time.clone();
-    // Locked before the task can run, so that another thread does not see the last mark after this one.
+    // The lock is taken before the task can run. Otherwise, another thread could see that this task has run, and still
+    // read the previous record.
     let mut record = lock(&event.record);
     let point = stream.enqueue(move || {
         *lock(&reached) = Some(Instant::now());
@@ -107,11 +109,11 @@ pub(crate) unsafe fn record(handle: usize, stream: usize) -> CallResult {
 
 /// `cuEventRecordWithFlags`
 pub(crate) unsafe fn record_with_flags(handle: usize, stream: usize, flags: c_uint) -> CallResult {
-    // 1: CU_EVENT_RECORD_EXTERNAL, which matters in graphs only.
+    // The value 1 is `CU_EVENT_RECORD_EXTERNAL`, which only affects graphs.
     if flags > 1 {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: no pointers of the host.
+    // SAFETY: no argument is a pointer to memory of the host.
     unsafe { record(handle, stream) }
 }
 
@@ -135,7 +137,7 @@ pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
 pub(crate) unsafe fn wait_in_stream(handle: usize, event: usize, flags: c_uint) -> CallResult {
     let stream = stream::find(handle)?;
     context::of(stream.context)?.check()?;
-    // 1: CU_EVENT_WAIT_EXTERNAL, which matters in graphs only.
+    // The value 1 is `CU_EVENT_WAIT_EXTERNAL`, which only affects graphs.
     if flags > 1 {
         return Err(CudaError::INVALID_VALUE);
     }
@@ -146,7 +148,7 @@ pub(crate) unsafe fn wait_in_stream(handle: usize, event: usize, flags: c_uint) 
     Ok(())
 }
 
-/// `cuEventElapsedTime`, in milliseconds.
+/// `cuEventElapsedTime`. The result is in milliseconds.
 pub(crate) unsafe fn elapsed_time(to: *mut f32, start: usize, end: usize) -> CallResult {
     if to.is_null() {
         driver()?;
@@ -163,7 +165,7 @@ pub(crate) unsafe fn elapsed_time(to: *mut f32, start: usize, end: usize) -> Cal
     if !queue::is_reached(start.point) || !queue::is_reached(end.point) {
         return Err(CudaError::NOT_READY);
     }
-    // An event that an error has left out has no time.
+    // After an error, a stream skips its tasks. An event whose task was skipped has no time.
     let (Some(start), Some(end)) = (start.reached(), end.reached()) else {
         return Err(CudaError::INVALID_HANDLE);
     };
@@ -171,6 +173,6 @@ pub(crate) unsafe fn elapsed_time(to: *mut f32, start: usize, end: usize) -> Cal
         Some(time) => time.as_secs_f32(),
         None => -start.duration_since(end).as_secs_f32(),
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, elapsed * 1000.0) }
 }

@@ -1,4 +1,4 @@
-//! Fills of memory of the device (`cuMemset…`), and single values. (`cuStreamWriteValue…`)
+//! Fills of device memory (`cuMemset…`), and writes of single values (`cuStreamWriteValue…`).
 
 use std::ffi::c_uint;
 
@@ -6,13 +6,13 @@ use crate::memory;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
 
-/// Rows to fill with a pattern.
+/// Rows of bytes that are filled with a pattern.
 struct Fill {
     at: u64,
-    /// Bytes from a row to the next.
+    /// Distance between the starts of two consecutive rows, in bytes.
     pitch: u64,
     pattern: Vec<u8>,
-    /// Patterns of a row.
+    /// Number of patterns per row.
     width: u64,
     height: u64,
 }
@@ -38,7 +38,7 @@ impl Fill {
             .try_for_each(|number| memory::fill(self.at + number * self.pitch, row as usize, &self.pattern))
     }
 
-    /// Fills in the order of a stream, without waiting.
+    /// Enqueues the fill in a stream, and does not wait for it.
     fn enqueue(self, stream: usize) -> CallResult {
         let (_, stream) = stream::find_for_work(stream)?;
         if self.width != 0 && self.height != 0 {
@@ -49,7 +49,7 @@ impl Fill {
     }
 }
 
-/// Functions for one width of the pattern.
+/// Defines the functions for one width of the pattern.
 macro_rules! fills {
     ($($pattern:ty: $row:ident $row_async:ident $rows:ident $rows_async:ident $row_32:ident $rows_32:ident;)*) => {
         $(
@@ -75,12 +75,12 @@ macro_rules! fills {
                 fill(at, pitch, value.to_le_bytes().to_vec(), [width, height]).enqueue(stream)
             }
 
-            /// Fills a row, in CUDA 3.1 and before.
+            /// Fills a row. For programs of CUDA 3.1 and earlier.
             pub(crate) unsafe fn $row_32(at: u32, value: $pattern, count: u32) -> CallResult {
                 fill(at.into(), 0, value.to_le_bytes().to_vec(), [count as usize, 1]).enqueue(0)
             }
 
-            /// Fills rows, in CUDA 3.1 and before.
+            /// Fills rows. For programs of CUDA 3.1 and earlier.
             pub(crate) unsafe fn $rows_32(at: u32, pitch: u32, value: $pattern, width: u32, height: u32) -> CallResult {
                 let size = [width as usize, height as usize];
                 fill(at.into(), pitch as usize, value.to_le_bytes().to_vec(), size).enqueue(0)
@@ -99,7 +99,7 @@ fills! {
     u32: words words_async rows_of_words rows_of_words_async words_32 rows_of_words_32;
 }
 
-/// `cuStreamWriteValue32` and `cuStreamWriteValue64`: the bytes of `value`, 4 or 8.
+/// `cuStreamWriteValue32` and `cuStreamWriteValue64`. `value` has 4 or 8 bytes.
 unsafe fn write_value(handle: usize, address: u64, value: Vec<u8>, flags: c_uint) -> CallResult {
     let (_, stream) = stream::find_for_work(handle)?;
     if flags > 1 || !address.is_multiple_of(value.len() as u64) {
@@ -112,12 +112,12 @@ unsafe fn write_value(handle: usize, address: u64, value: Vec<u8>, flags: c_uint
 
 /// `cuStreamWriteValue32`
 pub(crate) unsafe fn write_value_32(handle: usize, address: u64, value: u32, flags: c_uint) -> CallResult {
-    // SAFETY: no pointers of the host.
+    // SAFETY: no argument is a pointer to memory of the host.
     unsafe { write_value(handle, address, value.to_le_bytes().to_vec(), flags) }
 }
 
 /// `cuStreamWriteValue64`
 pub(crate) unsafe fn write_value_64(handle: usize, address: u64, value: u64, flags: c_uint) -> CallResult {
-    // SAFETY: no pointers of the host.
+    // SAFETY: no argument is a pointer to memory of the host.
     unsafe { write_value(handle, address, value.to_le_bytes().to_vec(), flags) }
 }

@@ -20,7 +20,7 @@ use crate::status::{CallResult, CudaError};
 use crate::stream;
 use crate::texture;
 
-/// The kernel of a handle; that of a library's kernel is its function in the current context.
+/// Returns the kernel of a handle. If the handle is of a library's kernel, returns its function in the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Function>, CudaError> {
     driver()?;
     if let Some(function) = module::FUNCTIONS.get(handle) {
@@ -76,7 +76,7 @@ fn launch(
     Ok(())
 }
 
-/// Runs a kernel, which has the memory of the context meanwhile.
+/// Runs a kernel. The memory of the context is locked during the run.
 fn run(context: &CudaContext, function: &Function, sizes: &Sizes, parameters: Vec<u8>) -> CallResult {
     let mut memory = lock(&context.memory);
     let textures = texture::bound(&function.textures, &memory);
@@ -103,12 +103,12 @@ pub(crate) unsafe fn launch_kernel(
     context::usable()?;
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
     launch(find(handle)?, grid, block, shared, stream, |function| {
-        // SAFETY: the caller's lists.
+        // SAFETY: the caller passes null or the lists that `cuLaunchKernel` documents.
         unsafe { function.layout.collect(parameters, extra) }
     })
 }
 
-/// `cuLaunchCooperativeKernel`: chips of this generation cannot.
+/// `cuLaunchCooperativeKernel`. It is not supported, because chips of this generation have no cooperative launches.
 #[allow(clippy::too_many_arguments, reason = "as CUDA declares it")]
 pub(crate) unsafe fn launch_cooperative(
     handle: usize,
@@ -138,7 +138,7 @@ pub(crate) struct Configuration {
     count: c_uint,
 }
 
-/// `CUlaunchAttribute`: a number and a value of 64 bytes.
+/// `CUlaunchAttribute`: the number of an attribute and its value of 64 bytes.
 #[repr(C)]
 pub(crate) struct Attribute {
     number: c_int,
@@ -150,11 +150,12 @@ pub(crate) struct Attribute {
 fn check_attribute(attribute: &Attribute) -> CallResult {
     let Attribute { number, value, .. } = attribute;
     match number {
-        // None, window of the cache, way to wait, priority, memory domains, carveout: without an effect on results.
+        // These attributes have no effect on results: none, window of the cache, synchronization policy, priority,
+        // memory domains, carveout.
         0 | 1 | 3 | 8 | 9 | 10 | 14 => Ok(()),
-        // Cooperative, overlapping launches: only if they are not requested.
+        // Cooperative launches and launches that overlap are valid only if the attribute turns them off.
         2 | 6 if value[0] == 0 => Ok(()),
-        // Clusters of one block.
+        // Clusters are valid if they consist of one block.
         4 | 11 if value[..3].iter().all(|size| *size <= 1) => Ok(()),
         _ => {
             say_once(&format!(
@@ -173,18 +174,18 @@ pub(crate) unsafe fn launch_configured(
     extra: *const *const c_void,
 ) -> CallResult {
     context::usable()?;
-    // SAFETY: null or the caller's structure.
+    // SAFETY: the caller passes null or a pointer to a valid structure.
     let configuration = unsafe { configuration.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
     if configuration.count > 0 && configuration.attributes.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
     for index in 0..configuration.count as usize {
-        // SAFETY: the caller's array has so many elements.
+        // SAFETY: the caller's array has as many elements as the structure states.
         check_attribute(unsafe { &*configuration.attributes.add(index) })?;
     }
     let Configuration { grid, block, shared, stream, .. } = *configuration;
     launch(find(handle)?, grid, block, shared, stream, |function| {
-        // SAFETY: the caller's lists.
+        // SAFETY: the caller passes null or the lists that `cuLaunchKernel` documents.
         unsafe { function.layout.collect(parameters, extra) }
     })
 }
@@ -250,7 +251,7 @@ pub(crate) unsafe fn set_value(handle: usize, offset: c_int, from: *const u8, by
     if from.is_null() || bytes as usize > parameters::MOST {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's bytes.
+    // SAFETY: the caller passes the address of `bytes` bytes.
     set_bytes(handle, offset, unsafe { std::slice::from_raw_parts(from, bytes as usize) })
 }
 
@@ -273,17 +274,17 @@ pub(crate) unsafe fn launch_grid_async(
 
 /// `cuLaunchGrid`
 pub(crate) unsafe fn launch_grid(handle: usize, width: c_int, height: c_int) -> CallResult {
-    // SAFETY: no pointers of the host.
+    // SAFETY: no argument is a pointer to memory of the host.
     unsafe { launch_grid_async(handle, width, height, 0) }
 }
 
 /// `cuLaunch`
 pub(crate) unsafe fn launch_one(handle: usize) -> CallResult {
-    // SAFETY: no pointers of the host.
+    // SAFETY: no argument is a pointer to memory of the host.
     unsafe { launch_grid_async(handle, 1, 1, 0) }
 }
 
-/// An attribute of a kernel. (`CUfunction_attribute`)
+/// Returns an attribute of a kernel. (`CUfunction_attribute`)
 fn attribute(function: &Function, number: c_int) -> Result<c_int, CudaError> {
     Ok(match number {
         0 => driver()?.board.most_threads(function.registers) as c_int,
@@ -291,11 +292,11 @@ fn attribute(function: &Function, number: c_int) -> Result<c_int, CudaError> {
         2 => function.constant as c_int,
         3 => function.local as c_int,
         4 => function.registers as c_int,
-        // The versions of PTX and of the code, as 10 * major + minor.
+        // The PTX version and the binary version, as 10 * major + minor.
         5 | 6 => 10 + function.minor as c_int,
         8 => most_dynamic(function) as c_int,
         9 => -1,
-        // Caching of global memory, clusters, updates by the device, mode of shared memory: features of later chips.
+        // Features of later chips: caching of global memory, clusters, updates by the device, mode of shared memory.
         7 | 10..=17 => 0,
         _ => return Err(CudaError::INVALID_VALUE),
     })
@@ -304,11 +305,12 @@ fn attribute(function: &Function, number: c_int) -> Result<c_int, CudaError> {
 /// `cuFuncGetAttribute`
 pub(crate) unsafe fn get_attribute(value: *mut c_int, number: c_int, handle: usize) -> CallResult {
     let function = find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(value, attribute(&function, number)?) }
 }
 
-/// `cuFuncSetAttribute`: the dynamic shared memory and the preferred split of caches.
+/// `cuFuncSetAttribute`. Programs can set the maximum dynamic shared memory. They can also set the preferred split
+/// between caches, which has no effect.
 pub(crate) unsafe fn set_attribute(handle: usize, number: c_int, value: c_int) -> CallResult {
     let function = find(handle)?;
     match number {
@@ -324,14 +326,14 @@ pub(crate) unsafe fn set_attribute(handle: usize, number: c_int, value: c_int) -
     }
 }
 
-/// `cuFuncSetCacheConfig`: a preference without an effect.
+/// `cuFuncSetCacheConfig`. The preference has no effect.
 pub(crate) unsafe fn set_cache_config(handle: usize, config: c_uint) -> CallResult {
     context::current()?;
     find(handle)?;
     if config > 3 { Err(CudaError::INVALID_VALUE) } else { Ok(()) }
 }
 
-/// `cuFuncSetSharedMemConfig`: a preference without an effect.
+/// `cuFuncSetSharedMemConfig`. The preference has no effect.
 pub(crate) unsafe fn set_shared_config(handle: usize, config: c_uint) -> CallResult {
     context::current()?;
     find(handle)?;
@@ -341,21 +343,21 @@ pub(crate) unsafe fn set_shared_config(handle: usize, config: c_uint) -> CallRes
 /// `cuFuncGetModule`
 pub(crate) unsafe fn get_module(to: *mut usize, handle: usize) -> CallResult {
     let function = find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, function.module) }
 }
 
 /// `cuFuncGetName`
 pub(crate) unsafe fn get_name(to: *mut *const c_char, handle: usize) -> CallResult {
     let function = find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, lasting(&function.name)) }
 }
 
 /// `cuFuncIsLoaded`
 pub(crate) unsafe fn is_loaded(to: *mut c_int, handle: usize) -> CallResult {
     find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, 1) }
 }
 
@@ -364,7 +366,7 @@ pub(crate) unsafe fn load(handle: usize) -> CallResult {
     find(handle).map(|_| ())
 }
 
-/// Place and size of a parameter.
+/// Stores the offset and the size of a parameter.
 pub(crate) unsafe fn parameter(
     function: &Function,
     index: usize,
@@ -376,7 +378,7 @@ pub(crate) unsafe fn parameter(
     if offset.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         give(offset, found.offset as usize)?;
         offer(bytes, found.bytes as usize);
@@ -391,18 +393,18 @@ pub(crate) unsafe fn get_parameter(
     offset: *mut usize,
     bytes: *mut usize,
 ) -> CallResult {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe { parameter(&*find(handle)?, index, offset, bytes) }
 }
 
 /// `cuFuncGetParamCount`
 pub(crate) unsafe fn get_parameter_count(handle: usize, count: *mut usize) -> CallResult {
     let function = find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
 }
 
-/// Bytes of shared memory that a block takes besides the dynamic ones.
+/// Returns the number of bytes of shared memory that a block uses, except for the dynamic shared memory.
 fn fixed_shared(function: &Function) -> u64 {
     u64::from(function.shared).max(u64::from(PARAMETERS) + function.layout.bytes() as u64)
 }
@@ -414,7 +416,7 @@ pub(crate) unsafe fn active_blocks(
     threads: c_int,
     dynamic: usize,
 ) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { active_blocks_with_flags(blocks, handle, threads, dynamic, 0) }
 }
 
@@ -434,7 +436,7 @@ pub(crate) unsafe fn active_blocks_with_flags(
     }
     let shared = fixed_shared(&function).saturating_add(dynamic as u64);
     let found = driver()?.board.resident_blocks(threads, function.registers, shared);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(blocks, found as c_int) }
 }
 
@@ -459,12 +461,13 @@ pub(crate) unsafe fn best_block(
         0 => MOST_THREADS,
         limit => (limit as u32).min(MOST_THREADS),
     };
-    // The limit itself and all whole warps, the largest first. The first size with the most resident threads wins.
+    // The candidates are the limit itself, and then all multiples of a warp from the largest to the smallest. The first
+    // candidate with the most resident threads is chosen.
     let sizes = [most].into_iter().chain((1..=most / 32).rev().map(|warps| 32 * warps));
     let mut best = (0, 0, 0);
     for threads in sizes {
         let dynamic = match dynamic_of {
-            // SAFETY: the program asks for this call.
+            // SAFETY: the program has passed this function for this call.
             Some(of) => unsafe { of(threads as c_int) },
             None => dynamic,
         };
@@ -478,7 +481,7 @@ pub(crate) unsafe fn best_block(
     if blocks == 0 {
         return Err(CudaError::LAUNCH_OUT_OF_RESOURCES);
     }
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         give(grid, (blocks * board.multiprocessors()) as c_int)?;
         give(block, threads as c_int)
@@ -498,7 +501,7 @@ pub(crate) unsafe fn best_block_with_flags(
     if flags > 1 {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe { best_block(grid, block, handle, dynamic_of, dynamic, limit) }
 }
 
@@ -515,13 +518,13 @@ pub(crate) unsafe fn available_dynamic(
     if blocks == 0 || board.resident_blocks(threads, function.registers, 0) < blocks {
         return Err(CudaError::INVALID_VALUE);
     }
-    // Shared memory is allocated in steps of 512 bytes.
+    // Shared memory is allocated in multiples of 512 bytes.
     let each = u64::from(SHARED / blocks / 512 * 512);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, each.saturating_sub(fixed_shared(&function)) as usize) }
 }
 
-/// An attribute of a kernel of a library on a device.
+/// Stores an attribute of a library's kernel for a device.
 pub(crate) unsafe fn attribute_on(
     value: *mut c_int,
     number: c_int,
@@ -529,7 +532,7 @@ pub(crate) unsafe fn attribute_on(
     device: c_int,
 ) -> CallResult {
     device::check(device)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(value, attribute(function, number)?) }
 }
 
@@ -541,7 +544,7 @@ pub(crate) unsafe fn get_kernel_attribute(
     device: c_int,
 ) -> CallResult {
     let function = library::function_of(&*library::find_kernel(handle)?)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { attribute_on(value, number, &function, device) }
 }
 
@@ -554,7 +557,7 @@ pub(crate) unsafe fn set_kernel_attribute(
 ) -> CallResult {
     device::check(device)?;
     let function = library::function_of(&*library::find_kernel(handle)?)?;
-    // SAFETY: no pointers of the host.
+    // SAFETY: no argument is a pointer to memory of the host.
     unsafe { set_attribute(function.handle, number, value) }
 }
 
@@ -566,18 +569,19 @@ pub(crate) unsafe fn get_kernel_parameter(
     bytes: *mut usize,
 ) -> CallResult {
     let function = library::function_of(&*library::find_kernel(handle)?)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe { parameter(&function, index, offset, bytes) }
 }
 
 /// `cuKernelGetParamCount`
 pub(crate) unsafe fn get_kernel_parameter_count(handle: usize, count: *mut usize) -> CallResult {
     let function = library::function_of(&*library::find_kernel(handle)?)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
 }
 
-/// `cuParamSetTexRef`: the references of a module belong to its kernels already.
+/// `cuParamSetTexRef`. It only checks its arguments, because a module already binds its texture references to its
+/// kernels.
 pub(crate) unsafe fn set_texture(function: usize, _unit: c_int, handle: usize) -> CallResult {
     context::usable()?;
     let function = find(function)?;

@@ -1,4 +1,4 @@
-//! Versions, and texts of errors.
+//! Versions, and names and descriptions of errors.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -6,12 +6,12 @@ use crate::call::{give, offer};
 use crate::driver::driver;
 use crate::status::{self, CallResult, CudaError};
 
-/// The version of CUDA whose functions the table has.
+/// The version of CUDA whose functions `table.rs` lists.
 pub(crate) const VERSION: c_int = 13050;
 
 /// `cuDriverGetVersion`
 pub(crate) unsafe fn version(version: *mut c_int) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(version, VERSION) }
 }
 
@@ -24,10 +24,10 @@ unsafe fn of_error(
         return Err(CudaError::INVALID_VALUE);
     }
     match status::text(error) {
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller passes null or a valid pointer.
         Some(found) => unsafe { give(to, which(found).as_ptr()) },
         None => {
-            // SAFETY: the caller's pointer.
+            // SAFETY: the caller passes null or a valid pointer.
             unsafe { offer(to, std::ptr::null()) };
             Err(CudaError::INVALID_VALUE)
         }
@@ -36,27 +36,28 @@ unsafe fn of_error(
 
 /// `cuGetErrorName`
 pub(crate) unsafe fn error_name(error: c_uint, to: *mut *const c_char) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { of_error(error, to, |(name, _)| name) }
 }
 
 /// `cuGetErrorString`
 pub(crate) unsafe fn error_text(error: c_uint, to: *mut *const c_char) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { of_error(error, to, |(_, text)| text) }
 }
 
-/// `cuGetExportTable`: tables of NVIDIA's own libraries, which this library does not have.
+/// `cuGetExportTable`. The tables are an interface between NVIDIA's own libraries, so this library does not provide
+/// them.
 pub(crate) unsafe fn export_table(to: *mut *const c_void, id: *const [u8; 16]) -> CallResult {
     if to.is_null() || id.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { offer(to, std::ptr::null()) };
     Err(CudaError::NOT_FOUND)
 }
 
-/// `cuProfilerStart`, `cuProfilerStop`: there is no profiler to notify.
+/// `cuProfilerStart` and `cuProfilerStop`. They do nothing, because there is no profiler.
 pub(crate) fn profiler() -> CallResult {
     driver().map(|_| ())
 }

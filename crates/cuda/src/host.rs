@@ -1,4 +1,4 @@
-//! Memory of the host that streams copy from and to without waiting, and that kernels may access.
+//! Pinned memory of the host. Streams copy from and to pinned memory asynchronously, and kernels may access it.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
@@ -13,15 +13,15 @@ use crate::handles::lock;
 use crate::queue;
 use crate::status::{CallResult, CudaError};
 
-/// `CU_MEMHOSTALLOC_DEVICEMAP`, and the same of `CU_MEMHOSTREGISTER_DEVICEMAP`.
+/// `CU_MEMHOSTALLOC_DEVICEMAP`. `CU_MEMHOSTREGISTER_DEVICEMAP` has the same value.
 const MAPPED: c_uint = 2;
-/// Bytes of a page.
+/// Size of a page in bytes.
 const PAGE: usize = 4096;
 
-/// The ranges of all contexts.
+/// The pinned ranges of all contexts.
 pub(crate) static PINNED: Mutex<Pinned> = Mutex::new(Pinned { ranges: BTreeMap::new() });
 
-/// A range of memory of the host.
+/// A pinned range of host memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     pub(crate) address: usize,
@@ -31,18 +31,18 @@ pub(crate) struct Range {
     pub(crate) device: Option<u32>,
     pub(crate) id: u64,
     flags: c_uint,
-    /// Whether this library has allocated it.
+    /// Whether this library has allocated the range. Otherwise, the program has registered it.
     is_own: bool,
 }
 
-/// The ranges by their address.
+/// The pinned ranges, sorted by their addresses.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     ranges: BTreeMap<usize, Range>,
 }
 
 impl Pinned {
-    /// The range with all of these bytes.
+    /// Returns the range that contains all of these bytes.
     pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<Range> {
         let (_, range) = self.ranges.range(..=address).next_back()?;
         (address.checked_add(bytes)? <= range.address + range.bytes).then_some(*range)
@@ -53,7 +53,7 @@ impl Pinned {
         before.is_some_and(|(_, range)| range.address + range.bytes > address)
     }
 
-    /// Frees everything of a context.
+    /// Removes all ranges of a context, and frees those that this library has allocated.
     fn free_all(&mut self, context: usize) {
         self.ranges.retain(|_, range| {
             if range.context == context && range.is_own {
@@ -64,14 +64,14 @@ impl Pinned {
     }
 }
 
-/// Ends the ranges of a context.
+/// Removes the pinned ranges of a context that ends.
 pub(crate) fn end_of_context(context: usize) {
     lock(&PINNED).free_all(context);
 }
 
-/// Returns pages of this library to the system.
+/// Returns the pages of a range to the system. This library has allocated them.
 fn release(range: &Range) {
-    // SAFETY: the pages are from `mmap` with this size, and the range is removed.
+    // SAFETY: `mmap` has returned pages of this size, and the range is no longer in the table.
     unsafe { libc::munmap(range.address as *mut c_void, range.bytes.next_multiple_of(PAGE)) };
 }
 
@@ -87,36 +87,36 @@ fn allocate(bytes: usize, flags: c_uint) -> Result<usize, CudaError> {
     }
     let pages = bytes.checked_next_multiple_of(PAGE).ok_or(CudaError::OUT_OF_MEMORY)?;
     let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: the system chooses the address of new pages.
+    // SAFETY: the system chooses an unused address for the new pages.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), pages, protection, kind, -1, 0) };
     if address == libc::MAP_FAILED {
         return Err(CudaError::OUT_OF_MEMORY);
     }
     let address = address as usize;
     pin(address, bytes, flags, context.handle, true).inspect_err(|_| {
-        // SAFETY: the pages of this call, whose address nothing else has.
+        // SAFETY: this call has mapped the pages, and no other code has their address.
         unsafe { libc::munmap(address as *mut c_void, pages) };
     })?;
     Ok(address)
 }
 
-/// Whether the process has all pages of a range.
+/// Whether all pages of a range are mapped in this process.
 pub(crate) fn exists(address: usize, bytes: usize) -> bool {
-    /// Pages per call.
+    /// Number of pages per call of `mincore`.
     const PART: usize = 1 << 16;
     let Some(end) = address.checked_add(bytes) else { return false };
     let mut states = vec![0u8; PART.min(bytes / PAGE + 2)];
     (address / PAGE * PAGE..end).step_by(PART * PAGE).all(|start| {
         let count = (end - start).min(PART * PAGE);
-        // SAFETY: the system checks the pages, and there is a byte for the state of each.
+        // SAFETY: the system checks the pages, and `states` has one byte per page.
         unsafe { libc::mincore(start as *mut c_void, count, states.as_mut_ptr()) == 0 }
     })
 }
 
-/// Adds a range.
+/// Adds a pinned range.
 ///
 /// # Errors
-/// Bytes of it are in another range, or no addresses of the device are left.
+/// The range overlaps another pinned range, or no addresses of the device are free.
 fn pin(address: usize, bytes: usize, flags: c_uint, context: usize, is_own: bool) -> CallResult {
     let driver = driver()?;
     let mut pinned = lock(&PINNED);
@@ -144,30 +144,32 @@ pub(crate) unsafe fn alloc(to: *mut usize, bytes: usize, flags: c_uint) -> CallR
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, allocate(bytes, flags)?) }
 }
 
 /// `cuMemAllocHost`
 pub(crate) unsafe fn alloc_plain(to: *mut usize, bytes: usize) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { alloc(to, bytes, 0) }
 }
 
-/// `cuMemAllocHost` of CUDA 3.1 and before.
+/// `cuMemAllocHost` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn alloc_plain_32(to: *mut usize, bytes: u32) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { alloc(to, bytes as usize, 0) }
 }
 
-/// Removes a range after what its context and the current one have.
+/// Waits for the tasks of the range's context and of the current context, then removes the range. `absent` is the error
+/// if there is no such range.
 fn unpin(address: usize, is_own: bool, absent: CudaError) -> CallResult {
     let (driver, current) = (driver()?, context::usable()?);
     let known = lock(&PINNED).ranges.get(&address).copied().filter(|range| range.is_own == is_own);
     let range = known.ok_or(absent)?;
     queue::wait_for_context(range.context);
     queue::wait_for_context(current.handle);
-    // Another thread may have removed it, and the system may have given its address to another range.
+    // During the wait, another thread may have removed the range. The system may then have reused its address for
+    // another range.
     let mut pinned = lock(&PINNED);
     if pinned.ranges.get(&address).is_none_or(|found| found.id != range.id) {
         return Err(absent);
@@ -220,13 +222,13 @@ fn device_pointer(address: usize, flags: c_uint) -> Result<u32, CudaError> {
 
 /// `cuMemHostGetDevicePointer`, for memory that was allocated or registered with `DEVICEMAP`.
 pub(crate) unsafe fn get_device_pointer(to: *mut u64, address: usize, flags: c_uint) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, device_pointer(address, flags)?.into()) }
 }
 
-/// `cuMemHostGetDevicePointer` of CUDA 3.1 and before.
+/// `cuMemHostGetDevicePointer` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn get_device_pointer_32(to: *mut u32, address: usize, flags: c_uint) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, device_pointer(address, flags)?) }
 }
 
@@ -234,11 +236,11 @@ pub(crate) unsafe fn get_device_pointer_32(to: *mut u32, address: usize, flags: 
 pub(crate) unsafe fn get_flags(to: *mut c_uint, address: usize) -> CallResult {
     context::current()?;
     let range = lock(ready(&PINNED)?).find(address, 1).filter(|range| range.is_own);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, range.ok_or(CudaError::INVALID_VALUE)?.flags) }
 }
 
-/// Whether a copy of these bytes need not be over when its function returns.
+/// Whether all of these bytes are pinned. Copies of pinned memory may end after the call that starts them returns.
 pub(crate) fn is_pinned(address: usize, bytes: usize) -> bool {
     driver().is_ok_and(|_| lock(&PINNED).find(address, bytes).is_some())
 }

@@ -1,4 +1,4 @@
-//! Images of modules: from an address or a file to the programs that the chip runs.
+//! Images of modules: reads them from an address or a file, and returns the programs for the chip.
 
 use std::ffi::c_void;
 
@@ -9,10 +9,10 @@ use reconverge_isa::program::Module;
 use crate::messages::say_once;
 use crate::status::CudaError;
 
-/// Bytes of an image, at most.
+/// Maximum size of an image in bytes.
 const LARGEST: usize = 1 << 30;
 
-/// The programs of an image for one chip, and what they share.
+/// The programs of an image for one chip, and the module with their common data.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub(crate) module: Module,
@@ -21,19 +21,19 @@ pub(crate) struct Parsed {
     pub(crate) minor: u32,
 }
 
-/// Copies bytes of the host as far as they exist.
+/// Copies bytes of the host up to the first byte that cannot be read. Returns the number of copied bytes.
 pub(crate) fn readable(address: usize, to: &mut [u8]) -> usize {
     let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
     let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: to.len() };
-    // SAFETY: the system checks the addresses of the remote side, and the local one is a slice.
+    // SAFETY: the system checks the addresses of the remote side, and the local side is a slice.
     let count =
         unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
     match usize::try_from(count) {
         Ok(count) => count,
         Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) => 0,
-        // A sandbox that refuses the call.
+        // A sandbox may forbid the call.
         Err(_) => {
-            // SAFETY: the program says that it has these bytes.
+            // SAFETY: the program promises that this range is its memory.
             unsafe { to.as_mut_ptr().copy_from_nonoverlapping(address as *const u8, to.len()) };
             to.len()
         }
@@ -47,7 +47,8 @@ fn bytes_at(address: usize, count: usize) -> Result<Vec<u8>, CudaError> {
     let mut bytes = vec![0; count];
     let mut done = 0;
     while done < count {
-        // By pages: the copy of a range that ends early may have nothing.
+        // The loop copies one page at a time, because the system may copy nothing if a part of the range does not
+        // exist.
         let here = address + done;
         let part = (count - done).min(4096 - here % 4096);
         if readable(here, &mut bytes[done..done + part]) != part {
@@ -64,7 +65,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The end of an ELF file, by its header and its sections.
+/// Returns the size of an ELF file in bytes, from its header and its section table.
 fn elf_size(address: usize) -> Result<usize, CudaError> {
     let header = bytes_at(address, 64)?;
     let wide = header[4] == 2;
@@ -88,7 +89,7 @@ fn elf_size(address: usize) -> Result<usize, CudaError> {
                 true => (number(entry, 0x18, 8), number(entry, 0x20, 8)),
                 false => (number(entry, 0x10, 4), number(entry, 0x14, 4)),
             };
-            // NOBITS sections have no bytes in the file.
+            // Sections of type `NOBITS` have no bytes in the file.
             if number(entry, 4, 4) != 8 {
                 size = size.max(end(start, bytes, 1)?);
             }
@@ -97,12 +98,13 @@ fn elf_size(address: usize) -> Result<usize, CudaError> {
     usize::try_from(size).map_err(|_| CudaError::INVALID_IMAGE)
 }
 
-/// The bytes of an image whose size the program does not give: it follows from the contents.
+/// Returns the bytes of an image. The program passes only its address, so the size is derived from the contents.
 pub(crate) fn at(address: usize) -> Result<Vec<u8>, CudaError> {
     image_at(address, false)
 }
 
-/// The bytes of an image, which is not a wrapper if a wrapper refers to it.
+/// Returns the bytes of an image. `is_wrapped` means that a wrapper refers to the image; it then must not be another
+/// wrapper.
 fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
     const WRAPPER: u64 = 0x4662_43b1;
     const FATBIN: u64 = 0xba55_ed50;
@@ -115,7 +117,7 @@ fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
             return bytes_at(address, elf_size(address)?);
         }
         match number(&start, 0, 4) {
-            // The wrapper that nvcc writes: magic, version, address of the archive.
+            // nvcc writes the wrapper. Its fields are the magic number, the version, and the address of the archive.
             WRAPPER if is_wrapped => return Err(CudaError::INVALID_IMAGE),
             WRAPPER => return image_at(number(&bytes_at(address, 16)?, 8, 8) as usize, true),
             FATBIN => {
@@ -128,7 +130,7 @@ fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
             _ => {}
         }
     }
-    // A text, which ends with a zero byte.
+    // Any other image is a text that ends with a zero byte.
     let mut text = Vec::new();
     while text.len() < LARGEST {
         let Some(here) = address.checked_add(text.len()) else { break };
@@ -146,7 +148,7 @@ fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
     Err(CudaError::INVALID_IMAGE)
 }
 
-/// Whether a text is PTX: its first directive is the version.
+/// Whether a text is PTX. The first directive of PTX is `.version`.
 fn is_ptx(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(65536)]);
     text.lines()
@@ -155,7 +157,7 @@ fn is_ptx(bytes: &[u8]) -> bool {
         .is_some_and(|line| line.starts_with(".version"))
 }
 
-/// Whether a text cubin names an architecture after those of Tesla.
+/// Whether a text cubin names an architecture later than Tesla.
 fn is_for_another_chip(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
     let mut words =
@@ -164,7 +166,8 @@ fn is_for_another_chip(bytes: &[u8]) -> bool {
     architecture.and_then(|name| name.strip_prefix("sm_")?.parse::<u32>().ok()).is_some_and(|sm| sm > 13)
 }
 
-/// The result for an image that cannot be read. The error of an archive is that of a member, or that it has none.
+/// Returns the CUDA error for an image that cannot be read. If a member of an archive cannot be read, the error is that
+/// of the member.
 fn of_unreadable(error: &Unreadable) -> CudaError {
     match error {
         Unreadable::OtherChip { .. } | Unreadable::Missing { .. } | Unreadable::Compressed { .. } => {
@@ -175,21 +178,20 @@ fn of_unreadable(error: &Unreadable) -> CudaError {
     }
 }
 
-/// The minor number of `sm_1N`.
+/// Returns the N of an architecture `sm_1N`.
 fn minor(chip: Option<&str>) -> u32 {
     chip.and_then(|chip| chip.strip_prefix("sm_1")?.parse().ok()).unwrap_or(0)
 }
 
-/// Reads an image: the cubin, or of an archive the cubin for the best compute capability that the chip has.
+/// Reads an image. If it is an archive, chooses the cubin with the highest compute capability that the chip supports.
+/// `most` is the minor number of the chip's compute capability.
 ///
 /// # Errors
 /// `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image is for other chips, `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` for PTX,
-/// `CUDA_ERROR_INVALID_IMAGE` for anything else; a message says more.
+/// `CUDA_ERROR_INVALID_IMAGE` for any other problem. A message explains the cause.
 pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, CudaError> {
     if is_ptx(bytes) {
-        say_once(
-            "the image is PTX, for which there is no compiler here: compile it to a cubin for sm_10 to sm_13",
-        );
+        say_once("cannot load PTX, because it has to be compiled: expected a cubin for sm_10 to sm_13");
         return Err(CudaError::JIT_COMPILER_NOT_FOUND);
     }
     let refused = |error: Unreadable| {

@@ -1,4 +1,4 @@
-//! Runs kernels. No other file starts the machine.
+//! Runs kernels. No other file starts the emulated chip.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use crate::image::readable;
 use crate::messages::say;
 use crate::status::{self, CallResult, CudaError};
 
-/// A kernel that is decoded and lowered at most once for its constants and textures.
+/// A loaded kernel, decoded and lowered for the constants and textures of its last launch.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     template: Compute,
@@ -24,7 +24,7 @@ pub(crate) struct Prepared {
     loaded: Mutex<Loaded>,
 }
 
-/// A constant bank with variables, which the program changes as memory of the device.
+/// A constant bank that contains variables of the program. The program changes them like device memory.
 #[derive(Debug)]
 pub(crate) struct ConstantBank {
     pub(crate) number: usize,
@@ -32,7 +32,7 @@ pub(crate) struct ConstantBank {
     pub(crate) bytes: usize,
 }
 
-/// A launch.
+/// The sizes of a launch.
 #[derive(Debug)]
 pub(crate) struct Sizes {
     pub(crate) grid: [u32; 2],
@@ -60,7 +60,7 @@ impl Prepared {
     }
 }
 
-/// The kernel with the contents that its constant banks have now, and with textures.
+/// Updates the constant banks and textures of a kernel from the memory, and returns the loaded program.
 fn loaded(kernel: &Prepared, memory: &Memory, textures: Option<Textures>) -> Result<Loaded, CudaError> {
     let mut loaded = lock(&kernel.loaded);
     for bank in kernel.banks.iter() {
@@ -81,10 +81,10 @@ fn loaded(kernel: &Prepared, memory: &Memory, textures: Option<Textures>) -> Res
 /// A range of memory of the host that a kernel may access: address on the device, address on the host, number of bytes.
 pub(crate) type MappedRange = (u32, usize, u64);
 
-/// Runs a kernel on the memory of a context. `name` is for messages.
+/// Runs a kernel on the memory of a context. `name` is the name of the kernel in messages.
 ///
 /// # Errors
-/// The program trapped, which a message explains.
+/// The program trapped. A message explains the trap.
 pub(crate) fn run(
     kernel: &Prepared,
     name: &str,
@@ -115,7 +115,7 @@ pub(crate) fn run(
     })
 }
 
-/// The error of a trap.
+/// Returns the CUDA error for the cause of a trap.
 fn of_cause(cause: &Cause) -> CudaError {
     match cause {
         Cause::Memory { space: Space::Global(_), .. } => CudaError::ILLEGAL_ADDRESS,
@@ -127,9 +127,9 @@ fn of_cause(cause: &Cause) -> CudaError {
     }
 }
 
-/// Memory of the host that the kernel accesses, copied into the memory of the context while the kernel runs.
+/// Host memory that the kernel may access. The memory of the context has a copy while the kernel runs.
 struct Mapped {
-    /// Address of the device, address of the host, contents before.
+    /// Address on the device, address on the host, contents before the run.
     ranges: Vec<(u32, usize, Vec<u8>)>,
 }
 
@@ -147,13 +147,14 @@ impl Mapped {
         Mapped { ranges }
     }
 
-    /// Copies runs of bytes that the kernel has changed, so that the program may use the others meanwhile.
+    /// Copies the bytes that the kernel has changed back to the host. Other bytes are not written, because the program
+    /// may have changed them during the run.
     fn give_back(self, memory: &mut Memory) {
-        /// Bytes that are compared at a time.
+        /// Number of bytes that are compared at a time.
         const PART: usize = 4096;
         for (address, start, before) in self.ranges {
             let Some(after) = memory.remove(address) else { continue };
-            // Parts that are equal, which are most of a large range, are compared as a whole.
+            // In a large range, most parts are unchanged. They are compared as a whole.
             let parts = before.chunks(PART).zip(after.bytes.chunks(PART));
             for (number, (before, after)) in parts.enumerate().filter(|(_, (before, after))| before != after)
             {
@@ -163,7 +164,7 @@ impl Mapped {
                     at += pairs.take_while(|(old, new)| old == new).count();
                     let pairs = before[at..].iter().zip(&after[at..]);
                     let differ = pairs.take_while(|(old, new)| old != new).count();
-                    // SAFETY: the range is registered, so that the program has it.
+                    // SAFETY: the program has registered the range, so it is memory of the program.
                     unsafe {
                         let to = (start + PART * number + at) as *mut u8;
                         to.copy_from_nonoverlapping(after[at..].as_ptr(), differ);

@@ -21,21 +21,21 @@
 //! launch.rs: the machine of reconverge-tesla
 //! ```
 //!
-//! Handles are numbers in tables, so that a handle that is wrong is an error. Memory of a context is one
-//! [`Memory`](reconverge_simt::memory::Memory) with a buffer for each allocation; a kernel has it while it runs. Addresses are unique
-//! among contexts. The first error of a kernel stays in its context, as CUDA documents.
+//! Handles are indices into tables, so that an invalid handle is an error. The memory of a context is one
+//! [`Memory`](reconverge_simt::memory::Memory) with a buffer for each allocation. A kernel holds its lock while it
+//! runs. Addresses are unique across contexts. A context keeps the first error of its kernels, as CUDA documents.
 //!
-//! Sources: cuda.h of CUDA 12.9 and 13.5 and its documentation for functions, numbers and structures; appendices of the CUDA C
-//! Programming Guide 3.1 to 4.2 for the chips.
+//! Sources for functions, numbers and structures: cuda.h of CUDA 12.9 and 13.5, and its documentation. Source for the
+//! chips: the appendices of the CUDA C Programming Guide 3.1 to 4.2.
 
 #![cfg(target_os = "linux")]
 #![allow(
     unsafe_code,
-    reason = "C functions are defined, and memory of the program around is read and written"
+    reason = "the crate defines C functions, and accesses memory of the program that calls them"
 )]
 #![allow(
     clippy::missing_safety_doc,
-    reason = "the promise of every function is that its caller passes what CUDA documents for it"
+    reason = "every function requires that its caller passes the arguments that CUDA documents"
 )]
 
 mod addresses;

@@ -1,4 +1,4 @@
-//! Libraries: images that are loaded into each context when it first uses them.
+//! Libraries: images that do not belong to a context. Each context loads a library when it first uses the library.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -12,18 +12,18 @@ use crate::image::{self, Parsed};
 use crate::module::{self, Function, Module};
 use crate::status::{CallResult, CudaError};
 
-/// The libraries.
+/// The libraries of the process.
 pub(crate) static LIBRARIES: Handles<Library> = Handles::new();
 /// The kernels of all libraries.
 pub(crate) static KERNELS: Handles<LibraryKernel> = Handles::new();
 
-/// An image with its kernels, in no context.
+/// An image and its kernels, independent of contexts.
 #[derive(Debug)]
 pub(crate) struct Library {
     parsed: Parsed,
     /// The kernels in the order of the image.
     kernels: Vec<Arc<LibraryKernel>>,
-    /// The module in each context that uses it.
+    /// The modules into which the library was loaded. The keys are the handles of contexts.
     modules: Mutex<HashMap<usize, Arc<Module>>>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct LibraryKernel {
 }
 
 impl Library {
-    /// The module in the current context.
+    /// Returns the module of the library in the current context. Loads it if necessary.
     fn module(&self) -> Result<Arc<Module>, CudaError> {
         let context = context::usable()?;
         let mut modules = lock(&self.modules);
@@ -49,7 +49,7 @@ impl Library {
     }
 }
 
-/// Ends what libraries have in a context.
+/// Removes the modules that libraries have loaded into a context that ends.
 pub(crate) fn end_of_context(context: usize) {
     LIBRARIES.all(|_| true).iter().for_each(|library| {
         lock(&library.modules).remove(&context);
@@ -64,7 +64,7 @@ pub(crate) fn find_kernel(handle: usize) -> Result<Arc<LibraryKernel>, CudaError
     ready(&KERNELS)?.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
-/// The function of a kernel in the current context.
+/// Returns the function of a kernel in the current context.
 pub(crate) fn function_of(kernel: &LibraryKernel) -> Result<Arc<Function>, CudaError> {
     let module = find(kernel.library)?.module()?;
     module.function(&kernel.name).cloned().ok_or(CudaError::NOT_FOUND)
@@ -82,11 +82,12 @@ fn load(to: *mut usize, bytes: &[u8]) -> CallResult {
         KERNELS.insert(kernel.handle, kernel.clone());
     }
     LIBRARIES.insert(handle, library);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, handle) }
 }
 
-/// `cuLibraryLoadData`: options are for the compiler of PTX and for when modules are loaded.
+/// `cuLibraryLoadData`. The options have no effect: they control the PTX compiler and the time at which modules are
+/// loaded.
 #[allow(clippy::too_many_arguments, reason = "as CUDA declares it")]
 pub(crate) unsafe fn load_data(
     to: *mut usize,
@@ -139,17 +140,17 @@ pub(crate) unsafe fn unload(handle: usize) -> CallResult {
 /// `cuLibraryGetKernel`
 pub(crate) unsafe fn get_kernel(to: *mut usize, handle: usize, name: *const c_char) -> CallResult {
     let library = find(handle)?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller passes null or a C string.
     let name = unsafe { text(name) }?;
     let kernel = library.kernels.iter().find(|kernel| kernel.name == name).ok_or(CudaError::NOT_FOUND)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, kernel.handle) }
 }
 
 /// `cuLibraryGetKernelCount`
 pub(crate) unsafe fn kernel_count(count: *mut c_uint, handle: usize) -> CallResult {
     let library = find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(count, library.kernels.len() as c_uint) }
 }
 
@@ -160,7 +161,7 @@ pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> 
         return Err(CudaError::INVALID_VALUE);
     }
     for (index, kernel) in library.kernels.iter().take(count as usize).enumerate() {
-        // SAFETY: the caller's array has so many elements.
+        // SAFETY: the caller's array has `count` elements.
         unsafe { to.add(index).write(kernel.handle) };
     }
     Ok(())
@@ -169,7 +170,7 @@ pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> 
 /// `cuLibraryGetModule`
 pub(crate) unsafe fn get_module(to: *mut usize, handle: usize) -> CallResult {
     let module = find(handle)?.module()?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, module.handle) }
 }
 
@@ -181,9 +182,9 @@ pub(crate) unsafe fn get_global(
     name: *const c_char,
 ) -> CallResult {
     let module = find(handle)?.module()?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller passes null or a C string.
     let (found, size) = module.global(unsafe { text(name) }?).ok_or(CudaError::NOT_FOUND)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         offer(address, found.into());
         offer(bytes, size as usize);
@@ -191,7 +192,8 @@ pub(crate) unsafe fn get_global(
     Ok(())
 }
 
-/// `cuLibraryGetManaged`, `cuLibraryGetUnifiedFunction`: cubins of these chips have neither.
+/// `cuLibraryGetManaged` and `cuLibraryGetUnifiedFunction`. Cubins for these chips contain neither managed variables
+/// nor unified functions.
 pub(crate) unsafe fn get_absent(_: *mut u64, handle: usize, _: *const c_char) -> CallResult {
     find(handle)?;
     Err(CudaError::NOT_FOUND)
@@ -206,21 +208,21 @@ pub(crate) unsafe fn get_managed(_: *mut u64, _: *mut usize, handle: usize, _: *
 /// `cuKernelGetFunction`
 pub(crate) unsafe fn get_function(to: *mut usize, handle: usize) -> CallResult {
     let function = function_of(&*find_kernel(handle)?)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, function.handle) }
 }
 
 /// `cuKernelGetLibrary`
 pub(crate) unsafe fn get_library(to: *mut usize, handle: usize) -> CallResult {
     let kernel = find_kernel(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, kernel.library) }
 }
 
 /// `cuKernelGetName`
 pub(crate) unsafe fn get_name(to: *mut *const c_char, handle: usize) -> CallResult {
     let kernel = find_kernel(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, lasting(&kernel.name)) }
 }
 

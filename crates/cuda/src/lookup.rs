@@ -16,12 +16,12 @@ functions! {
          address_with_status;
 }
 
-/// All functions.
+/// Returns the rows of all functions.
 fn rows() -> impl Iterator<Item = &'static FunctionRow> {
     ROWS.iter().chain(table::ROWS).chain(missing::ROWS).flat_map(|rows| rows.iter())
 }
 
-/// The result of a search for a function. (`CUdriverProcAddressQueryResult`)
+/// The result of a search for a function by its name. (`CUdriverProcAddressQueryResult`)
 #[derive(Clone, Copy, Debug)]
 enum SearchResult {
     Function(FunctionRow),
@@ -29,7 +29,8 @@ enum SearchResult {
     NotYet,
 }
 
-/// The form of a function that programs of a version mean. The name of a form is also found, whatever the version.
+/// Returns the form of a function that programs of a CUDA version use. If `name` is the symbol of a form, returns that
+/// form for any version.
 fn find(name: &str, version: c_int, per_thread: bool) -> SearchResult {
     let named: Vec<&FunctionRow> = rows().filter(|row| row.name == name).collect();
     if named.is_empty() {
@@ -54,14 +55,14 @@ unsafe fn search(
     if symbol.is_null() || to.is_null() || version > VERSION || flags > PER_THREAD {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's text.
+    // SAFETY: the caller passes null or a C string.
     let name = unsafe { text(symbol) }.unwrap_or_default();
     let found = find(name, version, flags == PER_THREAD);
     let address = match found {
         SearchResult::Function(row) => row.address as *const c_void,
         SearchResult::NoName | SearchResult::NotYet => std::ptr::null(),
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, address)? };
     Ok(found)
 }
@@ -73,14 +74,14 @@ pub(crate) unsafe fn address(
     version: c_int,
     flags: u64,
 ) -> CallResult {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     match unsafe { search(symbol, to, version, flags) }? {
         SearchResult::Function(_) => Ok(()),
         SearchResult::NoName | SearchResult::NotYet => Err(CudaError::NOT_FOUND),
     }
 }
 
-/// `cuGetProcAddress` of CUDA 12: also says why there is no function.
+/// `cuGetProcAddress` of CUDA 12. It also stores why no function was found.
 pub(crate) unsafe fn address_with_status(
     symbol: *const c_char,
     to: *mut *const c_void,
@@ -88,14 +89,14 @@ pub(crate) unsafe fn address_with_status(
     flags: u64,
     status: *mut c_int,
 ) -> CallResult {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     let found = unsafe { search(symbol, to, version, flags) }?;
     let number = match found {
         SearchResult::Function(_) => 0,
         SearchResult::NoName => 1,
         SearchResult::NotYet => 2,
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { offer(status, number) };
     Ok(())
 }
@@ -112,7 +113,7 @@ mod tests {
         }
     }
 
-    /// CUDA driver API, `cuGetProcAddress`.
+    /// The rules are those of the CUDA driver API, `cuGetProcAddress`.
     #[test]
     fn a_function_has_the_form_of_the_version_and_of_the_default_stream() {
         for (name, version, per_thread, expected) in [

@@ -1,4 +1,4 @@
-//! Memory of the device: allocations, and the bytes of a context.
+//! Memory of the device: its allocations and its contents.
 
 use std::ffi::{c_int, c_uint};
 
@@ -14,10 +14,10 @@ use crate::queue;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
 
-/// Allocates bytes in a context; they are 0.
+/// Allocates memory in a context and fills it with zeros.
 ///
 /// # Errors
-/// Memory does not suffice.
+/// The device or the host does not have enough memory.
 pub(crate) fn place(
     context: &CudaContext,
     bytes: u64,
@@ -36,7 +36,7 @@ pub(crate) fn place(
     contents.resize(bytes as usize, 0);
     let buffer = Buffer::new(allocation.address, contents);
     lock(&context.memory).insert(buffer).map_err(|_| give_back())?;
-    // Another thread may have destroyed the context, and freed what it had before.
+    // Another thread may have destroyed the context in the meantime. It has then freed only the earlier allocations.
     if context::CONTEXTS.get(context.handle).is_none() {
         give_back();
         return Err(CudaError::CONTEXT_IS_DESTROYED);
@@ -44,7 +44,7 @@ pub(crate) fn place(
     Ok(allocation)
 }
 
-/// Frees what starts at an address, if it is of this kind.
+/// Frees the allocation that starts at an address, if `wanted` returns true for its kind.
 pub(crate) fn free_kind(
     address: u64,
     wanted: impl Fn(AllocationKind) -> bool,
@@ -59,26 +59,26 @@ pub(crate) fn free_kind(
     Ok(freed)
 }
 
-/// The allocation with all of these bytes.
+/// Returns the allocation that contains all bytes of a range.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` if there is none.
+/// `CUDA_ERROR_INVALID_VALUE` if no allocation contains the range.
 pub(crate) fn find(address: u64, bytes: u64) -> Result<Allocation, CudaError> {
     lock(&started()?.addresses).find(address, bytes).ok_or(CudaError::INVALID_VALUE)
 }
 
-/// The address on the host of bytes of the device, if they are memory of the host.
+/// Returns the address on the host if the bytes at a device address are mapped host memory.
 pub(crate) fn mapped(address: u64, count: usize) -> Option<usize> {
     let found = find(address, count as u64).ok()?;
     let AllocationKind::Host(start) = found.kind else { return None };
     Some(start + (address - u64::from(found.address)) as usize)
 }
 
-/// Calls a function with bytes of the device.
+/// Calls a function with a range of bytes of the device.
 fn with_bytes<T>(address: u64, count: usize, work: impl FnOnce(&mut [u8]) -> T) -> Result<T, CudaError> {
     let found = find(address, count as u64)?;
     if let Some(at) = mapped(address, count) {
-        // SAFETY: the program has allocated or registered these bytes, and did not free them.
+        // SAFETY: the program has allocated or registered this host memory, and has not freed it.
         return Ok(work(unsafe { std::slice::from_raw_parts_mut(at as *mut u8, count) }));
     }
     let context = context::CONTEXTS.get(found.context).ok_or(CudaError::INVALID_VALUE)?;
@@ -86,12 +86,12 @@ fn with_bytes<T>(address: u64, count: usize, work: impl FnOnce(&mut [u8]) -> T) 
     memory.bytes_mut(address as u32, count).map(work).ok_or(CudaError::INVALID_VALUE)
 }
 
-/// Copies bytes of the device.
+/// Copies bytes from the device.
 pub(crate) fn read(address: u64, to: &mut [u8]) -> CallResult {
     with_bytes(address, to.len(), |bytes| to.copy_from_slice(bytes))
 }
 
-/// Replaces bytes of the device.
+/// Copies bytes to the device.
 pub(crate) fn write(address: u64, from: &[u8]) -> CallResult {
     with_bytes(address, from.len(), |bytes| bytes.copy_from_slice(from))
 }
@@ -118,21 +118,21 @@ pub(crate) unsafe fn alloc(to: *mut u64, bytes: usize) -> CallResult {
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, allocate(bytes as u64)?.into()) }
 }
 
-/// `cuMemAlloc` of CUDA 3.1 and before, whose addresses have 32 bits.
+/// `cuMemAlloc` of CUDA 3.1 and earlier. Its addresses have 32 bits.
 pub(crate) unsafe fn alloc_32(to: *mut u32, bytes: u32) -> CallResult {
     context::usable()?;
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, allocate(bytes.into())?) }
 }
 
-/// Bytes between the starts of rows, as chips of this generation align them.
+/// On chips of this generation, the distance between the starts of rows is a multiple of this number of bytes.
 const PITCH: u64 = 256;
 
 fn pitched(width: u64, height: u64, element: c_uint) -> Result<(u32, u64), CudaError> {
@@ -158,14 +158,14 @@ pub(crate) unsafe fn alloc_pitch(
         return Err(CudaError::INVALID_VALUE);
     }
     let (address, bytes) = pitched(width as u64, height as u64, element)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         give(pitch, bytes as usize)?;
         give(to, address.into())
     }
 }
 
-/// `cuMemAllocPitch` of CUDA 3.1 and before.
+/// `cuMemAllocPitch` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn alloc_pitch_32(
     to: *mut u32,
     pitch: *mut u32,
@@ -178,20 +178,20 @@ pub(crate) unsafe fn alloc_pitch_32(
         return Err(CudaError::INVALID_VALUE);
     }
     let (address, bytes) = pitched(width.into(), height.into(), element)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         give(pitch, bytes as u32)?;
         give(to, address)
     }
 }
 
-/// `cuMemAllocManaged`: chips of this generation have no managed memory.
+/// `cuMemAllocManaged`. It is not supported, because chips of this generation have no managed memory.
 pub(crate) unsafe fn alloc_managed(_to: *mut u64, _bytes: usize, _flags: c_uint) -> CallResult {
     context::usable()?;
     Err(CudaError::NOT_SUPPORTED)
 }
 
-/// `cuMemFree`: waits for what the context has. Freeing 0 does nothing.
+/// `cuMemFree`. It waits for the tasks of the context. An address of 0 has no effect.
 pub(crate) unsafe fn free(address: u64) -> CallResult {
     let context = context::usable()?;
     if address == 0 {
@@ -206,24 +206,25 @@ pub(crate) unsafe fn free(address: u64) -> CallResult {
     free_kind(address, |kind| kind == AllocationKind::Memory).map(|_| ())
 }
 
-/// `cuMemFree` of CUDA 3.1 and before.
+/// `cuMemFree` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn free_32(address: u32) -> CallResult {
-    // SAFETY: no pointers of the host.
+    // SAFETY: no argument is a pointer to memory of the host.
     unsafe { free(address.into()) }
 }
 
-/// `cuMemAllocAsync`: the memory exists at once.
+/// `cuMemAllocAsync`. The memory is allocated before the call returns.
 pub(crate) unsafe fn alloc_async(to: *mut u64, bytes: usize, stream: usize) -> CallResult {
     stream::find_for_work(stream)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { alloc(to, bytes) }
 }
 
-/// `cuMemFreeAsync`: the memory is freed in the order of the stream.
+/// `cuMemFreeAsync`. The stream frees the memory after its earlier tasks have ended.
 pub(crate) unsafe fn free_async(address: u64, stream: usize) -> CallResult {
     let (_, stream) = stream::find_for_work(stream)?;
     let start = u32::try_from(address).map_err(|_| CudaError::INVALID_VALUE)?;
-    // Until then a second call is an error of that call, not of the stream.
+    // The mark makes a second `cuMemFreeAsync` fail at once. Without it, the error would only occur later, when the
+    // stream frees the memory.
     lock(&started()?.addresses).leave(start).ok_or(CudaError::INVALID_VALUE)?;
     stream.enqueue(move || free_kind(address, |kind| kind == AllocationKind::Leaving).map(|_| ()));
     Ok(())
@@ -237,19 +238,19 @@ pub(crate) unsafe fn get_info(free: *mut usize, total: *mut usize) -> CallResult
     if free.is_null() || total.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         give(free, found as usize)?;
         give(total, driver.board.memory as usize)
     }
 }
 
-/// `cuMemGetInfo` of CUDA 3.1 and before.
+/// `cuMemGetInfo` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn get_info_32(free: *mut u32, total: *mut u32) -> CallResult {
     let (mut found, mut all) = (0, 0);
-    // SAFETY: both are local.
+    // SAFETY: both pointers are addresses of local variables.
     unsafe { get_info(&raw mut found, &raw mut all)? };
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         give(free, found as u32)?;
         give(total, all as u32)
@@ -260,7 +261,7 @@ pub(crate) unsafe fn get_info_32(free: *mut u32, total: *mut u32) -> CallResult 
 pub(crate) unsafe fn address_range(base: *mut u64, bytes: *mut usize, address: u64) -> CallResult {
     context::current()?;
     let found = find(address, 1).map_err(|_| CudaError::NOT_FOUND)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         offer(base, found.address.into());
         offer(bytes, found.bytes as usize);
@@ -268,11 +269,11 @@ pub(crate) unsafe fn address_range(base: *mut u64, bytes: *mut usize, address: u
     Ok(())
 }
 
-/// `cuMemGetAddressRange` of CUDA 3.1 and before.
+/// `cuMemGetAddressRange` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn address_range_32(base: *mut u32, bytes: *mut u32, address: u32) -> CallResult {
     context::current()?;
     let found = find(address.into(), 1).map_err(|_| CudaError::NOT_FOUND)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         offer(base, found.address);
         offer(bytes, found.bytes as u32);
@@ -287,12 +288,12 @@ pub(crate) unsafe fn pointer_attribute(to: *mut u8, attribute: c_int, address: u
         return Err(CudaError::INVALID_VALUE);
     }
     let value = pointer_value(attribute, address)?;
-    // SAFETY: the caller's pointer, of the attribute's type.
+    // SAFETY: the caller passes a pointer to a value of the attribute's type.
     unsafe { to.copy_from_nonoverlapping(value.as_ptr(), value.len()) };
     Ok(())
 }
 
-/// `cuPointerGetAttributes`: attributes that a pointer does not have are 0.
+/// `cuPointerGetAttributes`. Attributes that a pointer does not have are stored as 0.
 pub(crate) unsafe fn pointer_attributes(
     count: c_uint,
     attributes: *const c_int,
@@ -304,7 +305,7 @@ pub(crate) unsafe fn pointer_attributes(
         return Err(CudaError::INVALID_VALUE);
     }
     for index in 0..count as usize {
-        // SAFETY: the caller's arrays have so many elements.
+        // SAFETY: the caller's arrays have `count` elements.
         let (attribute, to) = unsafe { (*attributes.add(index), *to.add(index)) };
         if to.is_null() {
             return Err(CudaError::INVALID_VALUE);
@@ -312,19 +313,19 @@ pub(crate) unsafe fn pointer_attributes(
         let value = match pointer_value(attribute, address) {
             Ok(value) => value,
             Err(error) => match size_of_attribute(attribute) {
-                // The ordinal of no device.
+                // -2 is the ordinal that means that there is no device.
                 Some(4) if attribute == 9 => (-2i32).to_le_bytes().to_vec(),
                 Some(size) => vec![0; size],
                 None => return Err(error),
             },
         };
-        // SAFETY: the caller's pointer, of the attribute's type.
+        // SAFETY: the caller passes a pointer to a value of the attribute's type.
         unsafe { to.copy_from_nonoverlapping(value.as_ptr(), value.len()) };
     }
     Ok(())
 }
 
-/// Bytes of an attribute's value.
+/// Returns the size of an attribute's value in bytes.
 fn size_of_attribute(attribute: c_int) -> Option<usize> {
     Some(match attribute {
         1 | 3 | 4 | 7 | 11 | 12 | 14 | 17 | 18 | 19 | 20 => 8,
@@ -334,7 +335,7 @@ fn size_of_attribute(attribute: c_int) -> Option<usize> {
     })
 }
 
-/// The value of an attribute of a pointer. (`CUpointer_attribute`)
+/// Returns the value of an attribute of a pointer. (`CUpointer_attribute`)
 fn pointer_value(attribute: c_int, address: u64) -> Result<Vec<u8>, CudaError> {
     /// `CU_MEMORYTYPE_HOST`, `CU_MEMORYTYPE_DEVICE`
     const TYPES: [u32; 2] = [1, 2];
@@ -366,7 +367,7 @@ fn pointer_value(attribute: c_int, address: u64) -> Result<Vec<u8>, CudaError> {
         11 | 19 => start,
         12 | 18 => bytes,
         13 => 1,
-        // Read and write.
+        // The access flags allow reads and writes.
         16 => 3,
         22 => u32::MAX.into(),
         _ => 0,
@@ -374,7 +375,8 @@ fn pointer_value(attribute: c_int, address: u64) -> Result<Vec<u8>, CudaError> {
     Ok(value.to_le_bytes()[..size].to_vec())
 }
 
-/// `cuPointerSetAttribute`: only whether copies wait, which they do.
+/// `cuPointerSetAttribute`. The only valid attribute requests that copies wait until they have ended, and all copies
+/// do.
 pub(crate) unsafe fn set_pointer_attribute(value: *const u8, attribute: c_int, address: u64) -> CallResult {
     driver()?;
     if value.is_null() || attribute != 6 {

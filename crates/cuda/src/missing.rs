@@ -1,13 +1,13 @@
-//! The functions that programs may look for and that do nothing: each returns `CUDA_ERROR_NOT_SUPPORTED` and is reported once.
+//! The functions that are exported but not implemented. Each returns `CUDA_ERROR_NOT_SUPPORTED` and is reported once.
 //!
-//! Rows are those of `table.rs` without parameters.
+//! The rows have the form of the rows in `table.rs`, but without parameters.
 
 use crate::call::enter;
 use crate::messages::say_once;
 use crate::rows::{FunctionRow, address};
 use crate::status::{CallResult, CudaError};
 
-/// Reports a function.
+/// Reports that a function is not supported.
 fn report(symbol: &str) -> CallResult {
     say_once(&format!("{symbol} is not supported"));
     Err(CudaError::NOT_SUPPORTED)
@@ -28,7 +28,7 @@ macro_rules! missing {
             )?
         )*
 
-        /// All of them.
+        /// The rows of all functions.
         pub(crate) static ROWS: &[&[FunctionRow]] = &[$(&[
             FunctionRow {
                 name: stringify!($name),

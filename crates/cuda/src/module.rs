@@ -32,11 +32,11 @@ pub(crate) struct Module {
     pub(crate) context: usize,
     pub(crate) functions: Vec<Arc<Function>>,
     globals: Vec<Global>,
-    /// Addresses of memory that the module owns.
+    /// Addresses of the device memory that the module owns.
     owned: Vec<u32>,
     /// The texture references of the module.
     pub(crate) textures: Vec<Arc<TextureReference>>,
-    /// Whether a library has loaded it, and unloads it.
+    /// Whether the module belongs to a library. If so, unloading the library also unloads the module.
     is_of_library: bool,
 }
 
@@ -48,7 +48,7 @@ struct Global {
     bytes: u32,
 }
 
-/// The sizes and parameters that the functions of CUDA 3 and before set.
+/// The sizes and parameters that functions of CUDA 3 and earlier set before a launch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Old {
     pub(crate) block: Option<[u32; 3]>,
@@ -67,20 +67,20 @@ pub(crate) struct Function {
     pub(crate) layout: ParameterLayout,
     pub(crate) minor: u32,
     pub(crate) registers: u32,
-    /// Bytes of shared memory, header and parameters included.
+    /// Bytes of static shared memory, including the header and the parameters.
     pub(crate) shared: u32,
     pub(crate) local: u32,
     pub(crate) constant: u32,
-    /// The texture references that the kernel reads, by unit.
+    /// The texture references that the kernel reads, with their texture units.
     pub(crate) textures: Vec<(u32, Arc<TextureReference>)>,
     pub(crate) prepared: Prepared,
-    /// Sizes and parameters that the functions of CUDA 3 and before set for a launch.
+    /// The sizes and parameters that functions of CUDA 3 and earlier set before a launch.
     pub(crate) old: Mutex<Old>,
-    /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, if it was set.
+    /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, if the program has set it.
     pub(crate) most_dynamic: Mutex<Option<u32>>,
 }
 
-/// Ends the modules of a context.
+/// Removes the modules of a context that ends.
 pub(crate) fn end_of_context(context: usize) {
     MODULES.retain(|module| module.context != context);
     FUNCTIONS.retain(|function| function.context != context);
@@ -187,7 +187,7 @@ fn build(
         }
         let layout = ParameterLayout::of(program, module.pointer_bytes);
         let named = |name: &str| textures.iter().find(|known| known.name == name).cloned();
-        // Textures of the module are for the programs that do not list their own.
+        // A program that does not list its own textures uses those of the module.
         let own = if program.samplers.is_empty() { &module.samplers } else { &program.samplers };
         let units = own.iter().filter_map(|sampler| Some((sampler.unit, named(&sampler.name)?)));
         let constant = program.constants.iter().map(|block| block.bytes.len() as u32).sum();
@@ -213,11 +213,11 @@ fn build(
     Ok(Arc::new(Module { handle, context, functions, globals, owned, textures, is_of_library }))
 }
 
-/// Removes a module after what its context has.
+/// Waits for the tasks of the module's context, then removes the module.
 pub(crate) fn unload(module: &Module) -> CallResult {
     driver()?;
     queue::wait_for_context(module.context);
-    // Another thread may have unloaded it, or ended its context.
+    // Another thread may have unloaded the module, or ended its context.
     if MODULES.remove(module.handle).is_none() {
         return Err(CudaError::INVALID_HANDLE);
     }
@@ -234,12 +234,12 @@ pub(crate) fn unload(module: &Module) -> CallResult {
 }
 
 impl Module {
-    /// The kernel of a name.
+    /// Returns the kernel with a name.
     pub(crate) fn function(&self, name: &str) -> Option<&Arc<Function>> {
         self.functions.iter().find(|function| function.name == name)
     }
 
-    /// Address and size of the variable of a name.
+    /// Returns the address and the size of the variable with a name.
     pub(crate) fn global(&self, name: &str) -> Option<(u32, u32)> {
         let found = self.globals.iter().find(|global| global.name == name)?;
         Some((found.address, found.bytes))
@@ -254,16 +254,16 @@ fn load_bytes(to: *mut usize, bytes: &[u8]) -> CallResult {
     let context = context::usable()?;
     let parsed = image::parse(bytes, driver()?.board.minor)?;
     let module = load(&context, &parsed, false)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, module.handle) }
 }
 
-/// The bytes of a file.
+/// Reads a file.
 pub(crate) fn file(path: *const c_char) -> Result<Vec<u8>, CudaError> {
     if path.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's text.
+    // SAFETY: the address is not null, so the caller has passed a C string.
     let path = unsafe { std::ffi::CStr::from_ptr(path) };
     let path: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(path.to_bytes());
     std::fs::read(path).map_err(|_| CudaError::FILE_NOT_FOUND)
@@ -287,7 +287,8 @@ pub(crate) unsafe fn load_data(to: *mut usize, image: usize) -> CallResult {
     load_bytes(to, &image::at(image)?)
 }
 
-/// `cuModuleLoadDataEx`: options are for the compiler of PTX. Its logs are empty.
+/// `cuModuleLoadDataEx`. The options control the PTX compiler, so they have no effect. The logs of the compiler are
+/// empty.
 pub(crate) unsafe fn load_data_with(
     to: *mut usize,
     image: usize,
@@ -300,12 +301,13 @@ pub(crate) unsafe fn load_data_with(
         return Err(CudaError::INVALID_VALUE);
     }
     for index in 0..count as usize {
-        // SAFETY: the caller's arrays have so many elements.
+        // SAFETY: the caller's arrays have `count` elements.
         let (option, value) = unsafe { (*options.add(index), values.add(index)) };
-        // CU_JIT_INFO_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER, with their sizes in bytes: texts that programs print.
+        // `CU_JIT_INFO_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER`. The option with the next number has the size in
+        // bytes. Programs print the logs, so each must be an empty string.
         if matches!(option, 3 | 5) {
             let size = (0..count as usize).find_map(|other| {
-                // SAFETY: as above.
+                // SAFETY: the caller's arrays have `count` elements.
                 let (found, value) = unsafe { (*options.add(other), *values.add(other)) };
                 (found == option + 1).then_some(value as usize)
             });
@@ -319,19 +321,19 @@ pub(crate) unsafe fn load_data_with(
         }
     }
     for index in 0..count as usize {
-        // SAFETY: the caller's arrays have so many elements.
+        // SAFETY: the caller's arrays have `count` elements.
         let (option, value) = unsafe { (*options.add(index), values.add(index)) };
-        // The sizes become the bytes that were written.
+        // The options with the sizes of the logs return the number of bytes that were written.
         if matches!(option, 4 | 6) {
-            // SAFETY: as above.
+            // SAFETY: the caller's arrays have `count` elements.
             unsafe { value.write(std::ptr::null_mut()) };
         }
     }
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe { load_data(to, image) }
 }
 
-/// `cuModuleUnload`: not for modules of libraries.
+/// `cuModuleUnload`. It fails for a module that a library has loaded.
 pub(crate) unsafe fn unload_handle(handle: usize) -> CallResult {
     context::current()?;
     let module = find(handle)?;
@@ -342,17 +344,17 @@ pub(crate) unsafe fn unload_handle(handle: usize) -> CallResult {
 pub(crate) unsafe fn get_function(to: *mut usize, handle: usize, name: *const c_char) -> CallResult {
     context::current()?;
     let module = find(handle)?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller passes null or a C string.
     let name = unsafe { text(name) }?;
     let function = module.function(name).ok_or(CudaError::NOT_FOUND)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, function.handle) }
 }
 
 /// `cuModuleGetFunctionCount`
 pub(crate) unsafe fn function_count(count: *mut c_uint, handle: usize) -> CallResult {
     let module = find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(count, module.functions.len() as c_uint) }
 }
 
@@ -363,13 +365,13 @@ pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> 
         return Err(CudaError::INVALID_VALUE);
     }
     for (index, function) in module.functions.iter().take(count as usize).enumerate() {
-        // SAFETY: the caller's array has so many elements.
+        // SAFETY: the caller's array has `count` elements.
         unsafe { to.add(index).write(function.handle) };
     }
     Ok(())
 }
 
-/// `cuModuleGetGlobal`: address and size may both be left out.
+/// `cuModuleGetGlobal`. The pointers for the address and the size may both be null.
 pub(crate) unsafe fn get_global(
     address: *mut u64,
     bytes: *mut usize,
@@ -378,9 +380,9 @@ pub(crate) unsafe fn get_global(
 ) -> CallResult {
     context::current()?;
     let module = find(handle)?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller passes null or a C string.
     let (found, size) = module.global(unsafe { text(name) }?).ok_or(CudaError::NOT_FOUND)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         offer(address, found.into());
         offer(bytes, size as usize);
@@ -388,7 +390,7 @@ pub(crate) unsafe fn get_global(
     Ok(())
 }
 
-/// `cuModuleGetGlobal` of CUDA 3.1 and before.
+/// `cuModuleGetGlobal` of CUDA 3.1 and earlier.
 pub(crate) unsafe fn get_global_32(
     address: *mut u32,
     bytes: *mut u32,
@@ -396,9 +398,9 @@ pub(crate) unsafe fn get_global_32(
     name: *const c_char,
 ) -> CallResult {
     let (mut found, mut size) = (0, 0);
-    // SAFETY: the caller's text; the others are local.
+    // SAFETY: the caller passes null or a C string. The other pointers are addresses of local variables.
     unsafe { get_global(&raw mut found, &raw mut size, handle, name)? };
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         offer(address, found as u32);
         offer(bytes, size as u32);
@@ -410,27 +412,27 @@ pub(crate) unsafe fn get_global_32(
 pub(crate) unsafe fn get_texture(to: *mut usize, handle: usize, name: *const c_char) -> CallResult {
     context::current()?;
     let module = find(handle)?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller passes null or a C string.
     let name = unsafe { text(name) }?;
     let reference = module.textures.iter().find(|known| known.name == name).ok_or(CudaError::NOT_FOUND)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, reference.handle) }
 }
 
-/// `cuModuleGetSurfRef`: chips of this generation have no surfaces.
+/// `cuModuleGetSurfRef`. It fails, because chips of this generation have no surfaces.
 pub(crate) unsafe fn get_surface(_to: *mut usize, handle: usize, _name: *const c_char) -> CallResult {
     find(handle)?;
     Err(CudaError::NOT_FOUND)
 }
 
-/// `cuModuleGetLoadingMode`: eager.
+/// `cuModuleGetLoadingMode`. Modules are always loaded eagerly.
 pub(crate) unsafe fn loading_mode(mode: *mut c_int) -> CallResult {
     driver()?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(mode, 1) }
 }
 
-/// Bytes of dynamic shared memory, at most.
+/// Returns the maximum size of the dynamic shared memory of a kernel in bytes.
 pub(crate) fn most_dynamic(function: &Function) -> u32 {
     lock(&function.most_dynamic).unwrap_or(crate::board::SHARED.saturating_sub(function.shared))
 }

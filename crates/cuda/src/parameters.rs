@@ -1,4 +1,4 @@
-//! Parameters of kernels: where each one is, and their bytes for a launch.
+//! Parameters of kernels: their offsets and sizes, and their bytes for a launch.
 
 use std::ffi::c_void;
 
@@ -11,7 +11,7 @@ use reconverge_workbench::tesla::names::params_of_mangled;
 use crate::image::readable;
 use crate::status::CudaError;
 
-/// Bytes of all parameters of a kernel, at most. (CUDA C Programming Guide 4.2, B.1.4)
+/// Maximum size of all parameters of a kernel, in bytes. (CUDA C Programming Guide 4.2, B.1.4)
 pub(crate) const MOST: usize = 256;
 
 /// A parameter.
@@ -21,13 +21,14 @@ pub(crate) struct Parameter {
     pub(crate) bytes: u32,
 }
 
-/// The parameters of a kernel.
+/// The layout of a kernel's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ParameterLayout {
-    /// The cubin lists them, or the types in the kernel's name place them.
+    /// The layout is known: the cubin lists it, or it follows from the types in the kernel's mangled name.
     Known(Vec<Parameter>),
-    /// Only the code shows them. The second word of each pair is a parameter of its own if the kernel reads it. A pointer
-    /// of eight bytes, whose second word no chip of this generation reads, is one parameter, and so is a word before padding.
+    /// The layout is derived from the words that the code reads. If the kernel reads the second word of a pair, each
+    /// word of the pair is a parameter. Otherwise, the pair is one parameter of eight bytes: a 64-bit pointer, whose
+    /// second word no chip of this generation reads, or a word before padding.
     Read(Vec<Parameter>),
 }
 
@@ -40,7 +41,7 @@ impl ParameterLayout {
                 listed.map(|param| Parameter { offset: param.offset, bytes: param.bytes }).collect(),
             );
         }
-        // A cubin that does not state the shared memory gives no bound.
+        // If the cubin does not state the size of the shared memory, the maximum size applies.
         let shared = program.resources.shared_bytes.unwrap_or(PARAMETERS + MOST as u32);
         let bytes = program.resources.param_bytes.unwrap_or_else(|| shared.saturating_sub(PARAMETERS));
         let bytes = bytes.min(MOST as u32);
@@ -54,7 +55,8 @@ impl ParameterLayout {
         };
         let placed: Vec<_> = widths.iter().filter_map(|width| by_name(program, *width)).collect();
         let end = |list: &Vec<Parameter>| list.last().map_or(0, |last| last.offset + last.bytes);
-        // The width that fills the parameters exactly. Shared variables may follow them.
+        // Prefers the pointer size for which the parameters fill the space exactly. Otherwise, shared variables may
+        // follow the parameters.
         let exact = placed.iter().find(|list| end(list) == bytes);
         match exact.or_else(|| placed.iter().find(|list| end(list) <= bytes)) {
             Some(list) => ParameterLayout::Known(list.clone()),
@@ -62,7 +64,7 @@ impl ParameterLayout {
         }
     }
 
-    /// Bytes of the parameters.
+    /// Returns the size of all parameters in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             ParameterLayout::Known(list) | ParameterLayout::Read(list) => {
@@ -71,7 +73,7 @@ impl ParameterLayout {
         }
     }
 
-    /// Number of parameters, if it is known.
+    /// Returns the parameters, if their number is known.
     pub(crate) fn list(&self) -> Option<&[Parameter]> {
         match self {
             ParameterLayout::Known(list) => Some(list),
@@ -79,10 +81,11 @@ impl ParameterLayout {
         }
     }
 
-    /// The bytes of a launch: `parameters` has the address of each parameter, or `extra` those of all.
+    /// Returns the bytes of the parameters for a launch. `parameters` lists the address of each parameter. `extra` has
+    /// the address of all bytes instead.
     ///
     /// # Safety
-    /// Both are null or what `cuLaunchKernel` documents.
+    /// Each pointer is null or points to the list that `cuLaunchKernel` documents.
     pub(crate) unsafe fn collect(
         &self,
         parameters: *const *const c_void,
@@ -90,19 +93,19 @@ impl ParameterLayout {
     ) -> Result<Vec<u8>, CudaError> {
         match (parameters.is_null(), extra.is_null()) {
             (false, false) => Err(CudaError::INVALID_VALUE),
-            // SAFETY: as above.
+            // SAFETY: `extra` is not null, so it points to the list that `cuLaunchKernel` documents.
             (true, false) => unsafe { of_extra(extra) },
             (true, true) => match self {
                 ParameterLayout::Known(list) if !list.is_empty() => Err(CudaError::INVALID_VALUE),
                 _ => Ok(Vec::new()),
             },
-            // SAFETY: as above.
+            // SAFETY: `parameters` is not null, so it points to the list that `cuLaunchKernel` documents.
             (false, true) => unsafe { self.of_addresses(parameters) },
         }
     }
 
     unsafe fn of_addresses(&self, parameters: *const *const c_void) -> Result<Vec<u8>, CudaError> {
-        // A cubin may list any sizes.
+        // The sizes in a cubin may have any value, so they are checked.
         if self.bytes() > MOST {
             return Err(CudaError::LAUNCH_OUT_OF_RESOURCES);
         }
@@ -116,12 +119,12 @@ impl ParameterLayout {
                         return Err(CudaError::INVALID_VALUE);
                     }
                     let to = &mut area[*offset as usize..][..*bytes as usize];
-                    // SAFETY: there is a parameter of this size.
+                    // SAFETY: the program has a parameter of this size at this address.
                     unsafe { to.as_mut_ptr().copy_from_nonoverlapping(at.cast(), to.len()) };
                 }
             }
-            // The list ends early if the kernel also reads variables after its parameters. A parameter of eight bytes may be a
-            // word.
+            // The program's list may be shorter than the layout, because the kernel may also read variables after its
+            // parameters. A parameter of eight bytes in the layout may be a word in the program.
             ParameterLayout::Read(list) => {
                 for (index, Parameter { offset, bytes }) in list.iter().enumerate() {
                     let mut entry = [0; size_of::<usize>()];
@@ -138,7 +141,8 @@ impl ParameterLayout {
     }
 }
 
-/// Returns for each word of the parameters whether the kernel reads it. Words from the first on that it writes are variables.
+/// Returns for each word of the parameters whether the kernel reads it. From the first word that the kernel writes, the
+/// words are variables, so the result ends there.
 fn words_read(program: &Program, bytes: u32) -> Vec<bool> {
     let mut read = vec![false; bytes as usize / 4];
     let mut end = read.len();
@@ -169,12 +173,12 @@ fn words_read(program: &Program, bytes: u32) -> Vec<bool> {
     read
 }
 
-/// Whether the last word may be the second of a pointer.
+/// Whether the last word can be the second word of a 64-bit pointer.
 fn pairs_end(read: &[bool]) -> bool {
     matches!(read, [.., true, false]) && read.len().is_multiple_of(2)
 }
 
-/// The parameters by the words that the kernel reads.
+/// Derives the parameters from the words that the kernel reads.
 fn of_words(read: &[bool], pointer_bytes: Option<u32>) -> Vec<Parameter> {
     let mut list = Vec::new();
     for (pair, words) in read.chunks(2).enumerate() {
@@ -189,7 +193,7 @@ fn of_words(read: &[bool], pointer_bytes: Option<u32>) -> Vec<Parameter> {
     list
 }
 
-/// The parameters by the types in a mangled name.
+/// Derives the parameters from the types in the mangled name of the kernel.
 fn by_name(program: &Program, pointer_bytes: usize) -> Option<Vec<Parameter>> {
     let types = params_of_mangled(program.name.as_deref()?)?;
     let mut end = 0;
@@ -202,7 +206,7 @@ fn by_name(program: &Program, pointer_bytes: usize) -> Option<Vec<Parameter>> {
     types.iter().map(place).collect()
 }
 
-/// The bytes that `CU_LAUNCH_PARAM_BUFFER_POINTER` and `CU_LAUNCH_PARAM_BUFFER_SIZE` give.
+/// Returns the bytes of the buffer that `CU_LAUNCH_PARAM_BUFFER_POINTER` and `CU_LAUNCH_PARAM_BUFFER_SIZE` describe.
 unsafe fn of_extra(extra: *const *const c_void) -> Result<Vec<u8>, CudaError> {
     const END: usize = 0;
     const POINTER: usize = 1;
@@ -210,17 +214,17 @@ unsafe fn of_extra(extra: *const *const c_void) -> Result<Vec<u8>, CudaError> {
     let (mut pointer, mut size) = (std::ptr::null(), 0);
     let mut at = 0;
     loop {
-        // SAFETY: the list has pairs of a name and a value, and ends with END.
+        // SAFETY: the list consists of pairs of a name and a value, and ends with `END`.
         let name = unsafe { *extra.add(at) } as usize;
         if name == END {
             break;
         }
-        // SAFETY: as above.
+        // SAFETY: a value follows each name except for `END`.
         let value = unsafe { *extra.add(at + 1) };
         match name {
             POINTER => pointer = value,
             SIZE if value.is_null() => return Err(CudaError::INVALID_VALUE),
-            // SAFETY: the value is the address of the size.
+            // SAFETY: the value is the address of a `usize`.
             SIZE => size = unsafe { value.cast::<usize>().read_unaligned() },
             _ => return Err(CudaError::INVALID_VALUE),
         }
@@ -231,7 +235,7 @@ unsafe fn of_extra(extra: *const *const c_void) -> Result<Vec<u8>, CudaError> {
     }
     let mut area = vec![0; size];
     if size > 0 {
-        // SAFETY: the buffer has this size.
+        // SAFETY: the program promises that the buffer has `size` bytes.
         unsafe { area.as_mut_ptr().copy_from_nonoverlapping(pointer.cast(), size) };
     }
     Ok(area)
@@ -263,14 +267,14 @@ mod tests {
         listed.params = vec![Param { name: None, offset: u32::MAX, bytes: u32::MAX }];
         let layout = ParameterLayout::of(&listed, None);
         let list = [std::ptr::null()];
-        // SAFETY: the address of the parameter is not followed.
+        // SAFETY: the call fails before it reads the address of the parameter.
         let bytes = unsafe { layout.collect(list.as_ptr(), std::ptr::null()) };
         assert_eq!(bytes, Err(CudaError::LAUNCH_OUT_OF_RESOURCES));
     }
 
     #[test]
     fn the_types_of_a_mangled_name_place_parameters_that_are_not_listed() {
-        // k(float*, int)
+        // The name is the mangled form of `k(float*, int)`.
         let offsets = |shared| match ParameterLayout::of(&program("_Z1kPfi", shared), None) {
             ParameterLayout::Known(list) => list.iter().map(|one| one.offset).collect(),
             ParameterLayout::Read(list) => panic!("{list:?}"),
@@ -283,7 +287,7 @@ mod tests {
         let list = |read: &[bool], pointer| {
             of_words(read, pointer).iter().map(|one| (one.offset, one.bytes)).collect::<Vec<_>>()
         };
-        // A pointer of eight bytes, an int with padding, a pointer.
+        // The words are a pointer of eight bytes, an `int` with padding, and another pointer.
         assert_eq!(list(&[true, false, true, false, true, false], None), [(0, 8), (8, 8), (16, 8)]);
         assert_eq!(list(&[true, true, true], None), [(0, 4), (4, 4), (8, 4)]);
         assert_eq!(list(&[true, false], Some(4)), [(0, 4), (4, 4)]);
@@ -294,7 +298,7 @@ mod tests {
         let one = 7u64;
         let list = [(&raw const one).cast::<c_void>()];
         let layout = ParameterLayout::Read(vec![Parameter { offset: 0, bytes: 8 }]);
-        // SAFETY: the list is whole.
+        // SAFETY: the list has an address for every parameter.
         let bytes = unsafe { layout.collect(list.as_ptr(), std::ptr::null()) };
         assert_eq!(bytes, Ok(vec![7, 0, 0, 0, 0, 0, 0, 0]));
     }

@@ -1,10 +1,11 @@
-//! The order of work: each stream is a line of tasks, and a task may wait for points of other lines.
+//! The order of work. Each stream is a line: a queue whose tasks run in order. A task may also wait for tasks of other
+//! lines.
 //!
-//! A task runs on the thread that enqueues it if nothing is before it. Functions of the program, and tasks that must wait, run on a
-//! thread of the line, so that enqueuing never blocks.
+//! If a task need not wait, it runs on the thread that enqueues it. Host functions of the program, and tasks that must
+//! wait, run on a separate thread of the line, so that enqueuing them never blocks.
 //!
-//! The null stream of a context waits for what its blocking streams have, and they wait for what it has. (CUDA driver API,
-//! "Stream synchronization behavior")
+//! A task of the null stream waits for all earlier tasks of the context's blocking streams. A task of a blocking stream
+//! waits for all earlier tasks of the null stream. (CUDA driver API, "Stream synchronization behavior")
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -12,24 +13,24 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::handles::lock;
 
-/// QueuedTask of a stream.
+/// The work of a task.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
-/// The end of a task of a line.
+/// The position at which a task of a line has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
     line: usize,
     position: u64,
 }
 
-/// The order of a line with the others of its context.
+/// How a line is ordered with the other lines of its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The null stream.
     Null,
     /// A stream that is ordered with the null stream.
     Blocking,
-    /// A stream that is not.
+    /// A stream that is not ordered with the null stream.
     Free,
 }
 
@@ -42,14 +43,14 @@ struct QueuedTask {
 struct StreamLine {
     context: usize,
     order: Order,
-    /// Number of tasks that were enqueued.
+    /// Number of tasks that were enqueued so far.
     issued: u64,
-    /// Number of tasks that have ended, which are the first ones.
+    /// Number of tasks that have ended. Tasks end in the order in which they were enqueued.
     done: u64,
     waiting: VecDeque<QueuedTask>,
-    /// Whether a thread serves the line.
+    /// Whether a separate thread runs the tasks of the line.
     served: bool,
-    /// Whether the stream is destroyed.
+    /// Whether the stream was destroyed.
     closed: bool,
 }
 
@@ -63,12 +64,12 @@ fn with<T>(work: impl FnOnce(&mut Lines) -> T) -> T {
 type Lines = HashMap<usize, StreamLine>;
 
 thread_local! {
-    /// The lock that a thread has while it forks.
+    /// The lock on the lines. A thread holds it during a `fork`.
     static FORKING: Cell<Option<MutexGuard<'static, Option<Lines>>>> = const { Cell::new(None) };
 }
 
-/// Prepares the process for `fork`: the child has no threads of lines. There, a line that is busy ends, and `lost` is called with its
-/// context.
+/// Prepares the process for `fork`. The child process does not have the threads of lines. In the child, all lines of a
+/// context with a busy line are removed, and `lost` is called with the context.
 pub(crate) fn survive_fork(lost: fn(usize)) {
     static LOST: OnceLock<fn(usize)> = OnceLock::new();
     unsafe extern "C" fn before() {
@@ -82,7 +83,8 @@ pub(crate) fn survive_fork(lost: fn(usize)) {
         let known = lines.get_or_insert_default();
         let busy = known.values().filter(|line| line.done < line.issued);
         let contexts: BTreeSet<usize> = busy.map(|line| line.context).collect();
-        // Their tasks are not dropped: locks of theirs belong to threads that do not exist.
+        // The tasks of these lines are not dropped, because they may hold locks of threads that do not exist in the
+        // child.
         known.extract_if(|_, line| contexts.contains(&line.context)).for_each(std::mem::forget);
         drop(lines);
         if let Some(lost) = LOST.get() {
@@ -90,7 +92,8 @@ pub(crate) fn survive_fork(lost: fn(usize)) {
         }
     }
     if LOST.set(lost).is_ok() {
-        // SAFETY: the functions exist as long as the library. Without memory for them, a child waits for its busy streams.
+        // SAFETY: the functions exist as long as the library. If the system has no memory to register them, a child
+        // that waits for a busy stream waits forever.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     }
 }
@@ -99,7 +102,7 @@ fn is_over(lines: &Lines, point: &Point) -> bool {
     lines.get(&point.line).is_none_or(|line| line.done >= point.position)
 }
 
-/// Waits until a condition holds for the lines.
+/// Waits until `condition` holds for the lines.
 fn until(mut condition: impl FnMut(&Lines) -> bool) {
     let mut lines = lock(&LINES);
     while !condition(lines.get_or_insert_default()) {
@@ -107,7 +110,7 @@ fn until(mut condition: impl FnMut(&Lines) -> bool) {
     }
 }
 
-/// Starts a line.
+/// Adds a line without tasks.
 pub(crate) fn open(line: usize, context: usize, order: Order) {
     let new = StreamLine {
         context,
@@ -121,7 +124,7 @@ pub(crate) fn open(line: usize, context: usize, order: Order) {
     with(|lines| lines.insert(line, new));
 }
 
-/// Ends a line after what it has.
+/// Removes a line after its last task has ended.
 pub(crate) fn close(line: usize) {
     with(|lines| {
         let Some(found) = lines.get_mut(&line) else { return };
@@ -132,13 +135,14 @@ pub(crate) fn close(line: usize) {
     });
 }
 
-/// Enqueues a task. `elsewhere`: it does not run on this thread.
+/// Enqueues a task that waits for the points in `after`. `elsewhere` means that the task must not run on this thread.
+/// Returns the end of the task.
 pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task) -> Point {
     let mut lines = lock(&LINES);
     let known = lines.get_or_insert_default();
     let (context, order) = match known.get(&line) {
         Some(found) => (found.context, found.order),
-        // The stream was destroyed meanwhile by another thread.
+        // Another thread has destroyed the stream in the meantime.
         None => return Point { line, position: 0 },
     };
     let mut after = after.to_vec();
@@ -155,7 +159,7 @@ pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task)
     let point = Point { line, position: found.issued };
     if after.is_empty() && !elsewhere && found.done + 1 == point.position {
         drop(lines);
-        // A task that panics is over as well: others wait for its end.
+        // A task that panics also counts as ended, because other tasks wait for its end.
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
         finish(point);
         if let Err(panic) = ran {
@@ -168,7 +172,7 @@ pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task)
         drop(lines);
         let spawned = std::thread::Builder::new().name("cuda stream".to_owned()).spawn(move || serve(line));
         if spawned.is_err() {
-            // Without threads, on this one.
+            // If the system cannot start a thread, the tasks run on this thread.
             serve(line);
         }
     }
@@ -187,7 +191,7 @@ fn finish(point: Point) {
     CHANGED.notify_all();
 }
 
-/// Runs the tasks of a line until there are none.
+/// Runs the tasks of a line until the queue is empty.
 fn serve(line: usize) {
     loop {
         let next = with(|lines| {
@@ -199,28 +203,28 @@ fn serve(line: usize) {
         let Some(QueuedTask { position, after, task }) = next else { return };
         let before = Point { line, position: position - 1 };
         until(|lines| is_over(lines, &before) && after.iter().all(|point| is_over(lines, point)));
-        // A panic was reported, and ends neither the line nor the program.
+        // The panic hook has already reported a panic. The panic ends neither the line nor the program.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
         finish(Point { line, position });
     }
 }
 
-/// The end of what a line has now.
+/// Returns the end of the last task that was enqueued in a line.
 pub(crate) fn last(line: usize) -> Point {
     Point { line, position: with(|lines| lines.get(&line).map_or(0, |found| found.issued)) }
 }
 
-/// Whether a point is reached.
+/// Whether the task of a point has ended.
 pub(crate) fn is_reached(point: Point) -> bool {
     with(|lines| is_over(lines, &point))
 }
 
-/// Waits for a point.
+/// Waits until the task of a point has ended.
 pub(crate) fn wait(point: Point) {
     until(|lines| is_over(lines, &point));
 }
 
-/// The ends of what the lines of a context have now.
+/// Returns the end of the last enqueued task of each line of a context.
 pub(crate) fn points_of_context(context: usize) -> Vec<Point> {
     with(|lines| {
         let own = lines.iter().filter(|(_, line)| line.context == context);
@@ -228,7 +232,7 @@ pub(crate) fn points_of_context(context: usize) -> Vec<Point> {
     })
 }
 
-/// Waits for everything that a context has now.
+/// Waits until all tasks that are enqueued in a context now have ended.
 pub(crate) fn wait_for_context(context: usize) {
     points_of_context(context).into_iter().for_each(wait);
 }
@@ -240,7 +244,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs a line that a function of the program holds up, and returns what ran, in order.
+    /// Enqueues tasks in a null stream and in a stream that a host function blocks for a while. Returns the names of
+    /// the tasks in the order in which they ran.
     fn order_of(order: Order) -> Vec<&'static str> {
         let (null, other, context) =
             (crate::handles::fresh(), crate::handles::fresh(), crate::handles::fresh());

@@ -1,26 +1,26 @@
-//! Rows of the tables of functions, and the macros that define the functions of rows.
+//! Rows of the function tables, and the macros that define the exported functions from the rows.
 
 use std::ffi::c_int;
 
 /// An exported function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FunctionRow {
-    /// The name without a version.
+    /// The name without a version suffix.
     pub(crate) name: &'static str,
-    /// The version of CUDA that introduced this form.
+    /// The version of CUDA that introduced this form of the function.
     pub(crate) since: c_int,
-    /// Whether its null stream is that of the thread.
+    /// Whether the null stream of this form is the default stream of the thread.
     pub(crate) per_thread: bool,
-    /// The name that the library exports.
+    /// The symbol that the library exports.
     pub(crate) symbol: &'static str,
-    /// The function.
+    /// The address of the function.
     pub(crate) address: unsafe extern "C" fn(),
 }
 
-/// The address of a function, for a row.
+/// Returns the address of a function for the field `address` of a row.
 macro_rules! address {
     ($symbol:ident) => {{
-        // SAFETY: a function pointer; it is called as what it is.
+        // SAFETY: the value is a function pointer. Callers convert it to its real type before they call it.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>($symbol as *const ()) }
     }};
 }
@@ -29,8 +29,8 @@ macro_rules! exported {
     ($symbol:ident $per_thread:literal ($($argument:ident: $kind:ty),*) $body:path) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $symbol($($argument: $kind),*) -> u32 {
-            // SAFETY: the program passes what CUDA documents for this function.
-            #[allow(unused_unsafe, reason = "a few need no promise")]
+            // SAFETY: the program passes the arguments that CUDA documents for this function.
+            #[allow(unused_unsafe, reason = "some of the functions are safe")]
             $crate::call::enter(stringify!($symbol), $per_thread, || unsafe { $body($($argument),*) })
         }
     };
@@ -41,7 +41,7 @@ macro_rules! functions {
        ($($argument:ident: $kind:ty),* $(,)?) => $body:path;)*) => {
         $($crate::rows::functions!(@ $symbol $($per_thread)? ($($argument: $kind),*) $body);)*
 
-        /// All of them, in the order of the rows.
+        /// The rows of all functions, in the order of the table.
         pub(crate) static ROWS: &[&[$crate::rows::FunctionRow]] = &[$(&[
             $crate::rows::FunctionRow {
                 name: stringify!($name),

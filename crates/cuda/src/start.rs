@@ -1,4 +1,4 @@
-//! `cuInit`, which also says what ends with a context.
+//! `cuInit`. It also registers the functions that run when a context ends.
 
 use std::ffi::c_uint;
 

@@ -9,12 +9,12 @@ pub(crate) struct CudaError(pub(crate) u32);
 /// The result of a function.
 pub(crate) type CallResult = Result<(), CudaError>;
 
-/// The name and the description of a result, or `None` if the number has no meaning.
+/// Returns the name and the description of a result, or `None` if the number is unassigned.
 pub(crate) fn text(code: u32) -> Option<(&'static CStr, &'static CStr)> {
     TEXTS.iter().find(|(number, ..)| *number == code).map(|(_, name, text)| (*name, *text))
 }
 
-/// The name of a result, for messages.
+/// Returns the name of a result, for messages.
 pub(crate) fn name(code: u32) -> String {
     text(code).map_or_else(|| code.to_string(), |(name, _)| name.to_string_lossy().into_owned())
 }

@@ -1,4 +1,4 @@
-//! Streams, and functions of the program that run in them.
+//! Streams, and host functions of the program that run in them.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::queue::{self, Order};
 use crate::status::{CallResult, CudaError};
 use crate::work::Stream;
 
-/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles of streams that are not created.
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles of the default streams, which exist without being created.
 const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
 
@@ -21,13 +21,13 @@ pub(crate) static STREAMS: Handles<Stream> = Handles::new();
 /// `CU_STREAM_NON_BLOCKING`
 const NON_BLOCKING: c_uint = 1;
 
-/// Ends the streams of a context.
+/// Removes the streams of a context that ends.
 pub(crate) fn end_of_context(context: usize) {
     STREAMS.all(|stream| stream.context == context).iter().for_each(|stream| queue::close(stream.handle));
     STREAMS.retain(|stream| stream.context != context);
 }
 
-/// The stream of a handle. 0, 1 and 2 are default streams of the current context.
+/// Returns the stream of a handle. 0, 1 and 2 are default streams of the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, CudaError> {
     driver()?;
     match handle {
@@ -38,7 +38,8 @@ pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, CudaError> {
     }
 }
 
-/// The stream of a handle for work in the current context, which has no error.
+/// Returns the current context and the stream of a handle. Fails if a kernel of the context has failed, or if the
+/// stream belongs to another context.
 pub(crate) fn find_for_work(handle: usize) -> Result<(Arc<CudaContext>, Arc<Stream>), CudaError> {
     let context = context::usable()?;
     let stream = find(handle)?;
@@ -54,17 +55,17 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> CallResult {
     let order = if flags == NON_BLOCKING { Order::Free } else { Order::Blocking };
     let stream = context.new_stream(flags, order);
     ready(&STREAMS)?.insert(stream.handle, stream.clone());
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, stream.handle) }
 }
 
-/// `cuStreamCreateWithPriority`: chips of this generation have one priority.
+/// `cuStreamCreateWithPriority`. The priority has no effect, because chips of this generation have only one priority.
 pub(crate) unsafe fn create_with_priority(to: *mut usize, flags: c_uint, _priority: c_int) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { create(to, flags) }
 }
 
-/// `cuStreamDestroy`: the stream ends after what it has.
+/// `cuStreamDestroy`. The tasks that are in the stream still run.
 pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     context::current()?;
     let stream = ready(&STREAMS)?.remove(handle).ok_or(CudaError::INVALID_HANDLE)?;
@@ -83,7 +84,8 @@ pub(crate) unsafe fn query(handle: usize) -> CallResult {
 pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
     let stream = find(handle)?;
     let context = context::of(stream.context)?;
-    // The null stream is complete when the streams are that it is ordered with.
+    // To wait for the null stream is to wait for all streams that are ordered with it. A new task in the null stream
+    // does so.
     let end =
         if stream.handle == context.null_stream.handle { stream.enqueue(|| Ok(())) } else { stream.last() };
     queue::wait(end);
@@ -105,25 +107,26 @@ pub(crate) unsafe fn launch_host_function(
     let function = function.ok_or(CudaError::INVALID_VALUE)?;
     let data = data as usize;
     stream.enqueue_after(&[], true, move || {
-        // SAFETY: the program asks for this call.
+        // SAFETY: the program has passed this function for this call.
         as_host_function(|| unsafe { function(data as *mut c_void) });
         Ok(())
     });
     Ok(())
 }
 
-/// `cuLaunchHostFunc` of CUDA 13.1: `mode` chooses how the host waits.
+/// `cuLaunchHostFunc` of CUDA 13.1. `mode` selects how the host waits, and has no effect.
 pub(crate) unsafe fn launch_host_function_2(
     handle: usize,
     function: HostFunction,
     data: *mut c_void,
     _mode: c_uint,
 ) -> CallResult {
-    // SAFETY: as there.
+    // SAFETY: this function has the same requirements as the called one.
     unsafe { launch_host_function(handle, function, data) }
 }
 
-/// `cuStreamAddCallback`: unlike a host function, it also runs after an error, and receives it.
+/// `cuStreamAddCallback`. Unlike a host function, a callback also runs after an error, and gets the error as an
+/// argument.
 pub(crate) unsafe fn add_callback(
     handle: usize,
     callback: Callback,
@@ -136,7 +139,7 @@ pub(crate) unsafe fn add_callback(
     let data = data as usize;
     let task = move || {
         let error = context.check().map_or_else(|error| error.0, |()| 0);
-        // SAFETY: the program asks for this call.
+        // SAFETY: the program has passed this function for this call.
         as_host_function(|| unsafe { callback(handle, error, data as *mut c_void) });
     };
     queue::enqueue(stream.handle, &[], true, Box::new(task));
@@ -146,35 +149,35 @@ pub(crate) unsafe fn add_callback(
 /// `cuStreamGetFlags`
 pub(crate) unsafe fn get_flags(handle: usize, flags: *mut c_uint) -> CallResult {
     let stream = find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(flags, stream.flags) }
 }
 
 /// `cuStreamGetPriority`
 pub(crate) unsafe fn get_priority(handle: usize, priority: *mut c_int) -> CallResult {
     find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(priority, 0) }
 }
 
 /// `cuStreamGetId`
 pub(crate) unsafe fn get_id(handle: usize, id: *mut u64) -> CallResult {
     let stream = find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(id, stream.handle as u64) }
 }
 
 /// `cuStreamGetCtx`
 pub(crate) unsafe fn get_context(handle: usize, context: *mut usize) -> CallResult {
     let stream = find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(context, stream.context) }
 }
 
-/// `cuStreamGetCtx` of CUDA 12.5: also gives a green context, which a stream here never has.
+/// `cuStreamGetCtx` of CUDA 12.5. It also stores a green context, which is always null.
 pub(crate) unsafe fn get_context_2(handle: usize, context: *mut usize, green: *mut usize) -> CallResult {
     let stream = find(handle)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         offer(green, 0);
         give(context, stream.context)
@@ -184,28 +187,28 @@ pub(crate) unsafe fn get_context_2(handle: usize, context: *mut usize, green: *m
 /// `cuStreamGetDevice`
 pub(crate) unsafe fn get_device(handle: usize, device: *mut c_int) -> CallResult {
     find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(device, 0) }
 }
 
-/// `cuStreamIsCapturing`: never, graphs are not supported.
+/// `cuStreamIsCapturing`. The result is always "no", because graphs are not supported.
 pub(crate) unsafe fn is_capturing(handle: usize, status: *mut c_int) -> CallResult {
     find(handle)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(status, 0) }
 }
 
 /// `cuStreamGetCaptureInfo`
 pub(crate) unsafe fn capture_info(handle: usize, status: *mut c_int, id: *mut u64) -> CallResult {
     find(handle)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         offer(id, 0);
         give(status, 0)
     }
 }
 
-/// `cuStreamGetCaptureInfo` of CUDA 11.3: nothing but the status is stored outside a capture.
+/// `cuStreamGetCaptureInfo` of CUDA 11.3. Outside a capture, it stores only the status and the number of the capture.
 pub(crate) unsafe fn capture_info_2(
     handle: usize,
     status: *mut c_int,
@@ -214,7 +217,7 @@ pub(crate) unsafe fn capture_info_2(
     _dependencies: *mut *const usize,
     _count: *mut usize,
 ) -> CallResult {
-    // SAFETY: as there.
+    // SAFETY: this function has the same requirements as the called one.
     unsafe { capture_info(handle, status, id) }
 }
 
@@ -228,7 +231,7 @@ pub(crate) unsafe fn capture_info_3(
     _edges: *mut *const c_void,
     _count: *mut usize,
 ) -> CallResult {
-    // SAFETY: as there.
+    // SAFETY: this function has the same requirements as the called one.
     unsafe { capture_info(handle, status, id) }
 }
 
@@ -241,16 +244,16 @@ pub(crate) unsafe fn exchange_capture_mode(mode: *mut c_int) -> CallResult {
     if mode.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     let wanted = unsafe { mode.read_unaligned() };
     if !(0..=2).contains(&wanted) {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(mode, MODE.replace(wanted)) }
 }
 
-/// `cuStreamAttachMemAsync`: for managed memory, which chips of this generation do not have.
+/// `cuStreamAttachMemAsync`. It fails, because chips of this generation have no managed memory.
 pub(crate) unsafe fn attach_memory(
     handle: usize,
     _address: u64,

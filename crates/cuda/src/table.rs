@@ -1,8 +1,9 @@
-//! The exported functions. Each has one row, which defines the function and its entry for `cuGetProcAddress`.
+//! The exported functions. Each form of a function has one row. The row defines the function and its entry for
+//! `cuGetProcAddress`.
 //!
-//! A row begins with the name without a version, the version of CUDA that introduced this form, and the symbol. Version and symbol of
-//! the form whose null stream is that of the thread follow, if there is one. Then come the parameters and the
-//! function that does the work. The versions are those of `cudaTypedefs.h`.
+//! A row begins with the name without a version suffix, the version of CUDA that introduced this form, and the symbol.
+//! If there is a second form whose null stream is the default stream of the thread, its version and symbol follow. Then
+//! come the parameters and the function that implements the row. The versions are those of `cudaTypedefs.h`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

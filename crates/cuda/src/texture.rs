@@ -1,4 +1,4 @@
-//! Texture references: what the textures of a module read, and how.
+//! Texture references: the memory that the textures of a module read, and the format in which they read it.
 
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex};
@@ -33,14 +33,14 @@ pub(crate) struct TextureReference {
     state: Mutex<ReferenceState>,
 }
 
-/// The texels of a reference.
+/// The memory that a texture reference reads.
 #[derive(Clone, Debug, Default)]
 enum TexelSource {
     #[default]
     Nothing,
-    /// Texels in a row: address and bytes.
+    /// One row of texels: address, size in bytes.
     Row(u32, u64),
-    /// Rows of texels: address, width, height, bytes from a row to the next.
+    /// Rows of texels: address, width and height in texels, distance between the starts of two rows in bytes.
     Rows(u32, usize, usize, usize),
     Array(Arc<CudaArray>),
 }
@@ -54,11 +54,12 @@ struct ReferenceState {
     flags: c_uint,
     border: [f32; 4],
     anisotropy: c_uint,
-    /// The image of the last launch, which has the same textures as long as nothing changes.
+    /// The image that was created for the last launch. Later launches use the same image as long as its contents do not
+    /// change.
     made: Option<(Contents, Arc<Image>)>,
 }
 
-/// The source of an image.
+/// The data from which an image was created.
 #[derive(Debug, PartialEq)]
 struct Contents {
     bytes: Vec<u8>,
@@ -68,7 +69,7 @@ struct Contents {
 }
 
 impl TextureReference {
-    /// A reference that reads nothing.
+    /// Returns a reference that is not bound to memory.
     pub(crate) fn new(handle: usize, context: usize, name: &str) -> TextureReference {
         let texel = Texel { number: 0x20, format: ChannelFormat::Float, channels: 1 };
         let state = ReferenceState {
@@ -86,10 +87,11 @@ impl TextureReference {
 }
 
 impl ReferenceState {
-    /// The texels of the source: dimensions, bytes from a row to the next, shape, address.
+    /// Returns the layout of the texels in memory: dimensions, distance between the starts of two rows in bytes, shape,
+    /// address.
     fn layout(&self) -> Option<([usize; 3], usize, Shape, u32)> {
         let texel = self.texel.bytes() as usize;
-        // The format may have changed after the source.
+        // The program may have changed the format after it bound the memory.
         let is_other = match &self.source {
             TexelSource::Rows(_, width, _, pitch) => width * texel > *pitch,
             TexelSource::Array(array) => array.texel.bytes() != self.texel.bytes(),
@@ -117,7 +119,7 @@ impl ReferenceState {
         })
     }
 
-    /// Whether the program gets integers.
+    /// Whether a texture read returns integers.
     fn is_integer(&self) -> bool {
         match self.texel.format {
             ChannelFormat::Unsigned(bytes) | ChannelFormat::Signed(bytes) => {
@@ -127,7 +129,7 @@ impl ReferenceState {
         }
     }
 
-    /// The image of what the memory has now.
+    /// Returns an image of the current contents of the memory.
     fn image(&mut self, memory: &Memory) -> Option<Arc<Image>> {
         let (size, pitch, shape, address) = self.layout()?;
         let [width, height, depth] = size;
@@ -162,7 +164,8 @@ impl ReferenceState {
 
     fn sampler(&self) -> Sampler {
         let normalized = self.flags & NORMALIZED != 0;
-        // CU_TR_ADDRESS_MODE_WRAP and MIRROR are for normalized coordinates; others clamp.
+        // `CU_TR_ADDRESS_MODE_WRAP` and `CU_TR_ADDRESS_MODE_MIRROR` apply only to normalized coordinates. Other
+        // coordinates are clamped.
         let wrap = |mode| match mode {
             0 if normalized => Wrap::Repeat,
             2 if normalized => Wrap::Mirror,
@@ -181,7 +184,7 @@ impl ReferenceState {
     }
 }
 
-/// The word of a channel: an integer, or a float of 0 to 1 or -1 to 1.
+/// Returns the word that a texture read returns for a channel: an integer, or a float from 0 to 1 or from -1 to 1.
 fn value(format: ChannelFormat, bytes: &[u8], integer: bool) -> u32 {
     let mut word = [0; 4];
     word[..bytes.len()].copy_from_slice(bytes);
@@ -202,7 +205,7 @@ fn value(format: ChannelFormat, bytes: &[u8], integer: bool) -> u32 {
     }
 }
 
-/// A half as a float.
+/// Converts a 16-bit float to a 32-bit float.
 fn half(bits: u16) -> f32 {
     let (sign, exponent, fraction) =
         (u32::from(bits >> 15), u32::from(bits >> 10 & 31), u32::from(bits & 0x3ff));
@@ -214,7 +217,7 @@ fn half(bits: u16) -> f32 {
     f32::from_bits(magnitude.to_bits() | sign << 31)
 }
 
-/// The textures of a kernel with what the memory has now; `None` if it reads none.
+/// Returns the textures of a kernel with the current contents of the memory, or `None` if the kernel reads no textures.
 pub(crate) fn bound(references: &[(u32, Arc<TextureReference>)], memory: &Memory) -> Option<Textures> {
     if references.is_empty() {
         return None;
@@ -222,7 +225,7 @@ pub(crate) fn bound(references: &[(u32, Arc<TextureReference>)], memory: &Memory
     let mut textures = Textures::default();
     for (unit, reference) in references {
         let mut state = lock(&reference.state);
-        // A kernel that reads a texture without an image traps.
+        // A texture without an image is left out. A kernel that reads it traps.
         let Some(image) = state.image(memory) else { continue };
         let unit = *unit as u8;
         textures.textures.insert(unit, Texture::new(image, state.is_integer()));
@@ -231,7 +234,7 @@ pub(crate) fn bound(references: &[(u32, Arc<TextureReference>)], memory: &Memory
     Some(textures)
 }
 
-/// Ends the texture references of a context.
+/// Removes the texture references of a context that ends.
 pub(crate) fn end_of_context(context: usize) {
     REFERENCES.retain(|reference| reference.context != context);
 }
@@ -252,7 +255,7 @@ pub(crate) unsafe fn create(to: *mut usize) -> CallResult {
     let reference = TextureReference::new(fresh(), context.handle, "");
     let handle = reference.handle;
     ready(&REFERENCES)?.insert(handle, Arc::new(reference));
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, handle) }
 }
 
@@ -261,10 +264,10 @@ pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     ready(&REFERENCES)?.remove(handle).map(|_| ()).ok_or(CudaError::INVALID_HANDLE)
 }
 
-/// `cuTexRefSetArray`: the format becomes the array's.
+/// `cuTexRefSetArray`. The reference takes over the format of the array.
 pub(crate) unsafe fn set_array(handle: usize, array: usize, flags: c_uint) -> CallResult {
     let array = ready(&array::ARRAYS)?.get(array).ok_or(CudaError::INVALID_HANDLE)?;
-    // CU_TRSA_OVERRIDE_FORMAT
+    // The only valid flag is `CU_TRSA_OVERRIDE_FORMAT`.
     if flags != 1 {
         return Err(CudaError::INVALID_VALUE);
     }
@@ -275,7 +278,8 @@ pub(crate) unsafe fn set_array(handle: usize, array: usize, flags: c_uint) -> Ca
     })
 }
 
-/// `cuTexRefSetAddress`: any address may be bound; the offset is that to the next aligned address before it.
+/// `cuTexRefSetAddress`. The address need not be aligned: the texture starts at the last aligned address that is not
+/// above it, and the distance between the two addresses is stored in `offset`.
 pub(crate) unsafe fn set_address(
     offset: *mut usize,
     handle: usize,
@@ -290,7 +294,7 @@ pub(crate) unsafe fn set_address(
     }
     memory::find(address, bytes as u64)?;
     let misaligned = (address % 256) as usize;
-    // Without a place for the offset, the address must be aligned.
+    // If `offset` is null, the address must be aligned.
     if offset.is_null() && misaligned != 0 {
         return Err(CudaError::INVALID_VALUE);
     }
@@ -299,7 +303,7 @@ pub(crate) unsafe fn set_address(
         state.source = TexelSource::Row(start, (bytes + misaligned) as u64);
         Ok(())
     })?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { offer(offset, misaligned) };
     Ok(())
 }
@@ -311,7 +315,7 @@ pub(crate) unsafe fn set_rows(
     address: u64,
     pitch: usize,
 ) -> CallResult {
-    // SAFETY: null or the caller's structure.
+    // SAFETY: the caller passes null or a pointer to a valid structure.
     let descriptor = *unsafe { descriptor.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
     let texel = Texel::new(descriptor.format, descriptor.channels)?;
     let Descriptor { width, height, .. } = descriptor;
@@ -375,7 +379,7 @@ pub(crate) unsafe fn set_flags(handle: usize, flags: c_uint) -> CallResult {
     })
 }
 
-/// `cuTexRefSetMaxAnisotropy`: without an effect, since textures have one level.
+/// `cuTexRefSetMaxAnisotropy`. It has no effect on results, because textures have one level.
 pub(crate) unsafe fn set_anisotropy(handle: usize, most: c_uint) -> CallResult {
     with(handle, |state| {
         state.anisotropy = most;
@@ -385,7 +389,7 @@ pub(crate) unsafe fn set_anisotropy(handle: usize, most: c_uint) -> CallResult {
 
 /// `cuTexRefSetBorderColor`
 pub(crate) unsafe fn set_border(handle: usize, border: *const [f32; 4]) -> CallResult {
-    // SAFETY: null or the caller's four numbers.
+    // SAFETY: the caller passes null or the address of four floats.
     let border = *unsafe { border.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
     with(handle, |state| {
         state.border = border;
@@ -399,7 +403,7 @@ pub(crate) unsafe fn get_address(to: *mut u64, handle: usize) -> CallResult {
         TexelSource::Row(address, _) | TexelSource::Rows(address, ..) => Ok(address),
         _ => Err(CudaError::INVALID_VALUE),
     })?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, address.into()) }
 }
 
@@ -409,33 +413,33 @@ pub(crate) unsafe fn get_array(to: *mut usize, handle: usize) -> CallResult {
         TexelSource::Array(array) => Ok(array.handle),
         _ => Err(CudaError::INVALID_VALUE),
     })?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, array) }
 }
 
 /// `cuTexRefGetAddressMode`
 pub(crate) unsafe fn get_wrap(to: *mut c_int, handle: usize, axis: c_int) -> CallResult {
     let axis = usize::try_from(axis).ok().filter(|axis| *axis < 3).ok_or(CudaError::INVALID_VALUE)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, with(handle, |state| Ok(state.wraps[axis]))?) }
 }
 
 /// `cuTexRefGetFilterMode`
 pub(crate) unsafe fn get_filter(to: *mut c_int, handle: usize) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, with(handle, |state| Ok(state.filter))?) }
 }
 
 /// `cuTexRefGetFlags`
 pub(crate) unsafe fn get_flags(to: *mut c_uint, handle: usize) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, with(handle, |state| Ok(state.flags))?) }
 }
 
 /// `cuTexRefGetFormat`
 pub(crate) unsafe fn get_format(format: *mut c_int, channels: *mut c_int, handle: usize) -> CallResult {
     let texel = with(handle, |state| Ok(state.texel))?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller passes null or valid pointers.
     unsafe {
         offer(format, texel.number);
         offer(channels, texel.channels as c_int);
@@ -445,7 +449,7 @@ pub(crate) unsafe fn get_format(format: *mut c_int, channels: *mut c_int, handle
 
 /// `cuTexRefGetMaxAnisotropy`
 pub(crate) unsafe fn get_anisotropy(to: *mut c_int, handle: usize) -> CallResult {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(to, with(handle, |state| Ok(state.anisotropy as c_int))?) }
 }
 
@@ -458,7 +462,7 @@ pub(crate) unsafe fn linear_width(
 ) -> CallResult {
     let board = device::board(device)?;
     Texel::new(format, channels)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller passes null or a valid pointer.
     unsafe { give(width, board.attribute(69).unwrap_or(0) as usize) }
 }
 

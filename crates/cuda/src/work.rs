@@ -1,4 +1,4 @@
-//! The work of streams, and the error that ends it.
+//! Streams: they enqueue work, and skip it after an error.
 
 use std::ffi::c_uint;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use crate::handles::fresh;
 use crate::queue::{self, Order, Point};
 use crate::status::{CallResult, CudaError};
 
-/// The first error of a context's kernels; 0 before it.
+/// The first error of the kernels of a context, or 0 if there was no error.
 #[derive(Debug, Default)]
 pub(crate) struct Health(AtomicU32);
 
 impl Health {
-    /// Returns the error, if there was one.
+    /// Returns the error, if one is set.
     pub(crate) fn check(&self) -> CallResult {
         match self.0.load(Ordering::Acquire) {
             0 => Ok(()),
@@ -21,7 +21,7 @@ impl Health {
         }
     }
 
-    /// Sets the error, unless there is one.
+    /// Sets the error, unless an error is already set.
     pub(crate) fn fail(&self, error: CudaError) {
         let _ = self.0.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
     }
@@ -37,19 +37,20 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Creates a stream and its line.
+    /// Creates a stream and its line of tasks.
     pub(crate) fn new(context: usize, flags: c_uint, order: Order, health: &Arc<Health>) -> Arc<Stream> {
         let stream = Stream { handle: fresh(), context, flags, health: health.clone() };
         queue::open(stream.handle, context, order);
         Arc::new(stream)
     }
 
-    /// Enqueues work that may set the error of the context.
+    /// Enqueues work. If the work fails, its error becomes the error of the context.
     pub(crate) fn enqueue(&self, work: impl FnOnce() -> CallResult + Send + 'static) -> Point {
         self.enqueue_after(&[], false, work)
     }
 
-    /// Enqueues work after points of other streams. `elsewhere`: it does not run on this thread.
+    /// Enqueues work that waits for points of other streams. `elsewhere` means that the work must not run on this
+    /// thread.
     pub(crate) fn enqueue_after(
         &self,
         after: &[Point],
@@ -58,7 +59,7 @@ impl Stream {
     ) -> Point {
         let health = self.health.clone();
         let task = move || {
-            // After an error, the context executes nothing.
+            // After an error, the work of the context is skipped.
             if health.check().is_ok()
                 && let Err(error) = work()
             {
@@ -68,7 +69,7 @@ impl Stream {
         queue::enqueue(self.handle, after, elsewhere, Box::new(task))
     }
 
-    /// The end of what is in the stream now.
+    /// Returns the end of the last task that was enqueued in the stream.
     pub(crate) fn last(&self) -> Point {
         queue::last(self.handle)
     }

@@ -1,4 +1,4 @@
-//! Buffers, their ranges of memory, and the handles by which open files name them.
+//! Buffers, their ranges of memory, and the handles by which open files refer to buffers.
 //!
 //! A buffer lasts as long as a handle or a framebuffer refers to it. A handle belongs to the open file that created it and
 //! is unknown to the others. This module does not access the memory of buffers.
@@ -8,14 +8,15 @@ use std::ops::Range;
 
 use crate::ioctls::Errno;
 
-/// The minimum alignment and the unit of sizes: 64 KiB, the largest page of the processors that Linux runs on.
+/// The minimum alignment of buffers in bytes. The size of each buffer is a multiple of it. 64 KiB is the largest page
+/// size of the processors that Linux supports.
 pub(crate) const UNIT: u64 = 1 << 16;
 
-/// Maximum number of buffers. Linux allows 65,530 mappings per process by default; a buffer needs up to two, and the
-/// program needs the rest.
+/// Maximum number of buffers. Linux allows 65,530 mappings per process by default. A buffer needs up to two of them,
+/// and the program needs the others.
 const MOST: usize = 24_000;
 
-/// An open file of the node.
+/// Identifies an open file of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(crate) u64);
 
@@ -30,19 +31,19 @@ impl BufferId {
     }
 }
 
-/// A buffer. Its tiling is data that the driver stored; this library does not use it.
+/// A buffer. The library stores the tiling that the driver sets, but does not use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Buffer {
     /// The buffer's range of bytes in memory.
     pub(crate) range: Range<u64>,
-    /// The memory domains that it was created in.
+    /// The memory domains in which the driver created the buffer.
     pub(crate) domain: u32,
     /// The flags of `GEM_SET_TILING`.
     pub(crate) tiling: u32,
     /// The pitch of `GEM_SET_TILING`.
     pub(crate) pitch: u32,
-    /// Whether others write to the buffer: a program that has mapped it, or another process. A program may then have
-    /// other mappings of these pages, until the buffer is freed.
+    /// Whether a program or another process may write to the buffer. A program that has mapped the buffer may still
+    /// have other mappings of its pages, so this stays true until the buffer is freed.
     mapped: bool,
     /// Number of handles and framebuffers that refer to the buffer.
     references: usize,
@@ -52,7 +53,7 @@ pub(crate) struct Buffer {
 #[derive(Debug, Default)]
 struct Handles {
     named: BTreeMap<u32, BufferId>,
-    /// All handles up to this one are in use.
+    /// All handles from 1 to this one are in use.
     full: u32,
 }
 
@@ -61,24 +62,24 @@ struct Handles {
 pub(crate) struct Buffers {
     live: BTreeMap<BufferId, Buffer>,
     files: BTreeMap<FileId, Handles>,
-    /// Open file of the current request.
+    /// Open file that sent the current request.
     file: FileId,
-    /// Free ranges, from start to end. Adjacent ranges are merged.
+    /// Free ranges. The key is the start of a range, the value its end. Adjacent ranges are merged.
     free: BTreeMap<u64, u64>,
-    /// Results of [`Buffers::used`] since buffers last changed. Drivers request them with each submission, and
-    /// computing the sums takes 1 % of the time of a small draw.
+    /// Results of [`Buffers::used`] since the buffers last changed. They are cached because drivers request them with
+    /// each submission, and computing the sums takes 1 % of the time of a small draw.
     used: Vec<(u32, u64)>,
 }
 
 impl Buffers {
-    /// Returns an empty set of buffers, with room for them in a range.
+    /// Returns an empty set of buffers. New buffers are allocated in the range `room`.
     pub(crate) fn new(room: Range<u64>) -> Buffers {
         let free = BTreeMap::from([(room.start, room.end)]);
         let (live, files, file) = (BTreeMap::new(), BTreeMap::new(), FileId::default());
         Buffers { live, files, file, free, used: Vec::new() }
     }
 
-    /// Sets the open file of the current request: the following calls use its handles.
+    /// Sets the open file that sent the current request. The following calls use its handles.
     pub(crate) fn select(&mut self, file: FileId) {
         self.file = file;
     }
@@ -118,7 +119,7 @@ impl Buffers {
         Ok(handle)
     }
 
-    /// Closes a handle. Returns the range of its buffer if that was the last reference.
+    /// Closes a handle. Returns the range of its buffer if the handle was the last reference to the buffer.
     ///
     /// # Errors
     /// `EINVAL` for an unknown handle, as in the kernel's `GEM_CLOSE`.
@@ -141,7 +142,7 @@ impl Buffers {
     /// Adds a handle of a buffer to the open file of the current request.
     ///
     /// # Errors
-    /// `ENOENT` for a buffer that is freed, `ENOMEM` if no handle is left.
+    /// `ENOENT` if the buffer was freed, `ENOMEM` if all handles are in use.
     pub(crate) fn name(&mut self, id: BufferId) -> Result<u32, Errno> {
         let buffer = self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))?;
         let handle = self.files.entry(self.file).or_default().name(id).ok_or(Errno(libc::ENOMEM))?;
@@ -149,7 +150,8 @@ impl Buffers {
         Ok(handle)
     }
 
-    /// Returns a handle of a buffer: the one that the open file of the current request has, or a new one.
+    /// Returns a handle of a buffer. If the open file of the current request already has one, returns that handle;
+    /// otherwise adds a new one.
     ///
     /// # Errors
     /// The errors of [`Buffers::name`].
@@ -162,7 +164,7 @@ impl Buffers {
         }
     }
 
-    /// Drops a reference. Returns the range of the buffer if that was the last one.
+    /// Drops a reference to a buffer. Returns the range of the buffer if that reference was the last one.
     pub(crate) fn release(&mut self, id: BufferId) -> Option<Range<u64>> {
         let buffer = self.live.get_mut(&id)?;
         buffer.references -= 1;
@@ -184,7 +186,7 @@ impl Buffers {
         Some(range)
     }
 
-    /// Closes all handles of an open file. Returns the ranges of the buffers whose last reference this was.
+    /// Closes all handles of an open file. Returns the ranges of the buffers that have no references afterwards.
     pub(crate) fn end(&mut self, file: FileId) -> Vec<Range<u64>> {
         let handles = self.files.remove(&file).unwrap_or_default();
         handles.named.into_values().filter_map(|id| self.release(id)).collect()
@@ -207,7 +209,7 @@ impl Buffers {
         self.held(self.id(handle)?).ok_or(Errno(libc::ENOENT))
     }
 
-    /// Returns the buffer of a handle, for changes.
+    /// Returns a mutable reference to the buffer of a handle.
     ///
     /// # Errors
     /// `ENOENT` for an unknown handle.
@@ -217,7 +219,7 @@ impl Buffers {
         self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))
     }
 
-    /// Returns a buffer, if a reference to it is left.
+    /// Returns a buffer if there is still a reference to it.
     pub(crate) fn held(&self, id: BufferId) -> Option<&Buffer> {
         self.live.get(&id)
     }
@@ -225,7 +227,8 @@ impl Buffers {
     /// Checks that an open file may map a part of memory: the part lies inside a buffer for which the file has a handle.
     ///
     /// # Errors
-    /// As in the kernel: `EINVAL` if no buffer contains the part, `EACCES` if the buffer belongs to another open file.
+    /// The errors are those of the kernel: `EINVAL` if no buffer contains the part, `EACCES` if the file has no handle
+    /// for the buffer.
     pub(crate) fn mappable(&self, part: &Range<u64>) -> Result<(), Errno> {
         let (id, buffer) = self.live.range(..=BufferId(part.start)).next_back().ok_or(Errno(libc::EINVAL))?;
         if part.is_empty() || part.end > buffer.range.end {
@@ -265,8 +268,8 @@ impl Buffers {
 }
 
 impl Handles {
-    /// Assigns the lowest unused handle to a buffer, as in the kernel: libdrm has a list as long as the largest
-    /// handle.
+    /// Assigns the lowest unused handle to a buffer, as the kernel does. Low handles matter because libdrm allocates a
+    /// list that is as long as the largest handle.
     fn name(&mut self, id: BufferId) -> Option<u32> {
         let handle =
             (self.full.checked_add(1)?..=u32::MAX).find(|handle| !self.named.contains_key(handle))?;

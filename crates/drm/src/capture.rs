@@ -3,11 +3,11 @@
 //! | in the folder | contents |
 //! |---|---|
 //! | `draw-0012.vertex.toml`, `draw-0012.fragment.toml` | launch files for the programs of draw 12 |
-//! | `data/KIND-DIGEST.bin` | data that they name: programs, registers, textures, buffers; each distinct content has one file |
+//! | `data/KIND-DIGEST.bin` | data to which launch files refer: programs, registers, textures, buffers; each distinct content has one file |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
-//! The first process that opens the node uses the folder itself. Later ones use `process-2` and so on inside of it.
-//! Files are complete, see [`whole`].
+//! The first process that opens the node uses the folder itself. Later processes use the folders `process-2` and so on
+//! inside it. A file is either complete or absent, see [`whole`].
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -24,30 +24,30 @@ use crate::whole;
 
 /// Maximum number of captured draws per process.
 pub(crate) const MOST_DRAWS: u64 = 10_000;
-/// Maximum number of bytes that one launch may name.
+/// Maximum total size in bytes of the data files to which one launch file refers.
 pub(crate) const MOST_BYTES_OF_A_LAUNCH: u64 = 256 << 20;
-/// Maximum number of bytes in all files of a process.
+/// Maximum total size in bytes of all files of a process.
 pub(crate) const MOST_BYTES: u64 = 4 << 30;
 /// Maximum number of processes that have a folder.
 const MOST_PROCESSES: u32 = 10_000;
 
-/// The list of draws.
+/// Name of the file that lists the captured draws.
 const INDEX: &str = "draws.jsonl";
-/// The folder of the data that launch files name.
+/// Name of the folder with the data files to which launch files refer.
 const DATA: &str = "data";
 
-/// The folder of one process.
+/// The folder into which one process captures draws.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     index: File,
     process: u32,
-    /// Names of files in `data`, by the digest of their contents.
+    /// Names of the files in `data`. The key is the digest of their contents.
     known: HashMap<u64, Vec<String>>,
-    /// Bytes in all files so far.
+    /// Total size in bytes of all files so far.
     bytes: u64,
     draws: u64,
-    /// Maximum number of bytes that one launch may name.
+    /// Maximum total size in bytes of the data files to which one launch file refers.
     bound: u64,
 }
 
@@ -56,12 +56,13 @@ pub(crate) struct Folder {
 pub(crate) struct Written {
     /// Number of launch files that were written.
     pub(crate) launches: usize,
-    /// Reasons why other launch files were not written.
+    /// Reasons why other launch files of the draw were not written.
     pub(crate) not: Vec<String>,
 }
 
 impl Folder {
-    /// Creates the folder for this process: the one of this path, or the next one inside of it.
+    /// Creates the folder for this process. Uses `path` itself if it is unused, and otherwise the next unused
+    /// `process-N` inside it.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -85,13 +86,16 @@ impl Folder {
                 made => return made.and_then(|()| claim(inside)),
             }
         }
-        Err(io::Error::other(format!("{MOST_PROCESSES} processes have captured here")))
+        Err(io::Error::other(format!(
+            "{MOST_PROCESSES} processes have already captured draws to this folder"
+        )))
     }
 
     /// Writes a draw.
     ///
     /// # Errors
-    /// An error of the system, or a limit. Then no more draws are written, and no file of this draw is left.
+    /// The system reports an error, or a limit is reached. No more draws are written afterwards, and all files of this
+    /// draw are removed.
     pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, End> {
         let bound = |why| Err(End { why, lost: false });
         if self.process != process::id() {
@@ -112,7 +116,7 @@ impl Folder {
         })
     }
 
-    /// Writes a draw. Stores the names of its launch files in `named`, also if writing fails.
+    /// Writes a draw. Stores the names of its launch files in `named`, even if writing fails later.
     fn whole_draw(&mut self, draw: &Captured, named: &mut Vec<String>) -> Result<Written, String> {
         self.draws += 1;
         let (mut written, mut launches) = (Written::default(), Vec::new());
@@ -166,7 +170,7 @@ impl Folder {
         format!("{}: {error}", self.path.join(name).display())
     }
 
-    /// Writes a launch file and the data that it names.
+    /// Writes a launch file and the data files to which it refers.
     fn launch(&mut self, name: &str, launched: &Launched, draw: &Captured) -> Result<(), Refused> {
         if let Some(why) = &launched.too_large {
             return Err(Refused::Launch(why.clone()));
@@ -182,7 +186,7 @@ impl Folder {
             (None, Err(why)) => Err(Refused::Launch(why)),
         };
         if written.is_err() {
-            // These files would have been named by this launch only.
+            // No other launch file refers to these new data files, so they are removed.
             for (digest, name) in new {
                 let _ = fs::remove_file(self.path.join(&name));
                 if let Some(names) = self.known.get_mut(&digest) {
@@ -204,22 +208,22 @@ impl Folder {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) why: String,
-    /// Whether the system could not write. Otherwise, a limit was reached.
+    /// Whether writing failed with a system error. If false, a limit was reached.
     pub(crate) lost: bool,
 }
 
 /// The reason why a launch file is not written.
 enum Refused {
-    /// This launch cannot be written. The next one may succeed.
+    /// The launch file cannot be written. The launch file of another launch may succeed.
     Launch(String),
     /// No more files can be written.
     All(String),
 }
 
-/// The files that one launch names.
+/// The data files to which one launch file refers.
 struct Files<'a> {
     folder: &'a mut Folder,
-    /// Digests and names of the new files.
+    /// Digests and names of the files that were written for this launch.
     new: Vec<(u64, String)>,
     bytes: u64,
     failed: Option<String>,
@@ -389,7 +393,7 @@ mod tests {
         );
         let index = fs::read_to_string(path.join(INDEX)).unwrap();
         assert!(index.contains("\"not_captured\": \"more than 4096 bytes\", \"lanes\": 4"), "{index}");
-        // The next one is written.
+        // The next draw is written.
         assert_eq!(capture.draw(&draw(3)).unwrap().launches, 1);
         fs::remove_dir_all(path).unwrap();
     }

@@ -14,10 +14,10 @@ const DRIVER_VERSION: c_uint = 0x102d;
 /// Returns the name and the driver's version of the first device of the first platform.
 ///
 /// # Errors
-/// OpenCL is not installed, or there is no device. The text names the problem.
+/// OpenCL is not installed, or there is no device. The error text states the problem.
 pub(crate) fn device() -> Result<(String, String), String> {
-    // SAFETY: the name is a C string. The constructors that run here are those of the library that a program would
-    // load.
+    // SAFETY: the name is a C string. Loading runs the library's constructors. An OpenCL program would run the same
+    // constructors.
     let library = unsafe { libc::dlopen(c"libOpenCL.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     if library.is_null() {
         return Err("libOpenCL.so.1 is not installed".to_owned());

@@ -3,22 +3,22 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits |
-//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | if `RECONVERGE_DRM_CHIP` is not set: a PCI id of a Radeon or a number of an NVIDIA chip in hexadecimal digits, as for Mesa's drm-shim; if none of the three is set, this library does nothing |
-//! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
-//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; the default is [the compiled one](ENGINE) |
-//! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are on, as `--errata` spells them; the default is all |
-//! | `RECONVERGE_DRM_DRIVER_FIXES` | the faults of the driver that are fixed, as `--driver-fixes` spells them; the default is none |
+//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | used if `RECONVERGE_DRM_CHIP` is not set: the PCI id of a Radeon or the number of an NVIDIA chip in hexadecimal digits, as for Mesa's drm-shim. If none of the three variables is set, this library does nothing |
+//! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: submissions are only counted |
+//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders: a value of the option `--engine`; the default is [the compiled engine](ENGINE) |
+//! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are emulated: a value of the option `--errata`; by default, all are emulated |
+//! | `RECONVERGE_DRM_DRIVER_FIXES` | the known driver faults that the chip works around: a value of the option `--driver-fixes`; by default none |
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
-//! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
-//! | `RECONVERGE_DRM_RECORD` | a file for the same frames, see `screen/record.rs` |
-//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows them and of its [`input`](crate::input), see [`reconverge_board::screen`] |
+//! | `RECONVERGE_DRM_SCREEN` | a folder to which the shown frames are written, see [`screen`](crate::screen) |
+//! | `RECONVERGE_DRM_RECORD` | a file that records the shown frames, see `screen/record.rs` |
+//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows the frames, and of its [`input`](crate::input) devices, see [`reconverge_board::screen`] |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
-//! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; by default all are |
-//! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and their replacements |
-//! | `RECONVERGE_DRM_SURFACES` | a folder for the contents of surfaces after each draw, see [`surfaces`](crate::surfaces) |
+//! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; by default, all draws are captured |
+//! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and the words that replace them |
+//! | `RECONVERGE_DRM_SURFACES` | a folder to which the contents of surfaces are written after each draw, see [`surfaces`](crate::surfaces) |
 //! | `RECONVERGE_DRM_SURFACES_OF` | the number of the draw whose surfaces are written completely |
-//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | if set, the process prints the name of its renderer, or measures it, and ends, see [`probe`](crate::probe) |
+//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | if one is set, the process prints the name of its renderer, or measures the renderer, and then ends, see [`probe`](crate::probe) |
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -38,21 +38,21 @@ use crate::watch::Watch;
 /// The emulated device and its options.
 #[derive(Debug)]
 pub(crate) struct Device {
-    /// The board.
+    /// The emulated board.
     pub(crate) board: &'static Board,
-    /// The PCI id of the board, or of another board with the same chip.
+    /// The PCI id that the device reports: that of the board, or that of another board with the same chip.
     pub(crate) pci: u16,
-    /// Whether submissions are executed, rather than only counted.
+    /// Whether submissions are executed. If false, they are only counted.
     pub(crate) execute: bool,
     /// The engine that runs shaders.
     pub(crate) engine: Engine,
-    /// The errata of the chip that are on.
+    /// The errata of the chip that are emulated.
     pub(crate) errata: Errata,
-    /// The faults of the driver that are fixed.
+    /// The set of known driver faults that the chip works around.
     pub(crate) fixes: Option<DriverFixes>,
-    /// The file of the report.
+    /// The file to which the report is appended.
     pub(crate) report: Option<PathBuf>,
-    /// The folder for the frames that are shown.
+    /// The folder to which shown frames are written.
     pub(crate) screen: Option<PathBuf>,
     /// The file that records the frames.
     pub(crate) record: Option<PathBuf>,
@@ -63,7 +63,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Returns a device with the values of a board, and without files.
+    /// Returns a device with the values of a board. It writes no files.
     pub(crate) fn new(board: &'static Board) -> Device {
         Device {
             board,
@@ -81,12 +81,13 @@ impl Device {
     }
 }
 
-/// Returns the device that the environment selects. Returns `None` if it selects none, or if a variable is invalid,
-/// which is reported.
+/// Returns the device that the environment variables select. Returns `None` if no variable names a chip. If a variable
+/// is invalid, reports the error and also returns `None`.
 pub(crate) fn chosen() -> Option<&'static Device> {
-    // Not a `OnceLock`: a process that is forked while one is being set waits for ever.
+    // This is not a `OnceLock`, because a process that is forked while another thread sets the `OnceLock` would wait
+    // forever.
     static CHOSEN: AtomicPtr<Option<Device>> = AtomicPtr::new(null_mut());
-    // SAFETY: null, or a value that is never freed and has only shared references.
+    // SAFETY: the pointer is null, or points to a value that is never freed and has only shared references.
     if let Some(chosen) = unsafe { CHOSEN.load(Ordering::Acquire).as_ref() } {
         return chosen.as_ref();
     }
@@ -105,7 +106,7 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                 let draw = |name: &str| {
                     let number = variable(name).map(|number| {
                         let number = number.to_str().and_then(|number| number.parse::<u64>().ok());
-                        number.ok_or_else(|| format!("{name} is the number of a draw"))
+                        number.ok_or_else(|| format!("{name}: expected the number of a draw"))
                     });
                     number.transpose()
                 };
@@ -128,25 +129,27 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         found.inspect_err(|why| say_once(why)).ok()
     };
     let made = Box::into_raw(Box::new(read()));
-    // If another thread was faster, its value is used. This value is also kept.
+    // If another thread has stored its value first, that value is used. The value of this thread is never freed.
     let chosen = match CHOSEN.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         Err(other) => other,
     };
-    // SAFETY: as above.
+    // SAFETY: `chosen` points to a value that is never freed and has only shared references.
     unsafe { (*chosen).as_ref() }
 }
 
-/// The variables that name a chip. The first one that is set is used.
+/// The environment variables that name a chip. The first one that is set is used.
 const CHIP_VARIABLES: [&str; 3] = ["RECONVERGE_DRM_CHIP", RADEON, NOUVEAU];
 
-/// A variable of Mesa's drm-shim for Radeons: a PCI id. (Mesa `src/amd/drm-shim/radeon_noop_drm_shim.c`)
+/// Environment variable of Mesa's drm-shim for Radeons. Its value is a PCI id. (Mesa
+/// `src/amd/drm-shim/radeon_noop_drm_shim.c`)
 const RADEON: &str = "RADEON_GPU_ID";
 
-/// A variable of Mesa's drm-shim for NVIDIA's chips: the number of a chip. (Mesa `src/nouveau/drm-shim/nouveau_noop.c`)
+/// Environment variable of Mesa's drm-shim for NVIDIA chips. Its value is the number of a chip. (Mesa
+/// `src/nouveau/drm-shim/nouveau_noop.c`)
 const NOUVEAU: &str = "NOUVEAU_CHIPSET";
 
-/// Returns the board that a value of a variable names, and its PCI id.
+/// Returns the board that the value of an environment variable names, and its PCI id.
 fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     let text = value.to_str()?;
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
@@ -160,32 +163,33 @@ fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     Some((board, id.unwrap_or(board.pci)))
 }
 
-/// Returns the device that these values describe. The first is a variable that names a chip, with its value.
+/// Returns the device that the values of environment variables describe. The first parameter is a variable that names a
+/// chip, and its value.
 fn device(
     (variable, chip): (&str, &OsStr),
     execute: Option<&OsStr>,
     report: Option<PathBuf>,
 ) -> Result<Device, String> {
     let unknown = || match variable {
-        RADEON => format!("{RADEON}: {}: no PCI id of an R500, R600 or R700 chip", chip.display()),
+        RADEON => format!("{RADEON}: {}: expected the PCI id of an R500, R600 or R700 chip", chip.display()),
         NOUVEAU => {
             let numbers = BOARDS.iter().filter_map(Board::chipset).map(|number| format!("{number:x}"));
             let numbers = numbers.collect::<Vec<_>>().join(", ");
             format!("{NOUVEAU}: {}: expected one of {numbers}", chip.display())
         }
-        _ => format!("{variable}: no such chip: {}", chip.display()),
+        _ => format!("{variable}: unknown chip: {}", chip.display()),
     };
     let (board, pci) = board(variable, chip).ok_or_else(unknown)?;
     let execute = match execute.map(|value| value.to_str()) {
         None | Some(Some("yes")) => true,
         Some(Some("none")) => false,
-        _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
+        _ => return Err("RECONVERGE_DRM_EXECUTE: expected `yes` or `none`".to_owned()),
     };
     Ok(Device { pci, execute, report, ..Device::new(board) })
 }
 
-/// The default engine. It compiles loops to host code, and the fast engine runs the rest. A shader with a loop takes
-/// half the time on gt215.
+/// The default engine. It compiles loops to host code and runs other code in the fast engine. A shader with a loop
+/// takes half the time of the fast engine (gt215).
 const ENGINE: Engine = Engine::Compiled;
 
 /// Returns the engine with this name.
@@ -197,14 +201,14 @@ fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
     })
 }
 
-/// Returns the errata that a list names as on.
+/// Returns the errata that a list turns on.
 fn errata(list: Option<&OsStr>, board: &Board) -> Result<Errata, String> {
     let Some(list) = list else { return Ok(Errata::default()) };
     let errata = Errata::chosen(&list.to_string_lossy(), board.driver);
     errata.map_err(|why: ErrataError| format!("RECONVERGE_DRM_ERRATA: {why}"))
 }
 
-/// Returns the faults of the driver that are fixed.
+/// Returns the set of driver faults that a name selects, or `None` without a name.
 fn fixes(name: Option<&OsStr>, board: &Board) -> Result<Option<DriverFixes>, String> {
     let Some(name) = name else { return Ok(None) };
     let fixes = name.to_str().and_then(DriverFixes::from_name).filter(|fixes| fixes.driver() == board.driver);
@@ -217,7 +221,7 @@ fn fixes(name: Option<&OsStr>, board: &Board) -> Result<Option<DriverFixes>, Str
     fixes.map(Some).ok_or_else(refused)
 }
 
-/// Creates the chip that executes submissions to the device. Chips are created here only.
+/// Creates the chip that executes the submissions to a device. No other function creates a chip.
 pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
     let mut gpu = reconverge_gpu::device::chip_with(device.board, device.errata, device.fixes)?;
     gpu.use_engine(device.engine);
@@ -227,7 +231,7 @@ pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
     Some(gpu)
 }
 
-/// Returns the version of the kernel's driver, on which Mesa's requests depend.
+/// Returns the version of the kernel driver that the node reports. The requests of Mesa depend on this version.
 pub(crate) fn kernel_version(driver: Driver) -> [i32; 3] {
     match driver {
         Driver::Nv50 => [1, 3, 1],
@@ -276,7 +280,7 @@ mod tests {
         assert!(refused("flat-back").contains("expected alpha-test, "));
     }
 
-    /// The examples of Mesa's `src/amd/drm-shim/README.md` and `src/nouveau/drm-shim/README.md`.
+    /// The examples are from Mesa's `src/amd/drm-shim/README.md` and `src/nouveau/drm-shim/README.md`.
     #[test]
     fn variables_of_drm_shim_name_a_chip() {
         let found = |variable: &str, value: &str| {
@@ -295,7 +299,7 @@ mod tests {
         let refused = |chip: &str, execute: Option<&str>| {
             device((CHIP_VARIABLES[0], OsStr::new(chip)), execute.map(OsStr::new), None).unwrap_err()
         };
-        assert!(refused("rv71", None).contains("RECONVERGE_DRM_CHIP: no such chip: rv71"));
+        assert!(refused("rv71", None).contains("RECONVERGE_DRM_CHIP: unknown chip: rv71"));
         assert!(refused("rv710", Some("no")).contains("RECONVERGE_DRM_EXECUTE"));
         let device = device((CHIP_VARIABLES[0], OsStr::new("9440")), Some(OsStr::new("none")), None).unwrap();
         assert_eq!((device.board.chip, device.execute), ("rv770", false));

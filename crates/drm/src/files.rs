@@ -1,8 +1,9 @@
-//! The functions of the C library that open the node and use it.
+//! The C library functions that open and use the node. This library replaces them.
 //!
 //! The C library declares `open`, `openat` and `ioctl` with arguments that may be absent. Rust cannot define such
-//! functions. With all arguments present, the calling conventions of Linux on x86-64 and aarch64 use the same
-//! registers. If the caller omitted an argument, the content of its register is passed on, and neither side uses it.
+//! functions, so the functions here have all arguments. On x86-64 and aarch64, the calling conventions of Linux use the
+//! same registers for both forms. If the caller omits an argument, the content of its register is passed on, and
+//! neither side uses it.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,27 +55,27 @@ fn answer(result: Result<c_int, Errno>) -> c_int {
 /// `open`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { opened(libc::AT_FDCWD, path, flags).unwrap_or_else(|| real::OPEN.call(path, flags, mode)) }
 }
 
 /// `open64`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { opened(libc::AT_FDCWD, path, flags).unwrap_or_else(|| real::OPEN64.call(path, flags, mode)) }
 }
 
 /// `openat`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn openat(
     folder: c_int,
@@ -82,14 +83,14 @@ pub unsafe extern "C-unwind" fn openat(
     flags: c_int,
     mode: c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { opened(folder, path, flags).unwrap_or_else(|| real::OPENAT.call(folder, path, flags, mode)) }
 }
 
 /// `openat64`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn openat64(
     folder: c_int,
@@ -97,57 +98,57 @@ pub unsafe extern "C-unwind" fn openat64(
     flags: c_int,
     mode: c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { opened(folder, path, flags).unwrap_or_else(|| real::OPENAT64.call(folder, path, flags, mode)) }
 }
 
-/// `__open_2`: `open` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__open_2`: `open` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __open_2(path: *const c_char, flags: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { open(path, flags, 0) }
 }
 
-/// `__open64_2`: `open64` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__open64_2`: `open64` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { open64(path, flags, 0) }
 }
 
-/// `__openat_2`: `openat` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__openat_2`: `openat` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __openat_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { openat(folder, path, flags, 0) }
 }
 
 /// `__openat64_2`: see [`__openat_2`].
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __openat64_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { openat64(folder, path, flags, 0) }
 }
 
 /// Opens a path of this library's devices as a stream of the C library. Returns `None` for any other path.
 ///
 /// # Safety
-/// The conditions are those of `fopen`.
+/// The caller must meet the requirements of `fopen`.
 unsafe fn opened_stream(path: *const c_char, mode: *const c_char) -> Option<*mut libc::FILE> {
     NodePath::at(path)?;
-    // SAFETY: the caller promises a C string.
+    // SAFETY: the caller passes `mode` as a C string.
     let letters = unsafe { CStr::from_ptr(mode) }.to_bytes();
     let access = match letters.first() {
         Some(_) if letters.contains(&b'+') => libc::O_RDWR,
@@ -156,18 +157,18 @@ unsafe fn opened_stream(path: *const c_char, mode: *const c_char) -> Option<*mut
     };
     let flags = access | if letters.contains(&b'e') { libc::O_CLOEXEC } else { 0 };
     let descriptor = opened(libc::AT_FDCWD, path, flags)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes `mode` as a C string.
     Some(if descriptor < 0 { null_mut() } else { unsafe { libc::fdopen(descriptor, mode) } })
 }
 
 /// `fopen`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     static REAL: Symbol = Symbol::new(c"fopen");
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { opened_stream(path, mode) }.unwrap_or_else(|| {
         call!(REAL.address(), fn(*const c_char, *const c_char) -> *mut libc::FILE, (path, mode), else null_mut())
     })
@@ -176,11 +177,11 @@ pub unsafe extern "C-unwind" fn fopen(path: *const c_char, mode: *const c_char) 
 /// `fopen64`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     static REAL: Symbol = Symbol::new(c"fopen64");
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { opened_stream(path, mode) }.unwrap_or_else(|| {
         call!(REAL.address(), fn(*const c_char, *const c_char) -> *mut libc::FILE, (path, mode), else null_mut())
     })
@@ -189,10 +190,10 @@ pub unsafe extern "C-unwind" fn fopen64(path: *const c_char, mode: *const c_char
 /// `fstat`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     let result = unsafe { real::fstat(descriptor, status) };
     if result == 0 {
         // SAFETY: the call has just filled the structure.
@@ -204,19 +205,20 @@ pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat
 /// `fstat64`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     let result = unsafe { real::fstat64(descriptor, status) };
     if result == 0 {
-        // SAFETY: the call has just filled the structure. Both structures are the same, see `paths`.
+        // SAFETY: the call has just filled the structure. `stat` and `stat64` have the same layout, which `paths`
+        // asserts.
         unsafe { redescribe(descriptor, &mut *status.cast()) };
     }
     result
 }
 
-/// Replaces the status of a pipe, a socket or a folder by the status of the emulated path that it represents, if any.
+/// If a pipe, a socket or a folder represents an emulated path, replaces its status by the status of that path.
 fn redescribe(descriptor: c_int, status: &mut libc::stat) {
     if let Some(named) = NodePath::of_descriptor(descriptor, status) {
         describe(named, status);
@@ -243,7 +245,7 @@ fn answer_of_socket(
 /// `ioctl`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let asked = Request(request);
@@ -260,12 +262,12 @@ pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argum
             let ask = || client.usable().and_then(|()| asked_of(&client, descriptor, asked, argument));
             answer(user::on_stack_of(ask).map(|()| 0))
         }
-        // SAFETY: the caller's promises are those of the function that is called.
+        // SAFETY: the caller meets the requirements of the called function.
         None => unsafe { real::ioctl(descriptor, request, argument) },
     }
 }
 
-/// Answers a request to the node. A panic of this library is an error of the request.
+/// Answers a request to the node. If this library panics, the request fails with `EIO`.
 fn asked_of(
     client: &Client<'_>,
     descriptor: c_int,
@@ -276,7 +278,9 @@ fn asked_of(
         if let Some(answer) = screen::answer(client, descriptor, request, argument) {
             for event in client.events() {
                 if !open_files::notify(descriptor, &event) {
-                    say_once("the screen: the program does not read its events, and the queue is full");
+                    say_once(
+                        "screen: an event is lost, because the program does not read its events and the queue is full",
+                    );
                 }
             }
             return answer;
@@ -287,17 +291,17 @@ fn asked_of(
         }
     });
     let answer = catch_unwind(answer).unwrap_or_else(|_| {
-        say_once(&format!("{request}: a mistake of this program, please report it; the request is refused"));
+        say_once(&format!("{request}: internal error, please report it; the request fails"));
         Err(Errno(libc::EIO))
     });
     node::end_closed_late();
     answer
 }
 
-/// `mmap`. Memory allocators call it very early, and without a descriptor.
+/// `mmap`. Memory allocators call this function very early in the process, without a descriptor.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mmap(
     address: *mut c_void,
@@ -309,7 +313,7 @@ pub unsafe extern "C" fn mmap(
 ) -> *mut c_void {
     let client = if flags & libc::MAP_ANONYMOUS == 0 { node::of(descriptor) } else { None };
     let Some(client) = client else {
-        // SAFETY: the caller's promises are those of the system call.
+        // SAFETY: the caller meets the requirements of the system call.
         return unsafe { real::mmap(address, length, access, flags, descriptor, offset) };
     };
     let part = u64::try_from(offset).ok().filter(|offset| offset % 4096 == 0);
@@ -324,7 +328,7 @@ pub unsafe extern "C" fn mmap(
 /// `mmap64`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mmap64(
     address: *mut c_void,
@@ -334,19 +338,20 @@ pub unsafe extern "C" fn mmap64(
     descriptor: c_int,
     offset: libc::off64_t,
 ) -> *mut c_void {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { mmap(address, length, access, flags, descriptor, offset) }
 }
 
 /// `munmap`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
-    // The mapping is removed from the list before the call: afterwards, other mappings may have these addresses.
+    // The mapping is removed from the list before the system call. After the call, another mapping may already have
+    // these addresses.
     let removed = mapped::remove(address.addr(), length);
-    // SAFETY: the caller's promises are those of the system call.
+    // SAFETY: the caller meets the requirements of the system call.
     let result = unsafe { real::munmap(address, length) };
     if removed && result != 0 {
         mapped::lose();
@@ -354,11 +359,11 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     result
 }
 
-/// `mremap`. The C library passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. It is passed on
-/// unchanged, because the system call ignores it otherwise.
+/// `mremap`. A program passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. This function always
+/// passes the argument on, because the system call ignores it without these flags.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mremap(
     address: *mut c_void,
@@ -370,14 +375,14 @@ pub unsafe extern "C" fn mremap(
     if mapped::touches(address.addr(), length) {
         mapped::lose();
     }
-    // SAFETY: the caller's promises are those of the system call.
+    // SAFETY: the caller meets the requirements of the system call.
     unsafe { real::mremap(address, length, new_length, flags, new_address) }
 }
 
-/// Calls a function that may close the last descriptor of an open file, and then frees the buffers of that file.
+/// Calls a function that may close the last descriptor of an open file. If the file has ended, frees its buffers.
 ///
-/// If a program closes a descriptor in another way, such as a direct system call, the buffers are freed when the
-/// program opens the node or creates a buffer.
+/// A program may also close a descriptor in another way, such as a direct system call. The buffers are then freed when
+/// the program next opens the node or creates a buffer.
 fn closing(may_close: bool, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     if may_close {
@@ -391,31 +396,31 @@ fn closing(may_close: bool, call: impl FnOnce() -> c_int) -> c_int {
 /// `close`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn close(descriptor: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     closing(node::of(descriptor).is_some(), || unsafe { real::close(descriptor) })
 }
 
 /// `close_range`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     closing(true, || unsafe { real::close_range(first, last, flags) })
 }
 
 /// `closefrom`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
     closing(true, || {
-        // SAFETY: the caller's promises are those of the function that is called.
+        // SAFETY: the caller meets the requirements of the called function.
         unsafe { real::closefrom(first) };
         0
     });
@@ -424,24 +429,24 @@ pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
 /// `dup2`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     closing(node::of(new).is_some(), || unsafe { real::dup2(old, new) })
 }
 
 /// `dup3`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     closing(node::of(new).is_some(), || unsafe { real::dup3(old, new, flags) })
 }
 
-/// Returns the error `why` for the node. For other descriptors, calls the function.
+/// Calls a function, unless the descriptor belongs to the node. For the node, fails with the error `why`.
 fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isize {
     if node::of(descriptor).is_none() {
         return call();
@@ -450,8 +455,9 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
     -1
 }
 
-/// Returns the number of bytes that a read of the node may take: whole events. Returns `None` if the first event does
-/// not fit: the kernel's `drm_read` then waits for an event and leaves it in the queue.
+/// Returns how many of `count` bytes a read of the node may return, so that it returns whole events only. Returns
+/// `None` if `count` is less than the size of one event. In this case, the kernel's `drm_read` waits for an event but
+/// leaves it in the queue.
 fn whole_events(count: usize) -> Option<usize> {
     let whole = count - count % size_of::<ScreenEvent>();
     (whole > 0).then_some(whole)
@@ -460,7 +466,7 @@ fn whole_events(count: usize) -> Option<usize> {
 /// Waits until the node has an event, unless the file is nonblocking. Returns 0, or -1 with `errno`.
 fn wait_for_event(descriptor: c_int) -> isize {
     let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-    // SAFETY: plain system calls, with one structure of the right type.
+    // SAFETY: `fcntl` does not access memory, and `poll` accesses one local `pollfd`.
     let ready = unsafe {
         let waits = libc::fcntl(descriptor, libc::F_GETFL) & libc::O_NONBLOCK == 0;
         libc::poll(&raw mut asked, 1, if waits { -1 } else { 0 })
@@ -471,29 +477,30 @@ fn wait_for_event(descriptor: c_int) -> isize {
     if ready > 0 { 0 } else { -1 }
 }
 
-/// `read`: reads whole events of the node or of an input device. An input device whose window was closed returns
-/// `ENODEV`, like a device of the kernel that was removed or revoked.
+/// `read`. For the node and for input devices, it reads whole events only. If the window of an input device was closed,
+/// it returns `ENODEV`, as the kernel does for a device that was removed or revoked.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize {
     if let Some(file) = InputFile::of(descriptor) {
-        // SAFETY: the caller's promises are those of the function that is called.
+        // SAFETY: the caller meets the requirements of the called function.
         return unsafe { file.read(bytes, count) };
     }
     let of_node = count > 0 && node::of(descriptor).is_some();
     let whole = if of_node { whole_events(count) } else { Some(count) };
     let Some(taken) = whole else { return wait_for_event(descriptor) };
-    // SAFETY: the caller's promises are those of the function that is called. It reads no more bytes than the caller
+    // SAFETY: the caller meets the requirements of the called function, which reads no more bytes than the caller
     // requests.
     unsafe { real::read(descriptor, bytes, taken) }
 }
 
-/// `__read_chk`: `read` into a buffer of `room` bytes, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__read_chk`: `read` into a buffer of `room` bytes. Programs that are built with `_FORTIFY_SOURCE` call this
+/// function.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __read_chk(
     descriptor: c_int,
@@ -503,10 +510,10 @@ pub unsafe extern "C-unwind" fn __read_chk(
 ) -> isize {
     static REAL: Symbol = Symbol::new(c"__read_chk");
     if count <= room {
-        // SAFETY: the caller's promises are those of the function that is called.
+        // SAFETY: the caller meets the requirements of the called function.
         return unsafe { read(descriptor, bytes, count) };
     }
-    // The function ends the program.
+    // The C library's `__read_chk` ends the program, because the buffer is too small.
     call!(
         REAL.address(),
         fn(c_int, *mut c_void, usize, usize) -> isize,
@@ -517,24 +524,24 @@ pub unsafe extern "C-unwind" fn __read_chk(
 /// `readv`: see [`read()`].
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn readv(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
     let Some(file) = InputFile::of(descriptor) else {
-        // SAFETY: the caller's promises are those of the function that is called.
+        // SAFETY: the caller meets the requirements of the called function.
         return unsafe { real::readv(descriptor, parts, count) };
     };
     file.each_part(parts, count, |file, bytes, count| {
-        // SAFETY: as above, for one of the parts.
+        // SAFETY: the caller meets the requirements of `readv`, so each part is valid memory.
         unsafe { file.read(bytes, count) }
     })
 }
 
-/// `write`: a device without this operation returns `EINVAL`, and a read end of a pipe `EBADF`. Input devices accept
-/// events, and the terminal accepts text.
+/// `write`. For the node, it returns `EINVAL`, because the device does not support writes. The read end of a pipe would
+/// return `EBADF`. Input devices accept events, and the terminal accepts text.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
     if let Some(file) = InputFile::of(descriptor) {
@@ -543,27 +550,27 @@ pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, c
     if let Some((Mark::Terminal, access)) = sockets::marked(descriptor) {
         return terminal::write(access, bytes, count);
     }
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     refusing(descriptor, libc::EINVAL, || unsafe { real::write(descriptor, bytes, count) })
 }
 
 /// `writev`: see [`write()`].
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
     if let Some(file) = InputFile::of(descriptor) {
         return file.each_part(parts, count, |file, bytes, count| file.write(bytes, count));
     }
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     refusing(descriptor, libc::EINVAL, || unsafe { real::writev(descriptor, parts, count) })
 }
 
 /// `pwrite`: see [`write()`].
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pwrite(
     descriptor: c_int,
@@ -571,14 +578,14 @@ pub unsafe extern "C-unwind" fn pwrite(
     count: usize,
     offset: libc::off_t,
 ) -> isize {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     refusing(descriptor, libc::EINVAL, || unsafe { real::pwrite(descriptor, bytes, count, offset) })
 }
 
 /// `pwrite64`: see [`write()`].
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pwrite64(
     descriptor: c_int,
@@ -586,14 +593,14 @@ pub unsafe extern "C-unwind" fn pwrite64(
     count: usize,
     offset: libc::off64_t,
 ) -> isize {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { pwrite(descriptor, bytes, count, offset) }
 }
 
-/// `fallocate`: returns `ENODEV`, like other devices.
+/// `fallocate`. For the node, it returns `ENODEV`, as the kernel does for devices.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fallocate(
     descriptor: c_int,
@@ -602,7 +609,7 @@ pub unsafe extern "C-unwind" fn fallocate(
     length: libc::off_t,
 ) -> c_int {
     let call = || {
-        // SAFETY: the caller's promises are those of the function that is called.
+        // SAFETY: the caller meets the requirements of the called function.
         unsafe { real::fallocate(descriptor, mode, start, length) as isize }
     };
     refusing(descriptor, libc::ENODEV, call) as c_int
@@ -611,7 +618,7 @@ pub unsafe extern "C-unwind" fn fallocate(
 /// `fallocate64`: see [`fallocate`].
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fallocate64(
     descriptor: c_int,
@@ -619,6 +626,6 @@ pub unsafe extern "C-unwind" fn fallocate64(
     start: libc::off64_t,
     length: libc::off64_t,
 ) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { fallocate(descriptor, mode, start, length) }
 }

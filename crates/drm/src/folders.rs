@@ -1,14 +1,15 @@
-//! Lists of the emulated folders, `/dev/dri` and `/dev/input`.
+//! Lists the emulated folders `/dev/dri` and `/dev/input`.
 //!
-//! The descriptor of such a folder refers to a real folder that was removed right after it was opened. Its duplicates
-//! and the C library's `DIR` are therefore real, and `dirfd`, `closedir`, `rewinddir` and `seekdir` work without
-//! changes. The real folder has no entries; the functions here return the emulated ones. The offset of the descriptor
-//! is the index of the next entry.
+//! The descriptor of an emulated folder refers to a real folder that was removed right after it was opened. Its
+//! duplicates and the C library's `DIR` are therefore real, and `dirfd`, `closedir`, `rewinddir` and `seekdir` need no
+//! replacement. The real folder has no entries, so the functions here return the emulated entries. The file offset of
+//! the descriptor is the index of the next entry.
 //!
-//! The mode of the removed folder is a mark, as for sockets (`sockets.rs`). `paths.rs` resolves names relative to the
-//! descriptor.
+//! The mode of the removed folder is a mark that identifies the emulated folder. Sockets also have such marks
+//! (`sockets.rs`). `paths.rs` resolves names relative to the descriptor.
 //!
-//! Not supported: `glob`, `nftw`, `scandirat`, `getdents64`, `fchdir` into such a folder, and `..` relative to it.
+//! The following are not supported: `glob`, `nftw`, `scandirat`, `getdents64`, `fchdir` into an emulated folder, and
+//! `..` relative to it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -18,13 +19,14 @@ use crate::ioctls::Errno;
 use crate::paths::{FOLDER_SEEN, FOLDERS, NodePath, describe, entries, folder_of};
 use crate::real::{self, Symbol, call};
 
-/// Templates of paths at which a folder is created. The first one in a writable folder is used.
+/// Templates of paths at which a folder can be created. The first path at which this succeeds is used.
 const PLACES: [&CStr; 3] = [c"/dev/shm/reconverge-XXXXXX", c"/tmp/reconverge-XXXXXX", c"./reconverge-XXXXXX"];
 
-/// Opens a folder. `flags` are those of `open`.
+/// Opens an emulated folder. `flags` are those of `open`.
 ///
 /// # Errors
-/// `EISDIR` if the flags request more than reading. The errors of `mkdir` and `open` if a folder cannot be created.
+/// `EISDIR` if the flags request more than read access. The errors of `mkdir` and `open` if the real folder cannot be
+/// created.
 pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     let mark = FOLDERS.iter().find(|(other, _)| *other == folder).map(|(_, mark)| *mark);
     let Some(mark) = mark.filter(|_| flags & (libc::O_ACCMODE | libc::O_CREAT) == libc::O_RDONLY) else {
@@ -34,8 +36,8 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     for place in PLACES {
         let mut path = [0_u8; 32];
         path[..place.count_bytes()].copy_from_slice(place.to_bytes());
-        // SAFETY: a C string with the letters that are replaced, and plain system calls. The system call is used
-        // because this library defines `openat` itself.
+        // SAFETY: the path is a C string that ends in the six letters that `mkdtemp` replaces. The other calls read the
+        // path or no memory. The system call is used because this library defines `openat` itself.
         unsafe {
             if libc::mkdtemp(path.as_mut_ptr().cast()).is_null() {
                 continue;
@@ -55,7 +57,7 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     Err(Errno(real::errno()))
 }
 
-/// Fills in the entry with this index. Returns whether it exists.
+/// Fills in the entry with an index. Returns false if the folder has no entry with this index.
 fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool {
     let Some((name, named)) = entries(folder).get(number).copied() else { return false };
     // SAFETY: all-zero bytes are valid for this plain structure.
@@ -70,27 +72,27 @@ fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool
     true
 }
 
-/// Returns the folder of a list, and the descriptor, if the folder is emulated.
+/// If the folder of a `DIR` is emulated, returns the folder and its descriptor.
 ///
 /// # Safety
-/// The conditions are those of `dirfd`.
+/// The caller must meet the requirements of `dirfd`.
 unsafe fn listed(list: *mut libc::DIR) -> Option<(NodePath, c_int)> {
     if !FOLDER_SEEN.load(Ordering::Relaxed) {
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     let descriptor = unsafe { libc::dirfd(list) };
     folder_of(descriptor).map(|folder| (folder, descriptor))
 }
 
 /// Fills in the next entry of a folder. Returns its index, or `None` at the end. Leaves `errno` unchanged.
 fn next_entry(folder: NodePath, descriptor: c_int, entry: &mut libc::dirent) -> Option<usize> {
-    // SAFETY: plain system calls.
+    // SAFETY: the system calls do not access memory of the process.
     let number = usize::try_from(unsafe { libc::lseek(descriptor, 0, libc::SEEK_CUR) }).ok()?;
     if !fill_entry(folder, number, entry) {
         return None;
     }
-    // SAFETY: as above.
+    // SAFETY: the system call does not access memory of the process.
     unsafe { libc::lseek(descriptor, number as libc::off_t + 1, libc::SEEK_SET) };
     Some(number)
 }
@@ -103,7 +105,7 @@ fn empty_entry() -> libc::dirent {
 /// `opendir`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
     static REAL: Symbol = Symbol::new(c"opendir");
@@ -111,7 +113,7 @@ pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
         return call!(REAL.address(), fn(*const c_char) -> *mut libc::DIR, (path), else null_mut());
     };
     match open(folder, libc::O_RDONLY | libc::O_CLOEXEC) {
-        // SAFETY: a descriptor of a folder, which the list owns from now on.
+        // SAFETY: the descriptor refers to a folder. The list owns the descriptor from now on.
         Ok(descriptor) => unsafe { fdopendir(descriptor) },
         Err(Errno(errno)) => {
             real::set_errno(errno);
@@ -120,10 +122,10 @@ pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
     }
 }
 
-/// `fdopendir`: also records whether the folder is emulated.
+/// `fdopendir`. It also records whether the program uses an emulated folder.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fdopendir(descriptor: c_int) -> *mut libc::DIR {
     static REAL: Symbol = Symbol::new(c"fdopendir");
@@ -134,12 +136,12 @@ pub unsafe extern "C-unwind" fn fdopendir(descriptor: c_int) -> *mut libc::DIR {
 /// `readdir`. The entries of emulated folders do not change, so each is created once and never freed.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn readdir(list: *mut libc::DIR) -> *mut libc::dirent {
     static REAL: Symbol = Symbol::new(c"readdir");
     static MADE: [[AtomicPtr<libc::dirent>; 4]; 2] = [const { [const { AtomicPtr::new(null_mut()) }; 4] }; 2];
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     let Some((folder, descriptor)) = (unsafe { listed(list) }) else {
         return call!(REAL.address(), fn(*mut libc::DIR) -> *mut libc::dirent, (list), else null_mut());
     };
@@ -154,7 +156,8 @@ pub unsafe extern "C-unwind" fn readdir(list: *mut libc::DIR) -> *mut libc::dire
     match made.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => new,
         Err(other) => {
-            // SAFETY: created above. Another thread was faster.
+            // SAFETY: `Box::into_raw` returned this pointer above. It was not stored, because another thread has stored
+            // its entry first.
             drop(unsafe { Box::from_raw(new) });
             other
         }
@@ -164,17 +167,17 @@ pub unsafe extern "C-unwind" fn readdir(list: *mut libc::DIR) -> *mut libc::dire
 /// `readdir64`: see [`readdir`].
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn readdir64(list: *mut libc::DIR) -> *mut libc::dirent {
-    // SAFETY: the caller's promises are those of the function that is called. Both structures are the same.
+    // SAFETY: the caller meets the requirements of the called function. `dirent` and `dirent64` have the same layout.
     unsafe { readdir(list) }
 }
 
 /// `readdir_r`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn readdir_r(
     list: *mut libc::DIR,
@@ -182,7 +185,7 @@ pub unsafe extern "C-unwind" fn readdir_r(
     result: *mut *mut libc::dirent,
 ) -> c_int {
     static REAL: Symbol = Symbol::new(c"readdir_r");
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     let Some((folder, descriptor)) = (unsafe { listed(list) }) else {
         return call!(
             REAL.address(),
@@ -190,7 +193,7 @@ pub unsafe extern "C-unwind" fn readdir_r(
             (list, entry, result), else libc::ENOSYS
         );
     };
-    // SAFETY: the caller's promise: room for an entry, and for its address.
+    // SAFETY: the caller passes memory for an entry and for the address of an entry.
     unsafe { *result = next_entry(folder, descriptor, &mut *entry).map_or(null_mut(), |_| entry) };
     0
 }
@@ -198,33 +201,34 @@ pub unsafe extern "C-unwind" fn readdir_r(
 /// `readdir64_r`: see [`readdir_r`].
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn readdir64_r(
     list: *mut libc::DIR,
     entry: *mut libc::dirent,
     result: *mut *mut libc::dirent,
 ) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called. Both structures are the same.
+    // SAFETY: the caller meets the requirements of the called function. `dirent` and `dirent64` have the same layout.
     unsafe { readdir_r(list, entry, result) }
 }
 
-/// `telldir`. The C library returns the position of the last entry that it has read itself.
+/// `telldir`. It is replaced because the C library would return the position of the last entry that the C library
+/// itself has read.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn telldir(list: *mut libc::DIR) -> libc::c_long {
     static REAL: Symbol = Symbol::new(c"telldir");
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     match unsafe { listed(list) } {
-        // SAFETY: a plain system call.
+        // SAFETY: the system call does not access memory of the process.
         Some((_, descriptor)) => unsafe { libc::lseek(descriptor, 0, libc::SEEK_CUR) },
         None => call!(REAL.address(), fn(*mut libc::DIR) -> libc::c_long, (list), else -1),
     }
 }
 
-/// Selects entries, and compares two of them. (The arguments of `scandir`)
+/// Argument of `scandir`: a function that selects entries. The next type is its function that compares two entries.
 type Choose = unsafe extern "C-unwind" fn(*const libc::dirent) -> c_int;
 type CompareEntries =
     unsafe extern "C-unwind" fn(*mut *const libc::dirent, *mut *const libc::dirent) -> c_int;
@@ -232,7 +236,7 @@ type CompareEntries =
 /// Lists a folder as `scandir` does. Returns the number of entries, or -1 with `errno`.
 ///
 /// # Safety
-/// The conditions are those of `scandir`.
+/// The caller must meet the requirements of `scandir`.
 unsafe fn scanned(
     folder: NodePath,
     list: *mut *mut *mut libc::dirent,
@@ -240,8 +244,8 @@ unsafe fn scanned(
     compare: Option<CompareEntries>,
 ) -> c_int {
     let room = entries(folder).len();
-    // SAFETY: room for addresses, and for an entry at each of them, which the program frees. The functions are the
-    // program's.
+    // SAFETY: `calloc` returns memory for the list and for each entry, or null. The program frees both. The caller
+    // passes valid functions and the address of a pointer.
     unsafe {
         let all: *mut *mut libc::dirent = libc::calloc(room, size_of::<*mut libc::dirent>()).cast();
         let mut count = 0;
@@ -271,13 +275,13 @@ unsafe fn scanned(
     }
 }
 
-/// Defines functions that list a folder.
+/// Defines `scandir` and `scandir64`, which list a folder.
 macro_rules! scanning {
     ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
-        /// The conditions are those of the function in the C library.
+        /// The caller must meet the requirements of the function in the C library.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name(
             path: *const c_char,
@@ -287,7 +291,7 @@ macro_rules! scanning {
         ) -> c_int {
             static REAL: Symbol = Symbol::new($symbol);
             match NodePath::at(path).filter(|named| named.is_folder()) {
-                // SAFETY: the caller's promises are those of the function that is called.
+                // SAFETY: the caller meets the requirements of the called function.
                 Some(folder) => unsafe { scanned(folder, list, choose, compare) },
                 None => call!(
                     REAL.address(),

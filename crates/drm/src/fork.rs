@@ -1,17 +1,17 @@
-//! Handles the locks of the library around a fork of the program.
+//! Takes and releases the locks of this library around a fork of the program.
 //!
-//! A fork first takes all locks of the library, in the order of [`each`], so that the child finds consistent data. It
-//! waits until submissions of other threads are executed. Threads that are about to begin one wait for the fork. The
-//! wait is limited to [`LONGEST`]. After that, the fork continues, and all requests of the child fail with `EIO`. The
-//! fork does not wait for a lock of its own thread, which a signal handler may have interrupted in the middle of a
-//! request.
+//! Before a fork, the forking thread takes all locks of the library, in the order of [`each`], so that the child finds
+//! consistent data. It thereby waits until submissions of other threads are executed. Threads that are about to begin a
+//! submission wait for the fork. The forking thread waits up to [`LONGEST`]. After that, the fork continues, and all
+//! requests of the child fail with `EIO`. The forking thread does not wait for a lock that it holds itself, for example
+//! if a signal handler forks in the middle of a request.
 //!
-//! `vfork`, `posix_spawn` and plain `clone` do not call these functions. There, [`Lock`](crate::lock::Lock) detects
-//! that its holder does not exist.
+//! The C library does not call these functions for `vfork`, `posix_spawn` and plain `clone`. In such a copy of the
+//! process, [`Lock`](crate::lock::Lock) detects that the thread that holds it does not exist.
 //!
-//! Parent and child share the memory of the buffers, like a file that both have open. Handles, counts and the chip
-//! are copied. [`copied`] detects a copy. A fork stores all outstanding fills. A copy by plain `clone` drops its own
-//! list of fills, because its parent stores them.
+//! Parent and child share the memory of the buffers, like a file that both have open. Handles, counts and the chip are
+//! copied. [`copied`] detects that a process is a copy. Before a fork, all outstanding fills are stored. A copy by
+//! plain `clone` drops its own list of fills, because its parent stores them.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -35,7 +35,7 @@ thread_local! {
     static TAKEN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Calls `visit` for all locks, in the order in which a thread that needs several takes them.
+/// Calls `visit` for all locks. A thread that needs several locks must take them in this order.
 fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
     visit(0, &node::OPENING);
     if let Some(node) = node::opened() {
@@ -56,13 +56,14 @@ extern "C" fn before() {
         }
     });
     TAKEN.set((taken, thread_id()));
-    // The locks are held, so each buffer is created either before or after the fork.
+    // The locks are held during the fork, so each buffer is created either before or after it.
     mapped::count_fork();
 }
 
 extern "C" fn in_parent() {
     let (taken, _) = TAKEN.get();
-    // A lock may not have been taken. The child then also has buffers that another thread has created meanwhile.
+    // If a lock was not taken, another thread may have created buffers during the fork. The child then also has these
+    // buffers, so the fork is counted again.
     mapped::count_fork();
     each(|number, lock| lock.in_parent(taken & 1 << number != 0));
     FORKING.fetch_sub(1, Ordering::Relaxed);
@@ -78,7 +79,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// Registers the functions above for each fork. Only the first call has an effect.
+/// Registers the three functions above, which run around each fork. Only the first call has an effect.
 pub(crate) fn begin() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     if BEGUN.swap(true, Ordering::Relaxed) {
@@ -86,7 +87,8 @@ pub(crate) fn begin() {
     }
     mapped::begin();
     if !wiped::begin() {
-        // Copies by `clone` are not detected, and `in_child` clears the page for `fork` only.
+        // Without a page that the kernel clears, copies by `clone` are not detected: `in_child` only runs for `fork`.
+        // The process is therefore treated as if it had a copy.
         mapped::note_copy();
     }
     claim();
@@ -105,10 +107,9 @@ pub(crate) fn wait() {
     }
 }
 
-/// Returns whether several processes use the node, which are copies of one process and share the memory of the
-/// buffers.
+/// Returns whether copies of the process also use the node. They share the memory of the buffers.
 pub(crate) fn has_copies() -> bool {
-    // Without a mark, a copy would not be detected.
+    // Without the page, a copy would not be detected, so the function assumes that there is one.
     wiped::page().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
 }
 
@@ -119,7 +120,7 @@ pub(crate) fn copied() -> bool {
 
 /// Records that this process uses the node.
 pub(crate) fn claim() {
-    // A copy by `clone` has called no function before.
+    // A copy by `clone` did not run `before`, so the fork is counted here.
     mapped::count_fork();
     if let Some(page) = wiped::page() {
         page.mark.store(1, Ordering::Relaxed);

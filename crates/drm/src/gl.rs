@@ -1,4 +1,4 @@
-//! An OpenGL context without a surface, for processes that have no window and no OpenGL program.
+//! An OpenGL context without a surface, for processes that have neither a window nor an OpenGL program.
 //!
 //! Source of the numbers: the EGL 1.5 specification, `EGL_MESA_platform_surfaceless`, and the OpenGL 2.1 specification with
 //! `GL_ARB_framebuffer_object`.
@@ -13,7 +13,7 @@ const PLATFORM_SURFACELESS: c_uint = 0x31dd;
 const RENDERER: c_uint = 0x1f01;
 const VERSION: c_uint = 0x1f02;
 
-/// A context that is current in the thread that created it.
+/// An OpenGL context. It is current in the thread that created it.
 pub(crate) struct GlContext {
     egl: *mut c_void,
     display: *mut c_void,
@@ -23,10 +23,10 @@ impl GlContext {
     /// Creates a context for desktop OpenGL, without a surface and without a configuration.
     ///
     /// # Errors
-    /// EGL is not installed, or a step fails. The text names the step.
+    /// EGL is not installed, or a step fails. The error text names the step.
     pub(crate) fn new() -> Result<GlContext, String> {
-        // SAFETY: the name is a C string. The constructors that run here are those of the library that a program
-        // would load.
+        // SAFETY: the name is a C string. Loading runs the library's constructors. An OpenGL program would run the same
+        // constructors.
         let egl = unsafe { libc::dlopen(c"libEGL.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         if egl.is_null() {
             return Err(loader_error());
@@ -52,7 +52,7 @@ impl GlContext {
         if call!(context.symbol(c"eglBindAPI"), fn(c_uint) -> c_uint, (OPENGL_API), else 0) == 0 {
             return Err(context.failed("eglBindAPI (OpenGL)"));
         }
-        // Configuration and shared context are null.
+        // The configuration and the shared context are null.
         let made = call!(
             context.symbol(c"eglCreateContext"),
             fn(*mut c_void, *mut c_void, *mut c_void, *const c_int) -> *mut c_void,
@@ -72,12 +72,12 @@ impl GlContext {
     /// Returns the renderer (`GL_RENDERER`) and the version (`GL_VERSION`).
     ///
     /// # Errors
-    /// The driver names neither.
+    /// The driver returns no string for one of the two names.
     pub(crate) fn renderer(&self) -> Result<(String, String), String> {
         let get_string = self.function(c"glGetString");
         let text = |name: c_uint| {
             let text = call!(get_string, fn(c_uint) -> *const c_char, (name), else null());
-            // SAFETY: not null, so a C string of the driver.
+            // SAFETY: the pointer is not null, so it is a C string of the driver.
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
         };
         text(RENDERER).zip(text(VERSION)).ok_or_else(|| "glGetString returns nothing".to_owned())
@@ -110,19 +110,19 @@ impl Drop for GlContext {
 
 /// Returns the reason why a library was not loaded.
 fn loader_error() -> String {
-    // SAFETY: returns null or a C string.
+    // SAFETY: `dlerror` returns null or a C string.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
         return "libEGL.so.1 cannot be loaded".to_owned();
     }
-    // SAFETY: as above.
+    // SAFETY: the pointer is not null, so it is a C string.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Defines [`Functions`]: a method for each function of OpenGL, with its types.
+/// Defines [`Functions`], which has a method for each function of OpenGL, with the types of its arguments.
 macro_rules! functions {
     ($($name:ident, $symbol:literal, ($($argument:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {
-        /// Functions of OpenGL. Constants are those of the OpenGL registry.
+        /// Functions of OpenGL. The values of their constants are those of the OpenGL registry.
         pub(crate) struct Functions {
             $($name: unsafe extern "C" fn($($kind),*) $(-> $answer)?,)*
         }
@@ -131,7 +131,7 @@ macro_rules! functions {
             /// Looks up all functions.
             ///
             /// # Errors
-            /// The driver does not have one of the functions. The text names it.
+            /// The driver does not have one of the functions. The error text names the function.
             pub(crate) fn new(context: &GlContext) -> Result<Functions, String> {
                 Ok(Functions {
                     $($name: {
@@ -148,11 +148,11 @@ macro_rules! functions {
             }
 
             $(
-                /// Calls the function.
+                /// Calls the OpenGL function of this name.
                 ///
                 /// # Safety
-                /// Pointers are valid for the memory that OpenGL accesses, and the context is current.
-                #[allow(clippy::too_many_arguments, reason = "OpenGL decides how many there are")]
+                /// All pointers must be valid for the memory that OpenGL accesses, and the context must be current.
+                #[allow(clippy::too_many_arguments, reason = "the number of arguments is that of the OpenGL function")]
                 pub(crate) unsafe fn $name(&self, $($argument: $kind),*) $(-> $answer)? {
                     // SAFETY: the caller ensures that the arguments are valid.
                     unsafe { (self.$name)($($argument),*) }

@@ -1,15 +1,16 @@
 //! The input devices of the emulated machine: a keyboard, `/dev/input/event0`, and an absolute pointer, `/dev/input/event1`.
 //!
-//! If `RECONVERGE_DRM_WINDOW` names a folder, an open file of a device is a connection to the unix stream socket
-//! `keyboard` or `pointer` in it. Otherwise, or if no process listens there, no event ever arrives.
+//! `RECONVERGE_DRM_WINDOW` may name a folder. An open file of a device is then a connection to the unix stream socket
+//! `keyboard` or `pointer` in this folder. Without the variable, or if no process listens on the socket, the device has
+//! no events.
 //!
-//! [`reconverge_board::screen`] describes the protocol. The time of an event is that of `CLOCK_MONOTONIC`. Programs
-//! repeat keys themselves.
+//! [`reconverge_board::screen`] describes the protocol. The time of an event is that of `CLOCK_MONOTONIC`. The devices
+//! do not repeat keys that are held down; programs do this themselves.
 //!
 //! After the window is closed, `read`, `write` and `ioctl` return `ENODEV`, as for a device that was removed.
 //!
-//! Not supported: repeated keys (`EV_REP`), the state of keys at the time of opening, grabs between programs, masks
-//! of events, and force feedback. Lights (`EV_LED`) are accepted and not shown.
+//! The following are not supported: repeated keys (`EV_REP`), the state of keys at the time of opening, grabs between
+//! programs, masks of events, and force feedback. Changes of the lights (`EV_LED`) are accepted but not shown.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::path::Path;
@@ -31,7 +32,7 @@ pub(crate) enum InputDevice {
     Pointer,
 }
 
-/// Types of events. (`EV_SYN` and so on, `include/uapi/linux/input-event-codes.h`)
+/// Types of events. (`EV_SYN` and others, `include/uapi/linux/input-event-codes.h`)
 pub(crate) const SYN: u8 = 0;
 pub(crate) const KEY: u8 = 1;
 pub(crate) const REL: u8 = 2;
@@ -42,8 +43,8 @@ pub(crate) const LED: u8 = 0x11;
 const SND: u8 = 0x12;
 const FF: u8 = 0x15;
 
-/// Returns the number of codes of a type, a multiple of 64 bits: `EVIOCGBIT` returns the kernel's words. (`KEY_CNT`
-/// and so on)
+/// Returns the number of codes of an event type, rounded up to a multiple of 64, because `EVIOCGBIT` returns whole
+/// words of the kernel. (`KEY_CNT` and others)
 const fn codes(kind: u8) -> Option<usize> {
     match kind {
         KEY => Some(0x300),
@@ -55,7 +56,7 @@ const fn codes(kind: u8) -> Option<usize> {
 
 /// The five buttons, from `BTN_LEFT` to `BTN_EXTRA`.
 const BUTTONS: std::ops::RangeInclusive<u16> = 0x110..=0x114;
-/// `KEY_ESC` to `KEY_MICMUTE`.
+/// The keys of the keyboard, from `KEY_ESC` to `KEY_MICMUTE`.
 const KEYS: std::ops::RangeInclusive<u16> = 1..=248;
 /// `REL_HWHEEL` and `REL_WHEEL`
 const WHEELS: [u16; 2] = [6, 8];
@@ -76,21 +77,21 @@ struct InputId([u16; 4]);
 #[repr(C)]
 struct AbsoluteAxis([i32; 6]);
 
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for InputId {}
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for AbsoluteAxis {}
 
 impl InputDevice {
     /// All devices, in the order of their numbers.
     pub(crate) const ALL: [InputDevice; 2] = [InputDevice::Keyboard, InputDevice::Pointer];
 
-    /// Returns the number of the device, as in `event0`.
+    /// Returns the number of the device: N in `/dev/input/eventN`.
     pub(crate) fn number(self) -> u32 {
         self as u32
     }
 
-    /// Returns the name of the device, for display.
+    /// Returns the name of the device that programs display.
     pub(crate) fn name(self) -> &'static CStr {
         match self {
             InputDevice::Keyboard => c"Reconverge keyboard",
@@ -98,7 +99,7 @@ impl InputDevice {
         }
     }
 
-    /// Returns the physical location of the device.
+    /// Returns the physical location of the device. (`EVIOCGPHYS`)
     pub(crate) fn place(self) -> &'static CStr {
         match self {
             InputDevice::Keyboard => c"reconverge/input0",
@@ -118,8 +119,8 @@ impl InputDevice {
         }
     }
 
-    /// Returns the codes of a type that the device has, one bit per code. For type 0, returns the types themselves.
-    /// Returns `None` for a type that does not exist.
+    /// Returns the codes of an event type that the device has, one bit per code. For type 0, returns the event types
+    /// that the device has. Returns `None` if the type does not exist.
     pub(crate) fn bits(self, kind: u8) -> Option<Vec<u8>> {
         let mut bits = vec![0; codes(kind)? / 8];
         let mut set = |code: u16| bits[usize::from(code / 8)] |= 1 << (code % 8);
@@ -140,7 +141,7 @@ impl InputDevice {
 /// Opens a device. `flags` are those of `open`.
 ///
 /// # Errors
-/// The errors of `socket`.
+/// The errors of the C function `socket`.
 pub(crate) fn open(device: InputDevice, flags: c_int) -> Result<c_int, Errno> {
     if let Some(folder) = std::env::var_os("RECONVERGE_DRM_WINDOW").filter(|folder| !folder.is_empty()) {
         let name = match device {
@@ -165,7 +166,7 @@ pub(crate) fn of(descriptor: c_int) -> Option<InputDevice> {
     InputDevice::ALL.into_iter().find(|device| device.mark() == mark)
 }
 
-/// An open file of a device. It has nothing to drop, because a thread may be cancelled while it reads.
+/// An open file of a device. The type has no `Drop`, because a thread may be cancelled while it reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputFile {
     descriptor: c_int,
@@ -173,17 +174,18 @@ pub(crate) struct InputFile {
     access: c_int,
 }
 
-/// Size of an event in bytes: two words of the time, then type, code and value. (`struct input_event`)
+/// Size of an event in bytes. An event has two words for the time, and then the type, the code and the value. (`struct
+/// input_event`)
 const EVENT: usize = size_of::<InputEvent>();
 
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct InputEvent([u64; 3]);
 
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for InputEvent {}
 
-/// Sets `errno`, and returns the result of a function that fails.
+/// Sets `errno` and returns -1.
 fn failed(errno: c_int) -> isize {
     real::set_errno(errno);
     -1
@@ -199,7 +201,7 @@ impl InputFile {
     /// Reads whole events only, like the kernel. (`evdev_read`, `drivers/input/evdev.c`)
     ///
     /// # Safety
-    /// The conditions are those of `read`.
+    /// The caller must meet the requirements of `read`.
     pub(crate) unsafe fn read(self, bytes: *mut c_void, count: usize) -> isize {
         if self.access == libc::O_WRONLY {
             return failed(libc::EBADF);
@@ -207,17 +209,18 @@ impl InputFile {
         if count != 0 && count < EVENT {
             return failed(libc::EINVAL);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller passes a buffer of `count` bytes.
         let result = unsafe { real::read(self.descriptor, bytes, count - count % EVENT) };
         let is_empty = result == 0 && count > 0 || result < 0 && real::errno() == libc::EAGAIN;
         if is_empty && is_removed(self.descriptor) {
             return failed(libc::ENODEV);
         }
         let Ok(mut done) = usize::try_from(result) else { return result };
-        // The socket is a stream. Its other end sends whole events, but the kernel may deliver a part of one first.
+        // The socket is a stream. The window sends whole events, but the kernel may first deliver only a part of an
+        // event.
         while done % EVENT != 0 {
             let rest = EVENT - done % EVENT;
-            // SAFETY: the caller's promise. The whole event has room.
+            // SAFETY: the caller passes a buffer of `count` bytes, which has room for the whole event.
             match unsafe { real::read(self.descriptor, bytes.wrapping_byte_add(done), rest) } {
                 // The window was closed in the middle of an event.
                 0 if done < EVENT => return failed(libc::ENODEV),
@@ -234,11 +237,11 @@ impl InputFile {
     /// Waits until there are bytes to read.
     fn wait(self) {
         let mut asked = libc::pollfd { fd: self.descriptor, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one structure of the right type.
+        // SAFETY: the pointer refers to one local `pollfd`.
         unsafe { libc::poll(&raw mut asked, 1, -1) };
     }
 
-    /// Accepts events from the program and drops them: the lights of a keyboard are not shown. (`evdev_write`)
+    /// Accepts events from the program and discards them. The lights of a keyboard are not shown. (`evdev_write`)
     pub(crate) fn write(self, bytes: *const c_void, count: usize) -> isize {
         if self.access == libc::O_RDONLY {
             return failed(libc::EBADF);
@@ -258,8 +261,8 @@ impl InputFile {
         (count - count % EVENT) as isize
     }
 
-    /// Reads or writes parts in order, as the kernel does for a device that only has `read` and `write`.
-    /// (`do_loop_readv_writev`, `fs/read_write.c`)
+    /// Reads or writes the parts of a vector in order. The kernel does the same for a device that has only `read` and
+    /// `write`. (`do_loop_readv_writev`, `fs/read_write.c`)
     pub(crate) fn each_part(
         self,
         parts: *const libc::iovec,
@@ -288,15 +291,14 @@ impl InputFile {
     }
 }
 
-/// Returns whether a descriptor belongs to a device that was revoked, or whose window was closed. Leaves `errno`
-/// unchanged.
+/// Returns whether the device of a descriptor was revoked, or its window was closed. Leaves `errno` unchanged.
 pub(crate) fn is_removed(descriptor: c_int) -> bool {
     if of(descriptor).is_none() {
         return false;
     }
     let errno = real::errno();
     let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLRDHUP, revents: 0 };
-    // SAFETY: one structure of the right type.
+    // SAFETY: the pointer refers to one local `pollfd`.
     unsafe { libc::poll(&raw mut asked, 1, 0) };
     real::set_errno(errno);
     asked.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0
@@ -310,9 +312,9 @@ pub(crate) fn is_request(request: c_ulong) -> bool {
 /// Answers a request to a device.
 ///
 /// # Errors
-/// The errors of the kernel (`drivers/input/evdev.c`): `ENODEV` for a device that was removed or revoked, `EINVAL` for a
-/// request that does not exist and for values of such axes and codes, `ENOENT` for a text that does not exist,
-/// `ENOSYS` for the repeat rate, which does not exist, `EFAULT`.
+/// The errors of the kernel (`drivers/input/evdev.c`). `ENODEV` if the device was removed or revoked. `EINVAL` for an
+/// unknown request, axis or type of event. `ENOENT` for a text that the device does not have. `ENOSYS` for the repeat
+/// rate, which the devices do not have. `EFAULT` if the argument cannot be read or written.
 pub(crate) fn answer(
     device: InputDevice,
     descriptor: c_int,
@@ -321,7 +323,7 @@ pub(crate) fn answer(
 ) -> Result<c_int, Errno> {
     let (number, size) = ((request & 0xff) as u8, (request >> 16) as usize & 0x3fff);
     let address = argument.expose_provenance() as u64;
-    // Writes as many bytes as the program has room for. Returns their number.
+    // Writes as many bytes as the argument has room for. Returns the number of bytes.
     let bytes = |bytes: &[u8]| {
         let bytes = &bytes[..bytes.len().min(size)];
         user::write_list(address, bytes).map(|()| bytes.len() as c_int)
@@ -334,14 +336,14 @@ pub(crate) fn answer(
         // EVIOCGVERSION, EVIOCGID
         (0x01, true) => user::write(address, &VERSION).map(|()| 0),
         (0x02, true) => user::write(address, &InputId(device.id())).map(|()| 0),
-        // EVIOCGREP, EVIOCSREP: EV_REP is not supported.
+        // EVIOCGREP and EVIOCSREP. `EV_REP` is not supported.
         (0x03, _) => Err(Errno(libc::ENOSYS)),
         // EVIOCGNAME, EVIOCGPHYS, EVIOCGUNIQ, EVIOCGPROP
         (0x06, true) => bytes(device.name().to_bytes_with_nul()),
         (0x07, true) => bytes(device.place().to_bytes_with_nul()),
         (0x08, true) => Err(Errno(libc::ENOENT)),
         (0x09, true) => bytes(&[0; 8]),
-        // EVIOCGMTSLOTS: the devices do not have slots.
+        // EVIOCGMTSLOTS. The devices have no slots for touches.
         (0x0a, true) => user::read::<u32>(address).and(Err(Errno(libc::EINVAL))),
         // EVIOCGKEY, EVIOCGLED, EVIOCGSND, EVIOCGSW
         (0x18, true) => bytes(&[0; 0x300 / 8]),
@@ -356,18 +358,18 @@ pub(crate) fn answer(
                 _ => 0,
             };
             let axis = AbsoluteAxis([0, 0, maximum, 0, 0, 0]);
-            // The resolution was added later, so a program may have room only for the values before it.
+            // The kernel added the resolution later than the other values. An old program therefore has no room for it.
             let axis = axis.0.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<_>>();
             bytes(&axis).map(|_| 0)
         }
-        // EVIOCGEFFECTS: no effect can be played.
+        // EVIOCGEFFECTS. The device cannot play any effects.
         (0x84, true) => user::write(address, &0_u32).map(|()| 0),
         // EVIOCGRAB
         (0x90, false) => Ok(0),
         // EVIOCREVOKE
         (0x91, false) if argument.is_null() => {
-            // No more events arrive, and `is_removed` detects the end.
-            // SAFETY: a plain system call.
+            // After this call, no more events arrive, and `is_removed` returns true.
+            // SAFETY: the system call does not access memory of the process.
             unsafe { libc::shutdown(descriptor, libc::SHUT_RDWR) };
             Ok(0)
         }
@@ -376,14 +378,15 @@ pub(crate) fn answer(
             libc::CLOCK_MONOTONIC => Ok(0),
             clock => {
                 if [libc::CLOCK_REALTIME, libc::CLOCK_BOOTTIME].contains(&clock) {
-                    say_once("input devices: events have times of CLOCK_MONOTONIC only");
+                    say_once("input devices: only CLOCK_MONOTONIC is supported for the time of events");
                 }
                 Err(Errno(libc::EINVAL))
             }
         },
-        // EVIOCSABS, EVIOCGMASK, EVIOCSMASK, EVIOCSFF, EVIOCRMFF: the kernel supports these.
+        // EVIOCSABS, EVIOCGMASK, EVIOCSMASK, EVIOCSFF and EVIOCRMFF. The kernel supports these requests, so the first
+        // use is reported.
         (0xc0..=0xff | 0x92 | 0x93 | 0x80 | 0x81, _) => {
-            say_once(&format!("input devices: ioctl {number:#04x} is not answered"));
+            say_once(&format!("input devices: ioctl {number:#04x} is not supported"));
             Err(Errno(libc::EINVAL))
         }
         _ => Err(Errno(libc::EINVAL)),
@@ -404,7 +407,7 @@ mod tests {
         (answer(device, -1, get(number, N as c_ulong), room.as_mut_ptr().cast()), room)
     }
 
-    /// `include/uapi/linux/input.h` and `input-event-codes.h`.
+    /// The expected values are from `include/uapi/linux/input.h` and `input-event-codes.h`.
     #[test]
     fn a_keyboard_has_keys_and_lights_and_a_pointer_has_axes() {
         use InputDevice::{Keyboard, Pointer};
@@ -415,10 +418,11 @@ mod tests {
         assert_eq!((length, u32::from_ne_bytes(types)), (Ok(4), 0b1111));
         let (length, keys) = asked::<96>(Keyboard, 0x21);
         assert_eq!(length, Ok(96));
-        // KEY_RESERVED, KEY_ESC, KEY_A, KEY_MICMUTE, and BTN_MISC, which the device does not have.
+        // The keys are KEY_RESERVED, KEY_ESC, KEY_A, KEY_MICMUTE, and BTN_MISC. The device does not have the first and
+        // the last one.
         let has = |key: usize| keys[key / 8] >> (key % 8) & 1 == 1;
         assert_eq!([0, 1, 30, 248, 249, 0x100].map(has), [false, true, true, true, false, false]);
-        // BTN_LEFT to BTN_EXTRA. The buffer is longer than the bits.
+        // The buttons are BTN_LEFT to BTN_EXTRA. The buffer is longer than the list of bits.
         let (length, buttons) = asked::<100>(Pointer, 0x21);
         assert_eq!((length, buttons[0x110 / 8], buttons[96]), (Ok(96), 0x1f, 0xee));
     }
@@ -432,7 +436,7 @@ mod tests {
         assert_eq!(asked::<24>(InputDevice::Keyboard, 0x40).0, Err(Errno(libc::EINVAL)));
     }
 
-    /// `drivers/input/evdev.c`, `evdev_do_ioctl` and `str_to_user`.
+    /// The expected results are from `evdev_do_ioctl` and `str_to_user` in `drivers/input/evdev.c`.
     #[test]
     fn texts_are_cut_and_what_does_not_exist_is_an_error() {
         let device = InputDevice::Keyboard;

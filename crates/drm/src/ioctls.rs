@@ -7,7 +7,8 @@
 //!  r/w   |   size   |  'd'   | number
 //! ```
 //!
-//! The request number identifies a request. The size is that of the argument, at least as long as the layout here.
+//! `number` identifies the request. `size` is the size of the argument. A program may pass a longer argument than the
+//! layout in this file.
 
 use std::ffi::{c_int, c_ulong, c_void};
 use std::fmt;
@@ -23,12 +24,12 @@ pub(crate) struct Errno(pub(crate) c_int);
 pub(crate) struct Request(pub(crate) c_ulong);
 
 impl Request {
-    /// Returns whether this is a request to one of the graphics devices.
+    /// Returns whether the request is for one of the graphics devices.
     pub(crate) fn of_drm(self) -> bool {
         (self.0 >> 8) & 0xff == c_ulong::from(b'd')
     }
 
-    /// Returns whether this is a request to one of the files of buffers.
+    /// Returns whether the request is for the file of a shared buffer.
     pub(crate) fn of_buffers(self) -> bool {
         (self.0 >> 8) & 0xff == c_ulong::from(b'b')
     }
@@ -43,17 +44,20 @@ impl Request {
         (self.0 >> 16) as usize & 0x3fff
     }
 
-    /// Returns whether the argument is an input, and whether it is an output. (`_IOC_WRITE`, `_IOC_READ`)
+    /// Returns two flags: whether the program passes data in the argument, and whether the request returns data in it.
+    /// (`_IOC_WRITE`, `_IOC_READ`)
     fn ways(self) -> [bool; 2] {
         [30, 31].map(|bit| self.0 >> bit & 1 != 0)
     }
 
-    /// Reads the argument, changes it, and writes it back even if the change fails, as the kernel does.
+    /// Reads the argument, calls `change` with it, and writes it back. Like the kernel, writes it back even if `change`
+    /// fails.
     ///
-    /// An argument that is not an input is zero. An argument that is not an output is not written.
+    /// If the program passes no data in the argument, `change` gets zeros. If the request returns no data, nothing is
+    /// written back.
     ///
     /// # Errors
-    /// `EFAULT` if the argument cannot be read or written, `EINVAL` if it is too short, or the error of the change.
+    /// `EFAULT` if the argument cannot be read or written, `EINVAL` if it is too short, or the error of `change`.
     pub(crate) fn exchange<T: Plain>(
         self,
         argument: *mut c_void,
@@ -85,25 +89,25 @@ impl fmt::Display for Request {
     }
 }
 
-/// A structure for which all bit patterns are valid.
+/// A type for which all bit patterns are valid.
 ///
 /// # Safety
-/// The type consists of integers only, without padding between them.
+/// The type must consist of integers only, without padding between them.
 pub(crate) unsafe trait Plain: Copy {
     /// Returns the value whose bytes are all zero.
     fn zeroed() -> Self {
-        // SAFETY: every bit pattern is valid.
+        // SAFETY: every bit pattern is a valid value of the type.
         unsafe { std::mem::zeroed() }
     }
 }
 
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for u8 {}
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for u16 {}
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for u32 {}
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for u64 {}
 
 /// Defines request numbers and their names.
@@ -115,17 +119,18 @@ macro_rules! requests {
     };
 }
 
-// Requests of all drivers: below 0x40, and screen requests from 0xa0 on. The requests of one driver are in between.
+// The numbers below 0x40 and from 0xa0 on are requests of all drivers. The numbers in between are requests of a single
+// driver.
 requests! {
-    /// Name and version of the driver.
+    /// Returns the name and the version of the driver.
     VERSION           = 0x00, "VERSION";
     /// Closes a handle.
     GEM_CLOSE         = 0x09, "GEM_CLOSE";
     /// Reads a capability of the driver.
     GET_CAP           = 0x0c, "GET_CAP";
-    /// The name of the bus of the board.
+    /// Returns the bus id of the board.
     GET_UNIQUE        = 0x01, "GET_UNIQUE";
-    /// A number that another program grants the right to draw.
+    /// Returns a number with which another program can grant this program the right to draw.
     GET_MAGIC         = 0x02, "GET_MAGIC";
     /// Sets the interface version that the program is written for.
     SET_VERSION       = 0x07, "SET_VERSION";
@@ -133,15 +138,15 @@ requests! {
     SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
     /// Grants another program the right to draw.
     AUTH_MAGIC        = 0x11, "AUTH_MAGIC";
-    /// Returns a file for a buffer.
+    /// Returns a descriptor of the file of a buffer.
     PRIME_HANDLE_TO_FD = 0x2d, "PRIME_HANDLE_TO_FD";
-    /// Returns the buffer of a file.
+    /// Returns a handle of the buffer of a file.
     PRIME_FD_TO_HANDLE = 0x2e, "PRIME_FD_TO_HANDLE";
-    /// Waits for a frame count.
+    /// Waits until the frame count reaches a value.
     WAIT_VBLANK       = 0x3a, "WAIT_VBLANK";
     /// Returns the frame count.
     CRTC_GET_SEQUENCE   = 0x3b, "CRTC_GET_SEQUENCE";
-    /// Queues an event at a frame count.
+    /// Queues an event for the time at which the frame count reaches a value.
     CRTC_QUEUE_SEQUENCE = 0x3c, "CRTC_QUEUE_SEQUENCE";
     /// Acquires control of the screen.
     SET_MASTER        = 0x1e, "SET_MASTER";
@@ -163,13 +168,13 @@ requests! {
     MODE_GETENCODER   = 0xa6, "MODE_GETENCODER";
     /// Describes a connector and the modes of its screen.
     MODE_GETCONNECTOR = 0xa7, "MODE_GETCONNECTOR";
-    /// Description of a property.
+    /// Describes a property.
     MODE_GETPROPERTY  = 0xaa, "MODE_GETPROPERTY";
     /// Sets a property of a connector.
     MODE_SETPROPERTY  = 0xab, "MODE_SETPROPERTY";
-    /// The data that a property names.
+    /// Returns the data to which a property refers.
     MODE_GETPROPBLOB  = 0xac, "MODE_GETPROPBLOB";
-    /// Description of a framebuffer.
+    /// Describes a framebuffer.
     MODE_GETFB        = 0xad, "MODE_GETFB";
     /// Creates a framebuffer.
     MODE_ADDFB        = 0xae, "MODE_ADDFB";
@@ -187,7 +192,7 @@ requests! {
     MODE_DESTROY_DUMB = 0xb4, "MODE_DESTROY_DUMB";
     /// Lists the planes of the board.
     MODE_GETPLANERESOURCES  = 0xb5, "MODE_GETPLANERESOURCES";
-    /// Description of a plane.
+    /// Describes a plane.
     MODE_GETPLANE           = 0xb6, "MODE_GETPLANE";
     /// Shows a framebuffer on a plane.
     MODE_SETPLANE           = 0xb7, "MODE_SETPLANE";
@@ -203,13 +208,13 @@ requests! {
     MODE_ATOMIC             = 0xbc, "MODE_ATOMIC";
     /// Stores data for a property.
     MODE_CREATEPROPBLOB     = 0xbd, "MODE_CREATEPROPBLOB";
-    /// Deletes data of [`MODE_CREATEPROPBLOB`].
+    /// Deletes data that [`MODE_CREATEPROPBLOB`] stored.
     MODE_DESTROYPROPBLOB    = 0xbe, "MODE_DESTROYPROPBLOB";
-    /// Description of a framebuffer with its format.
+    /// Describes a framebuffer and its format.
     MODE_GETFB2             = 0xce, "MODE_GETFB2";
     /// Removes a framebuffer without switching the screen off.
     MODE_CLOSEFB            = 0xd0, "MODE_CLOSEFB";
-    /// Sizes of the memory domains.
+    /// Returns the sizes of the memory domains.
     GEM_INFO          = 0x5c, "RADEON_GEM_INFO";
     /// Creates a buffer.
     GEM_CREATE        = 0x5d, "RADEON_GEM_CREATE";
@@ -217,7 +222,7 @@ requests! {
     GEM_MMAP          = 0x5e, "RADEON_GEM_MMAP";
     /// Moves a buffer to another memory domain.
     GEM_SET_DOMAIN    = 0x63, "RADEON_GEM_SET_DOMAIN";
-    /// Waits for a buffer.
+    /// Waits until the chip no longer uses a buffer.
     GEM_WAIT_IDLE     = 0x64, "RADEON_GEM_WAIT_IDLE";
     /// Submits commands.
     CS                = 0x66, "RADEON_CS";
@@ -225,11 +230,11 @@ requests! {
     INFO              = 0x67, "RADEON_INFO";
     /// Stores tiling flags with a buffer.
     GEM_SET_TILING    = 0x68, "RADEON_GEM_SET_TILING";
-    /// Tiling flags of a buffer.
+    /// Returns the tiling flags of a buffer.
     GEM_GET_TILING    = 0x69, "RADEON_GEM_GET_TILING";
     /// Returns whether a buffer is in use.
     GEM_BUSY          = 0x6a, "RADEON_GEM_BUSY";
-    /// Reads or sets the domain that a buffer was created in.
+    /// Reads or sets the memory domain in which a buffer was created.
     GEM_OP            = 0x6c, "RADEON_GEM_OP";
     /// Returns a property of the chip.
     NOUVEAU_GETPARAM          = 0x40, "NOUVEAU_GETPARAM";
@@ -249,15 +254,15 @@ requests! {
     NOUVEAU_GEM_NEW           = 0x80, "NOUVEAU_GEM_NEW";
     /// Submits commands.
     NOUVEAU_GEM_PUSHBUF       = 0x81, "NOUVEAU_GEM_PUSHBUF";
-    /// Waits for a buffer.
+    /// Waits until the chip no longer uses a buffer.
     NOUVEAU_GEM_CPU_PREP      = 0x82, "NOUVEAU_GEM_CPU_PREP";
-    /// Ends an access after [`NOUVEAU_GEM_CPU_PREP`].
+    /// Ends an access that [`NOUVEAU_GEM_CPU_PREP`] has begun.
     NOUVEAU_GEM_CPU_FINI      = 0x83, "NOUVEAU_GEM_CPU_FINI";
     /// Describes a buffer.
     NOUVEAU_GEM_INFO          = 0x84, "NOUVEAU_GEM_INFO";
 }
 
-/// The request to a buffer's file that begins or ends an access by the processor. (`dma-buf.h`)
+/// The request to the file of a buffer that marks the begin or the end of an access by the processor. (`dma-buf.h`)
 pub(crate) const DMA_BUF_SYNC: u8 = 0;
 
 /// Defines structures of the kernel and checks their sizes.
@@ -269,14 +274,14 @@ macro_rules! layouts {
         pub(crate) struct $name { $($(#[$note])* pub(crate) $field: $kind,)* }
         const _: () = assert!(size_of::<$name>() == $size, "as in the kernel's header");
         const _: () = assert!(0 $(+ size_of::<$kind>())* == $size, "no bytes between the fields");
-        // SAFETY: integers only, without padding between them, as asserted above.
+        // SAFETY: the structure consists of integers only. The assertion above checks that it has no padding.
         unsafe impl Plain for $name {}
     )*};
 }
 
-// `padding` is the padding of the C structure between two fields or after the last one.
+// A field `padding` is the padding of the C structure between two fields or after the last one.
 layouts! {
-    /// The argument of [`VERSION`]: three numbers, and three texts with their buffer sizes.
+    /// The argument of [`VERSION`]: three numbers, and the buffer size and the address of three texts.
     Version, 64 {
         major: i32, minor: i32, patch: i32, padding: u32,
         name_length: u64, name: u64, date_length: u64, date: u64, description_length: u64, description: u64,
@@ -285,8 +290,8 @@ layouts! {
     GemClose, 8 { handle: u32, padding: u32, }
     /// The argument of [`GET_CAP`].
     GetCap, 16 { capability: u64, value: u64, }
-    /// A mode of a screen: the clock in kHz, and for each direction the visible pixels, the start and end of the sync
-    /// pulse, and the total.
+    /// A mode of a screen. The clock is in kHz. Each direction has the number of visible pixels, the start and the end
+    /// of the sync pulse, and the total number of pixels.
     ModeInfo, 68 {
         clock: u32, horizontal: [u16; 5], vertical: [u16; 5], refresh: u32, flags: u32, kind: u32, name: [u8; 32],
     }
@@ -313,7 +318,7 @@ layouts! {
     ModeFramebuffer, 28 {
         framebuffer: u32, width: u32, height: u32, pitch: u32, bits: u32, depth: u32, handle: u32,
     }
-    /// The argument of [`MODE_ADDFB2`]: handle, pitch, offset and modifier of four planes.
+    /// The argument of [`MODE_ADDFB2`]. Each of the four planes has a handle, a pitch, an offset and a modifier.
     ModeFramebuffer2, 104 {
         framebuffer: u32, width: u32, height: u32, format: u32, flags: u32, handles: [u32; 4], pitches: [u32; 4],
         offsets: [u32; 4], padding: u32, modifiers: [u64; 4],
@@ -322,17 +327,19 @@ layouts! {
     ModeFramebufferId, 4 { framebuffer: u32, }
     /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
     ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
-    /// Event of the screen, as a program reads it from the node: either the time in seconds and microseconds, the
-    /// frame and the screen (`drm_event_vblank`), or the time in nanoseconds and the frame, of 64 bits each
-    /// (`drm_event_crtc_sequence`).
+    /// An event of the screen, as a program reads it from the node. It has one of two forms. `drm_event_vblank` has the
+    /// time in seconds and microseconds, the frame count and the screen. `drm_event_crtc_sequence` has the time in
+    /// nanoseconds and the frame count, both in 64 bits.
     ScreenEvent, 32 { kind: u32, length: u32, user: u64, time: [u32; 2], place: [u32; 2], }
     /// The argument of [`PRIME_HANDLE_TO_FD`] and of [`PRIME_FD_TO_HANDLE`].
     PrimeHandle, 12 { handle: u32, flags: u32, descriptor: i32, }
-    /// The argument of [`GET_UNIQUE`]: the buffer size or length of the text, and its address.
+    /// The argument of [`GET_UNIQUE`]: the size of the buffer and its address. In the reply, the size is the length of
+    /// the text.
     Unique, 16 { length: u64, text: u64, }
     /// The argument of [`GET_MAGIC`] and of [`AUTH_MAGIC`].
     Magic, 4 { magic: u32, }
-    /// The argument of [`SET_VERSION`]: versions of the interface and of the driver, or -1.
+    /// The argument of [`SET_VERSION`]: major and minor version of the interface and of the driver. -1 means any
+    /// version.
     SetVersion, 16 { interface: [i32; 2], driver: [i32; 2], }
     /// The argument of [`SET_CLIENT_CAP`].
     ClientCap, 16 { capability: u64, value: u64, }
@@ -348,7 +355,7 @@ layouts! {
     ModeCursor2, 36 { flags: u32, crtc: u32, place: [u32; 2], size: [u32; 2], handle: u32, hot: [u32; 2], }
     /// The argument of [`MODE_GETGAMMA`] and of [`MODE_SETGAMMA`]: addresses of tables with 16-bit entries.
     ModeGamma, 32 { crtc: u32, size: u32, tables: [u64; 3], }
-    /// The argument of [`MODE_GETPROPERTY`]: values and their names.
+    /// The argument of [`MODE_GETPROPERTY`]. The lists are the values of the property and the names of the values.
     ModeProperty, 64 {
         values: u64, names: u64, property: u32, flags: u32, name: [u8; 32], value_count: u32, name_count: u32,
     }
@@ -372,8 +379,8 @@ layouts! {
     ModePlane, 32 {
         plane: u32, crtc: u32, framebuffer: u32, crtcs: u32, gamma_size: u32, format_count: u32, formats: u64,
     }
-    /// The argument of [`MODE_SETPLANE`]: a rectangle of the screen, and one of the framebuffer in 1/65536 of a
-    /// pixel. Each has a position, a height and a width.
+    /// The argument of [`MODE_SETPLANE`]: a rectangle of the screen, and a rectangle of the framebuffer in units of
+    /// 1/65536 of a pixel. Each rectangle has a position, a height and a width.
     ModeSetPlane, 48 {
         plane: u32, crtc: u32, framebuffer: u32, flags: u32, place: [u32; 2], size: [u32; 2], from: [u32; 2],
         from_height: u32, from_width: u32,
@@ -388,7 +395,7 @@ layouts! {
     DumbMap, 16 { handle: u32, padding: u32, offset: u64, }
     /// The argument of [`MODE_DESTROY_DUMB`].
     DumbDestroy, 4 { handle: u32, }
-    /// The argument of [`GEM_INFO`], in bytes.
+    /// The argument of [`GEM_INFO`]: sizes in bytes.
     GemInfo, 24 { gart: u64, vram: u64, vram_visible: u64, }
     /// The argument of [`GEM_CREATE`].
     GemCreate, 32 { size: u64, alignment: u64, handle: u32, domain: u32, flags: u32, padding: u32, }
@@ -424,9 +431,10 @@ layouts! {
     ObjectFree, 8 { channel: i32, handle: u32, }
     /// The first fields of the argument of [`NOUVEAU_NVIF`].
     NvifCall, 24 { version: u8, kind: u8, padding: [u8; 4], owner: u8, route: u8, token: u64, object: u64, }
-    /// A call of [`NOUVEAU_NVIF`] that lists the classes of an object. `count` is the capacity of the list after it.
+    /// A call of [`NOUVEAU_NVIF`] that lists the classes of an object. The list follows the structure; `count` is its
+    /// capacity.
     NvifClasses, 32 { call: [u64; 3], version: u8, count: u8, padding: [u8; 6], }
-    /// A call of [`NOUVEAU_NVIF`] that creates an object. The object's own words follow.
+    /// A call of [`NOUVEAU_NVIF`] that creates an object. The words of the object follow the structure.
     NvifNew, 56 {
         call: [u64; 3], version: u8, padding: [u8; 6], route: u8, token: u64, object: u64, handle: u32, class: i32,
     }
@@ -446,13 +454,13 @@ layouts! {
     CpuPrep, 8 { handle: u32, flags: u32, }
     /// The argument of [`NOUVEAU_GEM_CPU_FINI`].
     CpuFini, 4 { handle: u32, }
-    /// The argument of [`NOUVEAU_GEM_PUSHBUF`]: lengths and addresses of the lists of buffers, relocations and
+    /// The argument of [`NOUVEAU_GEM_PUSHBUF`]: lengths and addresses of the lists of buffers, relocations and command
     /// segments.
     Pushbuf, 64 {
         channel: u32, buffer_count: u32, buffers: u64, relocation_count: u32, segment_count: u32, relocations: u64,
         segments: u64, suffix: [u32; 2], vram_available: u64, gart_available: u64,
     }
-    /// A buffer of a [`Pushbuf`], with the position that the driver presumes.
+    /// A buffer of a [`Pushbuf`], with the domain and the offset that the driver presumes for it.
     PushBuffer, 40 {
         private: u64, handle: u32, read: u32, write: u32, valid: u32, presumed: u32, presumed_domain: u32,
         presumed_offset: u64,
@@ -469,7 +477,7 @@ layouts! {
 mod tests {
     use super::*;
 
-    /// The request words that the kernel's headers define.
+    /// The expected values are the request words that the kernel's headers define.
     #[test]
     fn requests_are_taken_apart() {
         for (word, number, size, name) in [

@@ -24,14 +24,14 @@ pub(crate) fn string(text: &str) -> String {
     Quoted(text).to_string()
 }
 
-/// A JSON object of names and counts, which is appended to a text.
+/// A JSON object that maps names to counts. It is appended to a text while it is built.
 pub(crate) struct Object<'a> {
     out: &'a mut String,
     empty: bool,
 }
 
 impl Object<'_> {
-    /// Begins an object after the text `before`.
+    /// Begins an object. `before` is the text that precedes the object.
     pub(crate) fn new<'a>(out: &'a mut String, before: &str) -> Object<'a> {
         out.push_str(before);
         out.push('{');
@@ -42,7 +42,7 @@ impl Object<'_> {
     pub(crate) fn entry(&mut self, name: &str, count: u64) {
         let comma = if self.empty { "" } else { ", " };
         self.empty = false;
-        // Writing to a string does not fail.
+        // Writing to a string never fails.
         let _ = write!(self.out, "{comma}{}: {count}", Quoted(name));
     }
 

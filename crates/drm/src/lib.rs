@@ -1,9 +1,9 @@
-//! A library to preload: it shows an OpenGL program a render node of an emulated graphics chip.
+//! A library to preload into an OpenGL program. It emulates a render node of a graphics chip.
 //!
-//! `reconverge drm` sets `LD_PRELOAD` to this library and the variables of [`device`]. The library answers requests
-//! of the program and its OpenGL driver that concern `/dev/dri/renderD128` and `/dev/dri/card0`, which are the same
-//! node, and the devices that belong to its screen. All other requests are passed to the function that this library
-//! replaces. Without the variables, all requests are.
+//! `reconverge drm` sets `LD_PRELOAD` to this library, and sets the variables that [`device`] reads. The library
+//! answers the requests of the program and its OpenGL driver to `/dev/dri/renderD128` and `/dev/dri/card0`, and to the
+//! devices that belong to the screen. Both paths are the same node. All other requests are passed to the functions that
+//! this library replaces. If the variables are not set, all requests are passed on.
 //!
 //! ```text
 //! program, Mesa, libdrm
@@ -30,16 +30,16 @@
 //! watch.rs: words of programs that are changed     capture.rs: draws as launch files
 //! ```
 //!
-//! The memory of the chip is a range of 1 TiB. Each buffer in it is a separate file in memory, and only pages in use take
-//! memory. `mmap` creates another mapping of the buffer's file, so that the kernel keeps its pages as long as the
-//! mapping exists.
+//! The memory of the chip is a range of 1 TiB. Each buffer in the range is a separate file in memory, and only pages in
+//! use take memory. `mmap` creates another mapping of the buffer's file, so that the kernel keeps the pages of the
+//! buffer as long as the mapping exists.
 //!
-//! `open` returns the read end of a pipe. Events are read from it, and its inode identifies the open file. The pipe
-//! has a mark, by which another process recognizes it. `fstat` on it describes the render node. Handles belong to an
-//! open file and end with its last descriptor.
+//! `open` returns the read end of a pipe. The program reads events from it, and the inode of the pipe identifies the
+//! open file. The mode of the pipe is a mark by which another process recognizes it. `fstat` on the pipe describes the
+//! render node. Handles belong to an open file, and end when its last descriptor is closed.
 //!
-//! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's
-//! `xf86drm.h` for its functions, and the observed requests of Mesa 22.3.6.
+//! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for the requests, libdrm's
+//! `xf86drm.h` for the functions of libdrm, and the requests that Mesa 22.3.6 was observed to send.
 //!
 //! `input.rs` emulates the keyboard and the pointer, and `terminal.rs` the terminal of the screen. Their descriptors
 //! are marked sockets (`sockets.rs`).
@@ -50,15 +50,15 @@
 //! `lock.rs` defines the locks. `fork.rs` prepares for forks of the program, and `wiped.rs` detects a forked process.
 //! `whole.rs` writes files.
 //!
-//! Limits: files of buffers are those of this library, and not of other devices. A process has up to 24,000 buffers
-//! at a time. After a fork, both processes share the existing buffers, and each has its own handles from then on.
-//! Draws of a child are not captured. A duplicate of a descriptor does not survive `exec`. glibc before 2.33 names
-//! `fstat` differently and is not supported.
+//! Limits: a file can be imported as a buffer only if this library has exported it. A process has up to 24,000 buffers
+//! at a time. After a fork, both processes share the existing buffers, and each has its own handles from then on. Draws
+//! of a forked child are not captured. A duplicate of a descriptor of the node does not work after `exec`. glibc before
+//! 2.33 names `fstat` differently and is not supported.
 
 #![cfg(target_os = "linux")]
 #![allow(
     unsafe_code,
-    reason = "C functions are defined and called, and memory is shared with the program around"
+    reason = "the crate defines and calls C functions, and shares memory with the program that loads it"
 )]
 
 mod buffers;

@@ -1,6 +1,7 @@
-//! The functions of libdrm that would search `/sys` for the node's device.
+//! The functions of libdrm that would search `/sys` for the device of the node. This library replaces them.
 //!
-//! `drmGetDevices2` returns only the emulated device, because a driver that finds another device may choose that one.
+//! `drmGetDevices2` returns only the emulated device, because a driver that finds another device may choose the other
+//! one.
 
 #![allow(non_snake_case, reason = "libdrm's names")]
 
@@ -19,7 +20,7 @@ use crate::screen::vblank;
 /// libdrm's description of a device on a PCI bus. (`drmDevice`)
 #[repr(C)]
 pub struct Device {
-    /// The paths of its nodes, by kind.
+    /// The paths of the device's nodes, indexed by the kind of node.
     nodes: *mut *mut c_char,
     /// The kinds of node that the device has, one bit per kind.
     available_nodes: c_int,
@@ -47,16 +48,16 @@ struct Ids {
     revision: u8,
 }
 
-/// Kinds of node: card, control, render.
+/// Number of kinds of node: card, control and render.
 const NODES: usize = 3;
-/// The kind of the node that has the screen. (`DRM_NODE_PRIMARY`)
+/// The kind of node that controls the screen. (`DRM_NODE_PRIMARY`)
 const PRIMARY: usize = 0;
 /// The kind of the render node. (`DRM_NODE_RENDER`)
 const RENDER: usize = 2;
 /// `DRM_BUS_PCI`
 const PCI: c_int = 0;
 
-/// A [`Device`] and everything that belongs to it, in one allocation. One `free` releases all of it, as in libdrm.
+/// A [`Device`] and all data to which it refers, in one allocation. A single `free` releases it, as in libdrm.
 #[repr(C)]
 struct Description {
     device: Device,
@@ -66,14 +67,14 @@ struct Description {
     ids: Ids,
 }
 
-/// The addresses of the descriptions that callers have received.
+/// The addresses of the descriptions that callers have received and not freed.
 pub(crate) static GIVEN: Lock<Vec<usize>> = Lock::new(Vec::new());
 
 /// Allocates a description of the emulated device.
 fn description(device: &device::Device) -> *mut Device {
     // SAFETY: the size is not zero. All-zero bytes are valid for this structure.
     let made = unsafe { libc::calloc(1, size_of::<Description>()) }.cast::<Description>();
-    // SAFETY: null, or newly allocated and not shared.
+    // SAFETY: the pointer is null, or points to newly allocated memory that is not shared.
     let Some(description) = (unsafe { made.as_mut() }) else { return null_mut() };
     let paths = [CARD.to_bytes(), &[], PATH.to_bytes()];
     for (kind, path) in paths.into_iter().enumerate() {
@@ -90,32 +91,32 @@ fn description(device: &device::Device) -> *mut Device {
         bus: &raw mut description.bus,
         ids: &raw mut description.ids,
     };
-    // libdrm frees a description that is not in the list with one `free`.
+    // If the lock is not available, the description is not added to the list. libdrm then frees it with one `free`.
     if let Ok(mut given) = GIVEN.lock() {
         given.push(made.addr());
     }
     made.cast()
 }
 
-/// Frees a description if this library has allocated it.
+/// Frees a description if this library has allocated it. Returns whether it has.
 ///
 /// # Safety
-/// The caller does not use it again.
+/// The caller must not use the description again.
 unsafe fn free(device: *mut Device) -> bool {
     let Ok(mut given) = GIVEN.lock() else { return false };
     let Some(place) = given.iter().position(|address| *address == device.addr()) else { return false };
     given.swap_remove(place);
-    // SAFETY: allocated by `calloc`, and not freed before, because it was in the list.
+    // SAFETY: the list contained the address, so `calloc` has returned it and it was not freed before.
     unsafe { libc::free(device.cast()) };
     true
 }
 
-/// Returns whether an open file was opened as the node that has the screen.
+/// Returns whether a descriptor was opened as the node that controls the screen.
 fn is_card(descriptor: c_int) -> bool {
     NodePath::of_node(descriptor) == NodePath::Card
 }
 
-/// Copies a path for a caller that frees it.
+/// Returns a copy of a path, which the caller frees.
 fn copied(path: &CStr) -> *mut c_char {
     // SAFETY: the path is a C string.
     unsafe { libc::strdup(path.as_ptr()) }
@@ -124,7 +125,7 @@ fn copied(path: &CStr) -> *mut c_char {
 /// `drmGetDevice2`: returns the device of a descriptor.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *mut *mut Device) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetDevice2");
@@ -133,7 +134,7 @@ pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *m
             return -libc::EINVAL;
         }
         let description = description(node.device());
-        // SAFETY: not null, so the address of a pointer.
+        // SAFETY: `device` is not null, so it is the address of a pointer.
         unsafe { *device = description };
         return if description.is_null() { -libc::ENOMEM } else { 0 };
     }
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *m
 /// `drmGetDeviceFromDevId`: returns the device of a device number.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDeviceFromDevId(
     number: libc::dev_t,
@@ -160,7 +161,7 @@ pub unsafe extern "C" fn drmGetDeviceFromDevId(
             return -libc::EINVAL;
         }
         let description = description(chosen);
-        // SAFETY: not null, so the address of a pointer.
+        // SAFETY: `device` is not null, so it is the address of a pointer.
         unsafe { *device = description };
         return if description.is_null() { -libc::ENOMEM } else { 0 };
     }
@@ -174,11 +175,11 @@ pub unsafe extern "C" fn drmGetDeviceFromDevId(
 /// `drmGetDevice`: returns the device of a descriptor.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevice(descriptor: c_int, device: *mut *mut Device) -> c_int {
     // libdrm's function also requests the revision.
-    // SAFETY: the caller's promises are those of the called function.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { drmGetDevice2(descriptor, GET_PCI_REVISION, device) }
 }
 
@@ -188,7 +189,7 @@ const GET_PCI_REVISION: u32 = 1;
 /// `drmGetDevices2`: returns all devices, or their number.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevices2(flags: u32, devices: *mut *mut Device, most: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetDevices2");
@@ -209,26 +210,27 @@ pub unsafe extern "C" fn drmGetDevices2(flags: u32, devices: *mut *mut Device, m
 /// `drmGetDevices`: returns all devices, or their number.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevices(devices: *mut *mut Device, most: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the called function.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { drmGetDevices2(GET_PCI_REVISION, devices, most) }
 }
 
 /// `drmFreeDevice`: frees a description.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmFreeDevice(device: *mut *mut Device) {
     static REAL: Symbol = Symbol::new(c"drmFreeDevice");
     if device.is_null() {
         return;
     }
-    // SAFETY: not null, so the address of a pointer, whose target the caller does not use again.
+    // SAFETY: `device` is not null, so it is the address of a pointer. The caller does not use the pointer's target
+    // again.
     if unsafe { free(*device) } {
-        // SAFETY: as above.
+        // SAFETY: `device` is not null, so it is the address of a pointer.
         unsafe { *device = null_mut() };
         return;
     }
@@ -238,7 +240,7 @@ pub unsafe extern "C" fn drmFreeDevice(device: *mut *mut Device) {
 /// `drmFreeDevices`: frees descriptions.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmFreeDevices(devices: *mut *mut Device, count: c_int) {
     if devices.is_null() {
@@ -253,7 +255,7 @@ pub unsafe extern "C" fn drmFreeDevices(devices: *mut *mut Device, count: c_int)
 /// `drmGetRenderDeviceNameFromFd`: returns the path of the render node of a descriptor's device.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetRenderDeviceNameFromFd");
@@ -266,7 +268,7 @@ pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut
 /// `drmGetDeviceNameFromFd2`: returns the path of a descriptor's node.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetDeviceNameFromFd2");
@@ -276,10 +278,10 @@ pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_ch
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
 }
 
-/// `drmGetNodeTypeFromFd`: returns the kind of node that a descriptor is open on.
+/// `drmGetNodeTypeFromFd`: returns the kind of node as which a descriptor was opened.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetNodeTypeFromFd");
@@ -289,7 +291,7 @@ pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
     call!(REAL.address_in_libdrm(), fn(c_int) -> c_int, (descriptor), else -1)
 }
 
-/// Handlers for the events of the screen. (`drmEventContext`; later versions of the structure have more members)
+/// Handlers for the events of the screen. (`drmEventContext`. Later versions of the structure have more members.)
 #[repr(C)]
 pub struct EventContext {
     version: c_int,
@@ -299,15 +301,16 @@ pub struct EventContext {
     sequence: Option<SequenceHandler>,
 }
 
-/// A handler with the descriptor, the frame number, seconds, microseconds, and the program's own pointer.
+/// A handler. Its arguments are the descriptor, the frame count, seconds, microseconds, and the program's own pointer.
 type FlipHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, *mut c_void);
-/// A [`FlipHandler`] with the identifier of the screen before the program's own pointer.
+/// A handler like [`FlipHandler`], with the identifier of the screen before the program's own pointer.
 type FlipOfHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, c_uint, *mut c_void);
 
-/// A handler with the descriptor, the frame number, nanoseconds, and the program's own value.
+/// A handler. Its arguments are the descriptor, the frame count, nanoseconds, and the program's own value.
 type SequenceHandler = unsafe extern "C" fn(c_int, u64, u64, u64);
 
-/// The lowest versions of an [`EventContext`] that have `vblank`, `flip`, `flip_of` and `sequence`.
+/// Each constant is the lowest version of an [`EventContext`] that has the member `vblank`, `flip`, `flip_of` or
+/// `sequence`.
 const VBLANK: c_int = 1;
 const FLIP: c_int = 2;
 const FLIP_OF: c_int = 3;
@@ -316,7 +319,7 @@ const SEQUENCE: c_int = 4;
 /// `drmHandleEvent`: calls the program's handlers for the queued events of the screen. Does not wait for an event.
 ///
 /// # Safety
-/// The conditions are those of libdrm's function.
+/// The caller must meet the requirements of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventContext) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmHandleEvent");
@@ -330,13 +333,14 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
     if context.is_null() {
         return -1;
     }
-    // The whole queue is read first: a handler may request the next flip, which is done at once and queues another
-    // event.
+    // All queued events are read before the first handler is called. A handler may request the next flip, which
+    // completes at once and queues another event.
     let events: Vec<ScreenEvent> = std::iter::from_fn(|| open_files::next_event(descriptor)).collect();
     for ScreenEvent { kind, user, time, place, .. } in events {
         let given = std::ptr::with_exposed_provenance_mut(user as usize);
         let ([seconds, micros], [frame, crtc]) = (time, place);
-        // SAFETY: the context is not null and has the members of its version; the handlers are the program's.
+        // SAFETY: `context` is not null and has the members of its version. The program has set the handlers for these
+        // calls.
         unsafe {
             let version = (*context).version;
             let since = |first: c_int| version >= first;
@@ -365,7 +369,7 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
 }
 
 const _: () = assert!(size_of::<*mut c_void>() == 8, "the layouts are those of 64-bit systems");
-// The sizes in the header of libdrm 2.4.114.
+// The expected sizes are those of the structures in the header of libdrm 2.4.114.
 const _: () = assert!(size_of::<Device>() == 32 && size_of::<Bus>() == 6 && size_of::<Ids>() == 10);
 
 #[cfg(test)]
@@ -380,7 +384,7 @@ mod tests {
     fn a_description_names_the_board_and_is_freed_once() {
         let board = Board::named("rv730").unwrap();
         let mut made = description(&device::Device::new(board));
-        // SAFETY: `description` returned a valid address, which is used until it is freed.
+        // SAFETY: `description` has returned a valid address. It is not used after it is freed.
         unsafe {
             let device = &*made;
             let paths = [PRIMARY, RENDER].map(|kind| CStr::from_ptr(*device.nodes.add(kind)));

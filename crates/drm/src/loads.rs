@@ -1,7 +1,8 @@
-//! Loads that `reconverge bench --draw` measures: frames of OpenGL 2.1, drawn with the driver that the process finds.
+//! Loads that `reconverge bench --draw` measures. A load is a frame of OpenGL 2.1, drawn with the driver that the
+//! process finds.
 //!
-//! A frame is drawn into a framebuffer object of [`WIDTH`] by [`HEIGHT`] pixels and ends with `glFinish`. Processor
-//! time is that of the whole process, so it includes the threads of a driver.
+//! Each frame is drawn into a framebuffer object of [`WIDTH`] by [`HEIGHT`] pixels and ends with `glFinish`. The
+//! processor time is that of the whole process, so it includes the threads of a driver.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null;
@@ -23,13 +24,13 @@ const SECONDS: f64 = 0.3;
 /// Minimum and maximum number of frames that are measured.
 const FRAMES: [usize; 2] = [3, 100];
 
-/// A frame to be measured.
+/// A frame that can be measured.
 struct DrawLoad {
     name: &'static str,
     about: &'static str,
     /// The unit of work, and the number of units per frame.
     unit: (&'static str, u32),
-    /// Creates the objects that the frame needs, and returns the function that draws it.
+    /// Creates the objects that the frame needs. Returns a function that draws the frame.
     start: fn(&Scene) -> Result<DrawFrame<'_>, String>,
 }
 
@@ -56,11 +57,17 @@ const LOADS: [DrawLoad; 13] = [
     ),
     load("solid", "20 full-screen quads of one colour", "pixel", 20 * PIXELS, solid),
     load("fill", "20 full-screen quads with a colour ramp", "pixel", 20 * PIXELS, fill),
-    load("blend", "the same, blended", "pixel", 20 * PIXELS, blend),
-    load("depth", "the same with a depth test that every second quad passes", "pixel", 20 * PIXELS, depth),
+    load("blend", "20 full-screen quads with a colour ramp, blended", "pixel", 20 * PIXELS, blend),
+    load(
+        "depth",
+        "20 full-screen quads with a depth test that every second quad passes",
+        "pixel",
+        20 * PIXELS,
+        depth,
+    ),
     load("texture", "10 quads with a bilinear read of 512x512 texels", "pixel", 10 * PIXELS, bilinear),
     load("mipmaps", "10 quads with two trilinear reads of 512x512 texels", "pixel", 10 * PIXELS, trilinear),
-    load("loop", "a Mandelbrot set of up to 96 iterations a pixel", "pixel", PIXELS, mandelbrot),
+    load("loop", "a Mandelbrot set with up to 96 iterations per pixel", "pixel", PIXELS, mandelbrot),
     load("mesh", "3 lit meshes over each other, with a depth test", "triangle", 3 * 2 * CELLS * CELLS, mesh),
     load("draws", "1,500 draws of 144 pixels", "draw", 1500, draws),
     load(
@@ -84,8 +91,8 @@ pub(crate) fn list() -> String {
     LOADS.iter().map(entry).collect::<Vec<_>>().join(", ")
 }
 
-/// Draws frames of a load. Returns the processor time and the wall time of each, in seconds. The first frames, in
-/// which a driver compiles, are not included.
+/// Draws frames of a load. Returns the processor time and the wall time of each frame, in seconds. The first frames are
+/// not included, because the driver compiles programs in them.
 ///
 /// # Errors
 /// The load does not exist, or OpenGL reports an error.
@@ -93,14 +100,14 @@ pub(crate) fn run(context: &GlContext, name: &str) -> Result<Vec<[f64; 2]>, Stri
     let load = LOADS.iter().find(|load| load.name == name).ok_or_else(|| format!("no load `{name}`"))?;
     let scene = Scene::new(Functions::new(context)?)?;
     let frame = (load.start)(&scene)?;
-    // SAFETY: the context is current.
+    // SAFETY: the OpenGL context is current in this thread.
     let whole = || unsafe {
         frame();
         scene.gl.finish();
     };
     whole();
     whole();
-    // SAFETY: the context is current.
+    // SAFETY: the OpenGL context is current in this thread.
     let error = unsafe { scene.gl.get_error() };
     if error != 0 {
         return Err(format!("the load fails with OpenGL error {error:#06x}"));
@@ -124,7 +131,7 @@ fn processor_time() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-// Constants of the OpenGL registry.
+// The values of these constants are those of the OpenGL registry.
 const ARRAY_BUFFER: u32 = 0x8892;
 const BLEND: u32 = 0x0be2;
 const COLOR_ATTACHMENT: u32 = 0x8ce0;
@@ -157,22 +164,22 @@ const UNSIGNED_BYTE: u32 = 0x1401;
 const UNSIGNED_INT: u32 = 0x1405;
 const VERTEX_SHADER: u32 = 0x8b31;
 
-/// The target, and the objects that all loads share.
+/// The OpenGL functions, with a current framebuffer object as the target.
 struct Scene {
     gl: Functions,
 }
 
-/// The vertex program of quads: `place` has the centre and half the size, `tint.x` the depth.
+/// The vertex program that draws a quad. `place` has the centre of the quad and half its size. `tint.x` is the depth.
 const QUAD: &str = "#version 120
     attribute vec3 at; uniform vec4 place, tint; varying vec2 t;
     void main() { t = at.xy * 0.5 + 0.5; gl_Position = vec4(at.xy * place.zw + place.xy, tint.x, 1.0); }";
 
-/// The fragment program of the ramp.
+/// A fragment program that draws a colour ramp.
 const RAMP: &str = "#version 120
     uniform vec4 tint; varying vec2 t;
     void main() { gl_FragColor = vec4(t, tint.y, 0.5); }";
 
-/// The fragment program of one bilinear read.
+/// A fragment program with one bilinear read of a texture.
 const READ: &str = "#version 120
     uniform sampler2D texels; uniform vec4 tint; varying vec2 t;
     void main() { gl_FragColor = texture2D(texels, t * 2.0) + tint.yyyy; }";
@@ -186,7 +193,7 @@ macro_rules! gl {
 }
 
 impl Scene {
-    /// Creates the target and makes it current.
+    /// Creates the framebuffer object and makes it current.
     fn new(gl: Functions) -> Result<Scene, String> {
         let scene = Scene { gl };
         let mut target = 0;
@@ -222,7 +229,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Creates a program and makes it current. Attribute 0 is `at`, attribute 1 `normal`.
+    /// Creates a program and makes it current. Attribute 0 is named `at`, and attribute 1 `normal`.
     fn program(&self, vertex: &str, fragment: &str) -> Result<Drawing<'_>, String> {
         let program = gl!(self, create_program());
         self.shader(program, VERTEX_SHADER, vertex)?;
@@ -243,8 +250,8 @@ impl Scene {
         Ok(Drawing { scene: self, place: uniform(c"place"), tint: uniform(c"tint") })
     }
 
-    /// Creates a buffer of floats and makes it current. An attribute (its index, its first float) reads three of
-    /// every `stride` floats.
+    /// Creates a buffer of floats and makes it current. Each pair in `attributes` is the index of an attribute and the
+    /// index of its first float. An attribute reads the first three of every `stride` floats.
     fn vertices(&self, floats: &[f32], attributes: &[(u32, usize)], stride: usize) {
         let mut buffer = 0;
         gl!(
@@ -299,7 +306,7 @@ fn texels(seed: u32) -> Vec<u32> {
     (0..512 * 512).map(|_| texel()).collect()
 }
 
-/// The current program, and the locations of its uniforms.
+/// The current program, with the locations of its uniforms.
 #[derive(Clone, Copy)]
 struct Drawing<'a> {
     scene: &'a Scene,
@@ -308,7 +315,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Draws a quad around `place`, of half the `size`, at a depth.
+    /// Draws a quad with the centre `place` at a depth. `size` is half the width and half the height of the quad.
     fn draw(&self, place: [f32; 2], size: [f32; 2], depth: f32) {
         gl!(
             self.scene,
@@ -329,7 +336,7 @@ fn clear(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     Ok(Box::new(move || {
         for number in 0..20 {
             gl!(scene, clear_color(number as f32 / 20., 0.5, 0.25, 1.); clear(COLOR_AND_DEPTH));
-            // Without a quad between them, a driver may drop all clears except for the last.
+            // The quad is needed because a driver may drop a clear that another clear follows.
             quad.draw([0.; 2], [12. / WIDTH as f32, 12. / HEIGHT as f32], 0.);
         }
     }))
@@ -442,7 +449,7 @@ fn mesh(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     }))
 }
 
-/// Draws quads of 12 pixels side by side.
+/// Draws a grid of quads of 12 by 12 pixels.
 fn small_quads(quad: Drawing<'_>) {
     for number in 0..1500 {
         let [x, y] = [number % 50, number / 50].map(|at| at as f32);

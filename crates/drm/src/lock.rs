@@ -1,15 +1,16 @@
-//! A lock that cannot block a signal handler or a forked process for ever.
+//! A lock that cannot block a signal handler or a forked process forever.
 //!
-//! The lock's word is the id of the thread that holds it. A thread that is interrupted by a signal handler finds its
-//! own id. A process that was forked while another thread held the lock finds the id of a thread that does not exist
-//! in it. Both return an error instead of waiting for ever.
+//! The lock's word is the id of the thread that holds the lock. If a signal handler interrupts the holder and takes the
+//! lock, it finds the id of its own thread. If a process was forked while another thread held the lock, the word is the
+//! id of a thread that does not exist in the child. In both cases, the lock returns an error instead of waiting
+//! forever.
 //!
 //! ```text
 //!  31      | 30                          0
 //!  waiters | thread that holds it, or zero
 //! ```
 //!
-//! The standard library's mutex has neither check.
+//! The mutex of the standard library does not check for these two cases.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
@@ -25,8 +26,8 @@ use crate::wiped;
 
 /// Set while a thread waits for the lock.
 const WAITERS: u32 = 1 << 31;
-/// The holder of a lock that no thread of this process will release. No thread has this id, because Linux uses ids up
-/// to 2^22.
+/// Stands for the holder of a lock that no thread of this process will release. Linux uses thread ids up to 2^22, so no
+/// thread has this id.
 const NO_THREAD: u32 = WAITERS - 1;
 /// Time between two checks that the holder still exists.
 const CHECK: Duration = Duration::from_millis(20);
@@ -43,9 +44,10 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 /// The reason why a lock was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The calling thread holds it already: this is a signal handler that interrupted the holder.
+    /// The calling thread already holds the lock. The caller is a signal handler that interrupted the holder.
     Held,
-    /// The holder does not exist in this process: it has ended, or this process was forked meanwhile.
+    /// The holder does not exist in this process. It has ended, or this process was forked while another thread held
+    /// the lock.
     Orphaned,
     /// The lock was not released within the given time.
     Late,
@@ -57,17 +59,17 @@ impl<T> Lock<T> {
         Lock { word: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
-    /// Takes the lock, and waits as long as another thread holds it.
+    /// Takes the lock. Waits as long as another thread holds it.
     pub(crate) fn lock(&self) -> Result<Guard<'_, T>, Refused> {
         self.acquire(None).map(|()| Guard { lock: self, here: PhantomData })
     }
 
-    /// Takes the lock, and waits for a limited time.
+    /// Takes the lock. Waits up to `most` if another thread holds it.
     pub(crate) fn lock_within(&self, most: Duration) -> Result<Guard<'_, T>, Refused> {
         self.acquire(Some(most)).map(|()| Guard { lock: self, here: PhantomData })
     }
 
-    /// Returns the reason why the lock would be refused. Does not wait.
+    /// Returns the reason why an attempt to take the lock would fail now. Does not wait.
     pub(crate) fn refusal(&self) -> Option<Refused> {
         let word = self.word.load(Ordering::Relaxed);
         match word & !WAITERS {
@@ -90,7 +92,7 @@ impl<T> Lock<T> {
             let word = self.word.load(Ordering::Relaxed);
             let holder = word & !WAITERS;
             if holder == 0 {
-                // Other threads may still wait.
+                // The flag is set because other threads may still wait.
                 if take(me | WAITERS).is_ok() {
                     break Ok(());
                 }
@@ -114,7 +116,7 @@ impl<T> Lock<T> {
         answer
     }
 
-    /// Returns whether the holder no longer exists and is still recorded as the holder.
+    /// Returns whether the thread `holder` no longer exists and the lock still has the value `word`.
     fn is_orphaned(&self, word: u32, holder: u32) -> bool {
         !lives(holder) && self.word.load(Ordering::Relaxed) == word
     }
@@ -126,16 +128,18 @@ impl<T> Lock<T> {
     }
 }
 
-/// Steps of a fork for a lock of any value.
+/// The steps for a lock before and after a fork. The trait does not depend on the type of the locked value.
 pub(crate) trait AroundFork {
-    /// Takes the lock before a fork. Returns whether it was taken; the other two functions receive this result.
+    /// Takes the lock before a fork. Returns whether the lock was taken. The other two functions get this result as
+    /// `taken`.
     fn before(&self, most: Duration) -> bool;
 
     /// Releases the lock in the parent if it was taken.
     fn in_parent(&self, taken: bool);
 
-    /// Releases the lock in the child if it was taken. Otherwise, the lock belongs to the forking thread, whose copy
-    /// will release it, or to a thread that does not exist in the child.
+    /// Releases the lock in the child if it was taken. If it was not taken, its holder is the forking thread or another
+    /// thread. The copy of the forking thread will release it. Any other thread does not exist in the child, so the
+    /// lock becomes orphaned.
     fn in_child(&self, taken: bool, parent_thread: u32);
 }
 
@@ -152,7 +156,7 @@ impl<T> AroundFork for Lock<T> {
 
     fn in_child(&self, taken: bool, parent_thread: u32) {
         let holder = self.word.load(Ordering::Relaxed) & !WAITERS;
-        // The child has one thread.
+        // The child has only one thread, so no thread waits.
         self.word.store(
             match holder {
                 0 => 0,
@@ -177,7 +181,7 @@ impl<T: Default> Default for Lock<T> {
     }
 }
 
-/// Access to the value of a lock that the thread holds. The guard stays in this thread.
+/// Access to the value of a lock that the current thread holds. The guard cannot move to another thread.
 pub(crate) struct Guard<'a, T> {
     lock: &'a Lock<T>,
     here: PhantomData<*mut T>,
@@ -194,7 +198,7 @@ impl<T> Deref for Guard<'_, T> {
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
+        // SAFETY: the guard's thread holds the lock, and no other guard exists.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -207,8 +211,9 @@ impl<T> Drop for Guard<'_, T> {
 
 /// Returns the id of the calling thread.
 ///
-/// The id is cached, because a small draw takes 2 % longer with a system call. In a forked process, the cached id is
-/// wrong. There, the page of [`wiped`] reads as zeros, and each call makes a system call.
+/// The id is cached, because a system call would increase the time of a small draw by 2 %. In a forked process, the
+/// cached id is wrong. In such a process, the page of [`wiped`] reads as zeros, and each call makes a system call
+/// instead.
 pub(crate) fn thread_id() -> u32 {
     thread_local! {
         static KNOWN: Cell<u32> = const { Cell::new(0) };
@@ -217,7 +222,7 @@ pub(crate) fn thread_id() -> u32 {
     if is_original && KNOWN.get() != 0 {
         return KNOWN.get();
     }
-    // SAFETY: a plain system call.
+    // SAFETY: the system call does not access memory of the process.
     let id = unsafe { libc::syscall(libc::SYS_gettid) as u32 };
     if is_original {
         KNOWN.set(id);
@@ -231,17 +236,17 @@ fn lives(thread: u32) -> bool {
         return false;
     }
     let errno = real::errno();
-    // SAFETY: plain system calls; signal 0 only checks.
+    // SAFETY: the system calls do not access memory. Signal 0 only checks whether the thread exists.
     let answer = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread as c_int, 0) };
     let gone = answer != 0 && real::errno() == libc::ESRCH;
     real::set_errno(errno);
     !gone
 }
 
-/// Waits until the word is woken, has another value, or the time has elapsed.
+/// Waits until another thread wakes this one, the word differs from `value`, or the time has elapsed.
 fn wait(word: &AtomicU32, value: u32, most: Duration) {
     let time = libc::timespec { tv_sec: most.as_secs() as _, tv_nsec: most.subsec_nanos() as _ };
-    // SAFETY: the word and the time last as long as the call.
+    // SAFETY: the word and the time are valid during the call.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -253,9 +258,9 @@ fn wait(word: &AtomicU32, value: u32, most: Duration) {
     }
 }
 
-/// Wakes one waiting thread.
+/// Wakes one thread that waits for the word.
 fn wake(word: &AtomicU32) {
-    // SAFETY: the word lasts as long as the call. Absent arguments are null.
+    // SAFETY: the word is valid during the call. Unused arguments are null.
     unsafe {
         let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
         libc::syscall(libc::SYS_futex, word.as_ptr(), wake, 1, null::<libc::timespec>());
@@ -307,14 +312,15 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| std::mem::forget(lock.lock().unwrap()));
         });
-        // The id of a joined thread disappears with a short delay.
+        // The kernel removes the id of an ended thread a short time after the join.
         while lock.refusal().is_none() {
             std::thread::yield_now();
         }
         assert_eq!(lock.lock().err(), Some(Refused::Orphaned));
     }
 
-    /// The rows are: taken before the fork, free, held by the forking thread, held by another thread.
+    /// In the order of the rows, the lock is taken before the fork, free, held by the forking thread, and held by
+    /// another thread.
     #[test]
     fn after_a_fork_a_lock_is_free_its_holders_or_orphaned() {
         let parent_thread = 5;

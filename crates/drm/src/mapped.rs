@@ -1,8 +1,9 @@
-//! Records the program's mappings of buffers. [`Memory`](crate::memory::Memory) reuses the pages of a buffer that has
-//! no mapping.
+//! Records the mappings of buffers that the program has. [`Memory`](crate::memory::Memory) reuses the pages of a buffer
+//! only if the buffer has no mapping.
 //!
-//! `munmap` removes mappings from the list without a lock, because a program may call it anywhere. A mapping that
-//! ends in another way, or is partly unmapped, stays on the list. The pages of its buffer are then not reused.
+//! `munmap` removes mappings from the list without a lock, because a program may call it at any point, for example in a
+//! signal handler. A mapping that ends in another way, or that is only partly unmapped, stays on the list. The pages of
+//! its buffer are then not reused.
 //!
 //! `mremap` moves or duplicates a mapping. After such a call, and after a `munmap` that fails, the list is
 //! incomplete, and every buffer is treated as mapped.
@@ -11,10 +12,10 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Maximum number of mappings on the list. Beyond that, every buffer is treated as mapped.
+/// Maximum number of mappings on the list. If there are more, every buffer is treated as mapped.
 const MOST: usize = 1024;
 
-/// An entry of the list. It is free if its address is 0.
+/// An entry of the list. An entry whose address is 0 is free.
 struct Mapping {
     address: AtomicUsize,
     length: AtomicUsize,
@@ -22,7 +23,7 @@ struct Mapping {
     file: AtomicU64,
     /// Offset of the first mapped byte in the file.
     offset: AtomicU64,
-    /// The protection of the mapping. (`PROT_READ` and so on)
+    /// The protection of the mapping. (`PROT_READ` and others)
     access: AtomicI32,
 }
 
@@ -45,20 +46,20 @@ static MAPPINGS: [Mapping; MOST] = [const {
     }
 }; MOST];
 
-/// Number of entries of the list that have ever been used.
+/// Number of list entries that were used at least once. Later entries are free.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether the program may have mappings that are not on the list.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
-/// Number of forks of the program. A child has all mappings of its parent.
+/// Number that increases with each fork of the program. A child has all mappings of its parent.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 fn used() -> &'static [Mapping] {
     &MAPPINGS[..USED.load(Ordering::Acquire).min(MOST)]
 }
 
-/// Adds a mapping of a file. Calls are serialized.
+/// Adds a mapping of a file. Callers must serialize their calls.
 pub(crate) fn add(new: Mapped, file: u64) {
     let free = MAPPINGS.iter().position(|mapping| mapping.address.load(Ordering::Acquire) == 0);
     let Some(place) = free else {
@@ -88,7 +89,8 @@ pub(crate) fn touches(address: usize, length: usize) -> bool {
     })
 }
 
-/// Removes the mappings in a range of addresses that the program is about to unmap. Returns whether there were any.
+/// Removes the mappings that lie completely in a range of addresses. The program is about to unmap this range. Returns
+/// whether there were such mappings.
 pub(crate) fn remove(address: usize, length: usize) -> bool {
     let end = address.saturating_add(length);
     let mut removed = false;
@@ -96,7 +98,7 @@ pub(crate) fn remove(address: usize, length: usize) -> bool {
         let known = mapping.address.load(Ordering::Acquire);
         let inside = known >= address && known.saturating_add(mapping.length.load(Ordering::Relaxed)) <= end;
         if known != 0 && inside {
-            // Another thread may have removed it.
+            // Another thread may have removed the mapping in the meantime.
             let free = mapping.address.compare_exchange(known, 0, Ordering::AcqRel, Ordering::Relaxed);
             removed |= free.is_ok();
         }
@@ -112,7 +114,7 @@ pub(crate) fn has(file: u64) -> bool {
     INCOMPLETE.load(Ordering::Relaxed) || used().iter().any(is_of_file)
 }
 
-/// Returns the mappings of a file, or `None` if the program may have others.
+/// Returns the mappings of a file, or `None` if the program may also have mappings that are not on the list.
 pub(crate) fn all(file: u64) -> Option<Vec<Mapped>> {
     let mapping = |mapping: &Mapping| {
         let address = mapping.address.load(Ordering::Acquire);
@@ -127,40 +129,42 @@ pub(crate) fn all(file: u64) -> Option<Vec<Mapped>> {
     (!INCOMPLETE.load(Ordering::Relaxed)).then(|| used().iter().filter_map(mapping).collect())
 }
 
-/// Returns a number that changes with each fork, and when a copy of the process by `clone` starts to use the node.
+/// Returns a number that changes with each fork. It also changes when a copy of the process that `clone` created starts
+/// to use the node.
 pub(crate) fn forks() -> u32 {
     FORKS.load(Ordering::Relaxed).wrapping_add(copies().unwrap_or(0))
 }
 
-/// Counts a fork of the program, before it happens.
+/// Increases the number that [`forks`] returns. Called around each fork of the program.
 pub(crate) fn count_fork() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Number of copies of the process that have used the node. All of them share this word.
+/// Number of copies of the process that have used the node. The word is in memory that the process shares with its
+/// copies.
 static COPIES: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
 
-/// Creates the word that copies of the process will share.
+/// Allocates the word that copies of the process will share.
 pub(crate) fn begin() {
     COPIES.store(shared_page(), Ordering::Release);
 }
 
-/// Returns the number of copies of the process that have used the node, if it is known.
+/// Returns the number of copies of the process that have used the node, or `None` if the number is unknown.
 pub(crate) fn copies() -> Option<u32> {
-    // SAFETY: null, or the start of a page that is never unmapped.
+    // SAFETY: the pointer is null, or points to the start of a page that is never unmapped.
     let copies = unsafe { COPIES.load(Ordering::Acquire).as_ref() };
     copies.map(|copies| copies.load(Ordering::Relaxed))
 }
 
-/// Records that this process is a copy that uses the node.
+/// Records that this process is a copy and uses the node.
 pub(crate) fn note_copy() {
-    // SAFETY: as above.
+    // SAFETY: the pointer is null, or points to the start of a page that is never unmapped.
     if let Some(copies) = unsafe { COPIES.load(Ordering::Acquire).as_ref() } {
         copies.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Allocates a page of zeros that all copies of the process share.
+/// Allocates a page of zeros that the process shares with its copies.
 fn shared_page() -> *mut AtomicU32 {
     const BYTES: usize = 4096;
     // SAFETY: the kernel chooses the address of a new page.

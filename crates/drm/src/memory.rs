@@ -5,18 +5,19 @@
 //! floor   |.....................................|     zeros that the chip reads outside of buffers
 //! ```
 //!
-//! A program that maps a buffer creates a second mapping of the same file. The kernel keeps the pages of a file while a
-//! mapping of it exists. A mapping therefore outlives its buffer, and a new buffer in the same range is a different file.
+//! If a program maps a buffer, this creates a second mapping of the same file. The kernel keeps the pages of a file
+//! while a mapping of the file exists. A mapping therefore outlives its buffer, and a new buffer in the same range uses
+//! a different file.
 //!
-//! Allocating a page takes 2.4 microseconds, and filling one with zeros 0.2 (Linux 6.18, a virtual machine on an AMD
-//! EPYC). The file of a freed buffer is therefore kept. Once the program has no mapping of it, another buffer of the
-//! same size uses it.
+//! The kernel needs 2.4 microseconds to allocate a page. Filling an existing page with zeros takes 0.2 microseconds
+//! (Linux 6.18, a virtual machine on an AMD EPYC). The file of a freed buffer is therefore kept. Once the program has
+//! no mapping of the file, a new buffer of the same size uses it.
 //!
-//! The files have no descriptors. A buffer is shared anonymous memory, and `mremap` duplicates its mapping. A program
-//! cannot close such a file, resize it, or open another one in its place.
+//! The files have no descriptors. The memory of a buffer is shared anonymous memory, and `mremap` duplicates its
+//! mapping. A program therefore cannot close the file of a buffer, resize it, or open another file with its descriptor.
 //!
-//! [`Fills`] of whole surfaces may be outstanding from one submission to the next, as long as only the chip can read the
-//! surfaces. [`Memory::end_submission`] stores the others.
+//! [`Fills`] of whole surfaces may stay outstanding between submissions, as long as only the chip can read the
+//! surfaces. [`Memory::end_submission`] stores all other fills.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -30,31 +31,31 @@ use crate::ioctls::Errno;
 use crate::mapped::{self, Mapped};
 use crate::real;
 
-/// Size of the memory in bytes: far more than the buffers of any program. Pages that were never written take no
-/// memory.
+/// Size of the memory in bytes. It is far larger than the buffers of any program. Pages that were never written take no
+/// memory of the host.
 pub(crate) const BYTES: u64 = 1 << 40;
 
-/// Maximum size in bytes of one kept file, and of all kept files together.
+/// Maximum size in bytes of one file without a buffer, and of all such files together.
 const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 
-/// Number of submissions for which fills stay outstanding after the last one was added. Until then, each access near
-/// them searches their list.
+/// Number of submissions after which outstanding fills are stored if no fill was added. As long as fills are
+/// outstanding, each access near them searches their list.
 const MOST_PAUSES: u32 = 8;
 
-/// The mappings. They last until the process ends.
+/// The mappings of the chip's memory. They last until the process ends.
 #[derive(Debug)]
 pub(crate) struct Memory {
     chip: *mut u8,
     floor: *mut u8,
-    /// The files of buffers, by the start of their range.
+    /// The files of buffers. The key is the start of the buffer's range.
     placed: BTreeMap<u64, Placed>,
-    /// Files without a buffer, the newest last.
+    /// Files of freed buffers, which a new buffer may use. The newest file is the last.
     parked: Vec<Parked>,
-    /// Number of files that were created.
+    /// Number of files that were created so far. It is also the number of the newest file.
     files: u64,
-    /// Fills that the chip has not stored.
+    /// Fills that are outstanding: the chip has executed but not stored them.
     fills: Fills,
-    /// Number of forks before this memory was created.
+    /// The value of [`mapped::forks`] when this memory was created.
     forks: u32,
 }
 
@@ -65,13 +66,13 @@ struct Placed {
     end: u64,
     /// The number of the file.
     file: u64,
-    /// Number of forks before the buffer was created. If a fork has followed, a child also has the file.
+    /// The value of [`mapped::forks`] when the buffer was created. If a fork has followed, a child also has the file.
     forks: u32,
-    /// Whether other processes may have the file.
+    /// Whether other processes may have opened the file.
     is_shared: bool,
 }
 
-/// A file without a buffer.
+/// A file of a freed buffer, which a new buffer may use.
 #[derive(Debug)]
 struct Parked {
     /// Start of a mapping of the file.
@@ -84,19 +85,19 @@ struct Parked {
 // SAFETY: the addresses are valid in every thread, until the process ends.
 unsafe impl Send for Memory {}
 
-/// Bytes of the smallest page of the processors that Linux runs on.
+/// Size in bytes of the smallest page of the processors that Linux supports.
 const SMALLEST_PAGE: usize = 4096;
 
 /// Protection of the mappings of the chip.
 const ACCESS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Memory {
-    /// Creates memory without buffers, which reads as zero.
+    /// Creates memory without buffers. All of it reads as zero.
     ///
     /// # Errors
-    /// The system refuses a file or an address range of this size.
+    /// The system does not allow a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
-        // Anonymous memory of this size would be refused under strict overcommit accounting.
+        // The memory is a file, because strict overcommit accounting does not allow anonymous memory of this size.
         // SAFETY: the name is a C string.
         let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
@@ -104,11 +105,11 @@ impl Memory {
         }
         let map = || {
             let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-            // SAFETY: the kernel chooses the addresses.
+            // SAFETY: the kernel chooses unused addresses.
             let start = unsafe { real::mmap(null_mut(), BYTES as usize, ACCESS, flags, file, 0) };
             kept_out_of_core_files(start, BYTES as usize)
         };
-        // SAFETY: a plain system call on a descriptor of this library.
+        // SAFETY: the system call only affects a descriptor of this library.
         let mapped = match unsafe { libc::ftruncate(file, BYTES as libc::off_t) } {
             0 => map().and_then(|chip| {
                 let (placed, parked, fills) = (BTreeMap::new(), Vec::new(), Fills::default());
@@ -123,7 +124,8 @@ impl Memory {
 
     /// Returns a copy of a part of memory.
     ///
-    /// The program may write to the part at the same time. Each byte of the copy is then either the old or the new one.
+    /// The program may write to the part at the same time. Each byte of the copy is then either the old or the new
+    /// value.
     pub(crate) fn read(&self, part: Range<usize>) -> Vec<u8> {
         assert!(part.start <= part.end && part.end <= BYTES as usize, "{part:?} is in memory");
         self.whole().bytes(part)
@@ -135,15 +137,18 @@ impl Memory {
         assert!(written, "{} bytes at {at:#x} are in memory", bytes.len());
     }
 
-    /// Returns the whole memory. The program may access it at any time, through other mappings of the same files.
+    /// Returns a view of the whole memory. The program may access the memory at any time, through other mappings of the
+    /// same files.
     pub(crate) fn whole(&self) -> Vram<'_> {
-        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. This library accesses
-        // it through such views only. All of them have the same units, since they begin at the same address.
+        // SAFETY: the mapping is `BYTES` long, readable and writable, and lasts until the process ends. This library
+        // accesses the mapping only through such views. All views divide it into the same units, because they begin at
+        // the same address.
         unsafe { Vram::from_raw(self.chip, BYTES as usize) }.with_fills(&self.fills)
     }
 
-    /// Stores the outstanding fills that the program can read without a request after a submission: those of `mapped`
-    /// buffers. Stores all fills if another process shares this memory, or if none was added for a while.
+    /// Stores the outstanding fills of `mapped` buffers, because after a submission, the program can read these buffers
+    /// without a request. Stores all fills if another process shares this memory, or if no fill was added during the
+    /// last submissions.
     pub(crate) fn end_submission<'r>(&self, mapped: impl Iterator<Item = &'r Range<u64>>) {
         let memory = self.whole();
         if !memory.has_fills() {
@@ -160,12 +165,13 @@ impl Memory {
         self.whole().settle(0..BYTES as usize);
     }
 
-    /// Drops the fills that a forked process has from its parent, which stores them.
+    /// Drops the fills that a forked process has inherited. Its parent stores them.
     pub(crate) fn forget_fills(&self) {
         self.fills.forget();
     }
 
-    /// Creates the file of a buffer, filled with zeros, and maps it for the chip. The range consists of whole pages.
+    /// Creates the file of a buffer, filled with zeros, and maps it for the chip. The range must consist of whole
+    /// pages.
     ///
     /// # Errors
     /// The process has too many mappings, or the system has too little memory.
@@ -183,15 +189,16 @@ impl Memory {
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let start = self.chip.wrapping_add(start).cast();
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: the range is inside the mapping of the chip, and no view of it is in use: `self` is borrowed mutably.
+        // SAFETY: the range is inside the mapping of the chip. No view of the range is in use, because `self` is
+        // borrowed mutably.
         let start = unsafe { real::mmap(start, length, ACCESS, flags, -1, 0) };
         kept_out_of_core_files(start, length).map(drop)
     }
 
-    /// Maps a file of other processes for the chip. The file is as long as the range.
+    /// Maps a file that is shared with other processes for the chip. The file must be as long as the range.
     ///
     /// # Errors
-    /// The errors of `mmap`.
+    /// The errors of the C function `mmap`.
     pub(crate) fn place_file(&mut self, range: &Range<u64>, descriptor: c_int) -> Result<(), Errno> {
         self.files += 1;
         let placed = Placed { end: range.end, file: self.files, forks: mapped::forks(), is_shared: true };
@@ -202,16 +209,17 @@ impl Memory {
         Ok(())
     }
 
-    /// Moves a buffer into a file of its length. The chip's mapping and each mapping of the program then refer to
-    /// that file, at unchanged addresses. A write of another thread during the move can be lost.
+    /// Moves a buffer into a file of the same length. The mapping of the chip and each mapping of the program then
+    /// refer to that file, at unchanged addresses. If another thread writes to the buffer during the move, its write
+    /// can be lost.
     ///
     /// # Errors
-    /// `EBUSY` if the program may have unknown mappings. The errors of `mmap`.
+    /// `EBUSY` if the program may have mappings that are not on the list. The errors of the C function `mmap`.
     pub(crate) fn move_to(&mut self, range: &Range<u64>, descriptor: c_int) -> Result<(), Errno> {
         self.whole().settle(range.start as usize..range.end as usize);
         let number = self.placed.get(&range.start).map_or(0, |placed| placed.file);
         let mappings = mapped::all(number).ok_or(Errno(libc::EBUSY))?;
-        // Pieces that are zero are not written, so they take no pages.
+        // A piece that contains only zeros is not written, so that it takes no pages.
         const PIECE: usize = 1 << 16;
         for at in (range.start..range.end).step_by(PIECE) {
             let piece = self.read(at as usize..(at as usize + PIECE).min(range.end as usize));
@@ -231,8 +239,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program keep
-    /// the file. The kernel frees its pages with the last mapping.
+    /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program
+    /// continue to refer to the file. The kernel frees the pages of the file with the last mapping.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
         self.whole().settle(range.start as usize..range.end as usize);
         let placed = self.placed.remove(&range.start);
@@ -242,26 +250,26 @@ impl Memory {
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: both ranges are inside mappings of BYTES, and no view of them is in use: `self` is borrowed
-        // mutably. If the process has too many mappings, `mremap` fails and the old file stays until the next buffer
-        // replaces it. This is harmless, because no live buffer is in this range.
+        // SAFETY: both ranges are inside mappings of `BYTES` bytes. No view of the ranges is in use, because `self` is
+        // borrowed mutably. If the process has too many mappings, `mremap` fails, and the old file stays until the next
+        // buffer replaces it. This is harmless, because no buffer is in this range.
         unsafe {
             libc::madvise(floor, length, libc::MADV_REMOVE);
             real::mremap(floor, 0, length, flags, chip);
         }
     }
 
-    /// Keeps the file of a buffer, unless that costs much memory.
+    /// Keeps the file of a freed buffer for a new buffer, unless this costs too much memory.
     fn park(&mut self, range: &Range<u64>, Placed { file, forks, .. }: Placed) {
         let length = range.end - range.start;
-        // A child has access to the file of a buffer that was created before the fork.
+        // The file is not kept if a fork has followed its creation, because the child has access to it.
         if length > MOST_PARKED[0] || forks != mapped::forks() || !self.is_resident(range) {
             return;
         }
         let chip = self.chip.wrapping_add(range.start as usize).cast::<c_void>();
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
-        // SAFETY: the range is inside of the mapping, and no view of it is in use: `self` is borrowed mutably. The
-        // chip's mapping stays, without its pages. Kernels before 5.13 refuse that.
+        // SAFETY: the range is inside the mapping. No view of the range is in use, because `self` is borrowed mutably.
+        // The mapping of the chip stays, but loses its pages. Kernels before 5.13 do not support this.
         let start = unsafe { real::mremap(chip, length as usize, length as usize, flags, null_mut()) };
         if start == libc::MAP_FAILED {
             return;
@@ -269,18 +277,18 @@ impl Memory {
         self.parked.push(Parked { start, length, file, forks });
         while self.parked_bytes() > MOST_PARKED[1] {
             let Parked { start, length, .. } = self.parked.remove(0);
-            // SAFETY: a mapping of this library, which nothing else uses.
+            // SAFETY: only this library has this mapping, and it is not used again.
             unsafe { real::munmap(start, length as usize) };
         }
     }
 
-    /// Returns the total size in bytes of the files without a buffer.
+    /// Returns the total size in bytes of the files that are kept for new buffers.
     pub(crate) fn parked_bytes(&self) -> u64 {
         self.parked.iter().map(|parked| parked.length).sum()
     }
 
-    /// Maps a parked file of the buffer's size into its range, and fills it with zeros. Returns the number of the file, or
-    /// `None` if all files have other sizes or may be mapped elsewhere.
+    /// Maps a kept file of the buffer's size into the range of the buffer, and fills it with zeros. Returns the number
+    /// of the file. Returns `None` if every kept file has another size or may be mapped elsewhere.
     fn unpark(&mut self, range: &Range<u64>) -> Option<u64> {
         let length = range.end - range.start;
         let forks = mapped::forks();
@@ -290,11 +298,11 @@ impl Memory {
         let Parked { start, file, .. } = self.parked.remove(place);
         let chip = self.chip.wrapping_add(range.start as usize).cast::<c_void>();
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: the range is inside of the mapping of the chip, and no view of it is in use: `self` is borrowed mutably. The
-        // file is mapped with this length.
+        // SAFETY: the range is inside the mapping of the chip. No view of the range is in use, because `self` is
+        // borrowed mutably. The file is mapped with this length.
         let moved = unsafe { real::mremap(start, length as usize, length as usize, flags, chip) };
         if moved == libc::MAP_FAILED {
-            // SAFETY: as above.
+            // SAFETY: only this library has this mapping, and it is not used again.
             unsafe { real::munmap(start, length as usize) };
             return None;
         }
@@ -306,14 +314,15 @@ impl Memory {
         Some(file)
     }
 
-    /// Returns whether most pages of a range exist.
+    /// Returns whether at least three quarters of the pages of a range are in memory.
     fn is_resident(&self, range: &Range<u64>) -> bool {
         let length = (range.end - range.start) as usize;
         let mut pages = vec![0; length.div_ceil(SMALLEST_PAGE)];
         let start = self.chip.wrapping_add(range.start as usize).cast();
-        // SAFETY: the range is inside of the mapping, and the list has a byte for each page, whatever their size.
+        // SAFETY: the range is inside the mapping. The list has at least one byte per page, because it assumes the
+        // smallest page size.
         let known = unsafe { libc::mincore(start, length, pages.as_mut_ptr()) } == 0;
-        // SAFETY: the call returns the size of a page.
+        // SAFETY: the call does not access memory.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let count = length / page.max(SMALLEST_PAGE);
         known && 4 * pages.iter().filter(|page| **page & 1 != 0).count() >= 3 * count
@@ -322,7 +331,7 @@ impl Memory {
     /// Maps a part of a buffer for the program, like `mmap` with these arguments.
     ///
     /// # Errors
-    /// The errors of `mmap`.
+    /// The errors of the C function `mmap`.
     pub(crate) fn map(
         &self,
         part: &Range<u64>,
@@ -330,16 +339,17 @@ impl Memory {
         access: c_int,
         flags: c_int,
     ) -> Result<*mut c_void, Errno> {
-        // `mremap` may extend the mapping to the rest of the buffer later. All fills are therefore stored.
+        // All fills are stored, because `mremap` may later extend the mapping to the whole buffer.
         self.settle();
         let length = (part.end - part.start) as usize;
         let place = self.chip.wrapping_add(part.start as usize).cast::<c_void>();
         let failed = || Errno(real::errno());
-        // Reserves the addresses first, so that `mmap` chooses and checks them.
+        // The addresses are reserved first, so that `mmap` chooses and checks them.
         let kept = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | MAP_32BIT;
         let reserve = flags & kept | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: the addresses are new, or the program gave them up with MAP_FIXED. The part is inside the mapping of the
-        // chip. With an old length of zero, `mremap` leaves that mapping and creates another one of the same file.
+        // SAFETY: the addresses are new, or the program gave them up with `MAP_FIXED`. The part is inside the mapping
+        // of the chip. With an old length of zero, `mremap` keeps that mapping and creates another mapping of the same
+        // file.
         unsafe {
             let start = real::mmap(address, length, libc::PROT_NONE, reserve, -1, 0);
             if start == libc::MAP_FAILED {
@@ -354,7 +364,7 @@ impl Memory {
             let of = self.placed.range(..=part.start).next_back();
             let (offset, file) = of.map_or((0, 0), |(begin, placed)| (part.start - begin, placed.file));
             mapped::add(Mapped { address: start.addr(), length, offset, access }, file);
-            // Both flags only affect speed. `mmap` does not report their failure either.
+            // Both flags only affect speed, so errors are ignored. `mmap` also does not report these errors.
             if flags & libc::MAP_LOCKED != 0 {
                 libc::mlock(start, length);
             } else if flags & libc::MAP_POPULATE != 0 {
@@ -365,7 +375,7 @@ impl Memory {
     }
 }
 
-/// Maps a part of a file at an address, and replaces the mapping there.
+/// Maps a part of a file at an address, and thereby replaces the mapping at this address.
 fn map_at(
     address: *mut c_void,
     length: usize,
@@ -374,19 +384,19 @@ fn map_at(
     offset: u64,
 ) -> Result<(), Errno> {
     let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    // SAFETY: the addresses are those of a mapping of a buffer, of the same length, and the file has these bytes.
+    // SAFETY: a mapping of a buffer with the same length is at these addresses, and the part lies within the file.
     let start = unsafe { real::mmap(address, length, access, flags, descriptor, offset as libc::off_t) };
     kept_out_of_core_files(start, length).map(drop).map_err(|_| Errno(real::errno()))
 }
 
-/// Stores bytes in a file.
+/// Writes bytes to a file at an offset.
 fn store(descriptor: c_int, at: u64, bytes: &[u8]) -> Result<(), Errno> {
     let mut done = 0;
     while done < bytes.len() {
         let rest = &bytes[done..];
         let place = (at + done as u64) as libc::off_t;
-        // SAFETY: as many bytes as the slice has. The system call is used because this library defines `pwrite`
-        // itself.
+        // SAFETY: the address and the length are those of a slice. The system call is used because this library defines
+        // `pwrite` itself.
         let count =
             unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, rest.as_ptr(), rest.len(), place) };
         match usize::try_from(count) {
@@ -398,17 +408,17 @@ fn store(descriptor: c_int, at: u64, bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Checks the result of `mmap`, and leaves the mapping out of core files, as the kernel does for mappings of drivers.
+/// Checks the result of `mmap`. Excludes the mapping from core files, as the kernel does for mappings of drivers.
 fn kept_out_of_core_files(start: *mut c_void, length: usize) -> io::Result<*mut u8> {
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a mapping of this library.
+    // SAFETY: this library has created the mapping.
     unsafe { libc::madvise(start, length, libc::MADV_DONTDUMP) };
     Ok(start.cast())
 }
 
-/// Flag for an address below 2 GiB. It exists on x86-64 only.
+/// Flag that requests an address below 2 GiB. It exists on x86-64 only.
 #[cfg(target_arch = "x86_64")]
 const MAP_32BIT: c_int = libc::MAP_32BIT;
 #[cfg(not(target_arch = "x86_64"))]
@@ -439,7 +449,7 @@ mod tests {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let mapped = memory.map(&part, null_mut(), access, libc::MAP_SHARED).unwrap().cast::<u8>();
         let at = part.start as usize;
-        // SAFETY: the mapping is as long as the part, and is not unmapped here.
+        // SAFETY: the mapping is as long as the part, and the test does not unmap it.
         let read = || unsafe { mapped.read_volatile() };
         let byte = |memory: &Memory| memory.read(at..at + 1)[0];
         memory.write(at, &[3]);
@@ -449,7 +459,7 @@ mod tests {
         memory.place(&range).unwrap();
         memory.write(at, &[4]);
         assert_eq!(read(), 3);
-        // SAFETY: as above.
+        // SAFETY: the mapping is as long as the part, and the test does not unmap it.
         unsafe { mapped.write_volatile(5) };
         assert_eq!((read(), byte(&memory)), (5, 4));
     }
@@ -465,29 +475,29 @@ mod tests {
         memory.write(start, &all);
         memory.discard(&range);
         assert!(read(&memory) == zeros && memory.parked.len() == 1);
-        // Another range.
+        // The next buffer of this size is in another range.
         let other = 8 << 20..(8 << 20) + (1 << 17);
         memory.place(&other).unwrap();
         let at = other.start as usize;
         assert!(memory.parked.is_empty() && memory.read(at..at + length) == zeros);
         memory.write(at, &all);
         memory.discard(&other);
-        // A file with few pages is not kept, and a buffer of another size has another file.
+        // A file with few pages is not kept, and a buffer of another size does not use a kept file.
         let half = range.start..range.start + (1 << 16);
         memory.place(&half).unwrap();
         memory.write(start, &[1]);
         memory.discard(&half);
         assert_eq!((memory.parked.len(), read(&memory) == zeros), (1, true));
-        // The program still has a mapping when the next buffer is created.
+        // When the next buffer is created, the program still has a mapping of the old file.
         memory.place(&range).unwrap();
         memory.write(start, &all);
         let mapped = memory.map(&range, null_mut(), ACCESS, libc::MAP_SHARED).unwrap();
         memory.discard(&range);
         memory.place(&range).unwrap();
-        // SAFETY: the mapping has these bytes.
+        // SAFETY: the mapping has `length` bytes.
         assert_eq!((memory.parked.len(), unsafe { mapped.cast::<u8>().read_volatile() }), (1, 7));
         memory.discard(&range);
-        // SAFETY: the mapping is the test's.
+        // SAFETY: the test has created the mapping and does not use it again.
         assert_eq!(unsafe { crate::files::munmap(mapped, length) }, 0);
         memory.place(&range).unwrap();
         assert!(memory.parked.is_empty() && read(&memory) == zeros);
@@ -499,12 +509,12 @@ mod tests {
         memory.place(&(0..1 << 16)).unwrap();
         let mapped = memory.map(&(0..1 << 16), null_mut(), ACCESS, libc::MAP_SHARED).unwrap().cast::<u8>();
         let chip = memory.whole();
-        // SAFETY: the mapping has these bytes, and is not unmapped here.
+        // SAFETY: the mapping has 64 KiB, and the test does not unmap it.
         unsafe { mapped.add(9).write_volatile(7) };
         assert_eq!(chip.bytes(8..12), [0, 7, 0, 0]);
         // The other bytes of the word keep the values of the program.
         assert!(chip.write(10, &[8]) && memory.read(8..12) == [0, 7, 8, 0]);
-        // SAFETY: as above.
+        // SAFETY: the mapping has 64 KiB, and the test does not unmap it.
         assert_eq!(unsafe { [mapped.add(9).read_volatile(), mapped.add(10).read_volatile()] }, [7, 8]);
     }
 

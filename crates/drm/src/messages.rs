@@ -1,4 +1,4 @@
-//! Messages on the standard error stream of the program that loads this library.
+//! Messages on the standard error of the program that loads this library.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +10,14 @@ const SHOWN: usize = 100;
 /// Maximum length of a message, in bytes.
 const LONGEST: usize = 4096;
 
-/// Messages that were shown.
+/// Messages that were printed.
 pub(crate) static SAID: Lock<BTreeSet<String>> = Lock::new(BTreeSet::new());
 
 /// Prints a message the first time that it occurs in this process.
 pub(crate) fn say_once(text: &str) {
     let text = &text[..text.floor_char_boundary(LONGEST)];
-    // The message repeats in a signal handler that interrupted this function, and in a process that was forked during
-    // it.
+    // The lock fails in a signal handler that interrupted this function, and in a process that was forked during this
+    // function. The message may then be printed again.
     let said = SAID.lock();
     let last = match said {
         Ok(mut said) => {
@@ -34,19 +34,19 @@ pub(crate) fn say_once(text: &str) {
     }
 }
 
-/// Reports once that the node cannot be used. Does not allocate: a process that was forked by a plain `clone` may
-/// not.
+/// Reports once that the node cannot be used. Does not allocate, because a process that plain `clone` has created must
+/// not allocate.
 pub(crate) fn say_unusable() {
     static UNSAID: AtomicBool = AtomicBool::new(true);
     if UNSAID.swap(false, Ordering::Relaxed) {
         write(
-            "reconverge: this process was forked in the middle of a request of another thread: it cannot use the device\n",
+            "reconverge: this process cannot use the device, because it was forked in the middle of a request of another thread\n",
         );
     }
 }
 
-/// Writes a line in one call, so that the lines of several threads do not mix. Errors are ignored. The standard library's
-/// lock is not used, because a forked process may never get it.
+/// Writes a line in one call, so that the lines of several threads do not mix. Errors are ignored. The lock of the
+/// standard library is not used, because in a forked process it may never be released.
 fn write(line: &str) {
     // SAFETY: the address and the length are those of a string.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };

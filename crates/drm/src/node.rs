@@ -26,30 +26,32 @@ use crate::screen::Screen;
 use crate::shared::SharedBuffers;
 use crate::tally;
 
-/// The node. A process has one, from the first `open` to the end of the process.
+/// The node. A process has one node, from the first `open` to the end of the process.
 pub(crate) struct Node {
     device: &'static Device,
     state: Lock<State>,
 }
 
-/// The node together with one of its open files: the source of a request, to which handles belong.
+/// The node as seen by one of its open files. The open file is the sender of a request and owns handles.
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'a> {
     node: &'a Node,
     file: FileId,
 }
 
-/// State that requests change. A submission holds the lock until it is executed, so another request waits for that.
+/// State that requests change. A submission holds its lock until the submission is executed, so another request waits
+/// for the submission.
 pub(crate) struct State {
     /// Contents of the buffers.
     pub(crate) memory: Memory,
-    /// Ranges of the buffers. No buffer has offset 0, so an address that was never set is not valid by chance.
+    /// The buffers and their ranges. No buffer has offset 0, so that an address that a driver forgot to set is never
+    /// valid.
     pub(crate) buffers: Buffers,
     /// The buffers that are shared with other processes.
     pub(crate) shared: SharedBuffers,
     /// The emulated screen.
     pub(crate) screen: Screen,
-    /// Executes submissions; `None` if they are only counted.
+    /// The chip that executes submissions, or `None` if submissions are only counted.
     pub(crate) gpu: Option<Box<dyn Gpu>>,
     /// Whether buffers were mapped or freed since the last [`State::share`].
     shares: bool,
@@ -57,25 +59,26 @@ pub(crate) struct State {
     pub(crate) submissions: u64,
     /// Number of submissions that ended in a reset of the chip.
     pub(crate) resets: u32,
-    /// Requests that the node does not answer, by name, with the number of occurrences.
+    /// Requests that the node does not answer. The key is the name of the request, the value its number of occurrences.
     pub(crate) unanswered: BTreeMap<String, u64>,
     /// Number of frames whose files could not be written.
     pub(crate) lost_frames: u64,
-    /// Further data of the report.
+    /// Data of the report other than these counts.
     pub(crate) record: Record,
 }
 
-/// The node, or null before it is opened. Not a `OnceLock`: a process that is forked while one is being set waits for
-/// ever.
+/// The node, or null before the node is opened. This is not a `OnceLock`, because a process that is forked while
+/// another thread sets the `OnceLock` would wait forever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
-/// Held by the thread that opens the node first.
+/// Lock that a thread holds while it creates the node.
 pub(crate) static OPENING: Lock<()> = Lock::new(());
 
-/// Opens a node: a descriptor that `ioctl`, `fstat` and `mmap` take. `flags` are those of `open`.
+/// Opens the node. Returns a descriptor for `ioctl`, `fstat` and `mmap`. `flags` are those of `open`.
 ///
 /// # Errors
-/// `ENODEV` if no chip is selected, or if the system refuses its memory. The errors of `pipe`.
+/// `ENODEV` if no chip is selected, or if the system does not provide the memory of the chip. The errors of the C
+/// function `pipe`.
 pub(crate) fn open(kind: NodeKind, flags: c_int) -> Result<c_int, Errno> {
     if opened().is_none() {
         first()?;
@@ -85,7 +88,7 @@ pub(crate) fn open(kind: NodeKind, flags: c_int) -> Result<c_int, Errno> {
     open_files::open(kind, flags & libc::O_NONBLOCK != 0)
 }
 
-/// Creates the node. If another thread has created it meanwhile, returns that one.
+/// Creates the node. If another thread has created the node in the meantime, returns the node of that thread.
 fn first() -> Result<&'static Node, Errno> {
     fork::begin();
     fork::wait();
@@ -96,10 +99,10 @@ fn first() -> Result<&'static Node, Errno> {
     let device = device::chosen().ok_or(Errno(libc::ENODEV))?;
     let gpu = if device.execute { device::chip(device) } else { None };
     if device.execute && gpu.is_none() {
-        say_once(&format!("{}: submissions are not executed yet: nothing is drawn", device.board.chip));
+        say_once(&format!("{}: submissions are not executed, so nothing is drawn", device.board.chip));
     }
     let node = Node::new(device, gpu).map_err(|error| {
-        say_once(&format!("the memory of the chip: {error}"));
+        say_once(&format!("cannot create the memory of the chip: {error}"));
         Errno(libc::ENODEV)
     })?;
     let node: &'static Node = Box::leak(Box::new(node));
@@ -110,14 +113,14 @@ fn first() -> Result<&'static Node, Errno> {
 
 /// Returns the node if it was opened.
 pub(crate) fn opened() -> Option<&'static Node> {
-    // SAFETY: null, or a node that is never freed and has only shared references.
+    // SAFETY: the pointer is null, or points to a node that is never freed and has only shared references.
     unsafe { NODE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the error of a request that does not get its lock.
+/// Returns the error of a request that cannot take its lock.
 fn refused(why: Refused) -> Errno {
     match why {
-        // Not EBUSY, EAGAIN or EINTR: libraries repeat a request that returns one of these for ever.
+        // EBUSY, EAGAIN and EINTR are not used, because libraries would repeat the request forever.
         Refused::Held => Errno(libc::EDEADLK),
         Refused::Orphaned | Refused::Late => {
             say_unusable();
@@ -132,8 +135,8 @@ pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
     open_files::of(descriptor).map(|file| Client { node, file })
 }
 
-/// Returns the node and the open file of a descriptor as [`of`] does, also if another process opened the file and
-/// sent it here. In that case, the node is opened.
+/// Returns the node and the open file of a descriptor, even if another process has opened the file and sent it to this
+/// process. In that case, opens the node if necessary. See also [`of`].
 pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
     of(descriptor).or_else(|| {
         device::chosen()?;
@@ -145,19 +148,19 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
     })
 }
 
-/// Whether files were closed while the node was in use. Their buffers are not freed yet.
+/// Whether files were closed while the node was in use, so that their buffers are not freed yet.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The process that last opened the node. A child of `vfork` shares the memory of this process but not its
-/// descriptors, so it must not end the files that it closes.
+/// The process that last opened the node. A child of `vfork` shares the memory of this process, but not its
+/// descriptors. The files that such a child closes therefore must not be ended.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 fn own_process() -> bool {
     process::id() as i32 == PROCESS.load(Ordering::Relaxed)
 }
 
-/// Frees the buffers and framebuffers of open files whose last descriptor is closed. If the node is in use,
-/// [`end_closed_late`] does this at the end of the current request.
+/// Frees the buffers and framebuffers of open files whose last descriptor was closed. If the node is in use,
+/// [`end_closed_late`] frees them at the end of the current request.
 pub(crate) fn end_closed() {
     let Some(node) = opened().filter(|_| own_process()) else { return };
     match node.lock_within(Duration::ZERO) {
@@ -177,7 +180,7 @@ impl Node {
     /// Creates a node without buffers.
     ///
     /// # Errors
-    /// The system does not have room for its memory.
+    /// The system does not have enough memory.
     pub(crate) fn new(device: &'static Device, gpu: Option<Box<dyn Gpu>>) -> io::Result<Node> {
         let memory = Memory::new()?;
         let state = State {
@@ -201,7 +204,7 @@ impl Node {
         self.device
     }
 
-    /// Checks, before a request, that [`Node::lock`] will return.
+    /// Checks that [`Node::lock`] will return. Call this before a request.
     ///
     /// # Errors
     /// `EDEADLK` in a signal handler that interrupted a request of this thread. `EIO` if the process was forked in
@@ -210,22 +213,22 @@ impl Node {
         self.state.refusal().map_or(Ok(()), |why| Err(refused(why)))
     }
 
-    /// Locks the state. A panic of this library while the lock was held is reported where it occurs. It does not
-    /// leave a part in a state that a later request cannot use.
+    /// Locks the state. If this library panicked while the lock was held, later requests can still take the lock. The
+    /// panic was reported where it occurred, and the state is usable after it.
     ///
     /// # Panics
-    /// If [`Node::usable`] returns an error.
+    /// Panics if [`Node::usable`] returns an error.
     pub(crate) fn lock(&self) -> Guard<'_, State> {
         fork::wait();
         self.locked(self.state.lock()).unwrap_or_else(|why| panic!("the device cannot be used: {why:?}"))
     }
 
-    /// Takes the lock as [`Node::lock`] does, but waits for a limited time.
+    /// Takes the lock as [`Node::lock`] does, but waits up to `most`.
     pub(crate) fn lock_within(&self, most: Duration) -> Result<Guard<'_, State>, Refused> {
         self.locked(self.state.lock_within(most))
     }
 
-    /// Begins the report of a forked process at its first request.
+    /// Completes a request for the lock. In a forked process, the first request also begins a report of its own.
     fn locked<'a>(&self, state: Result<Guard<'a, State>, Refused>) -> Result<Guard<'a, State>, Refused> {
         let mut state = state?;
         if fork::copied() {
@@ -238,8 +241,8 @@ impl Node {
     }
 }
 
-/// Locks the state around a fork. Before the fork, all outstanding fills are stored: parent and child share the
-/// memory, and each has its own list of fills.
+/// Locks the state around a fork. Before the fork, all outstanding fills are stored, because parent and child share the
+/// memory but have separate lists of fills.
 impl AroundFork for Node {
     fn before(&self, most: Duration) -> bool {
         let Ok(state) = self.lock_within(most) else { return false };
@@ -258,13 +261,13 @@ impl AroundFork for Node {
 }
 
 impl Client<'_> {
-    /// Returns the node as the open file with this number.
+    /// Returns a client that represents the open file with this number.
     #[cfg(test)]
     pub(crate) fn new(node: &Node, file: u64) -> Client<'_> {
         Client { node, file: FileId(file) }
     }
 
-    /// Returns the node as another open file.
+    /// Returns a client that represents another open file of the node.
     #[cfg(test)]
     pub(crate) fn as_file(&self, file: u64) -> Self {
         Client { file: FileId(file), ..*self }
@@ -275,7 +278,7 @@ impl Client<'_> {
         self.node.device()
     }
 
-    /// Checks, before a request, that [`Client::lock`] will return.
+    /// Checks that [`Client::lock`] will return. Call this before a request.
     ///
     /// # Errors
     /// The errors of [`Node::usable`].
@@ -286,14 +289,14 @@ impl Client<'_> {
     /// Locks the state, and selects the handles of this open file.
     ///
     /// # Panics
-    /// If [`Client::usable`] returns an error.
+    /// Panics if [`Client::usable`] returns an error.
     pub(crate) fn lock(&self) -> Guard<'_, State> {
         let mut state = self.node.lock();
         state.buffers.select(self.file);
         state
     }
 
-    /// Removes and returns the events of this open file that the program has not received.
+    /// Removes and returns the events for this open file that the program has not received yet.
     pub(crate) fn events(&self) -> Vec<ScreenEvent> {
         self.lock().screen.events(self.file)
     }
@@ -301,8 +304,8 @@ impl Client<'_> {
     /// Maps a part of memory for the program, like `mmap` with these arguments.
     ///
     /// # Errors
-    /// As in the kernel: `EINVAL` for a private mapping and for a part that no buffer contains, `EACCES` for a buffer for
-    /// which this open file does not have a handle, and the errors of `mmap`.
+    /// The errors are those of the kernel: `EINVAL` for a private mapping or a part that no buffer contains, `EACCES`
+    /// if this open file has no handle for the buffer, and the errors of the C function `mmap`.
     pub(crate) fn map(
         &self,
         part: Range<u64>,
@@ -327,23 +330,25 @@ impl State {
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // Closed files may hold the memory that is needed. The file of this request is open.
+        // Files that were closed may still use memory that the new buffer needs. The file of this request is open, so
+        // there are at least two files if one was closed.
         if open_files::several() && own_process() {
             self.end_closed();
         }
         let handle = self.buffers.create(size, alignment, domain)?;
         let range = self.buffers.get(handle)?.range.clone();
         if let Err(error) = self.memory.place(&range) {
-            say_once(&format!("the memory of a buffer: {error}"));
+            say_once(&format!("cannot create the memory of a buffer: {error}"));
             self.close(handle)?;
             return Err(Errno(libc::ENOMEM));
         }
-        // The file of an earlier buffer may still be in this range, or it may now contain the file of another one.
+        // The range may still have contained the file of an earlier buffer, or may now contain a file that another
+        // buffer has used. The chip must discard copies of its contents.
         self.replaced(&(range.start as usize..range.end as usize));
         Ok(handle)
     }
 
-    /// Closes a handle, and frees its buffer if that was the last reference.
+    /// Closes a handle. Frees its buffer if the handle was the last reference to the buffer.
     ///
     /// # Errors
     /// The errors of [`Buffers::close`].
@@ -353,7 +358,7 @@ impl State {
         Ok(())
     }
 
-    /// Drops a reference to a buffer, and frees the buffer if that was the last one.
+    /// Drops a reference to a buffer. Frees the buffer if that reference was the last one.
     pub(crate) fn release(&mut self, id: BufferId) {
         let unused = self.buffers.release(id);
         unused.iter().for_each(|range| self.discard(range));
@@ -367,23 +372,24 @@ impl State {
         self.shares = true;
     }
 
-    /// Records that a part of memory has other contents.
+    /// Reports to the chip that the contents of a part of memory have changed.
     pub(crate) fn replaced(&mut self, part: &Range<usize>) {
         if let Some(gpu) = &mut self.gpu {
             gpu.replaced(part);
         }
     }
 
-    /// Records that others than the chip write to a buffer.
+    /// Records that the program or another process may write to a buffer.
     pub(crate) fn others_write(&mut self, range: &Range<u64>) {
         self.shares |= self.buffers.set_mapped(range);
     }
 
-    /// Reports to the chip, before a submission, the parts of memory to which others may write.
+    /// Reports to the chip to which parts of memory the program or other processes may write. Called before each
+    /// submission.
     pub(crate) fn share(&mut self) {
         let Some(gpu) = &mut self.gpu else { return };
         if fork::has_copies() {
-            // A forked process has its own chip.
+            // A forked process has its own chip, which may write to any part of the memory.
             gpu.share(None);
         } else if take(&mut self.shares) {
             let mapped = self.buffers.mapped();
@@ -429,13 +435,14 @@ mod tests {
     const SIZE: u64 = 1 << 17;
     const CLEAR: u32 = 1 << 8;
 
-    /// A chip that keeps the first byte of each buffer of a submission until it is notified that the byte may have changed.
-    /// A command is a byte that fills the buffers. With [`CLEAR`], it is a fill that may be outstanding.
+    /// A chip that caches the first byte of each buffer of a submission. It discards a byte when it is notified that
+    /// the byte may have changed. Each command is a byte with which it fills the buffers. If the command has the bit
+    /// [`CLEAR`], the fill may stay outstanding.
     #[derive(Default)]
     struct Keeping {
         kept: BTreeMap<usize, u8>,
         shared: Option<Vec<Range<usize>>>,
-        /// The bytes of the last submission.
+        /// The first bytes of the buffers after the last submission, as the chip sees them.
         seen: Arc<Mutex<Vec<u8>>>,
     }
 
@@ -517,7 +524,7 @@ mod tests {
             self.client.map(part, null_mut(), access, libc::MAP_SHARED).unwrap().cast()
         }
 
-        /// Submits commands. Returns the byte of the buffer that the chip holds.
+        /// Submits commands. Returns the first byte of the buffer, as the chip sees it.
         fn submitted(&self, handle: u32, commands: &[u32]) -> u8 {
             let buffers = [self.range(handle)];
             let submission = Submission { commands, buffers: &buffers };
@@ -546,8 +553,8 @@ mod tests {
         }
     }
 
-    /// Runs a test again in a child process, because forks and mappings affect the whole process. Returns whether
-    /// this is the child.
+    /// Runs a test again in a child process, because forks and mappings affect a whole process. Returns true in the
+    /// child.
     fn in_a_process_of_its_own(test: &str) -> bool {
         const NAME: &str = "RECONVERGE_TEST_ALONE";
         if std::env::var_os(NAME).is_some() {
@@ -562,7 +569,7 @@ mod tests {
     }
 
     fn unmapped(start: *mut u8, length: u64) {
-        // SAFETY: a mapping of the test, which does not use it again.
+        // SAFETY: the test has created the mapping and does not use it again.
         assert_eq!(unsafe { munmap(start.cast(), length as usize) }, 0);
     }
 
@@ -580,9 +587,9 @@ mod tests {
         assert_eq!(tested.look(one), 0);
         tested.client.lock().replaced(&range);
         assert_eq!(tested.look(one), 9);
-        // A new mapping, and a mapping that was created much earlier.
+        // The program writes through a new mapping, and further below through the same mapping after many others.
         let map = tested.mapped(one);
-        // SAFETY: a mapping of the buffer, which is unmapped below. This also applies to the other mappings.
+        // SAFETY: callers pass a mapping of a buffer that they unmap only later.
         let write = |map: *mut u8, value: u8| unsafe { map.write_volatile(value) };
         write(map, 5);
         assert_eq!(tested.look(one), 5);
@@ -620,15 +627,15 @@ mod tests {
             assert_eq!(tested.submitted(one, &[4]), 4);
             let range = tested.range(one);
             tested.closed(one);
-            assert_eq!(tested.parked(), SIZE, "it is kept");
-            // Its range has no buffer.
+            assert_eq!(tested.parked(), SIZE, "the file is kept");
+            // No buffer is in the range of the closed buffer, so the range reads as zero.
             assert_eq!(tested.client.lock().memory.read(range.clone()), vec![0; SIZE as usize]);
             let two = tested.created(SIZE);
-            assert_eq!((tested.parked(), tested.range(two)), (0, range), "it is used");
+            assert_eq!((tested.parked(), tested.range(two)), (0, range), "the file is used again");
             assert_eq!(tested.look(two), 0, "the chip has the bytes of the new buffer");
             assert!(tested.is_zero(two));
             let map = tested.mapped(two);
-            // SAFETY: a mapping of the buffer, which is unmapped after its use.
+            // SAFETY: the mapping has `SIZE` bytes and is unmapped only after its use.
             unsafe {
                 assert_eq!(std::slice::from_raw_parts(map, SIZE as usize), vec![0; SIZE as usize]);
                 map.write_volatile(8);
@@ -647,7 +654,7 @@ mod tests {
         }
         let tested = Tested::new();
         let read = |map: *mut u8| {
-            // SAFETY: a mapping of a buffer, or its remaining part.
+            // SAFETY: callers pass a mapping of a buffer, or the part of a mapping that was not unmapped.
             unsafe { map.read_volatile() }
         };
         let filled = |value: u32| {
@@ -663,7 +670,7 @@ mod tests {
             assert_eq!(read(left), value);
             next
         };
-        // Mapped, and mapped in part.
+        // The first buffer is mapped when it is closed. The second one is mapped in part.
         let (whole, map) = filled(1);
         tested.closed(whole);
         let next = next_has_another(map, 1);
@@ -671,9 +678,9 @@ mod tests {
         unmapped(half, SIZE / 2);
         tested.closed(part);
         next_has_another(half.wrapping_add(SIZE as usize / 2), 2);
-        // A program may duplicate a mapping, and move it.
+        // A program may duplicate a mapping or move it.
         let (moved, first) = filled(3);
-        // SAFETY: a mapping of the test. With a length of zero, the call duplicates it.
+        // SAFETY: the test has created the mapping. With a length of zero, the call duplicates the mapping.
         let second =
             unsafe { mremap(first.cast(), 0, SIZE as usize, libc::MREMAP_MAYMOVE, null_mut()) }.cast::<u8>();
         assert_ne!(second.cast(), libc::MAP_FAILED);
@@ -699,7 +706,7 @@ mod tests {
         let (before, first) = (resident(), mappings());
         let mut most = 0;
         for round in 0..1_000 {
-            // Forty-eight sizes, 74 MiB together.
+            // The buffers have 48 different sizes. The sum of the sizes is 74 MiB.
             let handle = tested.created((1 + round % 48) << 16);
             tested.submitted(handle, &[7]);
             tested.closed(handle);
@@ -708,7 +715,7 @@ mod tests {
         assert!((MOST / 2..=MOST).contains(&most), "{most}");
         assert!(resident() <= before + MOST + (8 << 20), "{} {before}", resident());
         assert!(mappings() < first + 200, "{} {first}", mappings());
-        // Larger buffers are not kept.
+        // The files of larger buffers are not kept.
         let kept = tested.parked();
         let large = tested.created(17 << 20);
         tested.submitted(large, &[7]);
@@ -722,7 +729,7 @@ mod tests {
             return;
         }
         let tested = Tested::new();
-        // SAFETY: a mapping of a whole buffer, which nothing writes to meanwhile.
+        // SAFETY: callers pass a mapping of a whole buffer, and no thread writes to it during the read.
         let bytes = |map: *mut u8| unsafe { std::slice::from_raw_parts(map, SIZE as usize) }.to_vec();
         let [one, two] = [(); 2].map(|()| tested.created(SIZE));
         tested.submitted(one, &[CLEAR | 1]);
@@ -737,26 +744,26 @@ mod tests {
         let range = tested.range(two);
         let read = tested.client.lock().memory.read(range);
         assert!(read == [4; SIZE as usize]);
-        // The fill is outstanding for a limited time only.
+        // A fill stays outstanding for a limited number of submissions only.
         tested.submitted(two, &[CLEAR | 5]);
         let submissions = (1..20).take_while(|_| {
             tested.look(one);
             tested.stored(two) == 4
         });
         assert_eq!(submissions.count(), 7);
-        // A mapping that outlives its buffer.
+        // The mapping outlives its buffer.
         tested.submitted(one, &[CLEAR | 6]);
         tested.closed(one);
         assert!(bytes(map) == [6; SIZE as usize]);
-        // A child, whose chip is another one, and then the parent.
+        // A child process with its own chip reads the buffer, and then the parent does.
         NODE.store(std::ptr::from_ref(tested.client.node).cast_mut(), Ordering::Release);
         tested.submitted(two, &[CLEAR | 7]);
         assert_eq!(tested.stored(two), 5);
-        // SAFETY: the child reads a byte and ends.
+        // SAFETY: the child only reads a byte and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let code = if tested.stored(two) == 7 { 0 } else { 1 };
-            // SAFETY: ends the process without running the exit handlers of the test process.
+            // SAFETY: the call ends the process without running the exit handlers of the test process.
             unsafe { libc::_exit(code) };
         }
         let mut status = 0;
@@ -782,12 +789,14 @@ mod tests {
         pipes.iter_mut().for_each(|pipe| unsafe { assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0) });
         let [up, down] = pipes;
         let mut byte = [0_u8];
-        // SAFETY: the child draws, reads and ends. Both processes have a byte for their end of a pipe.
+        // SAFETY: the child draws, reads and ends. Each process passes a buffer of one byte to reads and writes of a
+        // pipe.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: as above. The child ends without running the exit handlers of the test process.
+            // SAFETY: the buffer for reads and writes has one byte. `_exit` ends the child without running the exit
+            // handlers of the test process.
             unsafe {
-                // The child also ends if the test fails.
+                // If the test fails, the pipe is closed, so that the child also ends.
                 libc::close(down[1]);
                 tested.submitted(one, &[3]);
                 libc::write(up[1], byte.as_ptr().cast(), 1);
@@ -797,22 +806,22 @@ mod tests {
                 libc::_exit(if kept { 0 } else { 1 });
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the buffer has one byte.
         unsafe { libc::read(up[0], byte.as_mut_ptr().cast(), 1) };
         assert_eq!(tested.look(one), 3, "no buffer was mapped");
-        // The child still holds this buffer.
+        // The child still has this buffer open.
         tested.closed(two);
         let next = tested.created(SIZE);
         assert!(tested.is_zero(next));
         tested.submitted(next, &[9]);
         let mut status = 0;
-        // SAFETY: as above.
+        // SAFETY: the buffer has one byte, and the status is a local integer.
         unsafe {
             libc::write(down[1], byte.as_ptr().cast(), 1);
             assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
         }
         assert_eq!(status, 0, "the child's buffer has other bytes");
-        // Only the parent has a buffer that is created after the fork.
+        // The buffer was created after the fork, so only the parent has it, and its file is kept.
         tested.closed(next);
         assert_eq!(tested.parked(), SIZE);
     }

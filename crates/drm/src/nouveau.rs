@@ -1,10 +1,12 @@
-//! The requests of a render node of the `nouveau` driver.
+//! Answers the requests of the `nouveau` driver to a render node.
 //!
-//! A buffer's address on the chip is its offset in the memory of all buffers, so an address that a driver presumes is
-//! always correct. Submissions are executed before their request returns: no buffer is ever in use.
+//! The address of a buffer on the chip is its offset in the memory of all buffers. It never changes, so an address that
+//! a driver presumes is always correct. Each submission is executed before its request returns, so no buffer is ever in
+//! use.
 //!
-//! The interface version is 1.3.1, the first that Mesa accepts since it contains the library's code itself (24.3).
-//! [`nvif`] creates the device and the objects on a channel. Channels and notifiers have their own requests.
+//! The node reports interface version 1.3.1. Since version 24.3, Mesa contains the code of libdrm's nouveau library and
+//! requires at least this interface version. [`nvif`] creates the device and the objects of a channel. Channels and
+//! notifiers have their own requests.
 
 mod nvif;
 
@@ -19,23 +21,24 @@ use crate::report;
 use crate::submit::executed;
 use crate::user;
 
-/// Bytes of the chip's own memory, and of the system memory that it can use.
+/// Size in bytes of the chip's own memory, and of the system memory that the chip can use.
 const VRAM: u64 = 768 << 20;
 const GART: u64 = 1 << 30;
 
-/// Memory domains. (`NOUVEAU_GEM_DOMAIN_*`)
+/// Memory domains of a buffer. (`NOUVEAU_GEM_DOMAIN_*`)
 const VRAM_DOMAIN: u32 = 2;
 const GART_DOMAIN: u32 = 4;
 
-/// Parts of an address that a relocation stores. (`NOUVEAU_GEM_RELOC_*`)
+/// Flags of a relocation: which part of an address it stores, and whether it adds a value for the domain.
+/// (`NOUVEAU_GEM_RELOC_*`)
 const LOW: u32 = 1;
 const HIGH: u32 = 2;
 const OR: u32 = 4;
 
-/// Bits of a segment's length that are its size in bytes. The next bit requests that the segment is not prefetched.
+/// Mask for the size in bytes in a segment's length. The next bit requests that the segment is not prefetched.
 const LENGTH: u64 = 0x7f_ffff;
 
-/// Maximum number of buffers, relocations and segments in a submission. (`NOUVEAU_GEM_MAX_*`)
+/// Maximum numbers of buffers, relocations and segments in a submission. (`NOUVEAU_GEM_MAX_*`)
 const MOST_BUFFERS: u32 = 1024;
 const MOST_RELOCATIONS: u32 = 1024;
 const MOST_SEGMENTS: u32 = 512;
@@ -43,7 +46,7 @@ const MOST_SEGMENTS: u32 = 512;
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for a request that this node does not answer, and otherwise the kernel's errors.
+/// `EINVAL` for a request that this node does not answer; for other requests, the errors that the kernel returns.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
         VERSION => request
@@ -62,7 +65,7 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
             Ok(())
         }),
         NOUVEAU_CHANNEL_FREE => request.exchange(argument, |_: &mut ChannelFree| Ok(())),
-        // The class is part of the handle by which commands name an object.
+        // The request needs no action, because the handle by which commands refer to the object contains its class.
         NOUVEAU_GROBJ_ALLOC => request.exchange(argument, |_: &mut ObjectAlloc| Ok(())),
         NOUVEAU_NVIF => nvif::answer(node, request, argument),
         NOUVEAU_NOTIFIEROBJ_ALLOC => request.exchange(argument, |notifier: &mut NotifierAlloc| {
@@ -98,9 +101,10 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
         8 => VRAM,                         // FB_SIZE
         9 => GART,                         // AGP_SIZE
         11 => board.chipset()?.into(),     // CHIPSET_ID
-        // GRAPH_UNITS: the processors, and the clusters that contain them. Drivers allocate local memory accordingly.
+        // GRAPH_UNITS: masks of the processors and of the clusters that contain them. Drivers allocate local memory for
+        // these numbers.
         13 => 0x0300_00ff,
-        // PTIMER_TIME is the same in every run: results do not depend on the host's clock.
+        // PTIMER_TIME: the same value in every run, because results must not depend on the clock of the host.
         14 => 0,
         15 => 1, // HAS_BO_USAGE
         _ => return None,
@@ -109,7 +113,7 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
 
 /// Creates a buffer.
 fn make(state: &mut State, new: &mut NouveauNew) -> Result<(), Errno> {
-    // The words of a `NouveauBuffer`: handle, domain, size, offset, map, tile mode, tile flags.
+    // The words have the order of a `NouveauBuffer`: handle, domain, size, offset, map, tile mode, tile flags.
     let [_, domain, low, high, _, _, _, _, tile_mode, tile_flags] = new.buffer;
     let size = u64::from(low) | u64::from(high) << 32;
     if size > VRAM {
@@ -139,12 +143,13 @@ fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
     })
 }
 
-/// Executes a submission. When this returns, everything that it writes is in memory.
+/// Executes a submission. All its writes are in memory when this function returns.
 ///
-/// A fault is an error of the channel, not of the request, because a chip also executes commands later.
+/// A fault is an error of the channel and not of the request. Real chips execute commands after the request returns, so
+/// the request cannot report a fault.
 ///
 /// # Errors
-/// `EINVAL` if it is malformed, `ENOENT` for an unknown handle, `EFAULT` if a list cannot be read.
+/// `EINVAL` if the submission is malformed, `ENOENT` for an unknown handle, `EFAULT` if a list cannot be read.
 fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let buffers = list::<PushBuffer>(pushbuf.buffers, pushbuf.buffer_count, MOST_BUFFERS)?;
     let relocations =
@@ -168,7 +173,7 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
         let place = part(relocation.into, relocation.offset.into(), 4)?;
         let target = buffers.get(relocation.buffer as usize).ok_or(Errno(libc::EINVAL))?;
         let start = range(relocation.buffer)?.start as u64;
-        // The driver has already inserted the address that it presumes for the buffer.
+        // The driver has already stored the address that it presumes for the buffer, and the address is correct.
         if target.presumed != 0 && target.presumed_offset == start {
             continue;
         }
@@ -186,7 +191,8 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let segments: Result<Vec<_>, _> =
         segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
     let segments = segments?;
-    // All buffers, not only those of the list: a launch may use buffers that an earlier submission has bound.
+    // The chip gets all buffers, not only those of the list, because a launch may use buffers that an earlier
+    // submission has bound.
     let all = state.buffers.ranges().map(|range| range.start as usize..range.end as usize);
     let all: Vec<Range<usize>> = all.collect();
     for (place, word) in writes {
@@ -223,7 +229,8 @@ mod tests {
     use crate::device::Device;
     use crate::node::Node;
 
-    /// A chip that stores the contiguous words of all segments at the start of memory. A word of 1 traps.
+    /// A chip that copies the words of all segments, in order, to the start of memory. If the first byte is 1, the chip
+    /// traps.
     struct Storing;
 
     impl Gpu for Storing {
@@ -260,7 +267,7 @@ mod tests {
         Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 
-    /// Sends a request with an argument, which the node changes.
+    /// Sends a request to the node. The node stores its reply in the argument.
     fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
         let request =
             Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
@@ -272,7 +279,7 @@ mod tests {
         ask(node, NOUVEAU_GETPARAM, &mut asked).map(|()| asked.value)
     }
 
-    /// Creates a buffer. Returns its handle and address.
+    /// Creates a buffer. Returns its handle and its address on the chip.
     fn created(node: &Client<'_>, size: u32) -> (u32, u64) {
         let mut new =
             NouveauNew { buffer: [0, VRAM_DOMAIN, size, 0, 0, 0, 0, 0, 0x40, 7], ..NouveauNew::default() };
@@ -323,7 +330,7 @@ mod tests {
         assert_eq!(node.lock().unanswered.get("NOUVEAU_GETPARAM 77"), Some(&1));
     }
 
-    /// The calls by which Mesa 25.0 finds a chip and creates its objects.
+    /// These are the calls with which Mesa 25.0 finds a chip and creates its objects.
     #[test]
     fn the_device_and_objects_are_made_by_calls() {
         let node = node();

@@ -1,16 +1,18 @@
 //! The open files of the node: their descriptors, and the detection of their end.
 //!
-//! An open file is a pipe. The program holds its read end. A completed page flip puts an event into the pipe. The
-//! read end supports no other operation: it cannot be written, mapped, resized or positioned. Its duplicates, and no
-//! other descriptors, have the inode of the pipe.
+//! An open file is a pipe. The program holds the read end. A completed page flip writes an event to the pipe. The read
+//! end does not support other operations: the program cannot write to it, map it, resize it or seek in it. All
+//! duplicates of the read end have the inode of the pipe, and no other descriptors have this inode.
 //!
-//! This library holds the write end, the *watch*. The kernel reports on the watch when the last duplicate of the read
-//! end is closed in this process and its children, by any method.
+//! This library holds the write end, which is called the *watch*. When this process and its children have closed all
+//! duplicates of the read end, the kernel reports an error condition on the watch. This works for every method of
+//! closing.
 //!
-//! A program may close the watch and open another file with its number. Each use of the watch therefore compares the
-//! inode first. A lost watch is opened again through a descriptor of the program.
+//! A program may close the watch and open another file with the same descriptor number. Before each use of the watch,
+//! the library therefore compares the inode. If the watch was closed, the library opens it again through a descriptor
+//! of the program.
 //!
-//! The lookup of a descriptor does not take a lock or allocate, because `fstat`, `mmap` and `close` use it.
+//! The lookup of a descriptor does not take a lock and does not allocate, because `fstat`, `mmap` and `close` call it.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -24,16 +26,16 @@ use crate::real;
 #[derive(Debug)]
 struct FileSlot {
     next: *mut FileSlot,
-    /// Inode of the pipe, [`FREE`] or [`TAKEN`].
+    /// Inode of the pipe; [`FREE`] or [`TAKEN`] if the entry has no file.
     inode: AtomicU64,
     watch: AtomicI32,
 }
 
-/// Marks an entry without a file. No pipe has this inode.
+/// Inode of an entry without a file. No pipe has this inode.
 const FREE: u64 = 0;
-/// Marks an entry that is being filled in. No pipe has this inode.
+/// Inode of an entry that a thread is filling in. No pipe has this inode.
 const TAKEN: u64 = u64::MAX;
-/// Number of a watch that does not exist.
+/// Descriptor number that means that there is no watch.
 const NONE: c_int = -1;
 
 static FIRST: AtomicPtr<FileSlot> = AtomicPtr::new(null_mut());
@@ -41,17 +43,17 @@ static FIRST: AtomicPtr<FileSlot> = AtomicPtr::new(null_mut());
 fn places() -> impl Iterator<Item = &'static FileSlot> {
     let mut next = FIRST.load(Ordering::Acquire);
     std::iter::from_fn(move || {
-        // SAFETY: null, or an entry, which lasts until the process ends.
+        // SAFETY: the pointer is null, or points to an entry, and entries are never freed.
         let place = unsafe { next.as_ref() }?;
         next = place.next;
         Some(place)
     })
 }
 
-/// Device number of the file system of pipes, known from the first open file on. Named pipes are on other file systems.
+/// Device number of the file system of pipes, or 0 before the first open file. Named pipes are on other file systems.
 static PIPES: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the inode of a descriptor's pipe, if it is a pipe. Leaves `errno` unchanged.
+/// Returns the inode of a descriptor, if the descriptor is a pipe without a name. Leaves `errno` unchanged.
 fn pipe_of(descriptor: c_int) -> Option<u64> {
     let status = real::status(descriptor)?;
     (status.st_dev == PIPES.load(Ordering::Relaxed)).then_some(status.st_ino)
@@ -66,18 +68,18 @@ pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     places().any(|place| place.inode.load(Ordering::Acquire) == inode).then_some(FileId(inode))
 }
 
-/// The node that an open file was opened as. The value is the mode of the pipe's inode, by which another process
-/// recognizes the file (see `sockets.rs`). Programs do not set the sticky bit of a pipe. Everyone may write, because
-/// a process of another user may open a watch.
+/// The path by which an open file was opened. The value is the mode of the pipe's inode. Another process recognizes the
+/// file by this mode (see `sockets.rs`), because programs do not set the sticky bit of a pipe. The mode allows all
+/// users to write, because a process of another user may open a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeKind {
-    /// The render node.
+    /// The path of the render node.
     Render = 0o1622,
-    /// The node that has the screen.
+    /// The path of the node that controls the screen.
     Card = 0o1666,
 }
 
-/// Returns the node that a descriptor of an open file was opened as. Leaves `errno` unchanged.
+/// Returns the path by which the open file of a descriptor was opened. Leaves `errno` unchanged.
 pub(crate) fn kind(descriptor: c_int) -> Option<NodeKind> {
     let mode = real::status(descriptor)?.st_mode;
     let marks = |kind: &NodeKind| libc::S_IFIFO | *kind as libc::mode_t == mode;
@@ -87,17 +89,17 @@ pub(crate) fn kind(descriptor: c_int) -> Option<NodeKind> {
 /// Creates an open file and returns its first descriptor.
 ///
 /// # Errors
-/// The errors of `pipe`.
+/// The errors of the C function `pipe`.
 pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     let mut ends: [c_int; 2] = [NONE; 2];
-    // `exec` closes the descriptor, with or without O_CLOEXEC: the node does not exist in the next program.
-    // SAFETY: room for two descriptors.
+    // `exec` always closes the descriptor, even without `O_CLOEXEC`, because the next program has no node.
+    // SAFETY: the array has room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Errno(real::errno()));
     }
     let [descriptor, watch] = ends;
     if !nonblocking {
-        // SAFETY: a plain system call on a descriptor of this library.
+        // SAFETY: the system call only affects a descriptor of this library.
         unsafe { libc::fcntl(descriptor, libc::F_SETFL, 0) };
     }
     let Some(libc::stat { st_dev, st_ino: inode, .. }) = real::status(descriptor) else {
@@ -105,14 +107,14 @@ pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
         return Err(Errno(libc::ENODEV));
     };
     PIPES.store(st_dev, Ordering::Relaxed);
-    // SAFETY: a plain system call on a descriptor of this library.
+    // SAFETY: the system call only affects a descriptor of this library.
     unsafe { libc::fchmod(descriptor, kind as libc::mode_t) };
     enlist(inode, moved_away(watch));
     Ok(descriptor)
 }
 
-/// Adopts an open file that another process opened, and sent or left to this one. Returns whether the descriptor
-/// belongs to such a file. Leaves `errno` unchanged.
+/// Adopts an open file that another process opened and then sent or passed on to this process. Returns whether the
+/// descriptor belongs to such a file. Leaves `errno` unchanged.
 pub(crate) fn adopt(descriptor: c_int) -> bool {
     let Some(status) = real::status(descriptor).filter(|_| kind(descriptor).is_some()) else { return false };
     let is_file = |place: &&FileSlot| place.inode.load(Ordering::Acquire) == status.st_ino;
@@ -120,7 +122,8 @@ pub(crate) fn adopt(descriptor: c_int) -> bool {
         let errno = real::errno();
         PIPES.store(status.st_dev, Ordering::Relaxed);
         enlist(status.st_ino, NONE);
-        // Without a write end, the pipe would report its end. The process that opened it may end before this one.
+        // This process opens its own watch. Otherwise, the pipe would report its end when the process that opened it
+        // ends.
         places().find(is_file).and_then(|place| place.watch_or_anew(descriptor));
         real::set_errno(errno);
     }
@@ -150,14 +153,15 @@ fn enlist(inode: u64, watch: c_int) {
     }
 }
 
-/// Moves a descriptor of this library to a high number, because programs may close low numbers. Keeps the low number
-/// if no high one is free.
+/// Moves a descriptor of this library to a high number, because programs may close low numbers. If no high number is
+/// free, the descriptor keeps its number.
 pub(crate) fn moved_away(descriptor: c_int) -> c_int {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a structure of the right type, and plain system calls.
+    // SAFETY: `getrlimit` fills a local structure, and `fcntl` does not access memory.
     let high = unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        // The kernel allocates its descriptor table up to this number: a few KiB.
+        // The number is limited, because the kernel allocates its descriptor table up to this number. The table has a
+        // few KiB.
         let from = (limit.rlim_cur - limit.rlim_cur / 4).min(1 << 14) as c_int;
         libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, from)
     };
@@ -169,13 +173,13 @@ pub(crate) fn moved_away(descriptor: c_int) -> c_int {
 }
 
 impl FileSlot {
-    /// Returns the watch, if its number still refers to this pipe.
+    /// Returns the watch, if its descriptor number still refers to this pipe.
     fn watch(&self) -> Option<c_int> {
         let watch = self.watch.load(Ordering::Acquire);
         (watch != NONE && pipe_of(watch) == Some(self.inode.load(Ordering::Acquire))).then_some(watch)
     }
 
-    /// Returns the watch. Opens it again through another descriptor of the pipe if it was lost.
+    /// Returns the watch. If the program has closed it, opens it again through another descriptor of the pipe.
     fn watch_or_anew(&self, descriptor: c_int) -> Option<c_int> {
         let lost = self.watch.load(Ordering::Acquire);
         let known = self.watch();
@@ -192,22 +196,22 @@ impl FileSlot {
         }
         let made = moved_away(made);
         if self.watch.compare_exchange(lost, made, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            // Another thread was faster.
+            // Another thread has stored its descriptor first.
             real::close_own(made);
         }
         self.watch()
     }
 
-    /// Returns whether a descriptor of the file is open.
+    /// Returns whether any descriptor of the file is still open.
     fn lives(&self) -> bool {
         if let Some(watch) = self.watch() {
             let mut asked = libc::pollfd { fd: watch, events: 0, revents: 0 };
-            // SAFETY: one structure of the right type. If the call fails, `revents` is still zero.
+            // SAFETY: the pointer refers to one local `pollfd`. If the call fails, `revents` is still zero.
             unsafe { libc::poll(&raw mut asked, 1, 0) };
             return asked.revents & libc::POLLERR == 0;
         }
-        // Without the watch, the descriptors of this process are searched. If they cannot be listed, the file is
-        // assumed to be open.
+        // If there is no watch, the function searches the descriptors of this process. If they cannot be listed, it
+        // assumes that the file is open.
         let Ok(all) = std::fs::read_dir("/proc/self/fd") else { return true };
         let numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let inode = self.inode.load(Ordering::Acquire);
@@ -216,7 +220,8 @@ impl FileSlot {
     }
 }
 
-/// Removes the files whose last descriptor is closed from the list, and returns them. The caller holds the node's lock.
+/// Removes the files whose last descriptor was closed from the list, and returns them. The caller must hold the lock of
+/// the node.
 pub(crate) fn closed() -> Vec<FileId> {
     let used = places().filter(|place| ![FREE, TAKEN].contains(&place.inode.load(Ordering::Acquire)));
     let ended = used.filter(|place| !place.lives()).map(|place| {
@@ -233,18 +238,18 @@ pub(crate) fn several() -> bool {
     places().filter(|place| place.inode.load(Ordering::Acquire) != FREE).nth(1).is_some()
 }
 
-/// Queues an event for the open file of a descriptor. Returns whether there was room.
+/// Queues an event for the open file of a descriptor. Returns false if the queue is full.
 pub(crate) fn notify(descriptor: c_int, event: &ScreenEvent) -> bool {
     let Some(inode) = pipe_of(descriptor) else { return false };
     let place = places().find(|place| place.inode.load(Ordering::Acquire) == inode);
     let Some(watch) = place.and_then(|place| place.watch_or_anew(descriptor)) else { return false };
     let written = {
         let event: *const ScreenEvent = event;
-        // SAFETY: as many bytes as the event has. The system call is used because this library defines `write`
-        // itself.
+        // SAFETY: the address and the length are those of the event. The system call is used because this library
+        // defines `write` itself.
         unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<ScreenEvent>()) }
     };
-    // A write of up to PIPE_BUF bytes is atomic.
+    // The event is either written completely or not at all, because a write of up to `PIPE_BUF` bytes is atomic.
     written > 0
 }
 
@@ -252,7 +257,8 @@ pub(crate) fn notify(descriptor: c_int, event: &ScreenEvent) -> bool {
 pub(crate) fn next_event(descriptor: c_int) -> Option<ScreenEvent> {
     let mut waiting: c_int = 0;
     let mut event = ScreenEvent::zeroed();
-    // SAFETY: room for a number, and for as many bytes as an event has. `ioctl` passes this request to the C library.
+    // SAFETY: the arguments are the addresses of a local integer and of a local event. `ioctl` passes this request to
+    // the C library.
     let read = unsafe {
         if real::ioctl(descriptor, libc::FIONREAD, (&raw mut waiting).cast()) != 0
             || (waiting as usize) < size_of::<ScreenEvent>()
@@ -270,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs one test at a time: the list of open files belongs to the process.
+    /// Makes sure that only one test runs at a time, because all tests share the list of open files of the process.
     fn alone() -> MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -284,7 +290,7 @@ mod tests {
     fn a_duplicate_is_the_same_file_and_another_open_is_not() {
         let _alone = alone();
         let [one, other] = [open(NodeKind::Render, false).unwrap(), open(NodeKind::Render, true).unwrap()];
-        // SAFETY: a plain system call.
+        // SAFETY: the system call does not access memory of the process.
         let duplicate = unsafe { libc::dup(one) };
         let file = of(one).unwrap();
         assert_eq!((of(duplicate), of(-1), of(0)), (Some(file), None, None));
@@ -305,13 +311,13 @@ mod tests {
         let file = of(descriptor).unwrap();
         let watch = place(file).watch().unwrap();
         let mut others: [c_int; 2] = [NONE; 2];
-        // SAFETY: room for two descriptors, and plain system calls.
+        // SAFETY: the array has room for two descriptors, and the other calls do not access memory.
         unsafe {
             assert_eq!(libc::pipe(others.as_mut_ptr()), 0);
             assert_eq!(libc::dup2(others[1], watch), watch);
             real::close_own(others[0]);
         }
-        // The reader of the other pipe is closed. The open file keeps its own reader.
+        // The read end of the other pipe is closed. The open file still has its own read end.
         assert_eq!((place(file).watch(), closed()), (None, vec![]));
         let anew = place(file).watch().unwrap();
         assert_ne!(anew, watch);
@@ -331,7 +337,7 @@ mod tests {
         let _alone = alone();
         let descriptor = open(NodeKind::Render, true).unwrap();
         let mut byte = 0_u8;
-        // SAFETY: plain system calls, with room for one byte.
+        // SAFETY: the buffer has one byte.
         unsafe {
             assert_eq!(libc::syscall(libc::SYS_read, descriptor, &raw mut byte, 1), -1);
             assert_eq!(real::errno(), libc::EAGAIN);

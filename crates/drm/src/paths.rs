@@ -1,9 +1,9 @@
-//! The paths of the node, the input devices and the terminal, for programs that examine them without opening them.
-//! The paths are `/dev/dri/card0`, `/dev/dri/renderD128`, `/dev/input/event0`, `/dev/input/event1`, their folders,
-//! `/dev/tty0` and `/dev/tty1`.
+//! The paths of the node, the input devices and the terminal, for programs that examine these paths without opening
+//! them. The paths are `/dev/dri/card0`, `/dev/dri/renderD128`, `/dev/input/event0`, `/dev/input/event1`, their
+//! folders, `/dev/tty0` and `/dev/tty1`.
 //!
-//! For these paths, the functions here return the kernel's results for a device. For other paths, they call the C
-//! library.
+//! For these paths, the functions in this file return the results that the kernel returns for a real device. For other
+//! paths, they call the C library.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -18,7 +18,7 @@ use crate::sockets::{self, Mark};
 use crate::terminal;
 use crate::user;
 
-/// The path of the node.
+/// The path of the render node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
 /// The path of the same node for programs that use its screen.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
@@ -30,23 +30,23 @@ pub(crate) const POINTER: &CStr = c"/dev/input/event1";
 /// The object that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodePath {
-    /// The node, opened by the path with the screen.
+    /// The node, opened by the path that controls the screen.
     Card,
-    /// The node, opened by the path without the screen.
+    /// The node, opened by the path of the render node.
     Render,
-    /// The folder of the node's paths.
+    /// The folder that contains the paths of the node.
     Folder,
     /// An input device.
     Input(InputDevice),
-    /// The folder of input devices.
+    /// The folder that contains the input devices.
     InputFolder,
-    /// The terminal that is shown, whatever its number.
+    /// `/dev/tty0`: the terminal that is currently shown.
     ShownTerminal,
-    /// The terminal with its number.
+    /// `/dev/tty1`: the terminal with the number 1.
     Terminal,
 }
 
-/// Every path with its meaning.
+/// All emulated paths, and the object that each of them names.
 const PATHS: [(&CStr, NodePath); 10] = [
     (PATH, NodePath::Render),
     (CARD, NodePath::Card),
@@ -61,11 +61,11 @@ const PATHS: [(&CStr, NodePath); 10] = [
 ];
 
 impl NodePath {
-    /// Returns the object that a path names, if a chip is selected. Does not allocate before that: allocators also
-    /// open files.
+    /// Returns the object that a path names. Returns `None` if no chip is selected. Does not allocate for other paths,
+    /// because memory allocators also open files.
     pub(crate) fn at(path: *const c_char) -> Option<NodePath> {
         let address = path.expose_provenance() as u64;
-        // Almost all paths return here.
+        // This check excludes almost all paths.
         if !user::is_start(address, b"/dev/") {
             return None;
         }
@@ -73,8 +73,7 @@ impl NodePath {
         device::chosen().is_some().then_some(*named)
     }
 
-    /// Returns the object that a path names, as [`NodePath::at`] does. The path may be relative to a folder's
-    /// descriptor.
+    /// Returns the object that a path names. The path is absolute, or relative to the folder of a descriptor.
     pub(crate) fn beside(folder: c_int, path: *const c_char) -> Option<NodePath> {
         NodePath::at(path).or_else(|| {
             let (folder, address) = (folder_of(folder)?, path.expose_provenance() as u64);
@@ -95,8 +94,8 @@ impl NodePath {
         }
     }
 
-    /// Returns the object of a path for a function with flags. An empty path may name the descriptor itself.
-    /// (`AT_EMPTY_PATH`)
+    /// Returns the object that a path names, for a function with flags. With the flag `AT_EMPTY_PATH`, an empty path
+    /// names the descriptor itself.
     fn beside_or_itself(folder: c_int, path: *const c_char, flags: c_int) -> Option<NodePath> {
         let is_empty = || path.is_null() || user::is_start(path.expose_provenance() as u64, b"\0");
         if flags & libc::AT_EMPTY_PATH != 0 && is_empty() {
@@ -114,7 +113,7 @@ impl NodePath {
         }
     }
 
-    /// Returns the path that an open file of a node was opened as.
+    /// Returns the path by which the open file of a descriptor was opened.
     pub(crate) fn of_node(descriptor: c_int) -> NodePath {
         match open_files::kind(descriptor) {
             Some(NodeKind::Card) => NodePath::Card,
@@ -133,16 +132,16 @@ const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
 const MAJOR: c_uint = 226;
 /// The minor device number of the first render node.
 const MINOR: c_uint = 128;
-/// The device number of the node, which `fstat` returns.
+/// The device number that `fstat` returns for the render node.
 pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);
-/// The device number of the node with the screen.
+/// The device number of the node that controls the screen.
 pub(crate) const CARD_NUMBER: libc::dev_t = libc::makedev(MAJOR, 0);
-/// The folders, with the modes of the removed folders that represent them.
+/// The emulated folders. The mode is that of the removed folder that represents an emulated one.
 pub(crate) const FOLDERS: [(NodePath, libc::mode_t); 2] =
     [(NodePath::Folder, libc::S_ISVTX | 0o512), (NodePath::InputFolder, libc::S_ISVTX | 0o521)];
 
-/// Whether this process has used a descriptor of a folder. Functions that list a folder check its descriptor only
-/// then.
+/// Whether this process has used a descriptor of an emulated folder. Until then, functions that list a folder need not
+/// check its descriptor.
 pub(crate) static FOLDER_SEEN: AtomicBool = AtomicBool::new(false);
 
 /// Returns the emulated folder that a descriptor represents, if any. Leaves `errno` unchanged.
@@ -156,7 +155,7 @@ pub(crate) fn folder_of(descriptor: c_int) -> Option<NodePath> {
     Some(*folder)
 }
 
-/// Returns the entries of a folder, in the order in which they are listed.
+/// Returns the entries of a folder in the order of their indices.
 pub(crate) fn entries(folder: NodePath) -> [(&'static CStr, NodePath); 4] {
     let devices = match folder {
         NodePath::InputFolder => [
@@ -174,17 +173,17 @@ const TTY_MAJOR: c_uint = 4;
 /// The minor device number of `event0`. (`EVDEV_MINOR_BASE`, `drivers/input/evdev.c`)
 const FIRST_EVENT: c_uint = 64;
 
-/// Returns the number of an input device.
+/// Returns the device number of an input device.
 pub(crate) const fn input_number(device: InputDevice) -> libc::dev_t {
     libc::makedev(INPUT_MAJOR, FIRST_EVENT + device as c_uint)
 }
 
-/// Minor device number of the file system of devices. All open files of a node have this device, and the node's inode.
+/// Minor device number of the file system of `/dev`. `fstat` returns this file system for every open file of a node.
 const DEVTMPFS: c_uint = 5;
 /// Inode of the render node.
 const INODE: libc::ino_t = 0x8000_0080;
 
-/// Fills in the status of an object.
+/// Fills a `stat` structure with the status of an object.
 pub(crate) fn describe(named: NodePath, status: &mut libc::stat) {
     (status.st_dev, status.st_nlink) = (libc::makedev(0, DEVTMPFS), 1);
     (status.st_mode, status.st_rdev, status.st_ino) = match named {
@@ -202,12 +201,12 @@ pub(crate) fn describe(named: NodePath, status: &mut libc::stat) {
 
 const _: () = assert!(size_of::<libc::stat>() == size_of::<libc::stat64>(), "the structures are the same");
 
-// SAFETY: integers, and fields for the padding between them.
+// SAFETY: the structure consists of integers only, and has fields for its padding.
 unsafe impl Plain for libc::stat {}
-// SAFETY: integers, and fields for the padding between them.
+// SAFETY: the structure consists of integers only, and has fields for its padding.
 unsafe impl Plain for libc::statx {}
 
-/// Writes a structure to the program. Returns 0, or -1 with `errno`.
+/// Writes a structure to memory of the program. Returns 0, or -1 with `errno`.
 fn written<T: Plain>(to: *mut T, value: &T) -> c_int {
     match user::write(to.expose_provenance() as u64, value) {
         Ok(()) => 0,
@@ -218,20 +217,20 @@ fn written<T: Plain>(to: *mut T, value: &T) -> c_int {
     }
 }
 
-/// Fills a structure with the status of an object. Returns 0, or -1 with `errno`.
+/// Writes the status of an object to memory of the program. Returns 0, or -1 with `errno`.
 fn described(named: NodePath, status: *mut libc::stat) -> c_int {
     let mut found = libc::stat::zeroed();
     describe(named, &mut found);
     written(status, &found)
 }
 
-/// Defines functions that return the status of a path.
+/// Defines the functions that return the status of a path.
 macro_rules! describing {
     ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
-        /// The conditions are those of the function in the C library.
+        /// The caller must meet the requirements of the function in the C library.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name(path: *const c_char, status: *mut libc::stat) -> c_int {
             static REAL: Symbol = Symbol::new($symbol);
@@ -258,13 +257,13 @@ describing! {
     lstat64, c"lstat64";
 }
 
-/// Defines functions that return the status of a path relative to a folder.
+/// Defines the functions that return the status of a path relative to a folder.
 macro_rules! describing_at {
     ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
-        /// The conditions are those of the function in the C library.
+        /// The caller must meet the requirements of the function in the C library.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name(
             folder: c_int,
@@ -292,10 +291,10 @@ describing_at! {
     fstatat64, c"fstatat64";
 }
 
-/// `statx`: returns the fields of `stat`.
+/// `statx`. It returns only the fields that `stat` also has.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn statx(
     folder: c_int,
@@ -321,7 +320,7 @@ pub unsafe extern "C-unwind" fn statx(
     written(status, &found)
 }
 
-/// Checks access to an object: everyone may read and write a device, and list its folder. Returns 0, or -1 with
+/// Checks access to an object. All users may read and write a device, and list its folder. Returns 0, or -1 with
 /// `errno`.
 fn allowed(named: NodePath, mode: c_int) -> c_int {
     let refused = if named.is_folder() { libc::W_OK } else { libc::X_OK };
@@ -335,7 +334,7 @@ fn allowed(named: NodePath, mode: c_int) -> c_int {
 /// `access`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn access(path: *const c_char, mode: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"access");
@@ -348,7 +347,7 @@ pub unsafe extern "C-unwind" fn access(path: *const c_char, mode: c_int) -> c_in
 /// `faccessat`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn faccessat(
     folder: c_int,
@@ -367,13 +366,14 @@ pub unsafe extern "C-unwind" fn faccessat(
     }
 }
 
-/// Defines functions that read an attribute. `ls -l` requests access lists (`acl(5)`), which the devices do not have.
+/// Defines the functions that read an extended attribute. `ls -l` requests access control lists (`acl(5)`), which the
+/// devices do not have.
 macro_rules! attributes {
     ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
-        /// The conditions are those of the function in the C library.
+        /// The caller must meet the requirements of the function in the C library.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name(
             path: *const c_char,
@@ -402,15 +402,16 @@ attributes! {
     lgetxattr, c"lgetxattr";
 }
 
-/// Returns the resolved form of an emulated path, in `room` or in memory that the program frees. Returns `None` for other paths.
+/// Returns the canonical form of an emulated path. Stores it in `room`, or allocates memory that the program frees.
+/// Returns `None` for other paths.
 ///
 /// # Safety
-/// `room` is null or has room for the path.
+/// `room` must be null or have enough bytes for the path.
 unsafe fn resolved(path: *const c_char, room: *mut c_char) -> Option<*mut c_char> {
     let named = NodePath::at(path)?;
-    // The first path of an object does not end with a slash.
+    // The table contains the path without a slash at its end first.
     let (text, _) = PATHS.iter().find(|(_, other)| *other == named)?;
-    // SAFETY: the caller's promise, and a C string.
+    // SAFETY: `room` is null or has enough bytes for the path, and the path is a C string.
     Some(unsafe {
         if room.is_null() { libc::strdup(text.as_ptr()) } else { libc::strcpy(room, text.as_ptr()) }
     })
@@ -419,20 +420,20 @@ unsafe fn resolved(path: *const c_char, room: *mut c_char) -> Option<*mut c_char
 /// `realpath`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn realpath(path: *const c_char, room: *mut c_char) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"realpath");
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { resolved(path, room) }.unwrap_or_else(|| {
         call!(REAL.address(), fn(*const c_char, *mut c_char) -> *mut c_char, (path, room), else null_mut())
     })
 }
 
-/// `__realpath_chk`: `realpath` into `size` bytes, as programs built with `_FORTIFY_SOURCE` call it.
+/// `__realpath_chk`: `realpath` into `size` bytes. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __realpath_chk(
     path: *const c_char,
@@ -440,9 +441,9 @@ pub unsafe extern "C-unwind" fn __realpath_chk(
     size: usize,
 ) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"__realpath_chk");
-    // The function of the C library ends the program if there is less room.
+    // If `size` is less than `PATH_MAX`, the C library's function ends the program.
     let fits = size >= libc::PATH_MAX as usize;
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     fits.then(|| unsafe { resolved(path, room) }).flatten().unwrap_or_else(|| {
         call!(
             REAL.address(),
@@ -455,10 +456,10 @@ pub unsafe extern "C-unwind" fn __realpath_chk(
 /// `canonicalize_file_name`.
 ///
 /// # Safety
-/// The conditions are those of the function in the C library.
+/// The caller must meet the requirements of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn canonicalize_file_name(path: *const c_char) -> *mut c_char {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller meets the requirements of the called function.
     unsafe { realpath(path, null_mut()) }
 }
 
@@ -469,7 +470,7 @@ mod tests {
     #[test]
     fn paths_without_a_chip_are_those_of_the_system() {
         assert_eq!(NodePath::at(c"/dev/dri/card0".as_ptr()), None);
-        // SAFETY: C strings and structures of the right type.
+        // SAFETY: paths are C strings, and results are local structures.
         unsafe {
             let mut status: libc::stat = std::mem::zeroed();
             assert_eq!(
@@ -483,9 +484,9 @@ mod tests {
         }
     }
 
-    /// The kernel's graphics devices have major number 226, and render nodes start at 128. Input devices have major
-    /// number 13, and their events start at 64. Terminals have major number 4.
-    /// (`Documentation/admin-guide/devices.txt`)
+    /// Sources of the expected numbers: graphics devices have the major number 226, and render nodes start at the minor
+    /// number 128. Input devices have the major number 13, and their event nodes start at 64. Terminals have the major
+    /// number 4. (`Documentation/admin-guide/devices.txt`)
     #[test]
     fn a_node_is_described_as_a_device() {
         // SAFETY: all-zero bytes are valid for this plain structure.

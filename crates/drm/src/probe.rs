@@ -1,13 +1,13 @@
-//! The probe: a run of this library in a process without an OpenGL program.
+//! The probe: it examines or measures a driver in a process that loads this library but runs no OpenGL program.
 //!
-//! If one of these variables is set, the process that loads this library creates an OpenGL context without a surface
-//! before `main`, prints one JSON object, and ends. The exit status is 0, or 1 after an error; the object then has
-//! only `error`.
+//! If one of the following environment variables is set, a process that loads this library creates an OpenGL context
+//! without a surface before `main`, prints one JSON object, and ends. The exit status is 0. After an error, it is 1,
+//! and the object only has the field `error`.
 //!
 //! | variable | printed fields |
 //! |---|---|
-//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version`; `reconverge drm` starts itself with this variable. For `opencl`, those of the OpenCL device, without an OpenGL context |
-//! | `RECONVERGE_DRM_LOAD` | the same fields, and the processor time of each frame of the [load](crate::loads) of this name; for `list`, the loads. `reconverge bench --draw` starts itself with this variable |
+//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version` of the OpenGL context. If the value is `opencl`, name and version of the OpenCL device instead; no OpenGL context is created. `reconverge drm` starts itself with this variable |
+//! | `RECONVERGE_DRM_LOAD` | `renderer` and `version`, and the processor time (`processor`) and wall time (`wall`) of each frame of the [load](crate::loads) with this name. If the value is `list`, only the list of `loads`. `reconverge bench --draw` starts itself with this variable |
 
 use std::io::Write;
 
@@ -20,8 +20,8 @@ use crate::{cl, json, loads, report};
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
-    // SAFETY: the names are C strings. `std` is not used, because its look-up allocates, also in processes without a
-    // probe.
+    // SAFETY: the names are C strings. The function of `std` is not used, because it allocates, and this code runs in
+    // every process.
     let is_set = |name: &std::ffi::CStr| !unsafe { libc::getenv(name.as_ptr()) }.is_null();
     let loads = is_set(c"RECONVERGE_DRM_LOAD");
     if !loads && !is_set(c"RECONVERGE_DRM_PROBE") {
@@ -40,11 +40,11 @@ extern "C" fn before_main() {
     };
     let _ = std::io::stdout().write_all(line.as_bytes());
     report::end();
-    // SAFETY: ends the process. It has started nothing that must end before.
+    // SAFETY: the call ends the process, which has nothing to clean up.
     unsafe { libc::_exit(status) }
 }
 
-/// Returns the fields of the object for a context.
+/// Returns the fields of the JSON object for an OpenGL context.
 fn renderer(context: &GlContext) -> Result<String, String> {
     context.renderer().map(fields)
 }
@@ -54,7 +54,7 @@ fn fields((renderer, version): (String, String)) -> String {
     format!("\"renderer\": {renderer}, \"version\": {version}")
 }
 
-/// Returns the fields of the object for a load, or for `list`.
+/// Returns the fields of the JSON object for the load that the variable names, or for `list`.
 fn measured() -> Result<String, String> {
     let name = std::env::var("RECONVERGE_DRM_LOAD").unwrap_or_default();
     if name == "list" {

@@ -1,9 +1,10 @@
-//! Writes each program that the chip runs to a file, once, for the other commands to read.
+//! Writes each program that the chip runs to a file. Other commands can read the files.
 //!
-//! A program is a file CHIP-STAGE-NUMBER in the folder of `RECONVERGE_DRM_PROGRAMS`. The number is a hash of the
-//! content. Programs of R600 and R700 are words (`.hex`). Others are source text (`.s`) with their registers or their
-//! address. Processes share the folder: if a file already has this content, it is not written again. Fetch shaders
-//! are not written, because they are all in one buffer and their ends are unknown.
+//! The folder is the value of `RECONVERGE_DRM_PROGRAMS`. The name of a file is CHIP-STAGE-NUMBER. The number is a hash
+//! of the content. Programs of R600 and R700 are written as words (`.hex`). Other programs are written as source text
+//! (`.s`), with their registers or their address. Processes can share the folder: a file that already has this content
+//! is not written again. Fetch shaders are not written, because all of them are in one buffer, and the end of each is
+//! unknown.
 
 use std::collections::HashSet;
 use std::io;
@@ -22,7 +23,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Uses an existing folder.
+    /// Creates a writer for an existing folder.
     pub(crate) fn new(folder: &Path) -> Programs {
         Programs { folder: folder.to_path_buf(), known: HashSet::new() }
     }
@@ -31,10 +32,10 @@ impl Programs {
         &self.folder
     }
 
-    /// Writes a program of vertices, primitives or pixels, unless it was written before.
+    /// Writes a vertex, geometry or pixel program, unless it was written before.
     ///
     /// # Errors
-    /// An error of the system.
+    /// The operating system reports an error.
     pub(crate) fn write(&mut self, program: &ChipProgram) -> io::Result<()> {
         if program.stage == Stage::Fetch || self.known.contains(program) {
             return Ok(());
@@ -43,7 +44,7 @@ impl Programs {
         let (ending, text) = program.file();
         let (chip, stage) = (program.chip, program.stage.name());
         let path = self.folder.join(format!("{chip}-{stage}-{:016x}.{ending}", number(&text)));
-        // A file that an earlier version wrote may be truncated.
+        // An existing file may be truncated, because earlier versions did not write files atomically.
         if whole::is(&path, text.as_bytes()) { Ok(()) } else { whole::replace(&path, text.as_bytes()) }
     }
 }
@@ -99,7 +100,7 @@ mod tests {
         programs.write(&program(vec![0; 2])).unwrap();
         let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
         let whole = std::fs::read(&file).unwrap();
-        // A truncated file of an earlier version is replaced.
+        // A truncated file is replaced.
         std::fs::write(&file, "").unwrap();
         Programs::new(&folder).write(&program(vec![0; 2])).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), whole);

@@ -1,8 +1,9 @@
-//! The requests of a render node of the `radeon` driver, apart from submissions.
+//! Answers the requests of the `radeon` driver to a render node, except for submissions.
 //!
-//! The node reports hardware that is not emulated as absent: every ring except for graphics, hierarchical depth
-//! (HyperZ), CMASK. It reports the same pipes and backends for every chip. A driver derives from them the layout of
-//! tiled surfaces, which no program sees, and the layout of occlusion query results: one for each of [`BACKENDS`].
+//! The node reports hardware that is not emulated as absent: all rings except for graphics, hierarchical depth
+//! (HyperZ), and CMASK. It reports the same numbers of pipes and backends for every chip. A driver derives two layouts
+//! from these numbers. One is the layout of tiled surfaces, which programs do not see. The other is the layout of the
+//! results of an occlusion query, which has one result for each of [`BACKENDS`].
 
 use std::ffi::c_void;
 
@@ -14,23 +15,23 @@ use crate::node::{Client, State};
 use crate::submit;
 use crate::user;
 
-/// Bytes of the chip's own memory. The chip can use the same amount of system memory.
+/// Size in bytes of the chip's own memory. The chip can use the same amount of system memory.
 const VRAM: u64 = 512 << 20;
 
-/// Memory domains.
+/// Memory domains of a buffer.
 const GTT_DOMAIN: u32 = 2;
 const VRAM_DOMAIN: u32 = 4;
 
-/// Number of backends that count pixels of occlusion queries.
+/// Number of backends. Each of them counts pixels for occlusion queries.
 pub(crate) const BACKENDS: u32 = 4;
 
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for a request that this node does not answer, and otherwise the kernel's errors.
+/// `EINVAL` for a request that this node does not answer; for other requests, the errors that the kernel returns.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
-        // 2.50 is the last version that supported these chips.
+        // Version 2.50 is the last one that supported these chips.
         VERSION => request
             .exchange(argument, |version| describe(node.device().board.driver, "emulated Radeon", version)),
         GEM_INFO => request.exchange(argument, |info| {
@@ -55,7 +56,7 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
             (tiling.flags, tiling.pitch) = (buffer.tiling, buffer.pitch);
             Ok(())
         }),
-        // Submissions are executed before their request returns: no buffer is ever in use.
+        // Each submission is executed before its request returns, so no buffer is ever in use.
         GEM_WAIT_IDLE => request.exchange(argument, |wait: &mut GemBusy| {
             node.lock().buffers.get(wait.handle)?;
             Ok(())
@@ -104,19 +105,19 @@ fn make(state: &mut State, create: &mut GemCreate) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Reads or sets the memory domain that a buffer was created in.
+/// Reads or sets the memory domain in which a buffer was created.
 fn operate(state: &mut State, operation: &mut GemOp) -> Result<(), Errno> {
     let buffer = state.buffers.get_mut(operation.handle)?;
     match operation.operation {
         0 => operation.value = u64::from(buffer.domain),
-        // The kernel keeps the three bits of its domains.
+        // Like the kernel, only stores the three bits that are memory domains.
         1 => buffer.domain = operation.value as u32 & 7,
         _ => return Err(Errno(libc::EINVAL)),
     }
     Ok(())
 }
 
-/// A result of `INFO`, of the same size as the kernel's.
+/// A result of `INFO`. It has the same size as the result of the kernel.
 enum Answer {
     Word(u32),
     Long(u64),
@@ -147,7 +148,7 @@ fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
         0x0b => Word(8),                            // NUM_TILE_PIPES
         0x0d => Word(0),                            // BACKEND_MAP
         0x10 => Word(8),                            // MAX_PIPES
-        // TIMESTAMP is the same in every run: results do not depend on the host's clock.
+        // TIMESTAMP: the same value in every run, because results must not depend on the clock of the host.
         0x11 => Long(0),
         0x12 => Word(1),                                     // MAX_SE
         0x15 => Word(0),                                     // RING_WORKING: none but graphics
@@ -174,8 +175,8 @@ mod tests {
     use crate::device::Device;
     use crate::node::Node;
 
-    /// A chip whose first command selects the operation: 0 stores the second command at the start of the first
-    /// buffer.
+    /// A chip whose first command selects the operation. 0 stores the second command at the start of the first buffer,
+    /// 1 traps, and any other command panics.
     struct Storing;
 
     impl Gpu for Storing {
@@ -204,7 +205,7 @@ mod tests {
         Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 
-    /// Sends a request with an argument, which the node changes.
+    /// Sends a request to the node. The node stores its reply in the argument.
     fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
         let request =
             Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
@@ -231,7 +232,7 @@ mod tests {
         pointer.expose_provenance() as u64
     }
 
-    /// Returns a property of the chip.
+    /// Requests a property of the chip from the node, and returns it.
     fn informed(node: &Client<'_>, request: u32) -> Result<u64, Errno> {
         let mut value = 0_u64;
         ask(node, INFO, &mut Info { request, padding: 0, value: address(&raw mut value) }).map(|()| value)
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!((informed(&node, 0x26), node.lock().submissions), (Ok(0), 0));
     }
 
-    /// Creating and closing a buffer in thousands of frames takes no more memory than once.
+    /// The test creates and closes a buffer thousands of times. Only the memory of one buffer is in use at any time.
     #[test]
     fn a_buffer_in_the_place_of_a_closed_one_reads_as_zero() {
         let node = node();

@@ -1,22 +1,24 @@
-//! The functions of other libraries that this library replaces.
+//! The functions of the C library, libdrm and libudev that this library replaces. Code of this library calls the
+//! original functions through this file.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A function of another library, looked up at its first call.
+/// A function of another library. Its address is looked up at its first call.
 pub(crate) struct Symbol {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
 }
 
 impl Symbol {
-    /// Names a function.
+    /// Returns a symbol with a name. Does not look up the address.
     pub(crate) const fn new(name: &'static CStr) -> Symbol {
         Symbol { name, found: AtomicPtr::new(null_mut()) }
     }
 
-    /// Returns the function's address in the libraries after this one, or null if none defines it. Does not allocate.
+    /// Returns the address of the function in the libraries that were loaded after this one, or null if none of them
+    /// defines it. Does not allocate.
     pub(crate) fn address(&self) -> *mut c_void {
         let known = self.found.load(Ordering::Relaxed);
         if !known.is_null() {
@@ -34,7 +36,7 @@ impl Symbol {
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is kept, so that libudev stays loaded while its address is known.
+        // SAFETY: names are C strings. The handle is never closed, so libudev stays loaded while the address is known.
         let found = unsafe {
             let libudev = libc::dlopen(c"libudev.so.1".as_ptr(), libc::RTLD_LAZY);
             if libudev.is_null() { null_mut() } else { libc::dlsym(libudev, self.name.as_ptr()) }
@@ -43,14 +45,14 @@ impl Symbol {
         found
     }
 
-    /// Returns the address of the function in libdrm, also if libdrm was loaded later and for one library only.
-    /// [`Symbol::address`] does not find it then.
+    /// Returns the address of the function in libdrm. Also finds a libdrm that was loaded later and is visible to one
+    /// library only, which [`Symbol::address`] does not find.
     pub(crate) fn address_in_libdrm(&self) -> *mut c_void {
         let found = self.address();
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is kept, so that libdrm stays loaded while its address is known.
+        // SAFETY: names are C strings. The handle is never closed, so libdrm stays loaded while the address is known.
         let found = unsafe {
             let libdrm = libc::dlopen(c"libdrm.so.2".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
             if libdrm.is_null() { null_mut() } else { libc::dlsym(libdrm, self.name.as_ptr()) }
@@ -60,22 +62,22 @@ impl Symbol {
     }
 }
 
-/// Returns the last error of the C library in this thread.
+/// Returns `errno`, the last error of the C library in this thread.
 pub(crate) fn errno() -> c_int {
-    // SAFETY: the address is valid in every thread.
+    // SAFETY: the C library returns a valid address in every thread.
     unsafe { *libc::__errno_location() }
 }
 
-/// Sets the last error of the C library in this thread.
+/// Sets `errno`, the last error of the C library in this thread.
 pub(crate) fn set_errno(errno: c_int) {
-    // SAFETY: the address is valid in every thread.
+    // SAFETY: the C library returns a valid address in every thread.
     unsafe { *libc::__errno_location() = errno }
 }
 
-/// Calls a [`Symbol`] with typed arguments. Evaluates to the given value if no library defines the function.
+/// Calls a [`Symbol`] with typed arguments. If no library defines the function, the result is the value after `else`.
 ///
-/// The C library ends a cancelled thread by unwinding from within functions such as `write`, through the frames of
-/// their callers. These frames therefore have nothing to drop.
+/// To end a cancelled thread, the C library unwinds from functions such as `write` through the frames of their callers.
+/// These frames therefore must not own values with destructors.
 macro_rules! call {
     ($symbol:expr, fn($($kind:ty),* $(; $rest:tt)?) -> $answer:ty, ($($argument:expr),*), else $missing:expr) => {{
         let address: *mut c_void = $symbol;
@@ -91,13 +93,13 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// Returns the result of a function that no other library defines.
+/// Sets `errno` to `ENOSYS` and returns -1: the result of a function that no other library defines.
 pub(crate) fn missing() -> c_int {
     set_errno(libc::ENOSYS);
     -1
 }
 
-/// One of the functions that open a file by its path. All of them take flags and a mode.
+/// A function that opens a file by its path, with flags and a mode.
 pub(crate) struct Opening(Symbol);
 
 pub(crate) static OPEN: Opening = Opening(Symbol::new(c"open"));
@@ -105,13 +107,13 @@ pub(crate) static OPEN64: Opening = Opening(Symbol::new(c"open64"));
 
 impl Opening {
     /// # Safety
-    /// The conditions are those of `open`.
+    /// The caller must meet the requirements of `open`.
     pub(crate) unsafe fn call(&self, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
         call!(self.0.address(), fn(*const c_char, c_int; ...) -> c_int, (path, flags, mode), else missing())
     }
 }
 
-/// One of the functions that open a file relative to a folder.
+/// A function that opens a file relative to a folder, with flags and a mode.
 pub(crate) struct OpeningAt(Symbol);
 
 pub(crate) static OPENAT: OpeningAt = OpeningAt(Symbol::new(c"openat"));
@@ -119,7 +121,7 @@ pub(crate) static OPENAT64: OpeningAt = OpeningAt(Symbol::new(c"openat64"));
 
 impl OpeningAt {
     /// # Safety
-    /// The conditions are those of `openat`.
+    /// The caller must meet the requirements of `openat`.
     pub(crate) unsafe fn call(
         &self,
         folder: c_int,
@@ -136,14 +138,14 @@ impl OpeningAt {
 }
 
 /// # Safety
-/// The conditions are those of `ioctl`.
+/// The caller must meet the requirements of `ioctl`.
 pub(crate) unsafe fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     static IOCTL: Symbol = Symbol::new(c"ioctl");
     call!(IOCTL.address(), fn(c_int, c_ulong; ...) -> c_int, (descriptor, request, argument), else missing())
 }
 
 /// # Safety
-/// The conditions are those of `fstat`.
+/// The caller must meet the requirements of `fstat`.
 pub(crate) unsafe fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
     call!(FSTAT.address(), fn(c_int, *mut libc::stat) -> c_int, (descriptor, status), else missing())
 }
@@ -160,8 +162,8 @@ static WRITEV: Symbol = Symbol::new(c"writev");
 static PWRITE: Symbol = Symbol::new(c"pwrite");
 static FALLOCATE: Symbol = Symbol::new(c"fallocate");
 
-/// Looks up the functions that programs call between `fork` and `exec`, when the library is loaded. In a child process, the
-/// lookup could wait for a lock that another thread of the parent held.
+/// Looks up some functions when the library is loaded: those that programs call between `fork` and `exec`. In a child
+/// process, a later lookup could wait for a lock that another thread of the parent held.
 #[cfg_attr(not(test), used, unsafe(link_section = ".init_array"))]
 #[cfg_attr(test, allow(dead_code))]
 static WHEN_LOADED: extern "C" fn() = when_loaded;
@@ -176,71 +178,71 @@ extern "C" fn when_loaded() {
 }
 
 /// # Safety
-/// The conditions are those of `close`.
+/// The caller must meet the requirements of `close`.
 pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
     call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
 }
 
-/// Calls `close_range` by the system call. The C library has a function for it only since 2.34.
+/// Makes the system call `close_range`. The C library has a function for it only since version 2.34.
 ///
 /// # Safety
-/// The conditions are those of `close_range`.
+/// The caller must meet the requirements of `close_range`.
 pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) as c_int }
 }
 
 /// # Safety
-/// The conditions are those of `closefrom`.
+/// The caller must meet the requirements of `closefrom`.
 pub(crate) unsafe fn closefrom(first: c_int) {
     // The C library has this function only since 2.34.
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     let missing = || unsafe { _ = close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
     call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else missing());
 }
 
 /// # Safety
-/// The conditions are those of `dup2`.
+/// The caller must meet the requirements of `dup2`.
 pub(crate) unsafe fn dup2(old: c_int, new: c_int) -> c_int {
     call!(DUP2.address(), fn(c_int, c_int) -> c_int, (old, new), else missing())
 }
 
 /// # Safety
-/// The conditions are those of `dup3`.
+/// The caller must meet the requirements of `dup3`.
 pub(crate) unsafe fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     call!(DUP3.address(), fn(c_int, c_int, c_int) -> c_int, (old, new, flags), else missing())
 }
 
 /// # Safety
-/// The conditions are those of `read`.
+/// The caller must meet the requirements of `read`.
 pub(crate) unsafe fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize {
     let address = READ.address();
     call!(address, fn(c_int, *mut c_void, usize) -> isize, (descriptor, bytes, count), else missing() as isize)
 }
 
 /// # Safety
-/// The conditions are those of `write`.
+/// The caller must meet the requirements of `write`.
 pub(crate) unsafe fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
     let address = WRITE.address();
     call!(address, fn(c_int, *const c_void, usize) -> isize, (descriptor, bytes, count), else missing() as isize)
 }
 
 /// # Safety
-/// The conditions are those of `readv`.
+/// The caller must meet the requirements of `readv`.
 pub(crate) unsafe fn readv(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
     let address = READV.address();
     call!(address, fn(c_int, *const libc::iovec, c_int) -> isize, (descriptor, parts, count), else missing() as isize)
 }
 
 /// # Safety
-/// The conditions are those of `writev`.
+/// The caller must meet the requirements of `writev`.
 pub(crate) unsafe fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
     let address = WRITEV.address();
     call!(address, fn(c_int, *const libc::iovec, c_int) -> isize, (descriptor, parts, count), else missing() as isize)
 }
 
 /// # Safety
-/// The conditions are those of `pwrite`.
+/// The caller must meet the requirements of `pwrite`.
 pub(crate) unsafe fn pwrite(
     descriptor: c_int,
     bytes: *const c_void,
@@ -255,7 +257,7 @@ pub(crate) unsafe fn pwrite(
 }
 
 /// # Safety
-/// The conditions are those of `fallocate`.
+/// The caller must meet the requirements of `fallocate`.
 pub(crate) unsafe fn fallocate(
     descriptor: c_int,
     mode: c_int,
@@ -269,17 +271,17 @@ pub(crate) unsafe fn fallocate(
     )
 }
 
-/// Closes a descriptor of this library by the system call, because this library defines `close` itself.
+/// Closes a descriptor of this library. Makes the system call, because this library defines `close` itself.
 pub(crate) fn close_own(descriptor: c_int) {
-    // SAFETY: a plain system call. The caller opened the descriptor and does not use it again.
+    // SAFETY: the system call does not access memory. The caller opened the descriptor and does not use it again.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// Calls `mmap` by the system call. The function of the next library is not used: memory allocators call `mmap`, and the
-/// lookup of a function may allocate.
+/// Makes the system call `mmap`. The function of the C library is not used, because its lookup may allocate, and memory
+/// allocators call `mmap`.
 ///
 /// # Safety
-/// The conditions are those of `mmap`.
+/// The caller must meet the requirements of `mmap`.
 pub(crate) unsafe fn mmap(
     address: *mut c_void,
     length: usize,
@@ -288,24 +290,24 @@ pub(crate) unsafe fn mmap(
     descriptor: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    // SAFETY: the caller's promise. Failure is -1, which is `MAP_FAILED`.
+    // SAFETY: the caller meets the requirements of `mmap`. After an error, the result is -1, which is `MAP_FAILED`.
     let start = unsafe { libc::syscall(libc::SYS_mmap, address, length, access, flags, descriptor, offset) };
     std::ptr::with_exposed_provenance_mut(start as usize)
 }
 
-/// Calls `munmap` by the system call, for the reason that [`mmap`] states.
+/// Makes the system call `munmap`, for the reason that [`mmap`] states.
 ///
 /// # Safety
-/// The conditions are those of `munmap`.
+/// The caller must meet the requirements of `munmap`.
 pub(crate) unsafe fn munmap(address: *mut c_void, length: usize) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int }
 }
 
-/// Calls `mremap` by the system call, for the reason that [`mmap`] states.
+/// Makes the system call `mremap`, for the reason that [`mmap`] states.
 ///
 /// # Safety
-/// The conditions are those of `mremap`.
+/// The caller must meet the requirements of `mremap`.
 pub(crate) unsafe fn mremap(
     address: *mut c_void,
     length: usize,
@@ -313,13 +315,13 @@ pub(crate) unsafe fn mremap(
     flags: c_int,
     new_address: *mut c_void,
 ) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     let start = unsafe { libc::syscall(libc::SYS_mremap, address, length, new_length, flags, new_address) };
     std::ptr::with_exposed_provenance_mut(start as usize)
 }
 
 /// # Safety
-/// The conditions are those of `fstat64`.
+/// The caller must meet the requirements of `fstat64`.
 pub(crate) unsafe fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     static FSTAT64: Symbol = Symbol::new(c"fstat64");
     call!(FSTAT64.address(), fn(c_int, *mut libc::stat64) -> c_int, (descriptor, status), else missing())

@@ -1,28 +1,28 @@
-//! The report of a process's use of the node, which `reconverge drm` reads.
+//! The report on how a process has used the node. `reconverge drm` reads it.
 //!
-//! Lines are appended to the file of `RECONVERGE_DRM_REPORT`. Each line is a JSON object. A line is written when the
-//! node is first opened, at the first reset of the chip, each time that the number of resets has doubled, and when
-//! the process ends. A process that is killed or that calls `_exit` leaves only its earlier lines.
+//! The report is a list of lines that are appended to the file `RECONVERGE_DRM_REPORT`. Each line is a JSON object. A
+//! line is written when the node is first opened, at the first reset of the chip, each time that the number of resets
+//! has doubled, and when the process ends. If a process is killed or calls `_exit`, only its earlier lines remain.
 //!
-//! Every line has all fields. Among the lines with the same `pid` and `opened`, the last one is valid. A forked
-//! process reports its own use, from its first request on.
+//! Every line has all fields. If several lines have the same `pid` and `opened`, the last one is valid. A forked
+//! process reports its own use, beginning with its first request.
 //!
 //! | field | meaning |
 //! |---|---|
 //! | `pid`, `opened` | the process, and the time at which it opened the node, in nanoseconds since 1970 |
-//! | `complete` | `false` if the process ended in the middle of a request; the fields with counts by name are then left out |
+//! | `complete` | `false` if the process ended in the middle of a request; the fields with counts by name are then empty |
 //! | `chip`, `executes` | the emulated chip, and whether submissions are executed |
 //! | `submissions`, `resets` | number of submissions, and number of those that reset the chip |
-//! | `draws` | number of draws that were executed, which is the number of the last one |
-//! | `unknown` | operations that the chip does not emulate, with their number of occurrences: `Gpu::unknown` |
-//! | `captured`, `uncaptured` | number of launch files of captured draws, and the reasons for missing ones, with their number |
-//! | `patched` | number of positions in programs where words were replaced, counted at each start of a program |
-//! | `frames`, `pictures` | number of frames that were shown, and number of those that were written to files |
-//! | `lost` | numbers of frames, recorded frames, programs and surfaces that the system could not write, and of captures that ended early |
+//! | `draws` | number of draws that were executed; it is also the number of the last draw |
+//! | `unknown` | operations that the chip does not emulate, with their number of occurrences (`Gpu::unknown`) |
+//! | `captured`, `uncaptured` | number of launch files that were written, and the reasons why others were not, with their number of occurrences |
+//! | `patched` | number of positions in programs at which words were replaced, counted at each start of a program |
+//! | `frames`, `pictures` | number of frames that were shown, and number of frames that were written to files |
+//! | `lost` | numbers of frames, recorded frames, programs and surfaces that could not be written, and of captures that ended early |
 //! | `unanswered` | requests that the node does not answer, with their number of occurrences |
 //!
-//! Names are limited, see [`tally`](crate::tally), so a line has less than 1 MiB. The file is a regular file: a
-//! report never waits for a reader.
+//! A line has less than 1 MiB, because the number and the length of names are limited, see [`tally`](crate::tally). The
+//! file must be a regular file, so that a report never waits for a reader.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,14 +41,15 @@ use crate::messages::say_once;
 use crate::node::{self, Node, State};
 use crate::whole;
 
-/// Maximum time for which the end of a process waits for a request of another thread.
+/// Maximum time for which the end of a process waits until a request of another thread completes.
 const EXIT: Duration = Duration::from_secs(2);
-/// Capacity of a line, allocated in advance: a process may end in a signal handler that interrupted an allocation.
+/// Capacity of a line in bytes. It is allocated in advance, because a process may end in a signal handler that
+/// interrupted an allocation.
 const LINE: usize = 64 << 10;
-/// Capacity of a line that is not complete.
+/// Capacity in bytes of a line without counts by name.
 const SHORT_LINE: usize = 1024;
 
-/// Data of a process's report other than counts.
+/// Data of a process's report: a buffer for a line, and the counts that the process has inherited.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     line: String,
@@ -62,7 +63,7 @@ struct Before {
     unknown: BTreeMap<String, u64>,
 }
 
-/// Counts under the lock of the node.
+/// Counts that the lock of the node protects.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     submissions: u64,
@@ -90,7 +91,7 @@ impl Numbers {
     }
 }
 
-/// The process of this report, and its numbers. A thread that cannot have the lock can read them.
+/// The process id of this report, and copies of its counts. A thread that cannot take the lock can read them.
 static LIVE: Live = Live {
     process: AtomicU32::new(0),
     opened: AtomicU64::new(0),
@@ -148,11 +149,11 @@ pub(crate) fn begin(node: &Node) {
         state.record.line.reserve(LINE);
         append(node.device(), &mut state);
     }
-    // SAFETY: the function lives as long as this library, which is not unloaded before the process ends.
+    // SAFETY: the function exists until the process ends, because this library is not unloaded before.
     unsafe { libc::atexit(end) };
 }
 
-/// Begins the report of a process that was forked. Counts of its parent are left out.
+/// Begins the report of a forked process. It does not include the counts of the parent.
 pub(crate) fn copied(device: &Device, state: &mut State) {
     LIVE.begin();
     let mut unknown = BTreeMap::new();
@@ -174,7 +175,7 @@ pub(crate) fn submission(state: &mut State) {
     publish(state);
 }
 
-/// Counts a reset, and appends a line if the number has doubled.
+/// Counts a reset. Appends a line if the number of resets has doubled.
 pub(crate) fn reset(device: &Device, state: &mut State) {
     state.resets = state.resets.wrapping_add(1);
     if publish(state).resets.is_power_of_two() {
@@ -182,14 +183,14 @@ pub(crate) fn reset(device: &Device, state: &mut State) {
     }
 }
 
-/// Copies the numbers to [`LIVE`], and returns them.
+/// Copies the counts of this process to [`LIVE`], and returns them.
 pub(crate) fn publish(state: &State) -> Numbers {
     let numbers = Numbers::of(state).since(state.record.before.numbers);
     LIVE.set(numbers);
     numbers
 }
 
-/// Ends the report with the process. Never waits for a lock that the calling thread holds.
+/// Appends the last line of the report when the process ends. Never waits for a lock that the calling thread holds.
 pub(crate) extern "C" fn end() {
     // A forked process that has not used the node does not report.
     let Some(node) = node::opened().filter(|_| !fork::copied()) else { return };
@@ -199,12 +200,12 @@ pub(crate) extern "C" fn end() {
     }
 }
 
-/// Appends a line.
+/// Appends a complete line to the report.
 fn append(device: &Device, state: &mut State) {
     let Some(path) = &device.report else { return };
     let mut line = std::mem::take(&mut state.record.line);
     line.clear();
-    // Writing to a string does not fail.
+    // Writing to a string never fails.
     let _ = write_line(&mut line, device, state);
     written(path, line.as_bytes());
     state.record.line = line;
@@ -212,7 +213,8 @@ fn append(device: &Device, state: &mut State) {
 
 fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Result {
     let numbers = Numbers::of(state).since(state.record.before.numbers);
-    // Absent in a process that was forked in the middle of a change.
+    // The lock is not available in a process that was forked while another thread changed the counts. The line then
+    // does not contain them.
     let counts = device.watch.counts.lock_within(EXIT).ok();
     write_numbers(line, device, state.gpu.is_some(), counts.is_some(), numbers)?;
     let mut unknown = json::Object::new(line, ", \"unknown\": ");
@@ -239,7 +241,7 @@ fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Re
     Ok(())
 }
 
-/// Calls `visit` for each operation that the chip does not emulate and this process has used, with its number of
+/// Calls `visit` for each operation that this process has used and the chip does not emulate, with the number of its
 /// occurrences.
 fn each_unknown(state: &State, visit: &mut dyn FnMut(&str, u64)) {
     let Some(gpu) = &state.gpu else { return };
@@ -251,14 +253,14 @@ fn each_unknown(state: &State, visit: &mut dyn FnMut(&str, u64)) {
     });
 }
 
-/// Returns the number of resets in this process, and the number of operations that [`each_unknown`] visits.
+/// Returns the number of resets in this process, and the number of different operations that the chip does not emulate.
 pub(crate) fn troubles(state: &State) -> [u64; 2] {
     let mut unknown = 0;
     each_unknown(state, &mut |_, _| unknown += 1);
     [Numbers::of(state).since(state.record.before.numbers).resets, unknown]
 }
 
-/// Appends a line without counts by name. Does not allocate or take a lock.
+/// Appends a line without counts by name. Does not allocate, and does not take a lock.
 fn append_short(device: &Device) {
     let Some(path) = &device.report else { return };
     let mut line = [0; SHORT_LINE];
@@ -272,7 +274,7 @@ fn append_short(device: &Device) {
     }
 }
 
-/// An array that text is written into.
+/// An array to which text is written. The slice is the unused rest of the array.
 struct Room<'a>(&'a mut [u8]);
 
 impl std::fmt::Write for Room<'_> {
@@ -281,7 +283,7 @@ impl std::fmt::Write for Room<'_> {
     }
 }
 
-/// Writes the beginning of a line, without counts by name.
+/// Writes the beginning of a line: all fields except for the counts by name.
 fn write_numbers(
     line: &mut dyn std::fmt::Write,
     device: &Device,
@@ -304,7 +306,7 @@ fn write_numbers(
     )
 }
 
-/// Appends a line in one write, so that lines of several processes do not mix.
+/// Appends a line in one write, so that the lines of several processes do not mix.
 fn written(path: &Path, line: &[u8]) {
     if let Err(error) = file(path).and_then(|mut file| whole::append(&mut file, line)) {
         say_once(&format!("RECONVERGE_DRM_REPORT {}: {error}; no report is written", path.display()));
@@ -317,7 +319,7 @@ fn file(path: &Path) -> io::Result<File> {
     let irregular = || io::Error::other("not a regular file");
     let opened = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        // A pipe without a reader.
+        // The file is a pipe without a reader.
         Some(libc::ENXIO) => irregular(),
         _ if error.kind() == ErrorKind::IsADirectory => io::Error::other("it is a folder"),
         _ => error,
@@ -347,7 +349,7 @@ mod tests {
         ] {
             assert_eq!(file(path).unwrap_err().to_string(), why);
         }
-        // A pipe with a reader is also rejected, because the end of the reader would end the program.
+        // A pipe with a reader is also rejected. If its reader ended, a write to the pipe would end the program.
         let reader = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&pipe).unwrap();
         assert_eq!(file(&pipe).unwrap_err().to_string(), "not a regular file");
         drop(reader);

@@ -1,29 +1,31 @@
-//! The screen of the emulated board: one output with one connector, framebuffers, and the displayed picture.
+//! The screen of the emulated board. It has one output with one connector, framebuffers, and the displayed picture.
 //!
-//! A frame is shown when a program requests it: a page flip is done before its request returns, and its event waits
-//! for `drmHandleEvent`. No request waits for a refresh, so frames do not depend on the host's clock.
+//! A frame is shown as soon as a program requests it. A page flip completes before its request returns, and its event
+//! is queued for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not depend on the clock
+//! of the host.
 //!
-//! These requests show a frame: a new size, a flip, the report that the shown framebuffer has changed, and every
-//! other request that changes the picture. Those concern the cursor, the gamma table, the power, and the end of the
-//! framebuffer on the screen. The end of an open file does not show a frame: the last picture stays.
+//! A frame is shown by a mode change, by a flip, by a report that the shown framebuffer has changed, and by every other
+//! request that changes the picture. The other requests concern the cursor, the gamma table, the power, and the removal
+//! of the framebuffer on the screen. If an open file ends, no frame is shown, and the last picture stays.
 //!
-//! If `RECONVERGE_DRM_SCREEN` names a folder, each frame is written there as `frame-0001.ppm` and so on, starting
-//! with the upper row. If another process has used these names, the files are `frame-p2-0001.ppm` and so on. Files
-//! are complete, see [`whole`](crate::whole). The report counts frames and files. `RECONVERGE_DRM_RECORD` names a
-//! file that records frames, and `RECONVERGE_DRM_WINDOW` a window that shows them.
+//! If `RECONVERGE_DRM_SCREEN` names a folder, each frame is written to it as `frame-0001.ppm` and so on, beginning with
+//! the upper row. If another process has used these names, the files are named `frame-p2-0001.ppm` and so on. A file is
+//! either complete or absent, see [`whole`](crate::whole). The report counts the frames and the files.
+//! `RECONVERGE_DRM_RECORD` names a file that records the frames. `RECONVERGE_DRM_WINDOW` names the folder with the
+//! sockets of a window that shows the frames.
 //!
-//! | module | |
+//! | module | contents |
 //! |---|---|
-//! | `modes` | modes, and the monitor's description of itself (EDID) |
+//! | `modes` | modes, and the description of the monitor (EDID) |
 //! | `objects` | properties of the connector and the plane |
 //! | `picture` | framebuffer, cursor and gamma table as one picture |
 //! | `frames` | a file for each frame |
 //! | `record` | a file with all frames, for ffmpeg |
-//! | `window` | the connection to a window of the host |
+//! | `window` | the connection to the window that shows the frames |
 //! | `vblank` | the frame count, and events |
 //!
-//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Omitted: atomic requests, planes other than the
-//! one of the screen, leases, and scaling.
+//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Not supported: atomic requests, planes other than
+//! the plane of the screen, leases, and scaling.
 
 mod frames;
 mod modes;
@@ -52,17 +54,17 @@ use picture::{CURSOR, GAMMA, Gamma, Pixels, ScreenCursor};
 use record::ScreenRecording;
 use vblank::FLIP_COMPLETE;
 
-/// The identifiers of the board's objects. Identifiers of framebuffers follow.
+/// The identifiers of the objects of the board. The identifiers of framebuffers follow after [`LAST`].
 pub(crate) const CRTC: u32 = 1;
 const ENCODER: u32 = 2;
 const CONNECTOR: u32 = 3;
 const PLANE: u32 = 4;
 /// The last identifier that does not belong to a framebuffer.
 const LAST: u32 = 31;
-/// The framebuffer of a request that keeps the one on the screen.
+/// A value instead of a framebuffer in a request: the framebuffer on the screen does not change.
 const UNCHANGED: u32 = u32::MAX;
 
-/// The kind of the digital output, and the status of a connected connector. (`DRM_MODE_ENCODER_TMDS`,
+/// The kinds of the encoder and of the connector, and the status of a connected connector. (`DRM_MODE_ENCODER_TMDS`,
 /// `DRM_MODE_CONNECTOR_DVID`, `DRM_MODE_CONNECTED`)
 const TMDS: u32 = 2;
 const DVI: u32 = 3;
@@ -70,30 +72,31 @@ const CONNECTED: u32 = 1;
 
 /// Maximum width and height of a framebuffer, in pixels.
 const LARGEST: u32 = 8192;
-/// Maximum number of rectangles in a report of a change. (`DRM_MODE_FB_DIRTY_MAX_CLIPS`)
+/// Maximum number of rectangles in a report that a framebuffer has changed. (`DRM_MODE_FB_DIRTY_MAX_CLIPS`)
 const MOST_RECTANGLES: u32 = 256;
 /// Flags of a page flip. (`DRM_MODE_PAGE_FLIP_EVENT`, `DRM_MODE_PAGE_FLIP_ASYNC`)
 const FLIP_EVENT: u32 = 1;
 const FLIP_ASYNC: u32 = 2;
-/// A framebuffer of two fields. (`DRM_MODE_FB_INTERLACED`)
+/// Flag of a framebuffer with two interlaced fields. (`DRM_MODE_FB_INTERLACED`)
 const INTERLACED: u32 = 1;
-/// The program handles stereo modes and aspect ratios. (`DRM_CLIENT_CAP_STEREO_3D`, `DRM_CLIENT_CAP_ASPECT_RATIO`)
+/// Capabilities of a program that handles stereo modes and aspect ratios. (`DRM_CLIENT_CAP_STEREO_3D`,
+/// `DRM_CLIENT_CAP_ASPECT_RATIO`)
 const STEREO_3D: u64 = 1;
 const ASPECT_RATIO: u64 = 4;
-/// The program handles planes of all kinds. (`DRM_CLIENT_CAP_UNIVERSAL_PLANES`)
+/// Capability of a program that handles planes of all kinds. (`DRM_CLIENT_CAP_UNIVERSAL_PLANES`)
 const UNIVERSAL_PLANES: u64 = 2;
-/// The program uses atomic requests. (`DRM_CLIENT_CAP_ATOMIC`)
+/// Capability of a program that uses atomic requests. (`DRM_CLIENT_CAP_ATOMIC`)
 const ATOMIC: u64 = 3;
-/// The formats of a framebuffer, as four-letter codes.
+/// The supported formats of framebuffers, as four-letter codes.
 const FORMATS: [[u8; 4]; 5] = [*b"XR24", *b"AR24", *b"XB24", *b"AB24", *b"RG16"];
 
 /// A framebuffer: a buffer that is interpreted as a picture.
 #[derive(Clone, Copy, Debug)]
 struct Framebuffer {
-    /// The open file that created it. The framebuffer ends with this file. Absent after `CLOSEFB` of the framebuffer on the
-    /// screen, which ends when the screen shows another one.
+    /// The open file that created the framebuffer. The framebuffer ends with this file. `None` after `CLOSEFB` of the
+    /// framebuffer on the screen: it then ends when the screen shows another framebuffer.
     file: Option<FileId>,
-    /// The buffer, which lasts as long as the framebuffer.
+    /// The buffer with the pixels. The framebuffer holds a reference to it.
     buffer: BufferId,
     width: u32,
     height: u32,
@@ -105,26 +108,26 @@ struct Framebuffer {
     code: u32,
 }
 
-/// The screen.
+/// The state of the screen.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
     folder: Option<PathBuf>,
     recording: Option<ScreenRecording>,
-    /// The folder with the sockets of the window; `None` after the window is closed.
+    /// The folder with the sockets of the window, or `None` after the window is closed.
     window: Option<PathBuf>,
     framebuffers: BTreeMap<u32, Framebuffer>,
     last: u32,
     shown: Option<Shown>,
-    /// The power state of the screen: a value of the property DPMS.
+    /// The power state of the screen. It is a value of the property DPMS.
     power: u64,
     cursor: ScreenCursor,
-    /// The gamma table, if one was set.
+    /// The gamma table, if a program has set one.
     gamma: Option<Gamma>,
-    /// Data that programs have stored, each with the open file that stored them.
+    /// Data that programs have stored, by identifier. Each entry has the open file that stored the data.
     blobs: BTreeMap<u32, (FileId, Vec<u8>)>,
-    /// The open files for which planes of all kinds are listed.
+    /// The open files of programs that handle planes of all kinds. Only they get a list of planes.
     universal: BTreeSet<FileId>,
-    /// The frame count, which a wait advances, see [`vblank`].
+    /// The frame count. A wait for a later count advances it at once, see [`vblank`].
     count: u64,
     /// Number of frames that were shown.
     pub(crate) frames: u64,
@@ -132,23 +135,23 @@ pub(crate) struct Screen {
     pub(crate) pictures: u64,
     /// Number of frames that could not be recorded.
     pub(crate) unrecorded: u64,
-    /// Number of this process in file names.
+    /// Number of this process in the names of its frame files.
     process: u32,
-    /// Number of frames that the parent of this process has shown.
+    /// Number of frames that the parent of this process had shown before the fork.
     others: u64,
-    /// Number of events that the open file of the current request has not read.
+    /// Number of events for the open file of the current request that the program has not read.
     unread: usize,
-    /// Events that the program has not received yet.
+    /// Events that are not yet written to the pipe of their open file.
     events: Vec<(FileId, ScreenEvent)>,
 }
 
-/// The framebuffer on the screen.
+/// The mode of the screen, and the framebuffer on it.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
-    /// The identifier, or 0 while the plane of the screen is off.
+    /// The identifier of the framebuffer, or 0 while the plane of the screen is off.
     framebuffer: u32,
     mode: ModeInfo,
-    /// Position in the framebuffer of the first pixel on the screen.
+    /// Position of the screen's first pixel within the framebuffer.
     place: [u32; 2],
 }
 
@@ -159,23 +162,23 @@ impl Shown {
 }
 
 impl Screen {
-    /// Creates a screen that writes its frames to a folder, if one is given.
+    /// Creates a screen. If `folder` is given, frames are written to it.
     pub(crate) fn new(folder: Option<PathBuf>) -> Screen {
         Screen { folder, last: LAST, process: 1, ..Screen::default() }
     }
 
-    /// Adds a file that records the screen and a window that shows it, if given.
+    /// Adds a file that records the frames and the folder of a window that shows them, if they are given.
     pub(crate) fn with(self, record: Option<PathBuf>, window: Option<PathBuf>) -> Screen {
         Screen { recording: record.map(ScreenRecording::new), window, ..self }
     }
 
-    /// Restarts the numbering of files in a forked process.
+    /// Restarts the numbering of frame files in a forked process.
     pub(crate) fn copied(&mut self) {
         self.recording.iter_mut().for_each(ScreenRecording::restart);
         (self.process, self.others) = (1, self.frames);
     }
 
-    /// Returns the name of the last frame's file.
+    /// Returns the file name of the last frame.
     fn name(&self) -> String {
         let number = self.frames - self.others;
         match self.process {
@@ -184,12 +187,12 @@ impl Screen {
         }
     }
 
-    /// Removes and returns the events that an open file requested and that the program has not received.
+    /// Removes and returns the events for an open file that are not yet written to its pipe.
     pub(crate) fn events(&mut self, file: FileId) -> Vec<ScreenEvent> {
         self.events.extract_if(.., |(asked, _)| *asked == file).map(|(_, event)| event).collect()
     }
 
-    /// Returns whether the power is off.
+    /// Returns whether the power of the screen is off.
     fn is_off(&self) -> bool {
         self.power != 0
     }
@@ -206,12 +209,13 @@ impl Screen {
         id
     }
 
-    /// Returns whether a framebuffer is visible.
+    /// Returns whether the screen is on and shows a framebuffer.
     fn is_seen(&self) -> bool {
         !self.is_off() && self.shown.is_some_and(|shown| shown.framebuffer != 0)
     }
 
-    /// Removes a framebuffer of an open file. Returns its buffer, whose reference the caller drops.
+    /// Removes a framebuffer of an open file. Returns its buffer. The caller must drop the framebuffer's reference to
+    /// it.
     fn remove(&mut self, id: u32, file: FileId) -> Result<BufferId, Errno> {
         let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == Some(file));
         let buffer = found.ok_or(Errno(libc::ENOENT))?.buffer;
@@ -220,7 +224,8 @@ impl Screen {
         Ok(buffer)
     }
 
-    /// Removes the framebuffers, data and events of an open file. Returns the buffers, whose references the caller drops.
+    /// Removes the framebuffers, data and events of an open file. Returns the buffers of the framebuffers and of the
+    /// cursor. The caller must drop their references.
     pub(crate) fn end(&mut self, file: FileId) -> Vec<BufferId> {
         self.events.retain(|(asked, _)| *asked != file);
         self.blobs.retain(|_, (owner, _)| *owner != file);
@@ -240,7 +245,7 @@ pub(crate) fn answer(
     request: Request,
     argument: *mut c_void,
 ) -> Option<Result<(), Errno>> {
-    // Locks the state for a request that queues an event.
+    // Locks the state for a request that may queue an event.
     let counted = || {
         let mut state = node.lock();
         state.screen.unread = vblank::unread(descriptor);
@@ -255,7 +260,7 @@ pub(crate) fn answer(
             }),
             PRIME_HANDLE_TO_FD => request.exchange(argument, |asked| shared::export(&mut node.lock(), asked)),
             PRIME_FD_TO_HANDLE => request.exchange(argument, |asked| shared::import(&mut node.lock(), asked)),
-            // No other process can have control of the screen.
+            // These requests always succeed, because no other process can control the emulated screen.
             SET_MASTER | DROP_MASTER => Ok(()),
             GET_MAGIC => request.exchange(argument, |magic: &mut Magic| {
                 magic.magic = 1;
@@ -350,7 +355,7 @@ pub(crate) fn answer(
                 *asked = plane;
                 Ok(())
             }),
-            // This error is the one of a driver without atomic requests, see `client_capability`.
+            // A driver without atomic requests returns this error, see `client_capability`.
             MODE_ATOMIC => Err(Errno(libc::EOPNOTSUPP)),
             MODE_CLOSEFB => request.exchange(argument, |asked: &mut ModeCloseFramebuffer| {
                 if asked.padding != 0 {
@@ -385,7 +390,7 @@ pub(crate) fn answer(
             }),
             MODE_ADDFB2 => request.exchange(argument, |asked: &mut ModeFramebuffer2| {
                 let ModeFramebuffer2 { width, height, format, handles, pitches, offsets, .. } = *asked;
-                // The kernel accepts any values in the unused planes, but no modifier there.
+                // The kernel accepts any handle, pitch and offset for the unused planes, but no modifier.
                 if asked.flags & !INTERLACED != 0 || asked.modifiers != [0; 4] {
                     return Err(Errno(libc::EINVAL));
                 }
@@ -401,7 +406,8 @@ pub(crate) fn answer(
                 if dirty.count > MOST_RECTANGLES || (dirty.count == 0) != (dirty.rectangles == 0) {
                     return Err(Errno(libc::EINVAL));
                 }
-                // A rectangle has four coordinates of 16 bits. The list must be readable, but is not used.
+                // A rectangle has four coordinates of 16 bits. The kernel requires a readable list. The whole frame is
+                // shown, so the list is not used.
                 user::read_list::<u64>(dirty.rectangles, dirty.count as usize)?;
                 let state = &mut *node.lock();
                 match state.screen.shown {
@@ -426,11 +432,11 @@ pub(crate) fn answer(
 /// The bus id of the board, as `drmGetBusid` returns it.
 const BUS: &[u8] = b"pci:0000:01:00.0";
 
-/// Returns a capability of the node by its number: for instance plain buffers, or a colour depth of 24 bits.
+/// Returns a capability of the node by its number. Examples are dumb buffers and a preferred colour depth of 24 bits.
 /// (`DRM_CAP_*`)
 ///
 /// # Errors
-/// `EINVAL` for a capability that the kernel does not have either.
+/// `EINVAL` for a number that the kernel does not define.
 fn capability(question: u64) -> Result<u64, Errno> {
     Ok(match question {
         1 => 1,                 // DUMB_BUFFER
@@ -451,15 +457,16 @@ fn known(asked: u32, id: u32) -> Result<(), Errno> {
     if asked == id { Ok(()) } else { Err(Errno(libc::ENOENT)) }
 }
 
-/// Stores as many values as the program has room for, and the number of all values.
+/// Stores as many values as the program has room for, and then the number of all values.
 fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     user::write_list(address, &values[..values.len().min(*count as usize)])?;
     *count = values.len() as u32;
     Ok(())
 }
 
-/// Stores the values if the program has room for all of them, and then their number. The kernel returns the modes and
-/// the encoders of a connector and the formats of a plane in this way. [`give`] returns other lists.
+/// Stores all values if the program has room for all of them, and otherwise none. Then stores the number of all values.
+/// The kernel does so for the modes and the encoders of a connector and for the formats of a plane. For other lists,
+/// see [`give`].
 fn give_all<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     if *count as usize >= values.len() {
         user::write_list(address, values)?;
@@ -501,7 +508,7 @@ fn client_capability(state: &mut State, asked: &ClientCap) -> Result<(), Errno> 
     match (asked.capability, asked.value) {
         (UNIVERSAL_PLANES, 1) => _ = state.screen.universal.insert(file),
         (UNIVERSAL_PLANES, 0) => _ = state.screen.universal.remove(&file),
-        // No mode here is a stereo mode or has an aspect ratio, so the setting has no effect.
+        // The setting has no effect, because no mode of the screen is a stereo mode or has an aspect ratio.
         (STEREO_3D | ASPECT_RATIO, 0 | 1) => {}
         (ATOMIC, _) => return Err(Errno(libc::EOPNOTSUPP)),
         _ => return Err(Errno(libc::EINVAL)),
@@ -509,7 +516,7 @@ fn client_capability(state: &mut State, asked: &ClientCap) -> Result<(), Errno> 
     Ok(())
 }
 
-/// `MODE_GETCRTC`: returns the framebuffer on the screen.
+/// `MODE_GETCRTC`. Returns the mode and the framebuffer on the screen.
 fn current(screen: &Screen, asked: &mut ModeCrtc) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     asked.gamma_size = GAMMA as u32;
@@ -525,7 +532,7 @@ fn current(screen: &Screen, asked: &mut ModeCrtc) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Sets the mode and the framebuffer of the screen, or switches it off.
+/// Sets the mode and the framebuffer of the screen, or switches the screen off.
 fn set(state: &mut State, asked: &mut ModeCrtc) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     if asked.valid == 0 {
@@ -557,7 +564,7 @@ fn set(state: &mut State, asked: &mut ModeCrtc) -> Result<(), Errno> {
     show(state, shown)
 }
 
-/// `RMFB`: ends a framebuffer. A screen that shows it is switched off.
+/// `RMFB`. Removes a framebuffer. If the screen shows it, the screen is switched off.
 fn remove(state: &mut State, id: u32) -> Result<(), Errno> {
     let seen = state.screen.shown.filter(|shown| state.screen.is_seen() && shown.framebuffer == id);
     let buffer = state.screen.remove(id, state.buffers.file())?;
@@ -568,10 +575,10 @@ fn remove(state: &mut State, id: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `CLOSEFB`: ends a framebuffer. If it is on the screen, it ends when the screen shows another one.
+/// `CLOSEFB`. Closes a framebuffer. If the screen shows it, it is removed when the screen shows another framebuffer.
 ///
 /// # Errors
-/// `ENOENT` for a framebuffer of another open file, and for one that was closed.
+/// `ENOENT` if another open file created the framebuffer, or if it was already closed.
 fn close(state: &mut State, id: u32) -> Result<(), Errno> {
     let file = state.buffers.file();
     if state.screen.shown.is_some_and(|shown| shown.framebuffer == id) {
@@ -590,7 +597,8 @@ fn close(state: &mut State, id: u32) -> Result<(), Errno> {
 /// Shows another framebuffer of the same size.
 fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
-    // The field is a frame count for flags that only drivers with `DRM_CAP_PAGE_FLIP_TARGET` support.
+    // For some flags, the kernel interprets this field as a frame count. Only drivers with `DRM_CAP_PAGE_FLIP_TARGET`
+    // support these flags.
     if asked.flags & !(FLIP_EVENT | FLIP_ASYNC) != 0 || asked.padding != 0 {
         return Err(Errno(libc::EINVAL));
     }
@@ -611,11 +619,12 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Shows a framebuffer on the plane of the screen, or switches the plane off. The screen then keeps its size.
+/// Shows a framebuffer on the plane of the screen, or switches the plane off. If the plane is off, the screen keeps its
+/// mode.
 ///
 /// # Errors
-/// `EINVAL` for a part that would be scaled or does not fill the screen, because no plane here supports that. On a
-/// Radeon, also for no framebuffer (the kernel's `drm_plane_helper.c`).
+/// `EINVAL` if the part of the framebuffer would be scaled or would not fill the screen, because the plane does not
+/// support this. On a Radeon, also if no framebuffer is given (the kernel's `drm_plane_helper.c`).
 fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Result<(), Errno> {
     known(asked.plane, PLANE)?;
     if asked.framebuffer == 0 {
@@ -647,7 +656,7 @@ fn handed_out(state: &mut State, id: u32) -> Result<(Framebuffer, u32), Errno> {
     Ok((framebuffer, handle))
 }
 
-/// Creates a framebuffer. Its arguments are width, height and four-letter code, then handle, pitch and offset.
+/// Creates a framebuffer. The arrays are the width, height and four-letter code, and the handle, pitch and offset.
 fn add(
     state: &mut State,
     [width, height, code]: [u32; 3],
@@ -675,10 +684,10 @@ fn known_framebuffer(screen: &Screen, id: u32) -> Result<Framebuffer, Errno> {
     screen.framebuffers.get(&id).copied().ok_or(Errno(libc::ENOENT))
 }
 
-/// Returns a framebuffer, after checking that it contains the part that the screen shows.
+/// Returns the framebuffer of `shown`. Checks that it contains the part that the screen shows.
 ///
 /// # Errors
-/// `ENOENT` for a framebuffer that does not exist, `ENOSPC` for one that is too small.
+/// `ENOENT` if the framebuffer does not exist, `ENOSPC` if it is too small.
 fn fitting(screen: &Screen, shown: &Shown) -> Result<Framebuffer, Errno> {
     let framebuffer = known_framebuffer(screen, shown.framebuffer)?;
     let size = shown.size();
@@ -698,7 +707,7 @@ fn show(state: &mut State, shown: Shown) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Removes the framebuffer from the screen. Shows a black frame, unless no framebuffer was visible before.
+/// Replaces the framebuffer on the screen by `shown`. If a framebuffer was visible before, shows a black frame.
 fn blank(state: &mut State, shown: Option<Shown>) {
     let seen = state.screen.shown.filter(|_| state.screen.is_seen());
     replace(state, shown);
@@ -707,7 +716,7 @@ fn blank(state: &mut State, shown: Option<Shown>) {
     }
 }
 
-/// Replaces the framebuffer on the screen. A framebuffer that was closed ends when it leaves the screen.
+/// Replaces the framebuffer on the screen. If the old framebuffer was closed, it is removed now.
 fn replace(state: &mut State, shown: Option<Shown>) {
     let old = std::mem::replace(&mut state.screen.shown, shown).map(|old| old.framebuffer);
     let gone = old.filter(|old| shown.is_none_or(|shown| shown.framebuffer != *old));
@@ -718,14 +727,14 @@ fn replace(state: &mut State, shown: Option<Shown>) {
     }
 }
 
-/// Shows the picture again, because something above the framebuffer has changed.
+/// Shows the framebuffer again, because the cursor, the gamma table or the power has changed.
 fn refresh(state: &mut State) {
     if let Some(shown) = state.screen.shown {
         frame(state, shown);
     }
 }
 
-/// Counts a frame, and sends its picture to the files and the window.
+/// Counts a frame, and writes, records and displays its picture.
 fn frame(state: &mut State, shown: Shown) {
     let framebuffer = known_framebuffer(&state.screen, shown.framebuffer).ok();
     state.screen.frames += 1;
@@ -734,17 +743,17 @@ fn frame(state: &mut State, shown: Shown) {
     report::publish(state);
 }
 
-/// Creates a buffer of plain pixels, which a program maps and fills.
+/// Creates a dumb buffer: a buffer of plain pixels that the program maps and fills.
 fn create(state: &mut State, dumb: &mut DumbCreate) -> Result<(), Errno> {
     let bytes = dumb.bits.div_ceil(8);
     if [dumb.width, dumb.height, dumb.bits].contains(&0) || dumb.bits > u32::MAX - 8 {
         return Err(Errno(libc::EINVAL));
     }
-    // Row and size have 32 bits, but any width and height that result in such values are accepted.
+    // The pitch and the size must fit in 32 bits. There is no other limit for the width and the height.
     let row = dumb.width.checked_mul(bytes).filter(|row| row.checked_mul(dumb.height).is_some());
     dumb.pitch = row.and_then(|row| row.checked_next_multiple_of(256)).ok_or(Errno(libc::EINVAL))?;
     dumb.size = u64::from(dumb.pitch) * u64::from(dumb.height);
-    // Domain 1 is the processor's memory, which no driver requests.
+    // Domain 1 is the memory of the processor. Drivers do not request it.
     dumb.handle = state.create(dumb.size, 0, 1)?;
     Ok(())
 }

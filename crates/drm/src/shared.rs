@@ -1,4 +1,5 @@
-//! Buffers that several processes share: a buffer is exported as a file, and a file is imported as a buffer.
+//! Buffers that several processes share. A process exports a buffer as a file, and another process imports the file as
+//! a buffer.
 //!
 //! ```text
 //! process 1              file in memory              process 2
@@ -7,18 +8,19 @@
 //! ```
 //!
 //! A program requests the file of a buffer (PRIME) and sends it to another process. Each process executes its own
-//! submissions before their requests return. The results of a submission are therefore in the buffer when another process uses
-//! it, and no fence is needed.
+//! submissions before their requests return. When another process uses the buffer, it therefore contains the results of
+//! all submissions, and no fence is needed.
 //!
-//! Before an export, a buffer has no file with a descriptor, see [`memory`](crate::memory). The export copies the
-//! buffer into a file with a descriptor, and maps the file in place of the buffer: for the chip, and at each address
-//! where the program has mapped the buffer. The name of the file contains the data that the driver stored with the
-//! buffer before the export: domain, tiling and pitch. The file cannot be resized, so no process can remove pages
-//! that another one uses.
+//! Before an export, the file of a buffer has no descriptor, see [`memory`](crate::memory). The export copies the
+//! buffer into a file with a descriptor, and maps this file instead of the old one: for the chip, and at each address
+//! at which the program has mapped the buffer. The name of the file contains the data that the driver stored with the
+//! buffer before the export: domain, tiling and pitch. The file cannot be resized, so no process can remove pages that
+//! another process uses.
 //!
-//! The kernel frees the pages with the last mapping and descriptor, also if a process is killed.
+//! The kernel frees the pages with the last mapping and the last descriptor, even if a process is killed.
 //!
-//! Sources: the kernel's `drm_prime.c`; libdrm's `xf86drm.c` and Mesa 22.3.6, which take the size of a buffer from `lseek`.
+//! Sources: the kernel's `drm_prime.c`; libdrm's `xf86drm.c` and Mesa 22.3.6, which determine the size of a buffer with
+//! `lseek`.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int};
@@ -30,17 +32,18 @@ use crate::node::State;
 use crate::open_files::moved_away;
 use crate::real;
 
-/// Prefix of the names of files.
+/// Prefix of the names of buffer files.
 const NAME: &str = "reconverge-drm-buffer";
 
-/// Flags of an export: `exec` closes the descriptor, and it can be mapped for writing. (`DRM_CLOEXEC`, `DRM_RDWR`)
+/// Flags of an export. With the first flag, `exec` closes the descriptor. With the second flag, the descriptor can be
+/// mapped for writing. (`DRM_CLOEXEC`, `DRM_RDWR`)
 const CLOEXEC: u32 = libc::O_CLOEXEC as u32;
 const READ_WRITE: u32 = libc::O_RDWR as u32;
 
-/// Seals of a file, which fix its size and the seals themselves.
+/// Seals of a buffer file. They prevent changes of its size and of the seals.
 const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
-/// A shared buffer.
+/// A buffer that was exported or imported.
 #[derive(Debug)]
 struct SharedBuffer {
     buffer: BufferId,
@@ -48,7 +51,7 @@ struct SharedBuffer {
     descriptor: c_int,
 }
 
-/// Identifies a file in all file systems, by its device and its inode.
+/// Identifies a file among all file systems by its device and its inode.
 type FileKey = (libc::dev_t, libc::ino_t);
 
 /// Returns the identity of a descriptor's file.
@@ -56,17 +59,17 @@ fn file(descriptor: c_int) -> Option<FileKey> {
     real::status(descriptor).map(|status| (status.st_dev, status.st_ino))
 }
 
-/// The shared buffers of this process, by their files.
+/// The buffers of this process that were exported or imported. The key is the identity of the file.
 #[derive(Debug, Default)]
 pub(crate) struct SharedBuffers {
     files: BTreeMap<FileKey, SharedBuffer>,
 }
 
 impl SharedBuffers {
-    /// Closes the file of a buffer that is freed, if the buffer has one. Other processes keep their descriptors.
+    /// Closes the file of a buffer that is freed, if the buffer is shared. Other processes keep their descriptors.
     pub(crate) fn end(&mut self, buffer: BufferId) {
         for (key, ended) in self.files.extract_if(.., |_, shared| shared.buffer == buffer) {
-            // The program may have closed it and opened another file with its number.
+            // The program may have closed the descriptor and opened another file with the same number.
             if file(ended.descriptor) == Some(key) {
                 real::close_own(ended.descriptor);
             }
@@ -74,7 +77,7 @@ impl SharedBuffers {
     }
 }
 
-/// Data that the driver stored with a buffer. The name of the buffer's file contains them.
+/// Data that the driver stored with a buffer before its export. The name of the buffer's file contains these data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stored {
     domain: u32,
@@ -93,7 +96,7 @@ impl Stored {
         Some(Stored { domain: number()?, tiling: number()?, pitch: number()? })
     }
 
-    /// Returns the data of a descriptor's file, if the file belongs to a buffer.
+    /// Returns the data in the name of a descriptor's file, if the file belongs to a buffer.
     fn of_file(descriptor: c_int) -> Option<Stored> {
         let link = std::fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
         let name = link.to_str()?.strip_prefix("/memfd:")?;
@@ -104,9 +107,9 @@ impl Stored {
 /// `PRIME_HANDLE_TO_FD`: returns a descriptor of the file of a buffer.
 ///
 /// # Errors
-/// `ENOENT` for an unknown handle, `EINVAL` for unknown flags, `EIO` if the program has closed the descriptor of this
-/// library, `EBUSY` if the program may have unknown mappings of the buffer, and the errors of the system for a new
-/// file.
+/// `ENOENT` for an unknown handle. `EINVAL` for unknown flags. `EIO` if the program has closed this library's
+/// descriptor of the file. `EBUSY` if the program may have mappings of the buffer that this library does not know. The
+/// errors of the operating system if a new file cannot be created.
 pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
     if asked.flags & !(CLOEXEC | READ_WRITE) != 0 {
         return Err(Errno(libc::EINVAL));
@@ -117,19 +120,19 @@ pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
         Some((key, shared)) if file(shared.descriptor) == Some(*key) => shared.descriptor,
         Some(_) => {
             say_once(
-                "a shared buffer has lost its file: the program has closed a descriptor that is not its own",
+                "a shared buffer cannot be exported, because the program has closed a descriptor of this library",
             );
             return Err(Errno(libc::EIO));
         }
         None => new_file(state, asked.handle, id)?,
     };
     let kind = if asked.flags & CLOEXEC != 0 { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
-    // SAFETY: a plain system call on a descriptor of this library.
+    // SAFETY: the system call only affects a descriptor of this library.
     asked.descriptor = unsafe { libc::fcntl(descriptor, kind, 0) };
     if asked.descriptor < 0 { Err(Errno(real::errno())) } else { Ok(()) }
 }
 
-/// Moves a buffer into a file, and returns a descriptor of it.
+/// Moves a buffer into a new file. Returns this library's descriptor of the file.
 fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno> {
     let buffer = state.buffers.get(handle)?;
     let stored = Stored { domain: buffer.domain, tiling: buffer.tiling, pitch: buffer.pitch };
@@ -143,7 +146,7 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
     }
     let descriptor = moved_away(descriptor);
     let sealed = || {
-        // SAFETY: plain system calls on a descriptor of this library.
+        // SAFETY: the system calls only affect a descriptor of this library.
         unsafe {
             libc::ftruncate(descriptor, (range.end - range.start) as libc::off_t) == 0
                 && libc::fcntl(descriptor, libc::F_ADD_SEALS, SEALS) == 0
@@ -163,11 +166,11 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
     }
 }
 
-/// `PRIME_FD_TO_HANDLE`: returns a handle of the buffer of a file. Each file has one buffer in a process, and the
-/// buffer has one handle in each open file of the node.
+/// `PRIME_FD_TO_HANDLE`: returns a handle of the buffer of a file. A process has one buffer for each file, and each
+/// open file of the node has one handle of that buffer.
 ///
 /// # Errors
-/// `EBADF` for an unknown descriptor, `EINVAL` for a file that is not the file of a buffer, and the errors of a new buffer.
+/// `EBADF` for an unknown descriptor, `EINVAL` if the file is not a buffer file, and the errors of creating a buffer.
 pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
     let status = real::status(asked.descriptor).ok_or(Errno(libc::EBADF))?;
     let key = (status.st_dev, status.st_ino);
@@ -176,16 +179,16 @@ pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
         return Ok(());
     }
     let stored = Stored::of_file(asked.descriptor).ok_or(Errno(libc::EINVAL))?;
-    // SAFETY: plain system calls on a descriptor.
+    // SAFETY: the system call does not access memory of the process.
     let seals = unsafe { libc::fcntl(asked.descriptor, libc::F_GET_SEALS) };
     let size = u64::try_from(status.st_size).unwrap_or(0);
-    // A file that can be resized is unsafe: an access to a removed page raises a signal.
+    // A file that can be resized is rejected, because an access to a removed page would raise a signal.
     if seals < 0 || seals & SEALS != SEALS {
         return Err(Errno(libc::EINVAL));
     }
     let handle = state.buffers.create(size, 0, stored.domain)?;
     let (id, range) = (state.buffers.id(handle)?, state.buffers.get(handle)?.range.clone());
-    // SAFETY: as above.
+    // SAFETY: the system call does not access memory of the process.
     let own = unsafe { libc::fcntl(asked.descriptor, libc::F_DUPFD_CLOEXEC, 0) };
     let placed = match own {
         0.. if range.end - range.start == size => state.memory.place_file(&range, own),
@@ -208,8 +211,9 @@ pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
     Ok(())
 }
 
-/// Answers a request to the file of a buffer. Returns `None` for other files. An access by the processor begins and
-/// ends (`DMA_BUF_IOCTL_SYNC`) without waiting. Files of fences do not exist, as in kernels before 6.0.
+/// Answers a request to the file of a buffer. Returns `None` for other files. The requests that mark the begin and the
+/// end of an access by the processor (`DMA_BUF_IOCTL_SYNC`) do nothing. Requests for fences fail, as in kernels before
+/// 6.0.
 pub(crate) fn answer(descriptor: c_int, request: Request) -> Option<Result<(), Errno>> {
     Stored::of_file(descriptor)?;
     Some(if request.number() == DMA_BUF_SYNC { Ok(()) } else { Err(Errno(libc::ENOTTY)) })
@@ -225,7 +229,7 @@ mod tests {
     use crate::device::Device;
     use crate::node::{Client, Node};
 
-    /// Returns a node that represents a process.
+    /// Returns a node that stands for a process.
     fn process() -> Client<'static> {
         let device =
             Box::leak(Box::new(Device { execute: false, ..Device::new(Board::named("rv770").unwrap()) }));
@@ -262,7 +266,7 @@ mod tests {
         }
         let descriptor = file_of(&one, handle).unwrap();
         // Mesa determines the size by `lseek`.
-        // SAFETY: a plain system call.
+        // SAFETY: the system call does not access memory of the process.
         assert_eq!(unsafe { libc::lseek(descriptor, 0, libc::SEEK_END) }, 4 << 16);
         let imported = handle_of(&other, descriptor).unwrap();
         let to = start(&other, imported);
@@ -273,23 +277,25 @@ mod tests {
             assert_eq!((buffer.domain, buffer.tiling, buffer.pitch), (4, 3, 512));
             assert_eq!(state.buffers.mapped().count(), 1, "others write to it");
         }
-        // Each process reads the writes of the other one, also those through an older mapping.
+        // Each process reads the bytes that the other one writes, including writes through a mapping that is older than
+        // the export.
         other.lock().memory.write(to, &[7]);
         one.lock().memory.write(from + 1, &[8]);
-        // SAFETY: the mapping has these bytes, and is not unmapped here.
+        // SAFETY: the mapping is larger than three bytes, and the test does not unmap it.
         unsafe {
             mapped.add(2).write_volatile(9);
             assert_eq!([mapped.read_volatile(), mapped.add(1).read_volatile()], [7, 8]);
         }
         assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);
-        // The first process frees its buffer. The other one still has the bytes.
+        // The first process frees its buffer. The other process still reads the bytes.
         one.lock().close(handle).unwrap();
         real::close_own(descriptor);
         assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);
         assert!(one.lock().shared.files.is_empty());
     }
 
-    /// The kernel's `drm_gem_prime_fd_to_handle`: a file has one buffer, and an open file has one handle for it.
+    /// As in the kernel's `drm_gem_prime_fd_to_handle`, a file has one buffer, and an open file has one handle for the
+    /// buffer.
     #[test]
     fn a_file_has_one_handle_in_an_open_file() {
         let node = process();
@@ -315,8 +321,8 @@ mod tests {
             let id = state.buffers.id(handle).unwrap();
             state.shared.files.values().find(|shared| shared.buffer == id).unwrap().descriptor
         };
-        // As after `closefrom`, the number of the first buffer's file belongs to another file.
-        // SAFETY: a plain system call.
+        // As after `closefrom`, the descriptor number of the first buffer's file refers to another file.
+        // SAFETY: the system call does not access memory of the process.
         assert_eq!(unsafe { libc::dup2(second, own(one)) }, own(one));
         assert_eq!(file_of(&node, one), Err(Errno(libc::EIO)));
         let kept = own(one);
@@ -351,7 +357,7 @@ mod tests {
             assert_eq!(handle_of(&node, descriptor), Err(Errno(error)));
         }
         // The file is sealed, but its length is not that of a buffer.
-        // SAFETY: plain system calls on a descriptor of the test.
+        // SAFETY: the system calls only affect a descriptor of the test.
         unsafe {
             libc::ftruncate(named, 4096);
             libc::fcntl(named, libc::F_ADD_SEALS, SEALS);

@@ -1,9 +1,10 @@
 //! Descriptors that represent an input device or the terminal: sockets with a mark.
 //!
 //! The mark is the mode of the socket's inode, which `fchmod` sets and `fstat` returns. The kernel does not use the
-//! mode of a socket without a path. Duplicates also have the mark, and so do descriptors that another process has
-//! received or that were kept over `exec`. No list of descriptors is therefore needed. The signal of the open file
-//! (`F_SETSIG`) would also be such a value, but the kernel sends that signal instead of `SIGIO`.
+//! mode of a socket without a path. Duplicates of a descriptor have the same mark. This is also true for descriptors
+//! that another process has received, and for descriptors after `exec`. Therefore, no list of descriptors is needed.
+//! The signal of the open file (`F_SETSIG`) would also be suitable as a mark, but the kernel would then send this
+//! signal instead of `SIGIO`.
 
 use std::ffi::{c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +13,7 @@ use std::path::Path;
 use crate::ioctls::Errno;
 use crate::real;
 
-/// The device that a socket represents. The value is in a mode from bit 3 on.
+/// The device that a socket represents. In the mode of the socket, the value begins at bit 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// The keyboard.
@@ -23,8 +24,8 @@ pub(crate) enum Mark {
     Terminal = 3,
 }
 
-/// Returns the mode of a socket with a mark. The sticky bit distinguishes it from other modes. The lowest bits are
-/// the access mode of the device, because the kernel opens every socket for reading and writing.
+/// Returns the mode of a socket with a mark. The sticky bit distinguishes it from other modes. The lowest bits are the
+/// access mode of the device. They are needed because the kernel opens every socket for reading and writing.
 fn mode(mark: Mark, flags: c_int) -> libc::mode_t {
     libc::S_IFSOCK | libc::S_ISVTX | (mark as libc::mode_t) << 3 | (flags & libc::O_ACCMODE) as libc::mode_t
 }
@@ -43,22 +44,22 @@ pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
     marked(descriptor).map(|(mark, _)| mark)
 }
 
-/// Creates a socket with a mark that never receives data. `flags` are those of `open`.
+/// Creates a socket that never receives data. The mark is optional. `flags` are those of `open`.
 ///
 /// # Errors
-/// The errors of `socket`.
+/// The errors of the C function `socket`.
 pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
-    // Without a peer, such a socket never becomes readable.
+    // A datagram socket without a peer never becomes readable.
     created(libc::SOCK_DGRAM, mark, flags)
 }
 
 /// Creates a socket with a mark that is connected to a listening socket. `flags` are those of `open`.
 ///
 /// # Errors
-/// The errors of `socket` and `connect`; `ENAMETOOLONG` if the path does not fit in an address.
+/// The errors of the C functions `socket` and `connect`; `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, Errno> {
     let descriptor = created(libc::SOCK_STREAM, Some(mark), flags)?;
-    // A nonblocking socket connects at once or not at all, because its peer is on this machine.
+    // The peer is on this machine. A nonblocking socket therefore connects at once or not at all.
     connect(descriptor, path).inspect_err(|_| real::close_own(descriptor))?;
     Ok(descriptor)
 }
@@ -66,7 +67,7 @@ pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, 
 /// Connects a socket to a listening socket.
 ///
 /// # Errors
-/// The errors of `connect`; `ENAMETOOLONG` if the path does not fit in an address.
+/// The errors of the C function `connect`; `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connect(descriptor: c_int, path: &Path) -> Result<(), Errno> {
     // SAFETY: all-zero bytes are valid for this plain structure.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
@@ -79,7 +80,7 @@ pub(crate) fn connect(descriptor: c_int, path: &Path) -> Result<(), Errno> {
         *letter = *byte as c_char;
     }
     let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-    // SAFETY: `address` has this length.
+    // SAFETY: the structure has at least this length.
     let connected = unsafe { libc::connect(descriptor, (&raw const address).cast(), length) };
     if connected == 0 { Ok(()) } else { Err(Errno(real::errno())) }
 }
@@ -88,7 +89,7 @@ fn created(kind: c_int, mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno
     let either = |flag: c_int, socket: c_int| if flags & flag != 0 { socket } else { 0 };
     let kind =
         kind | either(libc::O_NONBLOCK, libc::SOCK_NONBLOCK) | either(libc::O_CLOEXEC, libc::SOCK_CLOEXEC);
-    // SAFETY: plain system calls.
+    // SAFETY: the system calls do not access memory of the process.
     unsafe {
         let descriptor = libc::socket(libc::AF_UNIX, kind, 0);
         if descriptor < 0 {
@@ -110,7 +111,7 @@ mod tests {
         let descriptor = silent(Some(Mark::Pointer), libc::O_NONBLOCK | libc::O_CLOEXEC).unwrap();
         let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
         let mut byte = 0_u8;
-        // SAFETY: one structure of the right type, and room for a byte.
+        // SAFETY: `poll` accesses one local `pollfd`, and the buffer has one byte.
         unsafe {
             assert_eq!(libc::poll(&raw mut asked, 1, 0), 0);
             assert_eq!(libc::syscall(libc::SYS_read, descriptor, &raw mut byte, 1), -1);

@@ -1,4 +1,4 @@
-//! Reads, checks and executes submissions.
+//! Reads, checks and executes submissions of the `radeon` driver. [`executed`] also runs submissions of `nouveau`.
 
 use std::any::Any;
 use std::ops::Range;
@@ -14,29 +14,30 @@ use crate::node::{Client, State};
 use crate::report;
 use crate::user;
 
-/// Maximum number of chunks in a submission, one for each of the three kinds.
+/// Maximum number of chunks in a submission. There are three kinds of chunks, and each may occur once.
 const CHUNKS: u32 = 3;
-/// Maximum number of words in a chunk. The kernel allocates command buffers in a pool of 1 MiB; Mesa's have up to 64
-/// KiB.
+/// Maximum number of words in a chunk. The kernel allocates command buffers in a pool of 1 MiB. The command buffers of
+/// Mesa have up to 64 KiB.
 const WORDS: u32 = 1 << 18;
 
-/// A chunk of relocations.
+/// Kind of the chunk with relocations.
 const RELOCATIONS: u32 = 1;
-/// A chunk of commands. (`RADEON_CHUNK_ID_IB`)
+/// Kind of the chunk with commands. (`RADEON_CHUNK_ID_IB`)
 const COMMANDS: u32 = 2;
-/// A chunk of flags: flags, ring, priority.
+/// Kind of the chunk with three words: flags, ring and priority.
 const FLAGS: u32 = 3;
-/// Words of a relocation: handle, read domains, write domain, flags.
+/// Number of words in a relocation: handle, read domains, write domain, flags.
 const RELOCATION: usize = 4;
-/// The flag that requests the chip's own virtual addresses, which these chips do not have.
+/// The flag that requests virtual addresses of the chip, which these chips do not support.
 const USE_VM: u32 = 2;
 
-/// Executes a submission. When this returns, everything that it writes is in memory.
+/// Executes a submission. All its writes are in memory when this function returns.
 ///
-/// A fault is a reset of the chip, not an error of the request, because a chip also executes commands later.
+/// A fault resets the chip and is not an error of the request. Real chips execute commands after the request returns,
+/// so the request cannot report a fault.
 ///
 /// # Errors
-/// `EINVAL` if it is malformed, `EFAULT` if a part of it cannot be read.
+/// `EINVAL` if the submission is malformed, `EFAULT` if a part of it cannot be read.
 pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     let chunks = chunks(submit);
     let state = &mut *node.lock();
@@ -53,12 +54,12 @@ pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Executes a submission that was read. Returns the reason if it was not executed completely.
+/// Executes a submission. Returns the reason if the chip did not execute it completely.
 fn fault(state: &mut State, submission: &Submission<'_>) -> Option<String> {
     executed(state, |gpu, memory| gpu.submit(memory, submission))
 }
 
-/// Calls a function of the chip. Returns the reason if it did not complete.
+/// Runs a function on the chip. Returns the reason if the function did not complete.
 pub(crate) fn executed(
     state: &mut State,
     run: impl FnOnce(&mut dyn Gpu, Vram<'_>) -> Result<(), Fault>,
@@ -76,18 +77,18 @@ pub(crate) fn executed(
         }
         Err(panic) => {
             let why = said(&*panic);
-            Some(format!("a mistake of this program, please report it: {why}; the chip is reset"))
+            Some(format!("internal error, please report it: {why}; the chip is reset"))
         }
     }
 }
 
-/// Returns the message of a panic.
+/// Returns the message with which a panic occurred.
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic")
 }
 
-/// Error of a submission that is refused.
+/// The error of a submission that is rejected.
 #[derive(Debug, PartialEq)]
 struct Refused {
     errno: Errno,
@@ -101,12 +102,12 @@ impl From<String> for Refused {
     }
 }
 
-/// Returns the error of a part whose address cannot be read.
+/// Returns a function that creates the error for a part that cannot be read.
 fn unreadable(what: &str, address: u64) -> impl FnOnce(Errno) -> Refused {
     move |errno| Refused { errno, why: format!("{what} at address {address:#x} cannot be read") }
 }
 
-/// The chunks of a submission, by kind. An absent chunk is empty.
+/// The words of the chunks of a submission, by kind. A chunk that is absent is empty.
 #[derive(Debug, Default)]
 struct Chunks {
     commands: Vec<u32>,
@@ -158,35 +159,37 @@ fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
     })
 }
 
-/// Checks the length and the alignment of a chunk's words.
+/// Checks the length of a chunk and the alignment of its words.
 fn check(chunk: &Chunk) -> Result<(), String> {
     if chunk.words > WORDS {
         return Err(format!("{} words; expected up to {WORDS}", chunk.words));
     }
     if chunk.words > 0 && !chunk.address.is_multiple_of(size_of::<u32>() as u64) {
-        return Err(format!("its words are at address {:#x}", chunk.address));
+        return Err(format!("expected an address that is a multiple of 4, found {:#x}", chunk.address));
     }
     Ok(())
 }
 
-/// Returns the commands, and the ranges of the buffers that the relocations name.
+/// Checks the chunks. Returns the commands, and the ranges of the buffers to which the relocations refer.
 fn read(buffers: &Buffers, chunks: Chunks) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
     let flags = chunks.flags.first().copied().unwrap_or(0);
     if flags & USE_VM != 0 {
-        return Err("virtual addresses: these chips have none".to_owned().into());
+        return Err("virtual addresses are not supported by these chips".to_owned().into());
     }
     match chunks.flags.get(1).copied().unwrap_or(0) {
         0 => {}
         ring => {
             return Err(format!(
-                "the {} ring (ring {ring}): only graphics (ring 0) is there",
+                "the {} ring ({ring}) is not emulated, only the graphics ring (0)",
                 ring_name(ring)
             )
             .into());
         }
     }
     if !chunks.relocations.len().is_multiple_of(RELOCATION) {
-        return Err(format!("{} words of relocations, of 4 words each", chunks.relocations.len()).into());
+        return Err(
+            format!("{} words of relocations; expected a multiple of 4", chunks.relocations.len()).into()
+        );
     }
     let range = |(number, relocation): (usize, &[u32])| {
         let range =
@@ -198,7 +201,7 @@ fn read(buffers: &Buffers, chunks: Chunks) -> Result<(Vec<u32>, Vec<Range<usize>
     Ok((chunks.commands, ranges?))
 }
 
-/// Returns the purpose of a ring.
+/// Returns the purpose of a ring, for messages.
 fn ring_name(ring: u32) -> &'static str {
     match ring {
         0 => "graphics",
@@ -214,7 +217,7 @@ fn ring_name(ring: u32) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Reads a submission of these chunks: kind and words.
+    /// Reads a submission that consists of the given chunks. A chunk is its kind and its words.
     fn taken(buffers: &Buffers, given: &[(u32, &[u32])]) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
         let chunk = |(id, words): &(u32, &[u32])| Chunk {
             id: *id,
@@ -257,8 +260,8 @@ mod tests {
             (&[(FLAGS, &[0])], "no commands"),
             (&[(COMMANDS, &[0]), (RELOCATIONS, &[1, 2, 3])], "3 words of relocations"),
             (&[(COMMANDS, &[0]), (RELOCATIONS, &[9, 0, 0, 0])], "relocation 0 names buffer 9"),
-            (&[(COMMANDS, &[0]), (FLAGS, &[0, 2, 0])], "the DMA ring (ring 2)"),
-            (&[(COMMANDS, &[0]), (FLAGS, &[0, u32::MAX, 0])], "the unknown ring (ring 4294967295)"),
+            (&[(COMMANDS, &[0]), (FLAGS, &[0, 2, 0])], "the DMA ring (2)"),
+            (&[(COMMANDS, &[0]), (FLAGS, &[0, u32::MAX, 0])], "the unknown ring (4294967295)"),
             (&[(COMMANDS, &[0]), (FLAGS, &[USE_VM])], "virtual addresses"),
         ] {
             let Refused { errno, why: said } = taken(&buffers, given).unwrap_err();
@@ -276,7 +279,7 @@ mod tests {
         for (words, address, errno, why) in [
             (1, 0, fault, "at address 0x0"),
             (1, 0x1000, fault, "chunk 0: words at address 0x1000 cannot be read"),
-            (1, address + 1, invalid, "its words are at address"),
+            (1, address + 1, invalid, "expected an address that is a multiple of 4"),
             (WORDS + 1, address, invalid, "262145 words; expected up to 262144"),
         ] {
             let chunk = Chunk { id: COMMANDS, words, address };

@@ -1,14 +1,15 @@
 //! Records the contents of surfaces after each draw that stores into them, for `reconverge piglit --compare`.
 //!
-//! `surfaces.jsonl` in the folder has a JSON object for each draw that stores into a surface, in order:
+//! The folder contains `surfaces.jsonl`, which has a JSON object for each draw that stores into a surface, in the order
+//! of the draws:
 //!
 //! | field | contents |
 //! |---|---|
-//! | `draw` | number of the draw, from 1 on |
+//! | `draw` | number of the draw; the first draw is 1 |
 //! | `targets` | `name`, `format`, `bytes` of an element, `pitch`, `rows`, and a digest of the content |
-//! | `programs` | for each stage, the words of the program that ran last in it |
+//! | `programs` | for each stage, the words of its current program |
 //!
-//! For one selected draw, the contents themselves are written as `draw-N.NAME.bin`.
+//! For one selected draw, the contents of the surfaces are also written to files `draw-N.NAME.bin`.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -22,17 +23,17 @@ use reconverge_simt::vram::Vram;
 use crate::json;
 use crate::whole;
 
-/// The list of draws.
+/// Name of the file that lists the draws.
 const INDEX: &str = "surfaces.jsonl";
 
-/// The folder.
+/// The folder to which the contents of surfaces are written.
 #[derive(Debug)]
 pub(crate) struct Surfaces {
     folder: PathBuf,
     index: File,
-    /// The draw whose contents are written.
+    /// The number of the draw whose surfaces are also written completely.
     whole: Option<u64>,
-    /// Words by stage.
+    /// The words of the current program of each stage.
     programs: BTreeMap<&'static str, Vec<u32>>,
 }
 
@@ -40,7 +41,7 @@ impl Surfaces {
     /// Begins a list in an existing folder.
     ///
     /// # Errors
-    /// The list cannot be written.
+    /// The list cannot be opened.
     pub(crate) fn new(folder: &Path, whole: Option<u64>) -> io::Result<Surfaces> {
         let index = OpenOptions::new().append(true).create(true).open(folder.join(INDEX))?;
         Ok(Surfaces { folder: folder.to_path_buf(), index, whole, programs: BTreeMap::new() })
@@ -50,12 +51,12 @@ impl Surfaces {
         &self.folder
     }
 
-    /// Records that a program runs from here on.
+    /// Records that the chip runs a program from now on.
     pub(crate) fn program(&mut self, program: &ChipProgram) {
         self.programs.insert(program.stage.name(), program.words.clone());
     }
 
-    /// Writes the contents of the surfaces after a draw.
+    /// Records the contents of the surfaces after a draw.
     ///
     /// # Errors
     /// The files cannot be written.

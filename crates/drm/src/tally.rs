@@ -1,12 +1,12 @@
-//! Counts by name, for a limited number of names.
+//! Counts that have names. The number of names is limited.
 
 use std::collections::BTreeMap;
 
-/// Maximum number of different names. Further ones are counted as [`OTHERS`].
+/// Maximum number of different names. All further names are counted as [`OTHERS`].
 pub(crate) const NAMES: usize = 128;
 /// Maximum length of a name in bytes. Longer names are truncated.
 pub(crate) const LONGEST: usize = 160;
-/// Name for the count of all further names.
+/// Name under which all further names are counted.
 pub(crate) const OTHERS: &str = "others";
 
 /// Adds one to the count of a name.

@@ -1,8 +1,8 @@
-//! The virtual terminal of the emulated screen: `/dev/tty0`, and `/dev/tty1`, the only one.
+//! The virtual terminal of the emulated screen. It is `/dev/tty1`, the only terminal, and therefore also `/dev/tty0`.
 //!
 //! A program that shows pictures without a window system first acquires a terminal. The kernel then draws no text on
-//! the screen, and a shell receives no keys. Here, nothing else draws or reads keys, so the terminal only stores its
-//! mode. Each process has its own mode.
+//! the screen, and shells receive no keys. On the emulated screen, no other program draws or reads keys, so the
+//! terminal only stores its mode. Each process has its own mode.
 //!
 //! Source: the kernel's `include/uapi/linux/vt.h` and `kd.h`.
 
@@ -19,43 +19,45 @@ pub(crate) const NUMBER: u32 = 1;
 
 /// `KD_GRAPHICS`
 const GRAPHICS: u64 = 1;
-/// `KD_TEXT1`: the modes 2 and 3 mean `KD_TEXT`. (`vt_kdsetmode`, `drivers/tty/vt/vt_ioctl.c`)
+/// `KD_TEXT1`, the largest valid mode. The modes 2 and 3 have the same meaning as `KD_TEXT`. (`vt_kdsetmode`,
+/// `drivers/tty/vt/vt_ioctl.c`)
 const TEXTS: u64 = 3;
 /// `VT_AUTO` and `VT_PROCESS`
 const AUTO: u8 = 0;
 const PROCESS: u8 = 1;
-/// `KD_TEXT` or `KD_GRAPHICS`
+/// The mode of the display: `KD_TEXT` or `KD_GRAPHICS`.
 static MODE: AtomicU32 = AtomicU32::new(0);
-/// The mode of the keyboard. It is `K_UNICODE` until a program sets another.
+/// The mode of the keyboard. It is `K_UNICODE` until a program sets another mode.
 static KEYBOARD: AtomicU32 = AtomicU32::new(3);
 
-/// The mode that `VT_SETMODE` stored last and `VT_GETMODE` returns. It is `VT_AUTO` until a program sets another.
+/// The switching mode that `VT_SETMODE` stored last. `VT_GETMODE` returns it. It is `VT_AUTO` until a program sets
+/// another mode.
 static SWITCH: AtomicU64 = AtomicU64::new(0);
 
-/// The switching mode of the terminal, in the first byte. (`struct vt_mode`)
+/// The structure `vt_mode` as one word. Its first byte is the switching mode of the terminal.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct SwitchMode(u64);
 
-/// The number of the shown terminal, and the mask of those in use. (`struct vt_stat`)
+/// The structure `vt_stat`: the number of the shown terminal, a signal, and a mask of the terminals in use.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct TerminalState([u16; 3]);
 
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for SwitchMode {}
-// SAFETY: integers.
+// SAFETY: the type consists of integers only, without padding.
 unsafe impl Plain for TerminalState {}
 
 /// Opens the terminal. `flags` are those of `open`.
 ///
 /// # Errors
-/// The errors of `socket`.
+/// The errors of the C function `socket`.
 pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(Mark::Terminal), flags)
 }
 
-/// Accepts text and drops it, because no text is drawn. Returns the number of bytes, or -1 with `errno`.
+/// Accepts text and discards it, because no text is drawn. Returns the number of bytes, or -1 with `errno`.
 pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize {
     let errno = match access {
         libc::O_RDONLY => libc::EBADF,
@@ -74,7 +76,7 @@ pub(crate) fn is_request(request: c_ulong) -> bool {
 /// Answers a request to the terminal.
 ///
 /// # Errors
-/// `EFAULT`; `ENXIO` for another terminal; `ENOTTY` for a request that is not one of those below.
+/// `EFAULT` if the argument cannot be read or written, `ENXIO` for another terminal, `ENOTTY` for any other request.
 pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, Errno> {
     let address = argument.expose_provenance() as u64;
     match request {
@@ -85,21 +87,22 @@ pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, E
         // KDGKBMODE, KDSKBMODE
         0x4b44 => user::write(address, &KEYBOARD.load(Ordering::Relaxed))?,
         0x4b45 => KEYBOARD.store(address as u32, Ordering::Relaxed),
-        // KDGKBTYPE: KB_101. KDGKBLED, KDGETLED
+        // KDGKBTYPE returns KB_101. KDGKBLED and KDGETLED return 0.
         0x4b33 => user::write(address, &2_u8)?,
         0x4b64 | 0x4b31 => user::write(address, &0_u8)?,
         // KDSKBLED, KDSETLED, KDSKBMUTE, VT_RELDISP, VT_DISALLOCATE, VT_LOCKSWITCH, VT_UNLOCKSWITCH
         0x4b65 | 0x4b32 | 0x4b51 | 0x5605 | 0x5608 | 0x560b | 0x560c => (),
         // VT_OPENQRY
         0x5600 => user::write(address, &NUMBER)?,
-        // VT_GETMODE. VT_SETMODE only stores the mode, because there is no other terminal to show.
+        // VT_GETMODE and VT_SETMODE. VT_SETMODE only stores the mode, because there is no other terminal to which the
+        // screen could switch.
         0x5601 => user::write(address, &SwitchMode(SWITCH.load(Ordering::Relaxed)))?,
         0x5602 => {
             let SwitchMode(mode) = user::read(address)?;
             if !matches!(mode.to_ne_bytes()[0], AUTO | PROCESS) {
                 return Err(Errno(libc::EINVAL));
             }
-            // The kernel drops the last signal, `frsig`, which it does not use.
+            // Like the kernel, does not store the last signal, `frsig`, which is unused.
             let mut kept = mode.to_ne_bytes();
             kept[6..].fill(0);
             SWITCH.store(u64::from_ne_bytes(kept), Ordering::Relaxed);
@@ -118,7 +121,7 @@ pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, E
 mod tests {
     use super::*;
 
-    /// `include/uapi/linux/vt.h`
+    /// The expected results are those of `include/uapi/linux/vt.h`.
     #[test]
     fn there_is_one_terminal_and_it_is_shown() {
         let mut number = 0_u32;
@@ -133,14 +136,14 @@ mod tests {
         assert_eq!(answer(0x56ff, std::ptr::null_mut()), Err(Errno(libc::ENOTTY)));
     }
 
-    /// `drivers/tty/vt/vt_ioctl.c`: `vt_kdsetmode` and `VT_SETMODE` reject unknown modes, and `VT_GETMODE` returns
-    /// the last one.
+    /// As in the kernel's `drivers/tty/vt/vt_ioctl.c`, `vt_kdsetmode` and `VT_SETMODE` reject unknown modes, and
+    /// `VT_GETMODE` returns the mode that was stored last.
     #[test]
     fn modes_are_kept_and_unknown_ones_refused() {
         let set = |mode: usize| answer(0x4b3a, std::ptr::without_provenance_mut(mode));
         let invalid = Err(Errno(libc::EINVAL));
         assert_eq!((set(1), set(77), set(2), set(0)), (Ok(0), invalid, Ok(0), Ok(0)));
-        // VT_PROCESS with two signals.
+        // The mode is VT_PROCESS with two signals.
         let mut mode = [1_u8, 0, 10, 0, 12, 0, 0, 0];
         assert_eq!(answer(0x5602, mode.as_mut_ptr().cast()), Ok(0));
         let mut found = [0_u8; 8];

@@ -1,11 +1,11 @@
-//! The functions of libudev, for programs that search for devices with it.
+//! The functions of libudev, for programs that use it to search for devices.
 //!
-//! If a chip is selected, this library implements all functions of libudev, so that no object of one library is
-//! passed to the other. The devices are those of `udev/tree.rs`, and no device is added or removed later. Without a
-//! chip, the calls are passed to libudev.
+//! If a chip is selected, this library implements all functions of libudev, so that an object of one library never
+//! reaches the other library. The devices are those of `udev/tree.rs`. Devices are not added or removed later. If no
+//! chip is selected, all calls are passed to libudev.
 //!
-//! A program calls these functions instead of libudev's if it is linked with libudev, or if it looks them up in all
-//! libraries (`RTLD_DEFAULT`).
+//! A program calls the functions of this library instead of those of libudev in two cases: if it is linked with
+//! libudev, or if it looks them up in all libraries (`RTLD_DEFAULT`).
 //!
 //! Source: systemd's `src/libudev/libudev.h`; the rules of a search follow `libudev-enumerate.c`.
 
@@ -23,35 +23,35 @@ use crate::sockets;
 pub use tree::UdevList;
 use tree::{Tree, UdevEntry};
 
-/// The context of a program.
+/// The libudev context of a program.
 #[derive(Debug)]
 pub struct Udev {
     references: AtomicUsize,
     user: AtomicPtr<c_void>,
 }
 
-/// A device that a program uses.
+/// A device object that a program has received.
 #[derive(Debug)]
 pub struct UdevDevice {
     references: AtomicUsize,
     udev: *mut Udev,
     entry: &'static UdevEntry,
-    /// The parent, which lasts as long as this device.
+    /// The object of the parent device, or null. This object holds a reference to it.
     parent: *mut UdevDevice,
 }
 
-/// A search.
+/// A search for devices (`udev_enumerate`).
 #[derive(Debug)]
 pub struct UdevSearch {
     references: AtomicUsize,
     udev: *mut Udev,
     rules: Vec<SearchRule>,
     found: Vec<UdevList>,
-    /// The texts of `found`.
+    /// The strings to which the list `found` refers.
     texts: Vec<CString>,
 }
 
-/// A monitor of devices that are added or removed. It never reports one.
+/// A monitor for devices that are added or removed. It never reports a device.
 #[derive(Debug)]
 pub struct UdevMonitor {
     references: AtomicUsize,
@@ -59,10 +59,10 @@ pub struct UdevMonitor {
     descriptor: c_int,
 }
 
-/// The queue of the device manager, which is empty.
+/// The event queue of the device manager. It is always empty.
 pub type UdevQueue = UdevMonitor;
 
-/// A condition of a search. Texts are patterns of `fnmatch`.
+/// A condition of a search. The strings are patterns of `fnmatch`.
 #[derive(Debug)]
 enum SearchRule {
     Subsystem(CString),
@@ -75,10 +75,10 @@ enum SearchRule {
     Below(CString),
 }
 
-/// An object whose references a program counts.
+/// An object with a reference count that the program changes.
 trait Counted {
     fn references(&self) -> &AtomicUsize;
-    /// Frees the contents.
+    /// Releases what the object owns.
     fn end(&mut self) {}
 }
 
@@ -94,7 +94,7 @@ impl Counted for UdevDevice {
     }
 
     fn end(&mut self) {
-        // SAFETY: null, or a device to which this one has a reference.
+        // SAFETY: the pointer is null, or points to a device to which this device holds a reference.
         unsafe { give_back(self.parent) };
     }
 }
@@ -115,24 +115,25 @@ impl Counted for UdevMonitor {
     }
 }
 
-/// Adds a reference.
+/// Adds a reference to an object.
 ///
 /// # Safety
-/// `object` is null, or was returned by this library.
+/// `object` must be null or a pointer that this library returned.
 unsafe fn refer<T: Counted>(object: *mut T) -> *mut T {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     if let Some(object) = unsafe { object.as_ref() } {
         object.references().fetch_add(1, Ordering::Relaxed);
     }
     object
 }
 
-/// Drops a reference, and frees the object with the last one. Returns null.
+/// Drops a reference to an object. Frees the object if that was the last reference. Returns null.
 ///
 /// # Safety
-/// The conditions are those of [`refer`].
+/// The caller must meet the requirements of [`refer`].
 unsafe fn give_back<T: Counted>(object: *mut T) -> *mut T {
-    // SAFETY: the caller's promise. The last reference is not shared.
+    // SAFETY: `object` is null or a pointer that this library returned. If this is the last reference, no other code
+    // uses the object.
     unsafe {
         if object.as_ref().is_some_and(|it| it.references().fetch_sub(1, Ordering::AcqRel) == 1) {
             Box::from_raw(object).end();
@@ -145,7 +146,7 @@ fn first() -> AtomicUsize {
     AtomicUsize::new(1)
 }
 
-/// The result of a function that fails.
+/// A type that has a value for the result of a function that fails.
 trait Nothing {
     const NOTHING: Self;
 }
@@ -172,13 +173,13 @@ fn fails<T: Nothing>(errno: c_int) -> T {
     T::NOTHING
 }
 
-/// Defines functions of libudev. Without a chip, each calls the function of the same name in libudev.
+/// Defines functions of libudev. If no chip is selected, each of them calls the function of the same name in libudev.
 macro_rules! functions {
     ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty $ours:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "`.")]
         ///
         /// # Safety
-        /// The conditions are those of the function in libudev.
+        /// The caller must meet the requirements of the function in libudev.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> $answer {
             const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -193,19 +194,19 @@ macro_rules! functions {
                     ($($argument),*), else fails::<$answer>(libc::ENOSYS)
                 );
             }
-            // SAFETY: objects and texts are null or valid, as libudev requires.
-            #[allow(unused_unsafe, reason = "not every answer looks at an object")]
+            // SAFETY: the caller passes objects and strings that are null or valid, as libudev requires.
+            #[allow(unused_unsafe, reason = "not every function accesses an object")]
             unsafe { $ours }
         }
     )*};
 }
 
-/// Returns a copy of a text.
+/// Returns a copy of a C string, or `None` for null.
 ///
 /// # Safety
-/// `text` is null, or a C string.
+/// `text` must be null or a C string.
 unsafe fn text(text: *const c_char) -> Option<CString> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `text` is not null, so it is a C string.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_owned())
 }
 
@@ -213,34 +214,36 @@ fn address(text: Option<&CStr>) -> *const c_char {
     text.map_or(null(), CStr::as_ptr)
 }
 
-/// Returns a new object for a device and its parents.
+/// Returns new objects for a device and all its parents.
 fn handed_out(udev: *mut Udev, entry: &'static UdevEntry) -> *mut UdevDevice {
     let parent = tree().parent(entry).map_or(null_mut(), |parent| handed_out(udev, parent));
     Box::into_raw(Box::new(UdevDevice { references: first(), udev, entry, parent }))
 }
 
-/// Returns a new object for a device that was found. Otherwise fails as for a device that does not exist.
+/// Returns a new object for a device that was found. If none was found, fails with the error for a device that does not
+/// exist.
 fn handed_out_if(udev: *mut Udev, found: Option<&'static UdevEntry>) -> *mut UdevDevice {
     found.map_or_else(|| fails(libc::ENODEV), |entry| handed_out(udev, entry))
 }
 
-/// Returns the result of `find` for the entry of a device.
+/// Calls `find` with the entry of a device, and returns its result.
 ///
 /// # Safety
-/// `device` is null, or was returned by this library.
+/// `device` must be null or a pointer that this library returned.
 unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'static UdevEntry) -> T) -> T {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     match unsafe { device.as_ref() } {
         Some(device) => find(device.entry),
         None => fails(libc::EINVAL),
     }
 }
 
-/// Returns the devices of the process.
+/// Returns the emulated devices of this process.
 fn tree() -> &'static Tree {
-    // Not a `OnceLock`: a process that is forked while one is being set waits for ever.
+    // This is not a `OnceLock`, because a process that is forked while another thread sets the `OnceLock` would wait
+    // forever.
     static TREE: AtomicPtr<Tree> = AtomicPtr::new(null_mut());
-    // SAFETY: null, or a value that is never freed and has only shared references.
+    // SAFETY: the pointer is null, or points to a value that is never freed and has only shared references.
     if let Some(tree) = unsafe { TREE.load(Ordering::Acquire).as_ref() } {
         return tree;
     }
@@ -249,13 +252,13 @@ fn tree() -> &'static Tree {
         Ok(_) => made,
         Err(other) => other,
     };
-    // SAFETY: as above.
+    // SAFETY: the pointer refers to a value that is never freed and has only shared references.
     unsafe { &*tree }
 }
 
-/// Returns whether a text matches a pattern.
+/// Returns whether a string matches a pattern.
 fn fits(pattern: &CStr, text: &CStr) -> bool {
-    // SAFETY: C strings.
+    // SAFETY: both arguments are C strings.
     unsafe { libc::fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 }
 }
 
@@ -263,9 +266,10 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
     value.is_some_and(|value| pattern.is_none_or(|pattern| fits(pattern, value)))
 }
 
-/// Returns whether an entry matches all rules. If there are several subsystems, properties or names, one must match.
+/// Returns whether an entry matches all rules. If there are several rules for subsystems, properties or names, only one
+/// of each kind must match.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
-    // Whether there is a rule of each kind, and whether one of them matches.
+    // For subsystems, properties and names: whether there is such a rule, and whether one of these rules matches.
     let mut kinds = [(false, false); 3];
     for rule in rules {
         let (kind, holds) = match rule {
@@ -284,7 +288,8 @@ fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
             | SearchRule::Tag(_)
             | SearchRule::Below(_) => continue,
             SearchRule::Subsystem(name) => (0, fits(name, entry.subsystem)),
-            // A property without a value would match a rule without one. All properties have values.
+            // In libudev, a rule without a value only matches a property without a value. All properties of the
+            // emulated devices have values, so such a rule never matches.
             SearchRule::Property(name, value) => (
                 1,
                 value.is_some()
@@ -299,12 +304,12 @@ fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
     kinds.iter().all(|(exists, holds)| !exists || *holds)
 }
 
-/// Adds a rule. Returns 0, or an error as a negative number.
+/// Adds a rule to a search. Returns 0, or an error as a negative number.
 ///
 /// # Safety
-/// `search` is null, or was returned by this library.
+/// `search` must be null or a pointer that this library returned.
 unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     match unsafe { search.as_mut() } {
         Some(search) => {
             search.rules.extend(rule);
@@ -314,12 +319,13 @@ unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
     }
 }
 
-/// Adds a rule for a parent, which replaces an earlier one. (`sd_device_enumerator_add_match_parent`)
+/// Adds a rule that the devices are below a parent. It replaces an earlier rule of this kind.
+/// (`sd_device_enumerator_add_match_parent`)
 ///
 /// # Safety
-/// The conditions are those of [`add`].
+/// The caller must meet the requirements of [`add`].
 unsafe fn add_parent(search: *mut UdevSearch, path: CString) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller meets the requirements of this function.
     unsafe {
         if let Some(search) = search.as_mut() {
             search.rules.retain(|rule| !matches!(rule, SearchRule::Below(_)));
@@ -328,7 +334,7 @@ unsafe fn add_parent(search: *mut UdevSearch, path: CString) -> c_int {
     }
 }
 
-/// Returns the error if an object or a text is null, and 0 otherwise.
+/// Returns an error as a negative number if an object or a string is null, and 0 otherwise.
 fn error_of_null<T>(object: *mut T, texts: &[*const c_char]) -> c_int {
     if object.is_null() || texts.iter().any(|text| text.is_null()) { -libc::EINVAL } else { 0 }
 }
@@ -347,7 +353,8 @@ fn monitor(udev: *mut Udev) -> *mut UdevMonitor {
     }
 }
 
-/// Returns the subsystem and name of `+drm:card0`, or the kind and number of `c226:0`. (`libudev.h`, "device id")
+/// Returns the device with an identifier. The identifier is either a subsystem and a name (`+drm:card0`), or a kind and
+/// a device number (`c226:0`). (`libudev.h`, "device id")
 fn of_id(id: &CStr) -> Option<&'static UdevEntry> {
     let id = id.to_str().ok()?;
     let (kind, rest) = id.split_at_checked(1)?;
@@ -362,14 +369,14 @@ fn of_id(id: &CStr) -> Option<&'static UdevEntry> {
     }
 }
 
-/// Encodes a text for the name of a link. Letters, digits, some punctuation and the other characters of valid UTF-8
-/// remain; other bytes become `\xNN`. (`encode_devnode_name`)
+/// Encodes a string for the name of a link. Letters, digits, some punctuation and all other characters of valid UTF-8
+/// remain. Other bytes become `\xNN`. (`encode_devnode_name`)
 fn encoded(text: &[u8]) -> Vec<u8> {
     let is_kept =
         |letter: char| letter.is_ascii_alphanumeric() || !letter.is_ascii() || "#+-.:=@_".contains(letter);
     let hex = |byte: u8| format!("\\x{byte:02x}");
     let chunk = |chunk: Utf8Chunk<'_>| -> String {
-        // In valid text, only ASCII characters are encoded.
+        // In a valid chunk, only ASCII characters need to be encoded.
         let valid = chunk.valid().chars();
         let valid = valid.map(|letter| if is_kept(letter) { letter.to_string() } else { hex(letter as u8) });
         valid.chain(chunk.invalid().iter().copied().map(hex)).collect()
@@ -391,7 +398,7 @@ functions! {
             udev.user.store(user, Ordering::Relaxed);
         }
     }
-    // Nothing is logged.
+    // This library does not log.
     fn udev_set_log_fn(_udev: *mut Udev, _log: *mut c_void) -> () {}
     fn udev_get_log_priority(_udev: *mut Udev) -> c_int { 3 }
     fn udev_set_log_priority(_udev: *mut Udev, _priority: c_int) -> () {}
@@ -412,7 +419,8 @@ functions! {
     fn udev_device_new_from_device_id(udev: *mut Udev, id: *const c_char) -> *mut UdevDevice {
         handed_out_if(udev, text(id).and_then(|id| of_id(&id)))
     }
-    // The environment of programs that the device manager starts. No device manager runs here.
+    // The device manager passes the device in the environment of programs that it starts. There is no device manager
+    // here.
     fn udev_device_new_from_environment(_udev: *mut Udev) -> *mut UdevDevice { fails(libc::ENODEV) }
     fn udev_device_ref(device: *mut UdevDevice) -> *mut UdevDevice { refer(device) }
     fn udev_device_unref(device: *mut UdevDevice) -> *mut UdevDevice { give_back(device) }
@@ -469,7 +477,7 @@ functions! {
     fn udev_device_get_devnum(device: *mut UdevDevice) -> libc::dev_t {
         of_entry(device, |entry| entry.number)
     }
-    // A device that was found by a search has no action.
+    // Only devices that a monitor reports have an action.
     fn udev_device_get_action(device: *mut UdevDevice) -> *const c_char {
         of_entry(device, |_| null())
     }
@@ -504,7 +512,7 @@ functions! {
     fn udev_device_get_current_tags_list_entry(device: *mut UdevDevice) -> *const UdevList {
         of_entry(device, |entry| tree::first(&entry.tags))
     }
-    // There are no links to the nodes.
+    // The emulated nodes have no links.
     fn udev_device_get_devlinks_list_entry(device: *mut UdevDevice) -> *const UdevList {
         of_entry(device, |_| null())
     }
@@ -577,11 +585,11 @@ functions! {
         let Some(parent) = parent.as_ref() else { return add(search, None) };
         add_parent(search, parent.entry.path.clone())
     }
-    // All devices are initialized.
+    // All devices are initialized, so this rule has no effect.
     fn udev_enumerate_add_match_is_initialized(search: *mut UdevSearch) -> c_int { add(search, None) }
     fn udev_enumerate_add_syspath(search: *mut UdevSearch, path: *const c_char) -> c_int {
         let Some(search) = search.as_mut() else { return -libc::EINVAL };
-        // Null adds no rule and is not an error.
+        // If the pattern is null, no rule is added. This is not an error.
         let Some(path) = text(path) else { return 0 };
         if tree().of_path(&path).is_none() {
             return -libc::ENODEV;
@@ -661,7 +669,7 @@ functions! {
     fn udev_queue_get_udev_seqnum(_queue: *mut UdevQueue) -> c_ulonglong { 0 }
     fn udev_queue_get_queued_list_entry(_queue: *mut UdevQueue) -> *const UdevList { fails(libc::ENODATA) }
 
-    // The hardware database does not list devices.
+    // The hardware database has no entries for the emulated devices.
     fn udev_hwdb_new(_udev: *mut Udev) -> *mut c_void { fails(libc::ENOENT) }
     fn udev_hwdb_ref(hwdb: *mut c_void) -> *mut c_void { hwdb }
     fn udev_hwdb_unref(_hwdb: *mut c_void) -> *mut c_void { null_mut() }
@@ -697,13 +705,13 @@ mod tests {
     fn rules_of_a_search_are_patterns() {
         let subsystem = |name: &CStr| SearchRule::Subsystem(name.to_owned());
         let name = |name: &CStr| SearchRule::Name(name.to_owned());
-        // The searches of Weston and libinput.
+        // Weston and libinput search in these ways.
         assert_eq!(found(&[subsystem(c"drm"), name(c"card[0-9]*")]), ["card0"]);
         assert_eq!(found(&[subsystem(c"input"), name(c"event*")]), ["event0", "event1"]);
-        // Several subsystems, as Xorg requests them.
+        // Xorg searches for several subsystems at once.
         assert_eq!(found(&[subsystem(c"input"), subsystem(c"tty"), subsystem(c"drm")]).len(), 6);
         let property = SearchRule::Property(c"ID_INPUT_MOUSE".to_owned(), Some(c"1".to_owned()));
-        // As with systemd's rules, the parent also has the property.
+        // As with the rules of systemd, the parent device also has the property.
         assert_eq!(found(&[property]), ["input1", "event1"]);
         let attribute = SearchRule::Attribute(c"vendor".to_owned(), Some(c"0x1002".to_owned()));
         assert_eq!(found(&[attribute]), ["0000:01:00.0"]);
@@ -711,7 +719,8 @@ mod tests {
         assert_eq!(found(&[SearchRule::NotSubsystem(c"*".to_owned())]).len(), 0);
     }
 
-    /// The results of systemd's libudev 252. Source: `match_tag` and `match_property` in its `device-enumerator.c`.
+    /// The expected results are those of systemd's libudev 252. Source: `match_tag` and `match_property` in its
+    /// `device-enumerator.c`.
     #[test]
     fn all_tags_have_to_fit_and_a_property_has_a_value() {
         let tag = |tag: &CStr| SearchRule::Tag(tag.to_owned());
@@ -721,11 +730,11 @@ mod tests {
         assert_eq!((found(&[property(Some(c"*"))]).len(), found(&[property(None)]).len()), (7, 0));
     }
 
-    /// systemd's manual page of `udev_util_encode_string`: unsafe bytes become `\x` and two digits.
+    /// The rule is from systemd's manual page of `udev_util_encode_string`: unsafe bytes become `\x` and two digits.
     #[test]
     fn signs_that_a_name_may_not_have_are_encoded() {
         assert_eq!(encoded(b"A b/c-\\"), b"A\\x20b\\x2fc-\\x5c");
-        // Observed with systemd's libudev 252: valid UTF-8 remains, other bytes do not.
+        // systemd's libudev 252 was observed to keep valid UTF-8 and to encode other bytes.
         assert_eq!(encoded(b"\xc3\xa4\xff!"), b"\xc3\xa4\\xff\\x21");
     }
 }

@@ -1,16 +1,16 @@
-//! Copies data between the memory of the program and this library, at addresses that the program passes.
+//! Copies data between the memory of the program and this library. The program passes the addresses.
 //!
-//! No other module dereferences an address from a request. As in the kernel, an invalid address leads to `EFAULT` and
-//! not to a signal. There are three methods:
+//! No other module dereferences an address from a request. As in the kernel, an invalid address causes the error
+//! `EFAULT` instead of a signal. There are three methods:
 //!
 //! | bytes | method |
 //! |---|---|
-//! | few | the kernel checks each page, then this library copies the bytes |
-//! | many | `process_vm_readv` and `process_vm_writev` on the own process check addresses |
-//! | many, in a sandbox that refuses these calls | a pipe, whose `read` and `write` check addresses |
+//! | few | the kernel checks each page, and then this library copies the bytes |
+//! | many | `process_vm_readv` and `process_vm_writev` on this process, which check addresses |
+//! | many, if a sandbox forbids these calls | a pipe, whose `read` and `write` check addresses |
 //!
 //! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. This takes 5.6 us
-//! with the second method, and a tenth of that with the first (an AMD EPYC).
+//! with the second method, and a tenth of this time with the first method (an AMD EPYC).
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -20,15 +20,15 @@ use std::ops::Range;
 use crate::ioctls::{Errno, Plain};
 use crate::real;
 
-/// Bytes per step of a copy through a pipe. (`PIPE_BUF`)
+/// Number of bytes per step of a copy through a pipe. (`PIPE_BUF`)
 const STEP: usize = 4096;
-/// The smallest page of the processors that Linux runs on.
+/// Size in bytes of the smallest page of the processors that Linux supports.
 const PAGE: u64 = 4096;
 
-/// Reads a value.
+/// Reads a value from the memory of the program.
 ///
 /// # Errors
-/// `EFAULT` if one of its bytes cannot be read.
+/// `EFAULT` if any byte of the value cannot be read.
 pub(crate) fn read<T: Plain>(address: u64) -> Result<T, Errno> {
     let mut value = MaybeUninit::<T>::uninit();
     copy(Way::FromProgram, &[(address, size_of::<T>())], value.as_mut_ptr().cast())?;
@@ -36,19 +36,20 @@ pub(crate) fn read<T: Plain>(address: u64) -> Result<T, Errno> {
     Ok(unsafe { value.assume_init() })
 }
 
-/// Reads `count` contiguous values.
+/// Reads `count` contiguous values from the memory of the program.
 ///
 /// # Errors
-/// `EFAULT` if one of their bytes cannot be read.
+/// `EFAULT` if any byte of the values cannot be read.
 pub(crate) fn read_list<T: Plain>(address: u64, count: usize) -> Result<Vec<T>, Errno> {
     let bytes = count.checked_mul(size_of::<T>()).ok_or(Errno(libc::EFAULT))?;
     read_parts(&[(address, bytes)], count)
 }
 
-/// Reads several lists at once: address and number of values of each. Returns their values in order.
+/// Reads several lists from the memory of the program. Each pair is the address and the number of values of a list.
+/// Returns all values in order.
 ///
 /// # Errors
-/// `EFAULT` if one of their bytes cannot be read.
+/// `EFAULT` if any byte of the values cannot be read.
 pub(crate) fn read_lists<T: Plain>(lists: &[(u64, usize)]) -> Result<Vec<T>, Errno> {
     let fault = Errno(libc::EFAULT);
     let bytes = |&(address, count): &(u64, usize)| Some((address, count.checked_mul(size_of::<T>())?));
@@ -57,42 +58,43 @@ pub(crate) fn read_lists<T: Plain>(lists: &[(u64, usize)]) -> Result<Vec<T>, Err
     read_parts(&parts, count)
 }
 
-/// Reads `count` values, whose bytes are in `parts`.
+/// Reads `count` values. Their bytes are in `parts`.
 fn read_parts<T: Plain>(parts: &[Part], count: usize) -> Result<Vec<T>, Errno> {
     assert_eq!(length(parts), count * size_of::<T>());
     let mut values = Vec::<T>::with_capacity(count);
     copy(Way::FromProgram, parts, values.as_mut_ptr().cast())?;
-    // SAFETY: there is room for `count` values, all their bytes were copied, and every bit pattern is valid for a
+    // SAFETY: the list has room for `count` values. All their bytes were copied, and every bit pattern is valid for a
     // `Plain` type.
     unsafe { values.set_len(count) };
     Ok(values)
 }
 
-/// Writes a value.
+/// Writes a value to the memory of the program.
 ///
 /// # Errors
-/// `EFAULT` if one of its bytes cannot be written.
+/// `EFAULT` if any byte of the value cannot be written.
 pub(crate) fn write<T: Plain>(address: u64, value: &T) -> Result<(), Errno> {
     write_list(address, std::slice::from_ref(value))
 }
 
-/// Writes contiguous values.
+/// Writes contiguous values to the memory of the program.
 ///
 /// # Errors
-/// `EFAULT` if one of their bytes cannot be written.
+/// `EFAULT` if any byte of the values cannot be written.
 pub(crate) fn write_list<T: Plain>(address: u64, values: &[T]) -> Result<(), Errno> {
     copy(Way::ToProgram, &[(address, size_of_val(values))], values.as_ptr().cast_mut().cast())
 }
 
-/// Returns whether the C string at an address starts with `text`. If `text` ends with a zero, returns whether the
-/// string is equal. Returns false for an invalid address. Does not allocate, and leaves `errno` unchanged.
+/// Returns whether the C string at an address starts with `text`. If `text` ends with a zero byte, the string must be
+/// equal to it. Returns false for an invalid address. Does not allocate, and leaves `errno` unchanged.
 pub(crate) fn is_start(address: u64, text: &[u8]) -> bool {
     const MOST: usize = 32;
     let errno = real::errno();
     assert!(text.len() <= MOST, "a short text");
     let mut found = [0_u8; MOST];
     let found = &mut found[..text.len()];
-    // A shorter string may end at the end of its page, and the next page may not exist.
+    // The part of the string in its first page is read first. A string that is shorter than `text` may end there, and
+    // the next page may not exist.
     let first = text.len().min((PAGE - address % PAGE) as usize);
     let (head, tail) = found.split_at_mut(first);
     let same = copy(Way::FromProgram, &[(address, head.len())], head.as_mut_ptr()).is_ok()
@@ -110,17 +112,17 @@ enum Way {
     ToProgram,
 }
 
-/// Contiguous bytes of the program: address and length.
+/// A contiguous range of bytes in the memory of the program: address and length.
 type Part = (u64, usize);
 
 /// Maximum number of parts per system call.
 const PARTS: usize = 8;
 
-/// Maximum number of bytes that are copied after a check of their pages.
+/// Maximum number of bytes that are copied with the first method, which checks their pages.
 const FEW: usize = PAGE as usize;
 
-/// Copies between the memory of the program and `ours`, which has room for all parts in order. Only
-/// [`Way::FromProgram`] writes to `ours`.
+/// Copies parts of the program's memory to `ours`, or in the other direction. `ours` must have room for all parts in
+/// order, and only [`Way::FromProgram`] writes to it.
 fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut at = 0;
     for parts in parts.chunks(PARTS) {
@@ -144,12 +146,13 @@ fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Number of bytes that the kernel reads or writes to check a page: a set of signals.
+/// Number of bytes that the kernel reads or writes to check a page. They are a set of signals.
 const SET: u64 = 8;
 
-/// Copies parts after the kernel has checked their pages. Returns `ENOSYS` if it cannot check one.
+/// Copies parts after the kernel has checked their pages. Returns `ENOSYS` if the kernel cannot check a page.
 ///
-/// If another thread of the program removes a page meanwhile, the copy ends like an access of the program itself.
+/// Another thread of the program may remove a page after the check. The copy then raises a signal, like an access of
+/// the program itself.
 fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let errno = real::errno();
     let checked = parts.iter().try_for_each(|part| check(way, part));
@@ -158,8 +161,8 @@ fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut start = 0;
     for (address, count) in parts {
         let (theirs, ours) = (pointer(*address), ours.wrapping_add(start));
-        // SAFETY: the kernel has just read from or written to each page of the part, and `ours` has room for it. The
-        // parts do not overlap with `ours`, whose address the program does not have. The types are bytes.
+        // SAFETY: the kernel has just read from or written to each page of the part, and `ours` has room for the part.
+        // The parts do not overlap with `ours`, because the program does not have its address. The elements are bytes.
         unsafe {
             match way {
                 Way::FromProgram => std::ptr::copy(theirs, ours, *count),
@@ -172,14 +175,15 @@ fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
 }
 
 thread_local! {
-    /// The address of a variable of the function that the program called, during the call; otherwise 0.
+    /// During a call of the program to this library, the address of a variable of the called function. Otherwise 0.
     static CALLED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Runs a function that the program has called with its request. Most arguments of requests are on the program's
-/// stack, near its end. Checking their pages would take 4 % of the time of a small draw.
+/// Runs the function that handles a request of the program, and marks the end of the stack meanwhile. Most arguments of
+/// requests are on the program's stack, close to the frame of this function. Their pages need no check, which would
+/// take 4 % of the time of a small draw.
 pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
-    /// Restores the previous value, also after a panic.
+    /// Restores the previous value of `CALLED`, also after a panic.
     struct Restored(u64);
     impl Drop for Restored {
         fn drop(&mut self) {
@@ -191,20 +195,20 @@ pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// Maximum number of stack bytes in a call. A signal handler that interrupts it may run on another stack, further
-/// away.
+/// Maximum number of stack bytes that a call uses. If the distance is larger, a signal handler that interrupted the
+/// call runs on another stack.
 const DEEPEST: u64 = 1 << 15;
 
-/// Returns addresses that are certainly on the stack, starting at `own`, a variable of this library. They contain all
-/// frames up to [`CALLED`], and the rest of the last page.
+/// Returns a range of addresses that are certainly on the stack. The range starts at `own`, a variable of this library.
+/// It contains all frames up to [`CALLED`], and the rest of the last page.
 fn stack(own: &u8) -> Range<u64> {
     let (own, called) = ((&raw const *own).expose_provenance() as u64, CALLED.get());
     let is_near = called.checked_sub(own).is_some_and(|distance| distance < DEEPEST);
     own..if is_near { called - called % PAGE + PAGE } else { own }
 }
 
-/// Checks each page of a part by an access of the kernel. If the part will be written, the check may change it, but nothing
-/// around it.
+/// Checks each page of a part: the kernel accesses the page. If the part will be written, the check may change bytes of
+/// the part, but no bytes around it.
 fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
     let own = 0;
     let stack = stack(&own);
@@ -217,15 +221,15 @@ fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
     while at < end {
         let next = (at - at % PAGE).checked_add(PAGE).ok_or(fault)?.min(end);
         let inside = at.next_multiple_of(SET);
-        // The check of a read may also read bytes around the part, because they are in the same page.
+        // The check of a read may also read bytes next to the part, because they are in the same page.
         let (set, writes) = match way {
             Way::ToProgram if inside + SET <= next => (inside, true),
             Way::FromProgram | Way::ToProgram => (at - at % SET, false),
         };
         unknown |= matches!(way, Way::ToProgram) && !writes;
         let (none, set) = (std::ptr::null_mut::<u8>(), pointer(set));
-        // SAFETY: the kernel checks the address. It writes the set of blocked signals, or it reads a set and rejects
-        // it, because -1 is not a valid operation. Neither changes the blocked signals.
+        // SAFETY: the kernel checks the address. It writes the set of blocked signals there, or it reads a set and
+        // rejects the call, because -1 is not a valid operation. The blocked signals do not change in either case.
         let result = unsafe {
             match writes {
                 true => libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, none, set, SET),
@@ -251,7 +255,7 @@ fn pointer(address: u64) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(address as usize)
 }
 
-/// Copies up to [`PARTS`] parts with one system call on the own process.
+/// Copies up to [`PARTS`] parts with one system call that accesses the memory of this process.
 fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let count = length(parts);
     if count == 0 {
@@ -263,8 +267,8 @@ fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
         *place = libc::iovec { iov_base: pointer(*address).cast::<c_void>(), iov_len: *count };
     }
     let (local, remote, number) = (&raw const local, remote.as_ptr(), parts.len() as _);
-    // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed them, and
-    // could read or write there itself.
+    // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed these
+    // addresses, and could read from and write to them itself.
     let copied = unsafe {
         let process = libc::getpid();
         match way {
@@ -279,10 +283,10 @@ fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     }
 }
 
-/// Copies with a `write` to a pipe and a `read` from it, both of which check addresses.
+/// Copies through a pipe: `write` copies to the pipe, and `read` copies from it. Both check addresses.
 fn through_a_pipe(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut ends: [c_int; 2] = [-1; 2];
-    // SAFETY: room for two descriptors.
+    // SAFETY: the array has room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Errno(real::errno()));
     }
@@ -291,7 +295,8 @@ fn through_a_pipe(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> 
             Way::FromProgram => (theirs, ours),
             Way::ToProgram => (ours, theirs),
         };
-        // SAFETY: as in `at_once`. These are system calls because this library defines `write` itself.
+        // SAFETY: the part of `ours` has enough bytes, and the kernel checks the addresses of the program. The system
+        // calls are used because this library defines `write` itself.
         let (written, read) = unsafe {
             let written = libc::syscall(libc::SYS_write, ends[1], from, bytes);
             (written, if written < 0 { -1 } else { libc::syscall(libc::SYS_read, ends[0], to, bytes) })
@@ -324,10 +329,10 @@ fn through_a_pipe(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> 
 mod tests {
     use super::*;
 
-    /// Returns a page with this protection. The next page does not exist.
+    /// Returns the address of a page with this protection. The page after it does not exist.
     fn page(protection: c_int) -> u64 {
         let length = 2 * PAGE as usize;
-        // SAFETY: new addresses, which no other code uses.
+        // SAFETY: the kernel chooses new addresses, and no other code uses them.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let start = libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0);
@@ -379,7 +384,7 @@ mod tests {
             assert_eq!(stack.start, here);
             assert!(stack.end <= end, "{:#x}..{end:#x}", stack.end);
             assert_eq!(read::<u32>(page(libc::PROT_NONE)), Err(FAULT));
-            // Another stack.
+            // Another thread has another stack, so no address is certainly on it.
             assert_eq!(std::thread::spawn(|| super::stack(&0).count()).join().unwrap(), 0);
         });
         assert!(stack(&0).is_empty());

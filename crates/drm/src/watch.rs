@@ -1,4 +1,4 @@
-//! Observers of the chip. They replace words of programs and write programs, captured draws and surfaces to files.
+//! Observers of the chip. They replace words of programs, and write programs, captured draws and surfaces to files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,38 +15,39 @@ use crate::programs::Programs;
 use crate::surfaces::Surfaces;
 use crate::tally;
 
-/// The observations that are selected, and their counts.
+/// The observations that the user has selected, and their counts.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// The folder of captured draws.
+    /// The folder to which draws are captured.
     pub(crate) capture: Option<PathBuf>,
     /// The number of the first draw that is captured.
     pub(crate) capture_from: u64,
-    /// Words of programs to change.
+    /// The words of programs that are replaced.
     pub(crate) patch: Option<Patch>,
-    /// The folder for the contents of surfaces after draws, and the draw whose surfaces are written completely.
+    /// The folder to which the contents of surfaces are written after draws, and the number of the draw whose surfaces
+    /// are written completely.
     pub(crate) surfaces: Option<(PathBuf, Option<u64>)>,
-    /// The folder for programs.
+    /// The folder to which programs are written.
     pub(crate) programs: Option<PathBuf>,
     /// Number of launch files that were written.
     pub(crate) captured: AtomicU64,
-    /// Number of positions in programs that were changed.
+    /// Number of positions in programs at which words were replaced.
     pub(crate) patched: AtomicU64,
-    /// Further counts.
+    /// Counts that have names.
     pub(crate) counts: Lock<Counts>,
 }
 
 /// Counts by name.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Reasons why draws were not captured, with their number.
+    /// Reasons why draws were not captured, with the number of times that each occurred.
     pub(crate) uncaptured: BTreeMap<String, u64>,
-    /// Number of files that could not be written, by purpose.
+    /// Number of files that could not be written. The key is the purpose of the files.
     pub(crate) lost: BTreeMap<String, u64>,
 }
 
 impl Watch {
-    /// Changes the counts by name, except in a process that was forked in the middle of a change.
+    /// Changes the counts that have names. Does nothing in a process that was forked while another thread changed them.
     fn counted(&self, change: impl FnOnce(&mut Counts)) {
         if let Ok(mut counts) = self.counts.lock() {
             change(&mut counts);
@@ -65,7 +66,7 @@ impl Watch {
         self.counted(|counts| *counts = Counts::default());
     }
 
-    /// Returns the observer of the chip, if an observation is selected.
+    /// Returns the observer of the chip, if any observation is selected.
     pub(crate) fn watcher(&'static self) -> Option<Box<dyn Observer>> {
         let Watch { capture, patch, surfaces, programs, .. } = self;
         if capture.is_none() && patch.is_none() && surfaces.is_none() && programs.is_none() {
@@ -98,9 +99,9 @@ impl Watch {
 #[derive(Debug)]
 struct Watcher {
     watch: &'static Watch,
-    /// The folder of captured draws; `None` if no draws are captured, or no more of them.
+    /// The folder to which draws are captured. `None` if no draw is captured, or if no more draws can be captured.
     folder: Option<Folder>,
-    /// The list of surfaces; `None` if surfaces are not observed or cannot be written.
+    /// The writer of the contents of surfaces. `None` if surfaces are not observed, or if they cannot be written.
     surfaces: Option<Surfaces>,
     programs: Option<Programs>,
 }

@@ -1,7 +1,7 @@
 //! Writes files that are either complete or absent.
 //!
 //! A file is written as `.NAME.PID-RANDOM.part` in its folder and then renamed. The temporary file is always a new
-//! file, so links are not followed. A process that is killed leaves the temporary file.
+//! file, so links are not followed. If the process is killed, the temporary file remains.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -15,23 +15,24 @@ use std::process;
 /// Maximum number of temporary names that are tried.
 const TRIES: u32 = 100;
 
-/// Writes a file and replaces an existing one of its name. A link of this name is replaced, not followed.
+/// Writes a file. If a file with this name exists, replaces it. A link with this name is replaced and not followed.
 ///
 /// # Errors
-/// The errors of the system, also for closing the file. No part of the file is left then.
+/// The errors of the operating system, including those of closing the file. After an error, no part of the new file
+/// remains.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     finished(path, bytes, |part| fs::rename(part, path))
 }
 
-/// Writes a file that does not exist yet.
+/// Writes a file with a name that does not exist yet.
 ///
 /// # Errors
-/// `AlreadyExists` if the name is taken, even by a dangling link; otherwise the errors of [`replace`].
+/// `AlreadyExists` if the name exists, even as a dangling link; otherwise the errors of [`replace`].
 pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     finished(path, bytes, |part| rename_new(part, path))
 }
 
-/// Returns whether the path is a regular file, not a link, with this content.
+/// Returns whether a path is a regular file with this content. A link is not a regular file.
 pub(crate) fn is(path: &Path, bytes: &[u8]) -> bool {
     let open = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let Ok(mut file) = open else { return false };
@@ -42,10 +43,10 @@ pub(crate) fn is(path: &Path, bytes: &[u8]) -> bool {
     file.read_to_end(&mut found).is_ok() && found == bytes
 }
 
-/// Appends a line to a list, or leaves the list as it was. The list is open for appending.
+/// Appends a line to a list. If writing fails, removes the partial line. The list must be open for appending.
 ///
 /// # Errors
-/// The errors of the system.
+/// The errors of the operating system.
 pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
     let before = list.metadata()?.len();
     let mut written = 0;
@@ -59,7 +60,8 @@ pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => error,
         };
-        // A partial line would hide the next one, so it is removed, unless another process has appended meanwhile.
+        // A partial line would make the next line unreadable, so it is removed, unless another process has appended a
+        // line in the meantime.
         if list.metadata().is_ok_and(|about| about.len() == before + written as u64) {
             let _ = list.set_len(before);
         }
@@ -68,7 +70,7 @@ pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a temporary file and renames it.
+/// Writes a temporary file and then calls `name`, which renames it. Deletes the file after an error.
 fn finished(path: &Path, bytes: &[u8], name: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let (part, mut file) = temporary(path)?;
     let written = file.write_all(bytes).and_then(|()| closed(file)).and_then(|()| name(&part));
@@ -78,7 +80,7 @@ fn finished(path: &Path, bytes: &[u8], name: impl FnOnce(&Path) -> io::Result<()
     written
 }
 
-/// Creates a new file next to another.
+/// Creates a new temporary file in the folder of `path`.
 fn temporary(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     for number in 0..TRIES {
@@ -91,7 +93,7 @@ fn temporary(path: &Path) -> io::Result<(PathBuf, File)> {
     Err(io::Error::from(ErrorKind::AlreadyExists))
 }
 
-/// Returns a random number, or `number` if the system has no random numbers yet.
+/// Returns a random number, or `number` if the system does not have random numbers yet.
 fn random(number: u32) -> u64 {
     let mut bytes = [0_u8; 8];
     // SAFETY: the address and the length are those of an array.
@@ -99,13 +101,13 @@ fn random(number: u32) -> u64 {
     if got == bytes.len() as isize { u64::from_ne_bytes(bytes) } else { u64::from(number) }
 }
 
-/// Closes a file. Some file systems report errors of earlier writes here.
+/// Closes a file. Some file systems only report errors of earlier writes when the file is closed.
 fn closed(file: File) -> io::Result<()> {
-    // SAFETY: the descriptor belongs to the file, which releases it.
+    // SAFETY: `into_raw_fd` returns a descriptor that no other value owns.
     if unsafe { libc::close(file.into_raw_fd()) } != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Renames a file unless the new name is taken.
+/// Renames a file. Fails if the new name exists.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let [from_text, to_text] = [from, to].map(|path| CString::new(path.as_os_str().as_bytes()));
     let (from_text, to_text) = (from_text?, to_text?);
@@ -117,7 +119,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
         return Ok(());
     }
     match io::Error::last_os_error() {
-        // The file system or the kernel does not support this.
+        // The file system or the kernel does not support this flag.
         error if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
             fs::hard_link(from, to)?;
             fs::remove_file(from)
@@ -166,15 +168,15 @@ pub(crate) mod tests {
     fn a_file_that_cannot_be_written_is_absent() {
         let folder = folder("absent");
         assert!(replace(&folder.join("no/such"), b"").is_err());
-        // A folder cannot be replaced, so the temporary file is deleted.
+        // A file cannot replace a folder, so writing fails and the temporary file is deleted.
         fs::create_dir_all(folder.join("taken/inside")).unwrap();
         assert!(replace(&folder.join("taken"), b"x").is_err());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// Runs a test again in a child process that cannot write files of more than `most` bytes, as on a full disk.
-    /// Returns whether this is the child.
+    /// Runs a test again in a child process that cannot write files of more than `most` bytes. Writes then fail as on a
+    /// full disk. Returns true in the child.
     pub(crate) fn on_a_full_disk(test: &str, most: u64) -> bool {
         const NAME: &str = "RECONVERGE_TEST_FULL_DISK";
         if std::env::var_os(NAME).is_none() {
@@ -185,7 +187,7 @@ pub(crate) mod tests {
             return false;
         }
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: plain system calls. The signal would end the process.
+        // SAFETY: the system calls read local data only. The signal is ignored because it would end the process.
         unsafe {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);

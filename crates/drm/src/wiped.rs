@@ -1,13 +1,13 @@
-//! A page that reads as zeros in a copy of the process, whatever the method of copying.
+//! A page that reads as zeros in every copy of the process, no matter how the process was copied.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The words of the page. All of them are zero in a copy of the process until it stores other values.
+/// The words of the page. In a copy of the process, all of them are zero until the copy stores other values.
 pub(crate) struct Wiped {
-    /// See [`copied`](crate::fork::copied).
+    /// 1 in a process that uses the node, see [`copied`](crate::fork::copied).
     pub(crate) mark: AtomicU32,
-    /// 1 in the process that created the page, if the kernel wipes it in copies.
+    /// 1 in the process that created the page, if the kernel clears the page in copies.
     pub(crate) is_original: AtomicU32,
 }
 
@@ -15,15 +15,16 @@ static PAGE: AtomicPtr<Wiped> = AtomicPtr::new(null_mut());
 
 /// Returns the page, if [`begin`] has created it.
 pub(crate) fn page() -> Option<&'static Wiped> {
-    // SAFETY: null, or the start of a page that is never unmapped.
+    // SAFETY: the pointer is null, or points to the start of a page that is never unmapped.
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Creates the page. Returns whether the kernel clears it in copies of the process. A process calls this once.
+/// Creates the page. Returns whether the kernel clears the page in copies of the process. A process must call this only
+/// once.
 pub(crate) fn begin() -> bool {
     const BYTES: usize = 4096;
-    // SAFETY: the kernel chooses the address of a new page. The advice does not change the process's own view of its
-    // page. Zeros are valid words.
+    // SAFETY: the kernel chooses the address of a new page. The call of `madvise` does not change the page in this
+    // process. Zeros are valid values of the words.
     unsafe {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let page = libc::mmap(null_mut(), BYTES, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);

@@ -2,7 +2,7 @@
 
 /// Declares an enum with the name of each value next to the value.
 ///
-/// Generates `ALL`, the values in their order; `name`; and `Display`, which writes the name.
+/// Generates `ALL` (all values, in the order of their declaration), `name`, and `Display`, which writes the name.
 ///
 /// ```
 /// reconverge_isa::choices! {
@@ -26,10 +26,10 @@ macro_rules! choices {
         $vis enum $Enum { $($(#[$of_value])* $Value,)* }
 
         impl $Enum {
-            /// All values, in their order.
+            /// All values, in the order of their declaration.
             $vis const ALL: [$Enum; [$($name),*].len()] = [$($Enum::$Value),*];
 
-            /// Returns the name in files, options and messages.
+            /// Returns the value's name in files, options and messages.
             $vis const fn name(self) -> &'static str {
                 match self { $($Enum::$Value => $name),* }
             }

@@ -6,23 +6,24 @@ use crate::row::{Draft, Memory, Number, Part, Row, Scope, Style};
 /// A form of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Text of the form. `a|b` is one of the two, `[a]` is optional, and capital letters stand for numbers.
+    /// Text of the form. `a|b` means `a` or `b`, `[a]` is optional, and capital letters represent numbers.
     pub text: String,
     /// An instruction of this form.
     pub example: String,
     /// Meanings of the names in angle brackets.
     pub places: Vec<(String, String)>,
-    /// Purpose, and the chips and program types that have the form unless all have it; may be empty.
+    /// Purpose of the form, and the chips and program types that have it, unless all have it. The text may be empty.
     pub about: String,
-    /// Source in the documents.
+    /// Document and section that describe the form.
     pub source: String,
 }
 
-/// Maximum number of characters of alternatives in the text itself.
+/// Maximum number of characters of alternatives that are listed in the text itself. Longer lists get a name in angle
+/// brackets.
 const SPELLED: usize = 40;
 
-/// Returns the text of a row here, and the meanings of the names in it, as in [`Form`]. If the row has several
-/// mnemonics, the text has `name`.
+/// Returns the text of a row in the circumstance `here`, and the meanings of the names in the text, as in [`Form`]. If
+/// the row has several mnemonics, the text has the mnemonic `name`.
 pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> (String, Vec<(String, String)>) {
     let (mut out, mut places) = (String::new(), Vec::new());
     parts(row.parts, here, &mut out, &mut places);
@@ -32,8 +33,8 @@ pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> (String, Vec<(St
     }
 }
 
-/// Returns an instruction of a row with the mnemonic `name` here; `None` if no simple one has a text that is read
-/// back as the same word.
+/// Returns an example instruction of a row with the mnemonic `name`, in the circumstance `here`. Returns `None` if
+/// neither of two simple operand choices has a text that belongs to this row.
 pub fn example<D: Draft>(table: &Table<D>, row: &'static Row<D>, name: &str, here: Scope) -> Option<String> {
     let mut plain = row.fixed | row.default & !row.mask;
     for part in row.parts {
@@ -52,7 +53,7 @@ pub fn example<D: Draft>(table: &Table<D>, row: &'static Row<D>, name: &str, her
     })
 }
 
-/// Names and their meanings.
+/// Names in angle brackets, each with its meaning.
 type Places = Vec<(String, String)>;
 
 fn parts<D>(parts: &[Part<D>], here: Scope, out: &mut String, places: &mut Places) {
@@ -109,12 +110,12 @@ fn part_text<D>(part: &Part<D>, here: Scope, places: &mut Places) -> String {
     }
 }
 
-/// Returns `a|b`, in brackets if one of them is empty.
+/// Joins alternatives as `a|b`, in brackets if one of them is empty.
 fn one_of(texts: Vec<String>) -> String {
     let optional = texts.iter().any(String::is_empty);
     let mut kept: Vec<String> = Vec::new();
     for text in texts.iter().filter(|text| !text.is_empty()) {
-        // Alternatives of an alternative are alternatives.
+        // An alternative that consists of alternatives itself is split into them.
         let plain = !text.contains([' ', '[', '(', '{', '<']);
         for piece in text.split(|c| c == '|' && plain) {
             if !kept.iter().any(|known| known == piece) {
@@ -156,7 +157,8 @@ fn memory_text<D>(memory: &Memory<D>) -> String {
     format!("{}{bank}[{inside}]", memory.space)
 }
 
-/// Assigns small, distinct numbers to the operands of a text with these bits.
+/// Assigns small, distinct numbers to the operands whose bits are still free. `fixed` are the bits that already have a
+/// value.
 fn fill<D>(parts: &[Part<D>], here: Scope, fixed: u64, word: &mut u64, next: &mut u32) {
     for part in parts {
         match part {

@@ -1,6 +1,6 @@
 //! The control flow of a program as a graph of instructions, in the vocabulary that the three machines share.
 //!
-//! Each machine provides the successors of each instruction; the rest is the same for all.
+//! Each machine provides the successors of each instruction. All other code for graphs is common to the machines.
 
 crate::choices! {
     /// Kind of edge: the reason why lanes continue at another instruction.
@@ -8,17 +8,17 @@ crate::choices! {
     pub enum EdgeKind {
         /// Execution continues with the next instruction.
         Next = "next",
-        /// A jump that all lanes take, or some of them.
+        /// A jump that all active lanes or some of them take.
         Jump = "jump",
-        /// Jump back to the start of a loop.
+        /// A jump back to the start of a loop.
         Loop = "loop",
-        /// Jump out of a loop.
+        /// A jump out of a loop.
         Break = "break",
-        /// Jump to the end of a loop's body.
+        /// A jump to the end of a loop's body.
         Continue = "continue",
-        /// Call of a subroutine.
+        /// A call of a subroutine.
         Call = "call",
-        /// Return from a subroutine to the instruction after its call.
+        /// A return from a subroutine to the instruction after its call.
         Return = "return",
     }
 }
@@ -39,23 +39,23 @@ pub struct Node {
     pub pc: u32,
     /// Successors of the instruction; empty at the end of the program.
     pub next: Vec<Edge>,
-    /// Whether lanes of one group may leave it by different edges.
+    /// Whether lanes of one group may leave the instruction by different edges.
     pub diverges: bool,
-    /// The manual's word for the construct that makes lanes reconverge here: `join`, `POP`, `ENDIF`.
+    /// The manual's word for the construct that makes lanes reconverge at this instruction: `join`, `POP`, `ENDIF`.
     pub reconverges: Option<&'static str>,
 }
 
-/// The instructions of a program that may be reached, in order of address.
+/// The reachable instructions of a program, in order of address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// First instructions of programs and subroutines.
+    /// Addresses of the first instructions of programs and subroutines.
     pub entries: Vec<u32>,
     /// The instructions.
     pub nodes: Vec<Node>,
 }
 
 impl Graph {
-    /// Returns the index among the nodes of the instruction at an address.
+    /// Returns the index in `nodes` of the instruction at an address.
     pub fn number(&self, pc: u32) -> Option<usize> {
         self.nodes.binary_search_by_key(&pc, |node| node.pc).ok()
     }

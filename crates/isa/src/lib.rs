@@ -1,18 +1,18 @@
-//! Definition of an instruction set as data, which all tools read.
+//! Definition of an instruction set as data that all tools read.
 //!
-//! A machine's encoding is written in one place, as data:
+//! Each machine describes its encoding once, as data. The modules of this crate:
 //!
-//! * [`mod@word`]: a word of named bit fields, written the way a register manual prints it ([`word!`], [`names!`]).
-//!   One block declares a plain struct, `pack`, `unpack` and the fields as data, over which the text, the bit picture
-//!   of `explain`, the documentation and the exhaustive tests iterate.
-//! * [`row`]: an instruction set as rows of parts; [`read`] decodes, describes and prints by them, [`mod@write`] parses
-//!   and encodes.
-//! * [`source`]: parts of an assembler that all machines share: spans, a cursor over a line, diagnostics as data with
-//!   a suggestion of the text that would fit.
+//! * [`mod@word`]: a word of named bit fields, written the way a register manual prints it ([`word!`], [`names!`]). One
+//!   block declares a plain struct, `pack`, `unpack`, and the fields as data. The assembler texts, the bit pictures of
+//!   `explain`, the documentation and the exhaustive tests iterate over that data.
+//! * [`row`]: an instruction set as rows of parts. [`read`] decodes, describes and prints words by these rows;
+//!   [`mod@write`] parses and encodes text by them.
+//! * [`source`]: the parts of an assembler that all machines share: spans, a cursor over a line, and diagnostics as
+//!   data, with the text that would fit.
 //! * [`mod@expand`]: constants, expressions, included files and macros of a source, for all machines.
 //! * [`forms`]: the legal forms of a mnemonic, from the rows of a table.
-//! * [`program`]: machine code with the facts that its container states; the type that containers produce and
-//!   machines run.
+//! * [`program`]: machine code with the facts that its container states. Containers produce this type, and machines run
+//!   it.
 //! * [`graph`]: the control flow of a program; [`lint`]: requirements of the documents on a program.
 //! * [`limits`]: limits on the host resources that input may request.
 //! * [`sets`]: sets of numbers, and sets of few items.

@@ -1,12 +1,12 @@
 //! Limits on the host resources that input may request, in one table.
 //!
 //! A launch file, a container or a listing may come from anywhere, and a few bytes of it can request any amount of
-//! memory and time. Each [`Limit`] has a default far above the needs of real programs, holds for the whole process,
-//! and can be set ([`Limit::set`]). A request above a limit is an error that names the limit, its value and the way
-//! to raise it ([`Exceeded`]). An allocation whose size comes from input is tried first ([`room`]), so its failure is
-//! also an error.
+//! memory and time. Each [`Limit`] applies to the whole process. Its default is far above the needs of real programs,
+//! and [`Limit::set`] changes it. A request above a limit is an error ([`Exceeded`]) that names the limit, its value
+//! and the option that raises it. [`room`] tests whether the host can provide an allocation whose size comes from
+//! input. If the host cannot provide it, that is also an error.
 //!
-//! Limits of the hardware are not here: each machine has its own.
+//! Limits of the hardware are not in this module. Each machine defines its own.
 //!
 //! ```
 //! use reconverge_isa::limits::LANES;
@@ -27,21 +27,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Limit {
     /// Name in messages and on the command line.
     pub name: &'static str,
-    /// Unit of the limit, in the plural.
+    /// Unit of the limit's value, in the plural.
     pub unit: &'static str,
-    /// Description of the limited resource.
+    /// Description of the resource that is limited.
     pub about: &'static str,
     /// Default value.
     pub default: u64,
     /// Largest value that can be set.
     pub most: u64,
-    /// Way to raise the limit: the beginning of a sentence that ends in "allows more".
+    /// The option that raises the limit. In a message, the text is followed by "allows more".
     pub raise: &'static str,
-    /// Value that was set; 0 stands for the default.
+    /// Value that was set. 0 means that the default applies.
     set: AtomicU64,
 }
 
-/// Instructions that a group (Tesla: a block) issues before the watchdog stops it.
+/// Maximum number of instructions that a group (Tesla: a block) issues before the watchdog stops it.
 pub static INSTRUCTIONS: Limit = Limit {
     name: "instructions",
     unit: "instructions",
@@ -52,7 +52,7 @@ pub static INSTRUCTIONS: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Lanes of a launch of pixels, vertices or lanes: a row of quads of 4096 x 4096 pixels.
+/// Maximum number of lanes of a launch. The default allows one lane for each of 4096 x 4096 pixels.
 pub static LANES: Limit = Limit {
     name: "lanes",
     unit: "lanes",
@@ -63,7 +63,7 @@ pub static LANES: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Bytes of one array or buffer, or of the results of a launch's lanes.
+/// Maximum size in bytes of one array, of one buffer, and of the results of a launch.
 pub static MEMORY: Limit = Limit {
     name: "memory",
     unit: "bytes",
@@ -74,7 +74,7 @@ pub static MEMORY: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Bytes of a trace; later events are counted but not recorded.
+/// Maximum size of a trace in bytes. Later events are counted but not recorded.
 pub static TRACE: Limit = Limit {
     name: "trace",
     unit: "bytes",
@@ -85,7 +85,7 @@ pub static TRACE: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Depth of nested control-flow constructs in a listing or a rule.
+/// Maximum depth of nested control-flow constructs, for lint rules and structured listings.
 pub static NESTING: Limit = Limit {
     name: "nesting",
     unit: "nested constructs",
@@ -96,19 +96,19 @@ pub static NESTING: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Bytes of a program, a launch file or a file of cases, before and after unpacking. [`MEMORY`] limits files of
-/// numbers.
+/// Maximum size in bytes of a program, a launch file or a file of cases, before and after decompression. [`MEMORY`]
+/// limits files of numbers.
 pub static FILE: Limit = Limit {
     name: "file",
     unit: "bytes",
-    about: "bytes of a program, a launch file or a file of cases, as it is and unpacked",
+    about: "bytes of a program, a launch file or a file of cases, before and after decompression",
     default: 1 << 30,
     most: 1 << 48,
     raise: "--limits file=N",
     set: AtomicU64::new(0),
 };
 
-/// Bytes of a source text after expansion of its macros and repetitions.
+/// Maximum size in bytes and lines of a source text after expansion of its macros and repetitions.
 pub static EXPANSION: Limit = Limit {
     name: "expansion",
     unit: "bytes and lines",
@@ -136,7 +136,7 @@ impl Limit {
         }
     }
 
-    /// Returns the value as a size in memory.
+    /// Returns the value of the limit as a `usize`.
     pub fn size(&self) -> usize {
         usize::try_from(self.get()).unwrap_or(usize::MAX)
     }
@@ -144,7 +144,7 @@ impl Limit {
     /// Sets the limit for the process.
     ///
     /// # Errors
-    /// Returns [`Limit::most`] if the value is 0 or above it. The limit then stays unchanged.
+    /// Returns [`Limit::most`] if the value is 0 or larger than [`Limit::most`]. The limit is then unchanged.
     pub fn set(&self, value: u64) -> Result<(), u64> {
         if value == 0 || value > self.most {
             return Err(self.most);
@@ -156,17 +156,17 @@ impl Limit {
     /// Checks that the limit allows `asked` units.
     ///
     /// # Errors
-    /// `asked` is above the limit.
+    /// Returns [`Exceeded`] if `asked` is above the limit.
     pub fn check(&'static self, asked: u64) -> Result<(), Exceeded> {
         if asked <= self.get() { Ok(()) } else { Err(Exceeded { limit: self, asked: Some(asked) }) }
     }
 
-    /// Returns the error for input above the limit by an unknown amount.
+    /// Returns the error for input that exceeds the limit by an unknown amount.
     pub fn exceeded(&'static self) -> Exceeded {
         Exceeded { limit: self, asked: None }
     }
 
-    /// Returns the way to raise the limit, for the end of a message.
+    /// Returns the end of a message: the way to raise the limit.
     pub fn remedy(&self) -> impl fmt::Display {
         format!("{} allows more", self.raise)
     }
@@ -206,33 +206,34 @@ impl std::error::Error for Exceeded {}
 /// Reason why memory cannot be allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRoom {
-    /// The bytes are more than [`MEMORY`] allows.
+    /// The requested bytes are more than [`MEMORY`] allows.
     #[error(transparent)]
     Limit(Exceeded),
-    /// The host does not have this many bytes.
+    /// The host cannot provide this number of bytes.
     #[error("no memory: {0} bytes cannot be allocated")]
     Host(u64),
 }
 
-/// Checks that [`MEMORY`] allows this number of bytes, and that the host now has `times` as many: a launch copies and
-/// converts its input.
+/// Checks that [`MEMORY`] allows this number of bytes, and that the host can now provide `times` as many. A factor
+/// above 1 is for copies: a launch copies and converts its input.
 ///
-/// This function precedes allocations whose size comes from input, because a failure of the allocator itself ends the
-/// process. It allocates the bytes in one piece and frees them; untouched, they cost nothing.
+/// Call this function before an allocation whose size comes from input, because a failure of the allocator itself ends
+/// the process. The function allocates all bytes as one block and frees it. The host provides no memory for pages that
+/// are not accessed, so the test is cheap.
 ///
 /// # Errors
-/// See [`NoRoom`].
+/// Returns the reason why the memory cannot be allocated ([`NoRoom`]).
 pub fn room(bytes: u64, times: u64) -> Result<(), NoRoom> {
     MEMORY.check(bytes).map_err(NoRoom::Limit)?;
     host_room(bytes.saturating_mul(times))
 }
 
-/// Checks that the host now has this number of bytes, in the same way as [`room`].
+/// Checks that the host can now provide this number of bytes, with a test allocation as in [`room`].
 ///
 /// # Errors
-/// [`NoRoom::Host`].
+/// Returns [`NoRoom::Host`] if the host cannot provide the bytes.
 pub fn host_room(bytes: u64) -> Result<(), NoRoom> {
-    /// Smaller requests are not tried.
+    /// Requests of fewer bytes than this are not tested.
     const SMALL: u64 = 1 << 24;
     if bytes < SMALL {
         return Ok(());
@@ -240,7 +241,7 @@ pub fn host_room(bytes: u64) -> Result<(), NoRoom> {
     let size = usize::try_from(bytes).map_err(|_| NoRoom::Host(bytes))?;
     let mut trial = Vec::<u8>::new();
     let tried = trial.try_reserve_exact(size);
-    // Otherwise the compiler may remove an allocation that nothing uses.
+    // `black_box` prevents the compiler from removing this unused allocation.
     std::hint::black_box(&trial);
     tried.map_err(|_| NoRoom::Host(bytes))
 }

@@ -1,21 +1,21 @@
-//! Requirements of a machine's documents on a program: [`Rule`]s, and the instructions that break them.
+//! Requirements of a machine's documents on a program ([`Rule`]), and the instructions that break them ([`Finding`]).
 
 crate::choices! {
     /// Severity of breaking a rule.
     ///
-    /// Exhaustive: callers that count findings or colour them must handle every severity.
+    /// The enum is exhaustive, because callers that count findings or colour them must handle every severity.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Severity {
-        /// Allowed, but probably not intended.
+        /// The code is allowed, but probably not intended.
         Note = "note",
-        /// The behaviour is undefined, or depends on facts outside the program.
+        /// The behaviour is undefined, or it depends on facts outside the program.
         Warning = "warning",
-        /// The documents forbid it, or the machine traps.
+        /// The documents forbid the code, or the machine traps.
         Error = "error",
     }
 }
 
-/// A rule.
+/// A requirement on programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Name of the rule.
@@ -33,7 +33,7 @@ pub struct Rule {
 /// An instruction that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The rule.
+    /// The rule that the instruction breaks.
     pub rule: &'static Rule,
     /// Address of the instruction, in the machine's own unit.
     pub pc: u32,
@@ -42,13 +42,13 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Sorts findings by address; those of one address stay in their order.
+    /// Sorts findings by address. Findings with the same address keep their order.
     pub fn sort(findings: &mut [Finding]) {
         findings.sort_by_key(|finding| finding.pc);
     }
 }
 
-/// Words that are not a valid instruction.
+/// The rule for words that are not a valid instruction.
 pub const MALFORMED: Rule = Rule {
     name: "malformed",
     severity: Severity::Error,
@@ -57,8 +57,8 @@ pub const MALFORMED: Rule = Rule {
     fix: "correct the word, or read the program as the chip and program type that it was made for",
 };
 
-/// Defines the rules of a machine, each as a constant, and `RULES` with all of them: name, severity, requirement,
-/// source, fix.
+/// Defines the rules of a machine. Each rule is a constant with a name, a severity, a requirement, a source and a fix.
+/// `RULES` contains all of them.
 #[macro_export]
 macro_rules! rules {
     ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
@@ -72,7 +72,8 @@ macro_rules! rules {
                 fix: $fix,
             };
         )*
-        /// All rules of the machine. Malformed words have a separate rule.
+        /// All rules of the machine. The rule for malformed words, which all machines share, is
+        /// `reconverge_isa::lint::MALFORMED`.
         pub const RULES: &[$crate::lint::Rule] = &[$($Name),*];
     };
 }

@@ -1,7 +1,7 @@
 //! Machine code with the facts that its container states.
 //!
-//! Containers produce an [`Image`], and machines run its [`Program`]s. The type is the same for all three machines. A
-//! fact that a container does not state is `None` or empty, never a guess.
+//! Containers produce an [`Image`], and machines run its [`Program`]s. All three machines use the same types. A fact
+//! that a container does not state is `None` or empty, never a guess.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ crate::choices! {
 }
 
 impl Isa {
-    /// Returns the unit of code addresses in listings and traces.
+    /// Returns the unit in which listings and traces count code addresses.
     pub const fn unit(self) -> &'static str {
         match self {
             Isa::R500 => "instructions",
@@ -32,7 +32,7 @@ impl Isa {
         }
     }
 
-    /// Returns the text of a code address: hexadecimal if addresses count bytes.
+    /// Returns the text of a code address: hexadecimal if the machine's addresses count bytes, otherwise decimal.
     pub fn spelled(self, address: u32) -> String {
         match self {
             Isa::R500 | Isa::R700 => address.to_string(),
@@ -54,14 +54,14 @@ impl FromStr for Isa {
     }
 }
 
-/// Contents of a constant bank that come with a program.
+/// Contents of a part of a constant bank that a container provides for a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConstantBlock {
-    /// Bank or segment number.
+    /// Number of the constant bank or segment.
     pub bank: u32,
-    /// First byte in the bank.
+    /// Offset of the first byte in the bank.
     pub offset: u32,
-    /// The bytes, little endian words as in memory.
+    /// The bytes as in memory; words are little-endian.
     pub bytes: Vec<u8>,
 }
 
@@ -70,18 +70,18 @@ pub struct ConstantBlock {
 pub struct Param {
     /// Name of the parameter, if the container has one.
     pub name: Option<String>,
-    /// First byte in the parameter area.
+    /// Offset of the parameter's first byte in the parameter area.
     pub offset: u32,
-    /// Size in bytes.
+    /// Size of the parameter in bytes.
     pub bytes: u32,
 }
 
-/// Resources that a container declares for a program. `None` if it does not state them.
+/// Resources that a container declares for a program. A resource that the container does not state is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Registers per lane.
     pub registers: Option<u32>,
-    /// Shared memory per block in bytes, parameters included as the container counts them.
+    /// Shared memory per block in bytes, including parameters if the container counts them.
     pub shared_bytes: Option<u32>,
     /// Local memory per lane in bytes.
     pub local_bytes: Option<u32>,
@@ -94,27 +94,27 @@ pub struct Resources {
 }
 
 crate::choices! {
-    /// Program type: the step of the pipeline that a program serves.
+    /// Program type: the pipeline stage that runs the program.
     #[derive(Hash)]
     pub enum Stage {
-        /// A kernel.
+        /// Compute kernel.
         Compute = "compute",
         /// Vertex program.
         Vertex = "vertex",
         /// Geometry program.
         Geometry = "geometry",
-        /// The program that copies a geometry program's output (R600, R700).
+        /// Program that copies a geometry program's output (R600, R700).
         GsCopy = "gs-copy",
-        /// Pixel program (ATI and AMD's word).
+        /// Pixel program, in the terms of ATI and AMD.
         Pixel = "pixel",
-        /// Fragment program (the same step, in the word of NVIDIA and OpenGL).
+        /// Fragment program: the same stage, in the terms of NVIDIA and OpenGL.
         Fragment = "fragment",
         /// Vertex fetch program (R600, R700).
         Fetch = "fetch",
     }
 }
 
-/// A name that is not one of [`Stage::ALL`].
+/// A program type name that is not one of [`Stage::ALL`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown program type `{0}`: expected compute, vertex, geometry, gs-copy, pixel, fragment or fetch")]
 pub struct UnknownStage(pub String);
@@ -130,25 +130,25 @@ impl FromStr for Stage {
 /// A named texture or sampler unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sampler {
-    /// The texture reference's name.
+    /// Name of the texture reference.
     pub name: String,
     /// Number of the unit.
     pub unit: u32,
 }
 
-/// Inputs, outputs and constants that a container declares as used (notes of a CTM executable). `None` if it does not
-/// state them.
+/// Inputs, outputs and constants that a container declares as used, such as the notes of a CTM executable. A field is
+/// `None` if the container does not state it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Inputs used, by index.
+    /// Indices of the inputs that the program reads.
     pub inputs: Option<Vec<u32>>,
-    /// Outputs used, by index.
+    /// Indices of the outputs that the program writes.
     pub outputs: Option<Vec<u32>>,
-    /// Whether the conditional output is written.
+    /// Whether the program writes the conditional output.
     pub conditional_output: Option<bool>,
-    /// Float constants used, by index.
+    /// Indices of the float constants that the program reads.
     pub float_constants: Option<Vec<u32>>,
-    /// Integer constants used, by index.
+    /// Indices of the integer constants that the program reads.
     pub integer_constants: Option<Vec<u32>>,
     /// Whether the program can end before its last instruction.
     pub early_exit: Option<bool>,
@@ -156,35 +156,36 @@ pub struct Usage {
 
 /// Position of a program's words in the file that it was read from.
 ///
-/// The position does not affect equality of programs: all values are equal.
+/// The position does not affect equality of programs: all values of this type compare as equal.
 #[derive(Clone, Debug, Default)]
 pub enum CodeAt {
-    /// The program was not read from a file, or its words do not occur in the file as such (compressed data).
+    /// The program was not read from a file, or the file does not contain its words in plain form (compressed data).
     #[default]
     Nowhere,
-    /// The words are contiguous from this byte on.
+    /// The file contains the words contiguously.
     Bytes {
-        /// Offset of the first word.
+        /// Offset of the first word in the file, in bytes.
         start: usize,
-        /// The byte order of each word.
+        /// Whether the bytes of each word are in big-endian order.
         big_endian: bool,
     },
-    /// The file is a text that spells bytes as numbers. The program is in those bytes.
+    /// The file contains a text that spells bytes as numbers, and those bytes contain the program. The inner value is
+    /// the position of the program within those bytes.
     Numbers(Numbers, Box<CodeAt>),
 }
 
-/// The numbers of a text that spell bytes.
+/// Text in a file that spells bytes as numbers.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    /// Offset of the text in the file.
+    /// Offset of the text in the file, in bytes.
     pub start: usize,
-    /// The bytes that each number occupies, counted from the text's start.
+    /// Range of the text's bytes that each number occupies, counted from the start of the text.
     pub places: Arc<Vec<Range<usize>>>,
     /// Notation of the digits.
     pub digits: Digits,
-    /// Bytes per number.
+    /// Number of bytes that each number represents.
     pub width: usize,
-    /// The order of those bytes.
+    /// Whether the bytes that a number represents are in big-endian order.
     pub big_endian: bool,
 }
 
@@ -208,7 +209,7 @@ impl PartialEq for CodeAt {
 impl Eq for CodeAt {}
 
 impl CodeAt {
-    /// Shifts the position for a file in which the earlier file starts at byte `by`.
+    /// Adapts the position to a larger file that contains the earlier file from byte `by` on.
     pub fn shift(&mut self, by: usize) {
         match self {
             CodeAt::Nowhere => {}
@@ -222,9 +223,9 @@ impl CodeAt {
 pub struct Program {
     /// Kernel name, if the program has one.
     pub name: Option<String>,
-    /// The pipeline step, if the container states it.
+    /// Program type, if the container states it.
     pub stage: Option<Stage>,
-    /// Index of the program's module in [`Image::modules`]; ignored if the image does not have modules.
+    /// Index of the program's module in [`Image::modules`]. The index is ignored if the image does not have modules.
     pub module: usize,
     /// The code as 32-bit words in memory order.
     pub words: Vec<u32>,
@@ -232,9 +233,9 @@ pub struct Program {
     pub code_at: CodeAt,
     /// Address of the first word in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
     pub base: u32,
-    /// State registers by their manual's name, in the container's order.
+    /// State registers in the container's order, each with its name in the manual and its value.
     pub state: Vec<(String, u32)>,
-    /// Constants that come with the program.
+    /// Constants that the container provides for this program.
     pub constants: Vec<ConstantBlock>,
     /// Parameters, in order of their offset.
     pub params: Vec<Param>,
@@ -247,43 +248,43 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns a program with only these words.
+    /// Returns a program that has these words and no other facts.
     pub fn from_words(words: Vec<u32>) -> Self {
         Program { words, ..Program::default() }
     }
 
-    /// Returns the value of a state register, by its manual's name.
+    /// Returns the value of the state register with this name in the manual.
     pub fn state(&self, name: &str) -> Option<u32> {
         self.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 }
 
-/// A word of a constant bank to which the loader writes a variable's address.
+/// A word of a constant bank that the loader sets to the address of a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
-    /// Constant bank.
+    /// Number of the constant bank.
     pub bank: u32,
-    /// Byte in the bank.
+    /// Offset of the word in the bank, in bytes.
     pub offset: u32,
     /// Number that is added to the address.
     pub addend: u32,
 }
 
-/// Memory of a module's variable.
+/// Memory that contains a module's variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The variable is in a constant bank. Its contents, if the module has them, are in [`Module::constants`].
+    /// The variable is in a constant bank. If the module states its contents, they are in [`Module::constants`].
     Constant {
         /// Number of the bank.
         bank: u32,
-        /// First byte in the bank.
+        /// Offset of the variable's first byte in the bank.
         offset: u32,
     },
-    /// In global memory, at an address that the loader chooses and writes into the slots.
+    /// The variable is in global memory. The loader chooses its address and writes it into the slots.
     Global {
         /// The words that receive the address.
         slots: Vec<Slot>,
-        /// Initial contents. They may be shorter than the variable; the rest is zero.
+        /// Initial contents. If they are shorter than the variable, its other bytes are zero.
         init: Vec<u8>,
     },
 }
@@ -293,7 +294,7 @@ pub enum Place {
 pub struct Variable {
     /// Name of the variable.
     pub name: String,
-    /// Size in bytes.
+    /// Size of the variable in bytes.
     pub bytes: u32,
     /// Memory of the variable.
     pub place: Place,
@@ -302,13 +303,13 @@ pub struct Variable {
 /// Declarations that the programs of one compilation share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
-    /// Name of the module, if it has one (`modname` of a text cubin, the member's name in an archive).
+    /// Name of the module, if it has one: `modname` of a text cubin, or the member's name in an archive.
     pub name: Option<String>,
     /// Chip or architecture that the module was compiled for, if the container states it.
     pub chip: Option<String>,
-    /// `abiversion` of a text cubin.
+    /// Value of `abiversion` in a text cubin.
     pub abi_version: Option<u32>,
-    /// Bytes of a pointer in the parameter area (the class of an ELF cubin), if the container states it.
+    /// Size in bytes of a pointer in the parameter area, if the container states it (the class of an ELF cubin).
     pub pointer_bytes: Option<u32>,
     /// Constants that all programs of the module can access.
     pub constants: Vec<ConstantBlock>,
@@ -323,16 +324,16 @@ pub struct Module {
 pub struct Image {
     /// The container format: `hex32`, `bin`, `cubin-text`, `cubin-elf32`, `ctm-elf`, …
     pub format: &'static str,
-    /// The machine, if the container states it.
+    /// The machine of all programs, if the container states it.
     pub isa: Option<Isa>,
     /// The chip or architecture name, if the container states it and all modules agree.
     pub chip: Option<String>,
-    /// Modules that programs share; [`Program::module`] is an index into this list. Empty for formats without
+    /// Modules of the programs; [`Program::module`] is an index into this list. The list is empty for formats without
     /// modules.
     pub modules: Vec<Module>,
     /// The programs, in the file's order.
     pub programs: Vec<Program>,
-    /// Notes for the user: sections passed over, fields of unknown meaning.
+    /// Notes for the user about sections that were skipped and fields of unknown meaning.
     pub notes: Vec<String>,
 }
 
@@ -342,7 +343,7 @@ impl Image {
         self.modules.get(program.module)
     }
 
-    /// Returns an image with only this program and its module.
+    /// Returns an image that contains only this program and its module.
     pub fn only(&self, program: &Program) -> Image {
         let module = self.module_of(program).cloned();
         let chip = module.as_ref().and_then(|module| module.chip.clone()).or_else(|| self.chip.clone());
@@ -354,7 +355,7 @@ impl Image {
         }
     }
 
-    /// Returns all constants that `program` starts with: those of its module, then its own.
+    /// Returns all constants for a run of `program`: those of its module, then its own.
     pub fn constants_of<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = &'a ConstantBlock> {
         self.module_of(program).into_iter().flat_map(|module| &module.constants).chain(&program.constants)
     }

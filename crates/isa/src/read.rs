@@ -1,4 +1,4 @@
-//! From words to values and text: decode, describe bits, print.
+//! Conversion of words to values and text: decode, describe the bits, print.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,17 +6,17 @@ use std::fmt;
 use crate::reader::{NameHash, token_bit};
 use crate::row::{Bits, Draft, Location, Memory, Number, Part, Row, Scope, Style};
 
-/// Reason why a word does not have a value and a text.
+/// Reason why a word cannot be decoded or printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoReading {
-    /// No row has these bits, on any chip or in any program type.
+    /// No row of the table has these bits, for any chip or program type.
     NoRow,
-    /// A row has these bits, but not in this circumstance.
+    /// A row has these bits, but not for this chip or program type.
     Elsewhere {
         /// Name of the row.
         row: &'static str,
     },
-    /// A row has these bits, but one of its parts does not exist with them.
+    /// A row has these bits, but one of its parts is not defined for them.
     NoPart {
         /// Name of the row.
         row: &'static str,
@@ -39,15 +39,15 @@ impl fmt::Display for NoReading {
 
 impl std::error::Error for NoReading {}
 
-/// A row under one of its names.
+/// A row, listed under one of its names.
 #[derive(Debug)]
 pub(crate) struct Named<D: Draft> {
     pub(crate) row: &'static Row<D>,
-    /// Tokens that each of its texts has, as bits of [`token_bit`].
+    /// The [`token_bit`]s of the tokens that every text of the row has.
     pub(crate) needs: u64,
 }
 
-/// Returns the tokens of every text of a row: words that are always written, and brackets.
+/// Returns the [`token_bit`]s of the tokens that every text of a row has: fixed words and brackets.
 fn needs<D: Draft>(row: &Row<D>) -> u64 {
     row.parts.iter().fold(0, |needs, part| {
         needs
@@ -61,20 +61,21 @@ fn needs<D: Draft>(row: &Row<D>) -> u64 {
     })
 }
 
-/// Maximum number of fields of a key.
+/// Maximum number of fields in the key of a table.
 const KEY_FIELDS: usize = 4;
 
-/// A run of the bits that select a bucket.
+/// One field of the key: a run of bits that helps to select a bucket.
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyField {
     /// Lowest bit of the field in the word.
     position: u32,
     mask: u64,
-    /// Lowest bit of the field in the bucket's number.
+    /// Position of the field's lowest bit in the number of the bucket.
     place: u32,
 }
 
-/// Fields that decide whether a row matches, close in memory to the other candidates of its bucket.
+/// The fields of a row that decide whether it matches a word. They are copied, so that the candidates of a bucket are
+/// close together in memory.
 #[derive(Debug)]
 struct Candidate<D: Draft> {
     mask: u64,
@@ -83,23 +84,24 @@ struct Candidate<D: Draft> {
     row: &'static Row<D>,
 }
 
-/// Rows with the index that finds them.
+/// The rows of an instruction set, with an index that finds the row of a word.
 #[derive(Debug)]
 pub struct Table<D: Draft> {
     rows: Vec<&'static Row<D>>,
     key: [KeyField; KEY_FIELDS],
-    /// Index in `list` of the first row of each key.
+    /// Index in `list` of the first candidate of each bucket.
     starts: Vec<u32>,
     list: Vec<Candidate<D>>,
-    /// Rows of each name, with the tokens that their texts need.
+    /// Rows by name. Each is stored with the tokens that its texts need.
     names: HashMap<&'static str, Vec<Named<D>>, NameHash>,
 }
 
 impl<D: Draft> Table<D> {
-    /// Builds the index over the rows of some groups, in their order.
+    /// Builds the index over the rows of all groups. Rows keep the order of the groups and of the rows in them.
     ///
-    /// The fields `key` (at most four, of one run each) together select a bucket. Bits that distinguish many rows
-    /// make a good key. Rows that match the same word are found in their order.
+    /// The fields `key` together select a bucket. There are at most four fields, and each is one run of bits. Choose
+    /// bits that distinguish many rows. If a word matches several rows, [`Table::find`] returns the first in the
+    /// table's order.
     pub fn new(groups: &[&'static [Row<D>]], key: &'static [Bits]) -> Self {
         let rows: Vec<_> = groups.iter().copied().flatten().collect();
         let mut fields = [KeyField::default(); KEY_FIELDS];
@@ -141,17 +143,17 @@ impl<D: Draft> Table<D> {
         &self.rows
     }
 
-    /// Returns the rows whose text can start with `name`, in the table's order.
+    /// Returns the rows whose text can begin with `name`, in the table's order.
     pub(crate) fn named(&self, name: &str) -> &[Named<D>] {
         self.names.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns all names that texts start with.
+    /// Returns all names with which a text can begin.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.names.keys().copied()
     }
 
-    /// Returns the rows that could match `word`, by its key.
+    /// Returns the rows that `word` could match: those in the bucket of its key.
     #[inline(always)]
     fn bucket(&self, word: u64) -> &[Candidate<D>] {
         let bucket = self
@@ -162,10 +164,10 @@ impl<D: Draft> Table<D> {
         &self.list[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
     }
 
-    /// Returns the row of a word.
+    /// Returns the row that matches a word in the circumstance `here`.
     ///
     /// # Errors
-    /// No row matches the word here.
+    /// Returns an error if no row matches the word in this circumstance.
     #[inline]
     pub fn find(&self, word: u64, here: Scope) -> Result<&'static Row<D>, NoReading> {
         let bucket = self.bucket(word);
@@ -178,10 +180,11 @@ impl<D: Draft> Table<D> {
         Err(elsewhere.map_or(NoReading::NoRow, |candidate| NoReading::Elsewhere { row: candidate.row.id }))
     }
 
-    /// Returns the row of a word, and fills the draft from its parts.
+    /// Returns the row that matches a word, and fills the draft from the row's parts.
     ///
     /// # Errors
-    /// No row matches the word here, or one of its parts does not exist.
+    /// Returns an error if no row matches the word in this circumstance, or if a part of the row is not defined for the
+    /// word.
     #[inline]
     pub fn decode(&self, word: u64, here: Scope, draft: &mut D) -> Result<&'static Row<D>, NoReading> {
         let row = self.find(word, here)?;
@@ -191,10 +194,11 @@ impl<D: Draft> Table<D> {
         }
     }
 
-    /// Appends the text of a word to `out`, followed by the set bits that no part claims.
+    /// Appends the text of a word to `out`. If bits that no part claims differ from the row's default, `bits` and these
+    /// bits follow.
     ///
     /// # Errors
-    /// As [`Table::decode`]; `out` is then unchanged.
+    /// Returns the errors of [`Table::decode`]. `out` is then unchanged.
     pub fn print(
         &self,
         word: u64,
@@ -216,11 +220,11 @@ impl<D: Draft> Table<D> {
         Ok(row)
     }
 
-    /// Returns the meaning of every bit of a word, in the order of the text. The bits that select the row come first,
-    /// those that no part claims last. Several parts may claim the same bits.
+    /// Returns the meaning of every bit of a word. The bits that select the row come first, then those of the parts in
+    /// the order of the text, then those that no part claims. Several parts may claim the same bits.
     ///
     /// # Errors
-    /// As [`Table::decode`].
+    /// Returns the errors of [`Table::decode`].
     pub fn describe(&self, word: u64, here: Scope) -> Result<Vec<Described>, NoReading> {
         let row = self.find(word, here)?;
         let mut described = vec![Described { bits: row.mask, name: "opcode", text: row.id.to_owned() }];
@@ -241,7 +245,7 @@ impl<D: Draft> Table<D> {
     }
 }
 
-/// Appends the bits of a word that no part claims: ` bits 0x10000 0x40`.
+/// Appends `bits` and the bits of a word that no part claims, one number per 32-bit word: ` bits 0x10000 0x40`.
 fn print_unclaimed(long: bool, unclaimed: u64, out: &mut String) {
     out.push_str(" bits ");
     push_hex(unclaimed as u32, out);
@@ -253,22 +257,22 @@ fn print_unclaimed(long: bool, unclaimed: u64, out: &mut String) {
 
 /// Names of code addresses.
 pub trait Labels {
-    /// Appends the name of `address`. Returns whether it has one.
+    /// Appends the name of `address` to `out`. Returns whether the address has a name.
     fn push(&self, address: u32, out: &mut String) -> bool;
 }
 
-/// A piece of a word with its meaning.
+/// Some bits of a word with their meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// Bits of the piece.
+    /// The bits, as a mask.
     pub bits: u64,
-    /// Name of the piece.
+    /// Name of the part or field that the bits belong to.
     pub name: &'static str,
-    /// Text of its value in this word; may be empty.
+    /// Text of the bits' value in this word; may be empty.
     pub text: String,
 }
 
-/// Adds the parts to the draft. The error is the name of a part that does not exist with these bits.
+/// Adds the values of the parts to the draft. The error is the name of a part that is not defined for this word.
 #[inline]
 fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> Result<(), &'static str> {
     for part in parts {
@@ -295,7 +299,8 @@ fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> R
 }
 
 impl<D> Number<D> {
-    /// Returns the value: sign-extended, an address, or as the field holds it.
+    /// Returns the number's value in a word: sign-extended for [`Style::Signed`], an address for [`Style::Code`],
+    /// otherwise the value of the field.
     #[inline(always)]
     fn value(&self, word: u64) -> u32 {
         match self.style {
@@ -307,7 +312,7 @@ impl<D> Number<D> {
 }
 
 impl<D> Memory<D> {
-    /// Returns the location that a word holds.
+    /// Returns the location that the operand has in a word.
     #[inline(always)]
     pub fn location(&self, word: u64) -> Location {
         let units = match self.offset {
@@ -529,7 +534,7 @@ fn describe<D>(
     Ok(())
 }
 
-/// Returns the text of some parts on their own.
+/// Returns the text of some parts without the text around them.
 fn alone<D>(parts: &[Part<D>], word: u64, here: Scope) -> Result<String, &'static str> {
     let mut text = String::new();
     Printer { word, here, labels: None, out: &mut text, space: false, claimed: 0 }.parts(parts)?;

@@ -50,9 +50,9 @@ fn is_word(byte: u8) -> bool {
     WORD[byte as usize]
 }
 
-/// Splits a line into tokens, into a buffer that is reused.
+/// Splits a line into tokens. `tokens` is a buffer that callers reuse; its earlier content is deleted.
 ///
-/// Returns the [`token_bit`]s of all tokens.
+/// Returns the [`token_bit`]s of all tokens of the line.
 pub(crate) fn tokenize(line: &str, tokens: &mut Vec<Token>) -> u64 {
     let mut bits = 0;
     tokens.clear();
@@ -71,7 +71,7 @@ pub(crate) fn tokenize(line: &str, tokens: &mut Vec<Token>) -> u64 {
                 continue;
             }
         } else {
-            // A character of another script is read as a whole, so that spans stay between characters.
+            // A character outside ASCII is a single token, so that spans do not split it.
             at += line[start..].chars().next().map_or(1, char::len_utf8);
         }
         bits |= token_bit(&bytes[start..at]);
@@ -89,18 +89,18 @@ pub struct Reader<'a, 't> {
 }
 
 impl<'a, 't> Reader<'a, 't> {
-    /// Returns a reader at the start of `line`, whose tokens are those of [`tokenize`].
+    /// Returns a reader at the start of `line`. `tokens` is the result of [`tokenize`] for this line.
     pub(crate) fn new(line: &'a str, tokens: &'t [Token]) -> Self {
         Reader { line, tokens, at: 0 }
     }
 
-    /// Returns the next token's text; empty at the end.
+    /// Returns the text of the next token, or an empty text at the end of the line.
     #[inline(always)]
     pub fn peek(&self) -> &'a str {
         self.peek_at(0)
     }
 
-    /// Returns the text of the token `ahead` positions further; empty after the end.
+    /// Returns the text of the token `ahead` positions after the next one, or an empty text beyond the end of the line.
     #[inline(always)]
     pub fn peek_at(&self, ahead: usize) -> &'a str {
         match self.tokens.get(self.at + ahead) {
@@ -109,13 +109,13 @@ impl<'a, 't> Reader<'a, 't> {
         }
     }
 
-    /// Returns the bytes of the next token; empty at the end.
+    /// Returns the bytes of the next token, or an empty slice at the end of the line.
     #[inline(always)]
     pub(crate) fn token(&self) -> &'a [u8] {
         self.token_at(self.at)
     }
 
-    /// Returns the bytes of a token; empty after the end.
+    /// Returns the bytes of token number `place`, or an empty slice beyond the end of the line.
     #[inline(always)]
     pub(crate) fn token_at(&self, place: usize) -> &'a [u8] {
         match self.tokens.get(place) {
@@ -124,13 +124,13 @@ impl<'a, 't> Reader<'a, 't> {
         }
     }
 
-    /// Returns the first byte of the token `ahead` positions further.
+    /// Returns the first byte of the token `ahead` positions after the next one.
     #[inline(always)]
     pub(crate) fn byte_at(&self, ahead: usize) -> Option<u8> {
         self.tokens.get(self.at + ahead).map(|token| self.line.as_bytes()[token.start as usize])
     }
 
-    /// Reads the next token if it is `text`.
+    /// Reads the next token if its text is `text`. Returns whether it was read.
     #[inline(always)]
     pub fn eat(&mut self, text: &str) -> bool {
         let found = same(self.token(), text);
@@ -138,7 +138,7 @@ impl<'a, 't> Reader<'a, 't> {
         found
     }
 
-    /// Reads a token.
+    /// Reads the next token and returns its text.
     #[inline(always)]
     pub fn take(&mut self) -> &'a str {
         let text = self.peek();
@@ -157,12 +157,12 @@ impl<'a, 't> Reader<'a, 't> {
         self.at
     }
 
-    /// Moves back or forward to a position.
+    /// Moves the reader to token number `place`.
     pub fn go_to(&mut self, place: usize) {
         self.at = place;
     }
 
-    /// Returns the span of token number `place` in the line; after the last token, the end of the line.
+    /// Returns the span of token number `place` in the line, or the end of the line if the line has fewer tokens.
     pub fn span_of(&self, place: usize) -> Span {
         match self.tokens.get(place) {
             Some(token) => Span::new(token.start as usize, token.end as usize),
@@ -187,7 +187,7 @@ impl<'a, 't> Reader<'a, 't> {
         &self.line[start..end]
     }
 
-    /// Returns the text of the number from token number `place` on, with its sign.
+    /// Returns the text of the number at token number `place`, with its sign.
     pub(crate) fn text_from(&self, place: usize) -> &'a str {
         let start = self.span_of(place).start;
         let last = if self.text_at(place) == "-" { place + 1 } else { place };
@@ -217,7 +217,7 @@ impl<'a, 't> Reader<'a, 't> {
     }
 }
 
-/// Returns whether a token is this text. Most other tokens differ in length or at the start.
+/// Returns whether a token has this text. The loop is fast because most tokens differ in length or in the first bytes.
 #[inline(always)]
 pub(crate) fn same(token: &[u8], text: &str) -> bool {
     let text = text.as_bytes();
@@ -234,15 +234,15 @@ pub(crate) fn same(token: &[u8], text: &str) -> bool {
     true
 }
 
-/// Returns the text after a prefix.
+/// Returns the part of a token after a prefix, or `None` if the token does not begin with the prefix.
 #[inline(always)]
 pub(crate) fn strip<'a>(token: &'a [u8], prefix: &str) -> Option<&'a [u8]> {
     let start = token.get(..prefix.len())?;
     same(start, prefix).then(|| &token[prefix.len()..])
 }
 
-/// Parses a number of up to 32 bits: plain hexadecimal and short decimals on a fast path, all others by the general
-/// rule.
+/// Parses a number of at most 32 bits. Hexadecimal numbers without `_` have a fast path; [`parse_number`] parses all
+/// others.
 #[inline(always)]
 fn number(text: &str) -> Option<u32> {
     let bytes = text.as_bytes();
@@ -278,8 +278,8 @@ pub(crate) fn split_decimal(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((value, &bytes[digits..]))
 }
 
-/// Returns a token's bit, one of 64. If a row needs a bit that no token of a line has, the line does not match the
-/// row.
+/// Returns a mask with one of 64 bits, selected by a hash of the token. A line cannot match a row if the row needs a
+/// bit that no token of the line has.
 #[inline(always)]
 pub(crate) fn token_bit(token: &[u8]) -> u64 {
     match *token {

@@ -1,15 +1,15 @@
-//! Rows, parts, cases: the vocabulary of an instruction table.
+//! Rows, parts and cases: the data types of an instruction table.
 //!
-//! A [`Row`] is one line of the manual: the bits that identify the instruction, and the [`Part`]s of its text in
-//! order. A part owns bits *and* a spelling, and a function adds its value to the decoded instruction. The rows serve
-//! five operations: decode, describe and print in [`crate::read`], parse and encode in [`crate::write`].
+//! A [`Row`] is one line of the manual: the bits that identify the instruction, and the [`Part`]s of its text in order.
+//! A part has bits *and* a spelling, and a function that adds its value to the decoded instruction. The rows serve five
+//! operations: [`crate::read`] decodes, describes and prints words, and [`crate::write`] parses and encodes text.
 //!
-//! `D` is the machine's draft, which decode fills while it visits the parts.
+//! The type parameter `D` is the machine's draft, which decode fills while it visits the parts.
 //!
 //! A row claims its fixed bits and those of the parts that its text uses. All other bits that differ from the row's
-//! default are printed after the instruction as `bits 0x...`, so that text never loses a bit of a word.
+//! default are printed after the instruction as `bits 0x...`. So the text represents every bit of a word.
 
-/// Up to two runs of bits that form one number. The first run is its lower end.
+/// One or two runs of bits that form one number. The first run contains the number's lower bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
     first: (u8, u8),
@@ -47,7 +47,7 @@ impl Bits {
         self.first.1 + self.second.1
     }
 
-    /// Returns whether the number has no bits, which is never the case.
+    /// Returns `false`, because a number has at least one bit.
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -60,7 +60,7 @@ impl Bits {
         (low | high << self.first.1) as u32
     }
 
-    /// Returns a word that contains only this value; higher bits of the value are dropped.
+    /// Returns a word that contains only this value. Bits of the value that do not fit are dropped.
     #[inline(always)]
     pub const fn put(self, value: u32) -> u64 {
         let low = value as u64 & ones(self.first.1);
@@ -68,7 +68,7 @@ impl Bits {
         low << self.first.0 | high << self.second.0
     }
 
-    /// Returns the value as two's complement.
+    /// Returns the value of the number in `word`, sign-extended as two's complement.
     #[inline(always)]
     pub const fn get_signed(self, word: u64) -> i32 {
         let room = 32 - self.len() as u32;
@@ -76,9 +76,10 @@ impl Bits {
     }
 }
 
-/// A set of circumstances (chips, program types) in which an encoding is valid. Each machine assigns the bits.
+/// A set of circumstances (chips and program types) in which an encoding is valid. Each machine assigns the bits.
 ///
-/// One circumstance has one bit of each kind set; it is in the set if all its bits are.
+/// A circumstance, such as the `here` of functions, is also a `Scope`: it has one bit set of each kind (chip, program
+/// type). A set contains the circumstance if it has all these bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope(pub u16);
 
@@ -93,41 +94,41 @@ impl Scope {
     }
 }
 
-/// State that decode fills, and the type of the result.
+/// Data that decode fills from the parts of a row, and the type of the result.
 pub trait Draft: Default + std::fmt::Debug + 'static {
-    /// Meaning of a row, computed from the draft that its parts have filled.
+    /// Meaning of a row, computed from the filled draft.
     type Meaning: std::fmt::Debug;
 }
 
-/// One of several spellings, selected by the value of a field.
+/// A part with several spellings, selected by the value of a field.
 #[derive(Debug)]
 pub struct Words<D: 'static> {
     /// Name of the field in the bit picture.
     pub name: &'static str,
     /// Bits of the field.
     pub field: Bits,
-    /// Spelling of each value: `""` for one that is not written, `None` for one that does not exist.
+    /// Spelling of each value. A value with the spelling `""` is not written. A value with `None` does not exist.
     pub texts: &'static [Option<&'static str>],
-    /// Adds the value to the draft.
+    /// Adds the field's value to the draft.
     pub set: fn(&mut D, u32),
 }
 
 /// Notation of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Prefix, decimal number, suffix: `$r4d`.
+    /// A prefix, the decimal number, and a suffix: `$r4d`.
     Register(&'static str, &'static str),
-    /// Several registers together, written like `Register`: the number is a multiple of the given count. Other numbers do
-    /// not have a text.
+    /// Several registers together, written like `Register`. The number is a multiple of the given count; other numbers
+    /// do not have a text.
     Aligned(&'static str, &'static str, u32),
-    /// Prefix, half of the number in decimal, `l` or `h`: `$r2h`.
+    /// A prefix, half of the number in decimal, and `l` or `h` for its lowest bit: `$r2h`.
     Half(&'static str),
-    /// `0x1f`
+    /// Hexadecimal: `0x1f`.
     Hex,
-    /// `-0x8`, two's complement.
+    /// Two's complement in hexadecimal: `-0x8`.
     Signed,
-    /// A code address: a label, or hexadecimal. The field holds the address shifted right by the given number of
-    /// bits.
+    /// A code address: a label, or a hexadecimal number. The field holds the address shifted right by the given number
+    /// of bits.
     Code(u8),
 }
 
@@ -140,14 +141,15 @@ pub struct Number<D: 'static> {
     pub field: Bits,
     /// Notation of the value.
     pub style: Style,
-    /// Adds the value to the draft: sign-extended for [`Style::Signed`], an address for [`Style::Code`].
+    /// Adds the value to the draft. The value is sign-extended for [`Style::Signed`], and an address for
+    /// [`Style::Code`].
     pub set: fn(&mut D, u32),
 }
 
 /// Value of a memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The bank; 0 if the operand does not have one.
+    /// Number of the bank; 0 if the operand does not have one.
     pub bank: u8,
     /// Number of the base register; 0 if the operand does not have one.
     pub base: u8,
@@ -160,27 +162,27 @@ pub struct Location {
 pub struct Memory<D: 'static> {
     /// Name in the bit picture and in messages.
     pub name: &'static str,
-    /// Name before the bracket, without the bank.
+    /// Name of the memory space before the bracket, without the bank's number.
     pub space: &'static str,
-    /// Field of the bank's number.
+    /// Bits of the bank's number.
     pub bank: Option<Bits>,
-    /// Prefix and field of the base register. Number 0 is not written unless `always_base`.
+    /// Prefix and bits of the base register. Register 0 is not written unless `always_base` is set.
     pub base: Option<(&'static str, Bits)>,
-    /// Whether register 0 is also written.
+    /// Whether the base register is written even if its number is 0.
     pub always_base: bool,
-    /// Field of the offset, in units.
+    /// Bits of the offset, which counts units of `1 << shift` bytes.
     pub offset: Option<Bits>,
-    /// Bytes per unit, as a power of two.
+    /// Binary logarithm of the bytes per unit of the offset.
     pub shift: u8,
     /// Whether the offset is two's complement.
     pub signed: bool,
-    /// Whether the register is incremented by the offset (written `++`).
+    /// Whether the instruction adds the offset to the base register (written `++`).
     pub increment: bool,
     /// Adds the operand to the draft.
     pub set: fn(&mut D, Location),
 }
 
-/// Parts of a text for words with certain bits.
+/// One alternative of a [`Cases`]: the parts of the text for words with certain bits.
 #[derive(Debug)]
 pub struct Case<D: 'static> {
     /// Bits that select the case.
@@ -201,7 +203,7 @@ impl<D> Case<D> {
     }
 }
 
-/// A choice among cases: the first that holds.
+/// A choice among cases. A word has the first case that holds.
 #[derive(Debug)]
 pub struct Cases<D: 'static> {
     /// Name in the bit picture and in messages.
@@ -210,24 +212,25 @@ pub struct Cases<D: 'static> {
     pub cases: &'static [Case<D>],
 }
 
-/// A part with its own functions.
+/// A part that has its own functions for text and bits.
 #[derive(Debug)]
 pub struct Custom<D: 'static> {
     /// Name in the bit picture and in messages.
     pub name: &'static str,
     /// All bits that the part can occupy.
     pub bits: u64,
-    /// Returns the bits that the part's text determines, for this word.
+    /// Returns the bits that the part's text determines in this word.
     pub claims: fn(u64) -> u64,
     /// Appends the text of the part.
     pub print: fn(u64, &mut String),
-    /// Reads the text and returns the bits that it determines. The reader stays after the last token read.
+    /// Reads the text and returns the bits that it determines. Afterwards, the reader is after the last token of the
+    /// text.
     pub parse: fn(&mut crate::reader::Reader) -> Option<BitPattern>,
     /// Adds the value to the draft.
     pub set: fn(&mut D, u64),
 }
 
-/// Bits that a piece of text determines, and their values.
+/// Bits that a piece of text determines, with their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BitPattern {
     /// The bits that are determined.
@@ -241,9 +244,9 @@ pub struct BitPattern {
 pub enum Part<D: 'static> {
     /// A word that is always written and does not represent bits.
     Text(&'static str),
-    /// `(`
+    /// The character `(`.
     Open,
-    /// `)`
+    /// The character `)`.
     Close,
     /// One of several words.
     Word(&'static Words<D>),
@@ -251,11 +254,11 @@ pub enum Part<D: 'static> {
     Number(&'static Number<D>),
     /// A memory operand.
     Memory(&'static Memory<D>),
-    /// A choice that depends on bits.
+    /// A choice among texts that depends on bits of the word.
     Case(&'static Cases<D>),
-    /// A part with its own functions.
+    /// A part that has its own functions for text and bits.
     Custom(&'static Custom<D>),
-    /// A part without text, which adds to the draft.
+    /// A part without text. Its function adds to the draft.
     Set(fn(&mut D)),
 }
 
@@ -299,15 +302,15 @@ impl<D> Memory<D> {
 pub struct Row<D: Draft> {
     /// Unique name of the row in its table.
     pub id: &'static str,
-    /// First words that the text can have, apart from prefixes. Several are separated by `|`.
+    /// Mnemonics: the words with which the text can begin, apart from prefixes. `|` separates several mnemonics.
     pub names: &'static str,
     /// Whether the instruction has two 32-bit words instead of one.
     pub long: bool,
-    /// Values of the bits of `mask`.
+    /// Values of the bits in `mask`.
     pub fixed: u64,
     /// Bits that identify the instruction.
     pub mask: u64,
-    /// Values of the bits that no text determines.
+    /// Default values of the bits that no text determines.
     pub default: u64,
     /// Chips and program types that have the instruction.
     pub scope: Scope,
@@ -325,7 +328,8 @@ impl<D: Draft> Row<D> {
         Row { scope, ..self }
     }
 
-    /// Sets the default of these bits of the first and second word, for bits that no text determines.
+    /// Sets the default of these bits of the first and second word to 1. Defaults apply to bits that no text
+    /// determines.
     pub const fn usually(self, first: u32, second: u32) -> Self {
         Row { default: self.default | first as u64 | (second as u64) << 32, ..self }
     }
@@ -336,7 +340,7 @@ impl<D: Draft> Row<D> {
         word & self.mask == self.fixed && self.scope.admits(here)
     }
 
-    /// Returns the bits of the words that the instruction has.
+    /// Returns a mask of all bits of the instruction: 32 bits, or 64 bits if it is long.
     pub const fn width(&self) -> u64 {
         if self.long { u64::MAX } else { 0xffff_ffff }
     }
@@ -346,7 +350,8 @@ impl<D: Draft> Row<D> {
         self.width() & !self.parts.iter().fold(self.mask, |bits, part| bits | part.bits())
     }
 
-    /// Returns whether some word can match both this row and another one in one circumstance. The test is exact.
+    /// Returns whether some word has the identifying bits of both this row and another one. The scopes of the rows are
+    /// not compared.
     pub const fn overlaps(&self, other: &Row<D>) -> bool {
         (self.fixed ^ other.fixed) & self.mask & other.mask == 0
     }

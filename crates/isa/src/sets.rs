@@ -1,16 +1,18 @@
-//! Sets that cost little to compile: [`NumberSet`] is compiled once for all machines, [`SortedSet`] is a sorted list.
+//! Sets that cost little to compile. [`NumberSet`] is compiled once for all machines; [`SortedSet`] is a sorted list.
 //!
-//! Each `BTreeSet` of another type adds several thousand lines for the compiler to optimise, in each crate that names
-//! it. [`LiteMap`] plays the same role for maps of few items, and for maps that are filled in rising order.
+//! Each `BTreeSet` of another type adds several thousand lines for the compiler to optimise, in each crate that uses
+//! it. For the same reason, maps of few items, and maps that are filled in rising order, are [`LiteMap`]s.
 
 use litemap::LiteMap;
 
 /// A set of numbers, such as addresses.
 ///
-/// Iterates in rising order. Numbers that lie close together share a block, so tens of thousands of them may come in any order.
+/// Iteration is in rising order. Numbers that are close together share a block, so insertion is cheap in any order,
+/// even for tens of thousands of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NumberSet {
-    /// Blocks of 64 numbers, in order: number / 64, and a bit for each number. No block is empty.
+    /// Blocks of 64 numbers, in rising order: the block's index (number / 64), and one bit per number. No block is
+    /// empty.
     blocks: Vec<(u32, u64)>,
 }
 
@@ -22,13 +24,13 @@ impl NumberSet {
 
     fn block(&self, number: u32) -> Result<usize, usize> {
         match self.blocks.last() {
-            // Most sets grow in rising order.
+            // Fast path: most sets grow in rising order.
             Some((last, _)) if *last < number / 64 => Err(self.blocks.len()),
             _ => self.blocks.binary_search_by_key(&(number / 64), |(block, _)| *block),
         }
     }
 
-    /// Adds a number; returns whether it is new.
+    /// Adds a number. Returns whether the number was absent before.
     pub fn insert(&mut self, number: u32) -> bool {
         let bit = 1 << (number % 64);
         match self.block(number) {
@@ -44,7 +46,7 @@ impl NumberSet {
         }
     }
 
-    /// Removes a number; returns whether it was in the set.
+    /// Removes a number. Returns whether the number was in the set.
     pub fn remove(&mut self, number: u32) -> bool {
         let bit = 1 << (number % 64);
         let Ok(at) = self.block(number) else { return false };
@@ -71,7 +73,7 @@ impl NumberSet {
         self.blocks.is_empty()
     }
 
-    /// Returns a map of the numbers.
+    /// Returns a map from each number of the set to `value(number)`.
     pub fn map<V>(&self, mut value: impl FnMut(u32) -> V) -> LiteMap<u32, V> {
         LiteMap::from_sorted_store_unchecked(self.iter().map(|number| (number, value(number))).collect())
     }
@@ -82,11 +84,11 @@ impl NumberSet {
     }
 }
 
-/// The numbers of a [`NumberSet`], in rising order.
+/// Iterator over the numbers of a [`NumberSet`], in rising order.
 #[derive(Clone, Debug)]
 pub struct Numbered<'a> {
     blocks: &'a [(u32, u64)],
-    /// The bits of the first block that have been returned.
+    /// The bits of `blocks[0]` whose numbers have been returned.
     done: u64,
 }
 
@@ -163,7 +165,7 @@ impl<T> SortedSet<T> {
 }
 
 impl<T: Ord> SortedSet<T> {
-    /// Adds an item, and returns whether it was absent before.
+    /// Adds an item. Returns whether the item was absent before.
     pub fn insert(&mut self, item: T) -> bool {
         match self.0.last() {
             Some(last) if *last >= item => match self.0.binary_search(&item) {
@@ -229,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers close together, and some at the ends.
+    /// Generates numbers that are close together, and some at both ends of the range.
     fn number() -> impl Strategy<Value = u32> {
         prop_oneof![0..300u32, 0..300u32, u32::MAX - 70..=u32::MAX, any::<u32>()]
     }

@@ -17,7 +17,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns the span from `start` to `end`, which is not included.
+    /// Returns the span from `start` up to, but not including, `end`.
     pub const fn new(start: usize, end: usize) -> Self {
         Span { start, end }
     }
@@ -33,7 +33,7 @@ impl Span {
 
 /// Severity of a message.
 ///
-/// Exhaustive: a text either has a meaning or does not have one.
+/// The enum is exhaustive: a text either has a meaning or does not have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The text does not have a meaning.
@@ -51,13 +51,13 @@ pub struct Diagnostic {
     pub message: String,
     /// The range of the text.
     pub span: Span,
-    /// Text found there; may be empty.
+    /// Short text that is shown at the range, such as the text found there. May be empty.
     pub label: String,
-    /// Text that would fit, or that was probably intended.
+    /// Advice: the text that would fit, or that was probably intended.
     pub help: Option<String>,
-    /// Another range in the same text, and its name, as in "the first is in line 3".
+    /// Another range in the same text, and its description, such as "the first" in "the first is in line 3".
     pub related: Option<Box<(Span, &'static str)>>,
-    /// The file that contains the range, if it is one that the source includes.
+    /// The included file that contains the range; `None` if the source itself contains it.
     pub file: Option<Arc<SourceFile>>,
 }
 
@@ -89,24 +89,24 @@ impl Diagnostic {
         Diagnostic { level: Level::Warning, ..Diagnostic::error(span, message) }
     }
 
-    /// Sorts diagnostics by their first character. Diagnostics with the same start keep their order.
+    /// Sorts diagnostics by the start of their range. Diagnostics with the same start keep their order.
     pub fn sort(diagnostics: &mut [Diagnostic]) {
         diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
     }
 
-    /// Adds a short text to show at the range itself.
+    /// Adds a short text that is shown at the range itself.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// Adds advice.
+    /// Sets the advice of the message.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Appends advice to the advice so far.
+    /// Appends advice to the message's earlier advice.
     pub(crate) fn and_help(mut self, help: &str) -> Self {
         self.help = Some(match self.help {
             Some(known) => format!("{known}; {help}"),
@@ -115,13 +115,14 @@ impl Diagnostic {
         self
     }
 
-    /// Adds another range in the same text and its name: "the first" is in line 3.
+    /// Adds another range in the same text and its description. For "the first", the message says "the first is in line
+    /// 3".
     pub fn related(mut self, span: Span, what: &'static str) -> Self {
         self.related = Some(Box::new((span, what)));
         self
     }
 
-    /// Returns the message about a plain text whose lines are those of `source`: the related place becomes advice.
+    /// Moves the related range into the advice, as a line of `source`. `source` is the text that the ranges refer to.
     pub fn with_lines(self, source: &str) -> Self {
         match self.related.as_deref().copied() {
             Some((span, what)) => {
@@ -132,7 +133,8 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the text that contains the range: that of the included file, or else `source`.
+    /// Returns the text that contains the range: the text of the included file if the message has one, otherwise
+    /// `source`.
     pub fn text<'a>(&'a self, source: &'a str) -> &'a str {
         self.file.as_ref().map_or(source, |file| &file.text)
     }
@@ -142,7 +144,7 @@ impl Diagnostic {
         self.span.line_column(self.text(source))
     }
 
-    /// Returns the position as `NAME:LINE:COLUMN`, where NAME is that of the source or of the file that it includes.
+    /// Returns the position as `NAME:LINE:COLUMN`. NAME is the included file if the message has one, otherwise `name`.
     pub fn place(&self, name: &str, source: &str) -> String {
         let (line, column) = self.line_column(source);
         let name = self.file.as_ref().map_or(name, |file| &file.name);
@@ -168,35 +170,36 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let length = word.chars().count();
-    // Up to one mistake in a short word, two in a longer one. Numbers are similar to each other by chance.
+    // A short word may have one mistake, a longer word two. Numbers are excluded, because they resemble each other by
+    // chance.
     let most = if length <= 4 { 1 } else { 2 };
     let is_number = word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
     let letters = letters(&word);
     candidates
         .filter(|_| !is_number && length <= LONGEST_WORD)
-        // The distance is at least the difference of the lengths, which costs nothing to know.
+        // The distance is at least the difference of the lengths, which is cheap to compute.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
-        // One mistake adds or removes one letter at most.
+        // One mistake adds at most one letter and removes at most one.
         .filter(|candidate| {
             let other = self::letters(candidate);
             (letters & !other).count_ones().max((other & !letters).count_ones()) as usize <= most
         })
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
-        // If two have the same distance, the one that starts the word wins.
+        // If two candidates have the same distance, a candidate that is a prefix of the word wins.
         .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(&candidate.to_ascii_lowercase())))
         .map(|(_, candidate)| candidate)
 }
 
-/// Characters of a word that is compared with others, at most.
+/// Maximum number of characters of a word that is compared with candidates.
 const LONGEST_WORD: usize = 64;
 
-/// The letters of a word as bits. Several may share one.
+/// Returns the set of a word's letters, with one bit per letter. Several letters may share a bit.
 fn letters(word: &str) -> u64 {
     word.bytes().fold(0, |bits, byte| bits | 1 << (byte.to_ascii_lowercase() % 64))
 }
 
-/// Help text for an unknown `word`: what was probably meant, and what fits.
+/// Returns the help text for an unknown `word`: the candidate that was probably meant, and all candidates that fit.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     suggest_of(word, &mut candidates.into_iter())
 }
@@ -215,8 +218,8 @@ fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String 
     }
 }
 
-/// Returns the text that the advice of a message proposes for its range, if it proposes one: after `did you mean` or
-/// `write`, or the only text that fits.
+/// Returns the replacement text that the advice of a message proposes, or `None`. The replacement is the quoted text
+/// after `did you mean` or `write`, or the only expected text.
 ///
 /// ```
 /// use reconverge_isa::source::{proposed, suggest};
@@ -232,32 +235,32 @@ pub fn proposed(help: &str) -> Option<&str> {
     meant.or_else(only).map(|(text, _)| text)
 }
 
-/// A directive: a line that begins with a point.
+/// A directive: a line that begins with a dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectiveRow {
-    /// Name with its point.
+    /// Name of the directive, with its dot.
     pub name: &'static str,
-    /// Operands, as messages and documentation show them; may be empty.
+    /// Operands in the notation of messages and documentation; may be empty.
     pub operands: &'static str,
-    /// Meaning.
+    /// Meaning of the directive.
     pub about: &'static str,
-    /// Whether a program begins with it.
+    /// Whether the directive begins a program.
     pub begins_program: bool,
 }
 
 impl DirectiveRow {
-    /// Returns a row of a table.
+    /// Returns a row for a directive that does not begin a program.
     pub const fn new(name: &'static str, operands: &'static str, about: &'static str) -> DirectiveRow {
         DirectiveRow { name, operands, about, begins_program: false }
     }
 
-    /// Returns the directive that begins a program, with the name of the program.
+    /// Returns the row of the directive that begins a program, with the name of the program as its operand.
     pub const fn program(name: &'static str) -> DirectiveRow {
         DirectiveRow { begins_program: true, ..DirectiveRow::new(name, "NAME", "begins a program") }
     }
 }
 
-/// The bytes of a word: letters, digits, `_` and `$`.
+/// For each byte, whether it belongs to a word: letters, digits, `_` and `$`.
 const IN_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -268,7 +271,7 @@ const IN_WORD: [bool; 256] = {
     table
 };
 
-/// A reader over one line (or part of one) that keeps its offset in the whole source.
+/// A reader over one line or a part of one. The cursor also has the offset of its position in the whole source.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     text: &'a str,
@@ -294,8 +297,8 @@ impl<'a> Cursor<'a> {
         self
     }
 
-    /// Returns the offset of the next character after any space. No space and one space are checked first: words and
-    /// the space before them took a third of the time of writing and reading a program of R500.
+    /// Returns the offset of the next character after any space. Zero spaces and one space have a fast path, because
+    /// reading words and the space before them took a third of the time of writing and reading an R500 program.
     #[inline]
     fn behind_space(&self) -> usize {
         let bytes = self.text.as_bytes();
@@ -306,7 +309,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether only space is left.
+    /// Returns whether the unread text contains only space.
     pub fn at_end(&self) -> bool {
         self.behind_space() == self.text.len()
     }
@@ -316,7 +319,7 @@ impl<'a> Cursor<'a> {
         self.text[self.behind_space()..].chars().next()
     }
 
-    /// Reads `text` if it comes next (after any space). Returns whether it did.
+    /// Reads `text` if it comes next, after any space. Returns whether it was read.
     #[inline]
     pub fn eat(&mut self, text: &str) -> bool {
         let at = self.behind_space();
@@ -327,7 +330,8 @@ impl<'a> Cursor<'a> {
         next
     }
 
-    /// Reads `word` if it comes next as a whole word: not followed by a letter, digit or `_`.
+    /// Reads `word` if it comes next as a whole word, that is, without a letter, digit, `_` or `$` after it. Returns
+    /// whether it was read.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let start = self.at;
         if self.word() == word && !word.is_empty() {
@@ -338,7 +342,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads letters, digits, `_` and `$` (possibly none) after any space.
+    /// Reads the longest run of letters, digits, `_` and `$` after any space. The result may be empty.
     pub fn word(&mut self) -> &'a str {
         self.skip_space();
         let rest = self.rest();
@@ -347,7 +351,7 @@ impl<'a> Cursor<'a> {
         &rest[..len]
     }
 
-    /// Reads up to the next white space or the end.
+    /// Reads the text up to the next white space or the end of the line.
     pub fn token(&mut self) -> &'a str {
         self.skip_space();
         let rest = self.rest();
@@ -356,8 +360,8 @@ impl<'a> Cursor<'a> {
         &rest[..len]
     }
 
-    /// Reads an unsigned number, decimal or `0x…`, after any space. Reads nothing if there is none or if it needs
-    /// more than 64 bits.
+    /// Reads an unsigned number, decimal or `0x…`, after any space. Returns `None` and reads nothing if no number comes
+    /// next or if it needs more than 64 bits.
     pub fn number(&mut self) -> Option<u64> {
         let start = self.at;
         let word = self.word();
@@ -368,12 +372,12 @@ impl<'a> Cursor<'a> {
         number
     }
 
-    /// Returns the offset in the source of the next character after any space, in bytes.
+    /// Returns the offset of the next character after any space, in bytes of the source.
     pub fn offset(&self) -> usize {
         self.base + self.behind_space()
     }
 
-    /// Returns the span from `start` (an earlier [`offset`](Self::offset)) to the end of the text read so far.
+    /// Returns the span from `start`, an earlier [`offset`](Self::offset), to the end of the text read so far.
     pub fn since(&self, start: usize) -> Span {
         Span::new(start, (self.base + self.at).max(start))
     }
@@ -404,8 +408,8 @@ pub fn parse_number(text: &str) -> Option<u64> {
     }
 }
 
-/// Parses a float without a sign that has a point, an exponent or the suffix `f`. `T` is `f32` or `f64`: the text is
-/// rounded once.
+/// Parses a float without a sign. The text must have a point, an exponent or the suffix `f`. `T` is `f32` or `f64`, and
+/// the text is rounded directly to that type.
 pub fn parse_float<T: FromStr>(text: &str) -> Option<T> {
     let plain = text.strip_suffix(['f', 'F']).unwrap_or(text);
     let is_float = plain.len() < text.len() || plain.contains(['.', 'e', 'E']);
@@ -413,13 +417,14 @@ pub fn parse_float<T: FromStr>(text: &str) -> Option<T> {
     (is_float && plain.bytes().all(known)).then(|| plain.parse().ok()).flatten()
 }
 
-/// Returns the number of bytes of the letters, digits and `_` at the start of a text.
+/// Returns the length in bytes of the run of letters, digits and `_` at the start of a text.
 pub fn word_len(text: &str) -> usize {
     text.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_')).unwrap_or(text.len())
 }
 
-/// Returns the number of bytes of the unsigned number at the start of a text: digits, letters, `_` and points, and
-/// the sign of an exponent. Returns 0 if the text begins with neither a digit nor a point before one.
+/// Returns the length in bytes of the unsigned number at the start of a text. A number consists of digits, letters,
+/// `_`, points, and the sign of an exponent. Returns 0 if the text does not begin with a digit or with a point and a
+/// digit.
 pub fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     if !text.strip_prefix('.').unwrap_or(text).starts_with(|c: char| c.is_ascii_digit()) {
@@ -440,15 +445,15 @@ pub fn number_len(text: &str) -> usize {
     (0..bytes.len()).find(|at| !belongs(*at)).unwrap_or(bytes.len())
 }
 
-/// The text without the byte order mark that may be its first character.
+/// Returns the text without a byte order mark at its start.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Splits a source into lines without their comment: `(byte offset, text)`, in order.
+/// Splits a source into lines without their comments. Returns the offset in bytes and the text of each line, in order.
 ///
-/// A comment starts at `;` or `//` and runs to the end of the line. None of the three machines' texts uses
-/// these characters otherwise. A byte order mark belongs to no line.
+/// A comment starts at `;` or `//` and runs to the end of the line. The three machines' texts use these characters only
+/// for comments. A byte order mark does not belong to a line.
 pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = without_mark(source);
     let mut offset = source.len() - text.len();
@@ -462,7 +467,7 @@ pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the line with which each program begins in a text of several programs, with its end of line.
+/// Returns the line, with its end of line, that begins a program in a text of several programs.
 ///
 /// ```
 /// use reconverge_isa::source::program_line;
@@ -474,7 +479,7 @@ pub fn program_line(name: Option<&str>) -> String {
     format!(".program{}\n", name.unwrap_or_default())
 }
 
-/// Returns the name of a program in the notation of `.program`: each byte that a token cannot hold is written as `%`
+/// Returns the name of a program in the notation of `.program`. Each byte that a token cannot contain is written as `%`
 /// and two hexadecimal digits.
 ///
 /// ```
@@ -488,8 +493,8 @@ pub fn name_text(name: &str) -> String {
     name.bytes().map(byte).collect()
 }
 
-/// Returns the name that [`name_text`] wrote; `None` if two digits do not follow a `%`, or if the bytes are not
-/// UTF-8.
+/// Returns the name for a text that [`name_text`] returned. Returns `None` if two digits do not follow a `%`, or if the
+/// bytes are not UTF-8.
 pub fn name_of(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -535,7 +540,7 @@ mod tests {
         }
     }
 
-    /// In addition to the plain rule, all white space is skipped.
+    /// The fast path for space returns the same result as skipping all white space.
     #[test]
     fn white_space_of_any_kind_is_passed_over() {
         for space in ["", " ", "  ", "\t", " \t ", "\u{a0}", " \u{2003}", "\u{7f}"] {

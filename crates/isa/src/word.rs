@@ -1,9 +1,9 @@
 //! A word of named bit fields, written the way a register manual prints it.
 //!
-//! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`.
-//! It also keeps the lines as data ([`Field`]) for code that iterates over an encoding: text, bit pictures,
-//! documentation, sweeps. [`names!`](crate::names!) does the same for an enumerated field. Two fields that share a
-//! bit cause a compile error.
+//! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`. It
+//! also keeps the lines as data ([`Field`]). Code that iterates over an encoding uses this data: text, bit pictures,
+//! documentation, exhaustive tests. [`names!`](crate::names!) does the same for an enumerated field. Two fields that
+//! share a bit cause a compile error.
 //!
 //! ```
 //! use reconverge_isa::{names, word};
@@ -34,7 +34,7 @@ use thiserror::Error;
 pub struct Name {
     /// The manual's spelling.
     pub text: &'static str,
-    /// The code, right-aligned.
+    /// The value's code, right-aligned.
     pub value: u32,
     /// Meaning of the value; may be empty.
     pub doc: &'static str,
@@ -56,7 +56,7 @@ pub enum Kind {
 /// A run of bits with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The manual's name in lower case.
+    /// The field's name in the manual, in lower case.
     pub name: &'static str,
     /// Highest bit, inclusive.
     pub hi: u8,
@@ -64,7 +64,7 @@ pub struct Field {
     pub lo: u8,
     /// Interpretation of the bits.
     pub kind: Kind,
-    /// The assigned values, for [`Kind::Names`].
+    /// The assigned values, if `kind` is [`Kind::Names`].
     pub names: &'static [Name],
     /// Meaning of the field; may be empty.
     pub doc: &'static str,
@@ -76,7 +76,7 @@ impl Field {
         (self.hi - self.lo + 1) as u32
     }
 
-    /// Returns the largest value that fits.
+    /// Returns the largest value that fits into the field.
     pub const fn max(&self) -> u32 {
         u32::MAX >> (32 - self.width())
     }
@@ -91,7 +91,7 @@ impl Field {
         (raw >> self.lo) & self.max()
     }
 
-    /// Returns `raw` with this field replaced; bits of `value` that do not fit are dropped.
+    /// Returns `raw` with this field set to `value`. Bits of `value` that do not fit are dropped.
     pub const fn set(&self, raw: u32, value: u32) -> u32 {
         (raw & !self.mask()) | ((value << self.lo) & self.mask())
     }
@@ -101,7 +101,7 @@ impl Field {
         self.names.iter().find(|name| name.value == value).map(|name| name.text)
     }
 
-    /// Returns the value with this name (upper or lower case), if there is one.
+    /// Returns the value with this name (in upper or lower case), if one has it.
     pub fn value_of(&self, text: &str) -> Option<u32> {
         self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)).map(|name| name.value)
     }
@@ -125,18 +125,18 @@ pub const fn sign_extend(value: u32, width: u32) -> i32 {
 /// A word format as data, as declared with [`word!`](crate::word!).
 #[derive(Clone, Copy, Debug)]
 pub struct WordInfo {
-    /// The manual's name.
+    /// The manual's name of the word format.
     pub name: &'static str,
     /// Purpose of the word, and the document that describes it.
     pub doc: &'static str,
     /// The fields in the manual's order.
     pub fields: &'static [Field],
-    /// Every bit that belongs to a field.
+    /// Mask of all bits that belong to a field.
     pub owned: u32,
 }
 
 impl WordInfo {
-    /// Returns the format without its last field. The bits of that field then do not belong to any field.
+    /// Returns the format without its last field. No field then contains the bits of that field.
     pub const fn without_last(&self) -> WordInfo {
         match self.fields.split_last() {
             Some((last, fields)) => WordInfo { fields, owned: self.owned & !last.mask(), ..*self },
@@ -146,7 +146,8 @@ impl WordInfo {
 
     /// Returns the field with this name (upper or lower case).
     pub fn field(&self, name: &str) -> Option<&'static Field> {
-        // The exact name first: comparisons without regard to case took 12 % of writing and reading a vertex program.
+        // The exact name is tried first: case-insensitive comparisons took 12 % of the time of writing and reading a
+        // vertex program.
         let exact = self.fields.iter().find(|field| field.name == name);
         exact.or_else(|| self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)))
     }
@@ -160,10 +161,10 @@ impl WordInfo {
 /// Reason why a word cannot be unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WordError {
-    /// Bits outside every field are set.
+    /// Bits that do not belong to any field are set.
     #[error("{word}: reserved bits {bits:#010x} are set")]
     StrayBits {
-        /// The word format.
+        /// Name of the word format.
         word: &'static str,
         /// The reserved bits that are set.
         bits: u32,
@@ -171,9 +172,9 @@ pub enum WordError {
     /// A field holds a code that is not assigned.
     #[error("{word}.{field}: value {value} is not assigned")]
     Unassigned {
-        /// The word format.
+        /// Name of the word format.
         word: &'static str,
-        /// The field.
+        /// Name of the field.
         field: &'static str,
         /// Value of the field.
         value: u32,
@@ -188,11 +189,11 @@ pub trait FieldValue: Copy {
     const BITS: u32;
     /// The assigned values of an enumeration.
     const NAMES: &'static [Name] = &[];
-    /// Returns the value of right-aligned `bits` of a field that is `width` bits wide; `None` if the code is not
-    /// assigned.
+    /// Returns the value for right-aligned `bits` of a field that is `width` bits wide. Returns `None` if the code is
+    /// not assigned.
     fn from_bits(bits: u32, width: u32) -> Option<Self>;
-    /// Returns the bits, right-aligned. A negative number may have bits above the field, which `pack` checks and
-    /// drops.
+    /// Returns the bits of the value, right-aligned. A negative number may have bits above the field. `pack` checks
+    /// that these are copies of the sign, and drops them.
     fn to_bits(self) -> u32;
 }
 
@@ -231,8 +232,8 @@ macro_rules! signed_field_value {
 }
 signed_field_value!(i8, i16, i32);
 
-/// Returns the bits of all `fields`. Panics (at compile time, from [`word!`](crate::word!)) if two of them share a
-/// bit, if the bits of one are reversed, or if one is wider than its type.
+/// Returns a mask of the bits of all `fields`. Panics if two fields share a bit, if a field's `hi` is below its `lo`,
+/// or if a field is wider than its type. For [`word!`](crate::word!), the panic occurs at compile time.
 pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     let mut owned = 0;
     let mut index = 0;
@@ -247,7 +248,7 @@ pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     owned
 }
 
-/// Returns a field's name without the `r#` that Rust needs before a name such as TYPE.
+/// Returns a field's name without the prefix `r#`, which Rust requires for names that are keywords, such as `type`.
 pub const fn plain_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -255,7 +256,7 @@ pub const fn plain_name(name: &'static str) -> &'static str {
     }
 }
 
-/// Places `value` in `field`. The caller must ensure that the value fits.
+/// Returns a word that contains only `value`, in the bits of `field`. The caller must ensure that the value fits.
 ///
 /// # Panics
 /// Panics if `value` needs more bits than the field has.
@@ -279,9 +280,9 @@ pub fn place<T: FieldValue>(field: &Field, value: T) -> u32 {
 /// }
 /// ```
 ///
-/// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` declares a plain struct with those fields. It
-/// has `INFO` (the format as data), `unpack` (stray bits and unassigned codes are errors), `unpack_lenient` (stray
-/// bits are ignored) and `pack`.
+/// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` declares a plain struct with those fields. The
+/// struct has the constant `INFO` (the format as data) and the functions `unpack`, `unpack_lenient` and `pack`. In
+/// `unpack`, bits outside the fields and unassigned codes are errors. `unpack_lenient` ignores bits outside the fields.
 #[macro_export]
 macro_rules! word {
     ($(
@@ -303,7 +304,7 @@ macro_rules! word {
                 names: <$ty as $crate::word::FieldValue>::NAMES,
                 doc: concat!("", $($doc),*),
             } ),* ];
-            /// Every bit that belongs to a field.
+            /// Mask of all bits that belong to a field.
             pub const OWNED: u32 =
                 $crate::word::owned(Self::FIELDS, &[$(<$ty as $crate::word::FieldValue>::BITS),*]);
             /// The format as data.
@@ -314,7 +315,7 @@ macro_rules! word {
             /// Returns the fields of `raw`.
             ///
             /// # Errors
-            /// Bits outside the fields are set, or a code is not assigned.
+            /// Returns an error if bits outside the fields are set, or if a code is not assigned.
             pub fn unpack(raw: u32) -> Result<Self, $crate::word::WordError> {
                 if raw & !Self::OWNED != 0 {
                     return Err($crate::word::WordError::StrayBits { word: $manual, bits: raw & !Self::OWNED });
@@ -322,10 +323,10 @@ macro_rules! word {
                 Self::unpack_lenient(raw)
             }
 
-            /// Returns the fields of `raw`; bits outside the fields are ignored, as by hardware.
+            /// Returns the fields of `raw`. Bits outside the fields are ignored, as by hardware.
             ///
             /// # Errors
-            /// A code is not assigned.
+            /// Returns an error if a code is not assigned.
             pub fn unpack_lenient(raw: u32) -> Result<Self, $crate::word::WordError> {
                 Ok(Self { $( $name: {
                     const FIELD: $crate::word::Field = $crate::word::Field {
@@ -339,7 +340,7 @@ macro_rules! word {
                 } ),* })
             }
 
-            /// Returns the word with these fields; bits outside the fields are zero.
+            /// Returns the word with these fields. Bits outside the fields are zero.
             ///
             /// # Panics
             /// Panics if a value does not fit its field.
@@ -355,7 +356,7 @@ macro_rules! word {
 
 /// Declares an enumerated field: `pub enum Name(width) { MANUAL_NAME = code, … }`.
 ///
-/// Codes that are not listed are not assigned: decoding them returns an error that names the code.
+/// Codes that are not listed are unassigned. Decoding an unassigned code returns an error that names the code.
 #[macro_export]
 macro_rules! names {
     ($(

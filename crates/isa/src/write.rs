@@ -2,7 +2,7 @@
 //!
 //! The rows are the grammar. A line is split into tokens once. The rows of its mnemonic are tried in order, and each
 //! collects the bits that its text determines. If no row fits, the message points at the furthest token that any row
-//! reached, and lists everything that would have fitted there.
+//! reached, and lists the texts that would have fitted at that token.
 
 use crate::forms::example;
 use crate::read::{Named, Table};
@@ -12,21 +12,21 @@ use crate::source::{Diagnostic, Span, parse_number, suggest};
 
 pub use crate::reader::{NameHash, NameHasher, Reader};
 
-/// A label that a line uses as a code address. Its bits are filled in later.
+/// A label that a line uses as a code address. The caller sets the address bits when the label's address is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelUse<'a> {
     /// Name of the label.
     pub name: &'a str,
     /// Span of the label in the line.
     pub span: Span,
-    /// The field of the address.
+    /// Bits of the instruction that hold the address.
     pub field: Bits,
-    /// Bits by which the address is shifted right in the field.
+    /// Number of bits by which the address is shifted right before it is stored in the field.
     pub shift: u8,
 }
 
 impl LabelUse<'_> {
-    /// Returns the bits of the field for an address; `None` if the address does not fit.
+    /// Returns the word that contains only the field with this address, or `None` if the address does not fit.
     pub fn bits(&self, address: u32) -> Option<u64> {
         fit_code(self.field, self.shift, address)
     }
@@ -42,13 +42,13 @@ fn fit_code(field: Bits, shift: u8, address: u32) -> Option<u64> {
 pub struct Line<'a, D: Draft> {
     /// Row of the instruction.
     pub row: &'static Row<D>,
-    /// Bits of the instruction; those of a label are still 0.
+    /// Bits of the instruction. The address bits of a label are 0.
     pub word: u64,
     /// The label that the instruction uses.
     pub label: Option<LabelUse<'a>>,
 }
 
-/// Bits of the word that are known so far.
+/// The bits of the word that the text read so far determines.
 #[derive(Clone, Copy)]
 struct Known {
     at: usize,
@@ -57,13 +57,13 @@ struct Known {
     choices: usize,
 }
 
-/// Prefixes that may precede the name of an instruction in a machine's text.
+/// Prefixes that may precede the mnemonic of an instruction in a machine's text.
 pub trait Prefixes {
-    /// Moves the reader to the name.
+    /// Moves the reader past the prefixes, to the mnemonic.
     fn skip(reader: &mut Reader);
 }
 
-/// Reads lines by the rows of a table. Its buffers are reused for each line.
+/// Reads lines by the rows of a table. Its buffers are reused from line to line.
 #[derive(Debug)]
 pub struct LineReader<'t, D: Draft> {
     table: &'t Table<D>,
@@ -74,22 +74,22 @@ pub struct LineReader<'t, D: Draft> {
 }
 
 impl<'t, D: Draft> LineReader<'t, D> {
-    /// Returns a reader for a circumstance.
+    /// Returns a reader for the chip and program type `here`.
     pub fn new(table: &'t Table<D>, here: Scope) -> Self {
         LineReader { table, here, tokens: Vec::new(), choices: Vec::new(), hidden: &[] }
     }
 
-    /// Hides operands that begin with these texts from messages: the encoding has them, but they have no meaning
-    /// here.
+    /// Omits operands that begin with these texts from messages. Such operands exist in the encoding, but have no
+    /// meaning for this chip or program type.
     pub fn hiding(self, hidden: &'static [&'static str]) -> Self {
         LineReader { hidden, ..self }
     }
 
-    /// Reads one instruction. Spans of the message are bytes of `line`.
+    /// Reads one instruction. The spans of an error message count bytes of `line`.
     ///
     /// # Errors
-    /// The text is not an instruction here. The message contains the text found at the furthest position that any row
-    /// reached, and the text that would fit.
+    /// Returns an error if the text is not an instruction in this circumstance. The message contains the text found at
+    /// the furthest position that any row reached, and the text that would fit.
     pub fn read<'a, P: Prefixes>(&mut self, line: &'a str) -> Result<Line<'a, D>, Box<Diagnostic>> {
         let mut tokens = std::mem::take(&mut self.tokens);
         let bits = tokenize(line, &mut tokens);
@@ -113,7 +113,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         }
     }
 
-    /// Reads the line by the first row that fits.
+    /// Returns the line as read by the first row that fits.
     #[inline(always)]
     fn first<'a>(
         &mut self,
@@ -139,7 +139,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         None
     }
 
-    /// Tries all rows again and records how far each got.
+    /// Tries all rows again, records how far each row matched, and returns the message.
     #[cold]
     fn explain(&mut self, rows: &[Named<D>], named: Reader, line: &str, tokens: &[Token]) -> Diagnostic {
         let place = named.place();
@@ -177,7 +177,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         if let Some(why) = failure.why {
             return Diagnostic::error(span, why);
         }
-        // An operand in brackets has a wrong value.
+        // If the position is after `[`, the operand in brackets has a wrong value: no word is missing.
         let in_brackets = line[..span.start].trim_end().ends_with('[');
         let missing = match in_brackets {
             true => None,
@@ -206,8 +206,9 @@ impl<'t, D: Draft> LineReader<'t, D> {
 }
 
 impl<D: Draft> LineReader<'_, D> {
-    /// Returns advice about a line with one missing word: the words with which the line fits a row, at the last
-    /// position that has such words. `words` are those that rows had at a token's position in the line.
+    /// Returns advice about a line with one missing word. The advice names the words with which the line would fit a
+    /// row, at the last position for which such words exist. `words` are the words that rows expected, each with its
+    /// position in the line.
     fn missing_word(
         &mut self,
         rows: &[Named<D>],
@@ -220,8 +221,8 @@ impl<D: Draft> LineReader<'_, D> {
             .copied()
             .filter(|(_, word)| word.starts_with(|c: char| c.is_ascii_alphabetic()))
             .collect();
-        // From the end of the line: words before the name only choose between encodings. The words of one position
-        // keep the order of the table, in which the usual word comes first.
+        // Positions are tried from the end of the line, because words before the mnemonic only choose between
+        // encodings. The words of one position keep the order of the table, in which the most common word comes first.
         words.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
         let reader = Reader::new(line, tokens);
         let mut fitting: Vec<(usize, &str, String)> = Vec::new();
@@ -249,7 +250,7 @@ impl<D: Draft> LineReader<'_, D> {
     }
 }
 
-/// Expected text after a complete instruction.
+/// The text that messages expect after a complete instruction.
 const END_OF_LINE: &str = "the end of the line";
 
 /// Returns whether a text is a number of more than 32 bits.
@@ -265,7 +266,7 @@ fn is_long_number(text: &str) -> bool {
     is_number && parse_number(text).is_none_or(|number| number > u64::from(u32::MAX))
 }
 
-/// Returns a number in hexadecimal digits, with its sign.
+/// Returns a number in hexadecimal digits, with a minus sign if it is negative.
 fn signed_hex(number: i64) -> String {
     let sign = if number < 0 { "-" } else { "" };
     format!("{sign}{:#x}", number.unsigned_abs())
@@ -278,18 +279,19 @@ fn sorted<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     words
 }
 
-/// The furthest position that any row reached.
+/// The furthest position that any row reached, with the reasons why rows failed at that position.
 #[derive(Default)]
 struct Failure {
     place: Option<usize>,
-    /// Number of the row that is tried, and of the first one that reached the position.
+    /// `trying` is the number of the row that is being tried. `row` is the number of the first row that reached the
+    /// position.
     trying: usize,
     row: usize,
     expected: Vec<String>,
     why: Option<String>,
-    /// The largest number that would fit at the position, if a number there is too large.
+    /// The largest number that would fit at the position, if the number found is too large.
     most: Option<u32>,
-    /// Words that rows had at each position, and that the line did not have.
+    /// Words that rows expected and did not find, each with its position.
     words: Vec<(usize, &'static str)>,
 }
 
@@ -297,7 +299,7 @@ struct Attempt<'a, 'b, D: Draft> {
     reader: Reader<'a, 'b>,
     here: Scope,
     choices: &'b mut Vec<(&'static Cases<D>, usize)>,
-    /// The label in the text.
+    /// The label that the line uses as an address.
     label: Option<LabelUse<'a>>,
     failure: Option<&'b mut Failure>,
 }
@@ -323,16 +325,14 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         for &(cases, chosen) in &self.choices[..known.choices] {
             if cases.cases[..chosen].iter().any(|case| case.holds(word, self.here)) {
                 let place = self.reader.at;
-                self.refuse(place, || {
-                    format!("these bits mean something else: another form of {}", cases.name)
-                });
+                self.refuse(place, || format!("these bits select another form of {}", cases.name));
                 return None;
             }
         }
         Some(Line { row, word, label: self.label })
     }
 
-    /// Reads the numbers after `bits`.
+    /// Reads the numbers after the word `bits`: the unclaimed bits that differ from the row's default.
     fn unclaimed(&mut self, row: &Row<D>, claimed: u64) -> Option<u64> {
         let place = self.reader.at;
         let number = |attempt: &mut Self| {
@@ -525,7 +525,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         Some(BitPattern { mask: field.mask(), fixed: bits })
     }
 
-    /// Rejects a number of more than 32 bits.
+    /// Rejects a number that has more than 32 bits.
     #[cold]
     fn oversized(&mut self, place: usize, number: &Number<D>) -> Option<u32> {
         if is_long_number(self.reader.peek()) {
@@ -605,18 +605,18 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         self.reader.eat("]").then_some(pattern)
     }
 
-    /// Returns the offset at the reader's position, if it is a number of more than 32 bits, which never fits.
+    /// Returns an offset that never fits, if the text at the reader's position is a number of more than 32 bits.
     #[cold]
     fn long_offset(&self) -> Option<i64> {
         is_long_number(self.reader.peek()).then_some(i64::MAX)
     }
 
-    /// Rejects an offset. The message uses the row with the largest range.
+    /// Rejects the offset of a memory operand. The message describes the row with the largest range.
     #[cold]
     fn misplaced(&mut self, place: usize, memory: &Memory<D>, offset: i64) {
         let Some(field) = memory.offset else {
             return self.refuse(place, || {
-                format!("{}[] takes no offset: add it to the register before", memory.space)
+                format!("{}[] takes no offset: add the offset to the register first", memory.space)
             });
         };
         let (unit, limit) = (1_i64 << memory.shift, 1_i64 << field.len());
@@ -635,8 +635,8 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         });
     }
 
-    /// Records that the text at `place` was understood but is not possible, because a number is above `most`. The
-    /// message uses the row with the largest limit.
+    /// Records that a number at `place` was read but exceeds `most`. The message describes the row with the largest
+    /// limit.
     #[cold]
     fn refuse_above(&mut self, place: usize, most: u32, why: impl FnOnce() -> String) {
         let Some(failure) = &mut self.failure else { return };
@@ -648,7 +648,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Records that `what` would have fitted at `place`.
+    /// Records that the text `what` would have fitted at `place`.
     fn fail(&mut self, place: usize, what: impl FnOnce() -> String) {
         if let Some(failure) = &mut self.failure {
             failure.reach(place);
@@ -658,7 +658,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Records that the text at `place` was understood but is not possible.
+    /// Records that the text at `place` was read but is not possible, and why.
     fn refuse(&mut self, place: usize, why: impl FnOnce() -> String) {
         if let Some(failure) = &mut self.failure {
             failure.reach(place);
@@ -668,7 +668,8 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Records that the number at `place` does not fit. The message uses the row that allows the largest number.
+    /// Records that the number at `place` does not fit into its field. The message describes the row that allows the
+    /// largest number.
     #[cold]
     fn too_large(&mut self, place: usize, number: &Number<D>, value: u32, is_multiple: bool) {
         let most = number.field.get(number.field.mask());
@@ -734,7 +735,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     }
 }
 
-/// Returns whether a part's text can begin with a token, judged by its first characters.
+/// Returns whether a part's text can begin with a token. Only the first characters are compared.
 #[inline(always)]
 fn can_begin<D>(part: &Part<D>, token: &[u8]) -> bool {
     let starts = |text: &str| token.first() == text.as_bytes().first();
@@ -768,7 +769,7 @@ impl Failure {
 }
 
 impl<D> Memory<D> {
-    /// Returns the bits of an offset in bytes, if it can be encoded.
+    /// Returns the bits of the field for an offset in bytes, or `None` if the offset cannot be encoded.
     #[inline(always)]
     fn offset_bits(&self, offset: i64) -> Option<u64> {
         let Some(field) = self.offset else {

@@ -408,7 +408,7 @@ fn text_of_a_case_is_refused_when_its_bits_are_those_of_an_earlier_one() {
     assert_eq!(lines.read::<At>("get $r2").map(|line| line.word).ok(), Some(0x9000_0002));
     assert_eq!(lines.read::<At>("get none").map(|line| line.word).ok(), Some(0x9000_0003));
     let error = lines.read::<At>("get $r3").expect_err("register 3 is spelled none");
-    assert_eq!(error.message, "these bits mean something else: another form of index");
+    assert_eq!(error.message, "these bits select another form of index");
 }
 
 #[test]

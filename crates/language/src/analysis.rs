@@ -20,34 +20,34 @@ use crate::names::{NameTable, SheetFile};
 use crate::passes::{MANY, Passes, assemble_partly};
 use crate::vocabulary::vocabulary;
 
-/// Facts about a source that its text may omit.
+/// Facts about a source that the source text itself may not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Target stated by the launch file next to the source.
+    /// Target that the launch file next to the source states.
     pub launch: TargetHint,
-    /// Target in the user's settings, for sources without another statement.
+    /// Target in the user's settings, for sources whose target nothing else states.
     pub fallback: TargetHint,
-    /// Constants in the form `NAME` or `NAME=EXPRESSION`.
+    /// Definitions of constants in the form `NAME` or `NAME=EXPRESSION`.
     pub defines: Vec<String>,
 }
 
-/// An instruction of a source.
+/// An instruction of an assembled program, with its position in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InstructionAt {
-    /// Number of the program.
+    /// Index of the program in the assembled source.
     pub(crate) program: usize,
-    /// Address in the machine's unit.
+    /// Address of the instruction, in the machine's unit.
     pub(crate) address: u32,
-    /// A byte of its line in the source. An instruction from a macro or an included file has the line of the macro
-    /// call or of `.include`.
+    /// Offset of the instruction in the source, in bytes. An instruction from a macro or an included file has the
+    /// offset of the line that uses the macro or includes the file.
     pub(crate) at: usize,
-    /// Whether the line contains the instruction itself.
+    /// Whether the source line contains the instruction itself, not a macro or `.include`.
     pub(crate) own: bool,
 }
 
 /// The analysis of one version of a source text.
 ///
-/// Every query accepts any position or part of the text, and has an answer for any text.
+/// Every query accepts any position or part of the text, and returns a result for any text.
 #[derive(Debug)]
 pub struct Analysis {
     text: String,
@@ -65,15 +65,15 @@ pub struct Analysis {
     instructions: OnceLock<Vec<InstructionAt>>,
     listings: OnceLock<Vec<Lines>>,
     findings: OnceLock<Vec<(usize, Finding)>>,
-    /// The messages of the assembler.
+    /// Messages of the assembler, computed by the first request.
     pub(crate) made_markers: OnceLock<Vec<Marker>>,
-    /// The remedies that have been looked for, by the numbers of their messages.
+    /// Remedies that were searched for, by the index of their message. `None` means that no remedy was found.
     pub(crate) kept_remedies: Mutex<HashMap<usize, Option<Remedy>>>,
 }
 
 impl Analysis {
-    /// Analyses a text. `read` returns the bytes of an included file, or the reason why it cannot be read. Its
-    /// argument is the file's path relative to the folder of the source.
+    /// Analyses a text. `read` returns the bytes of an included file, or the reason why the file cannot be read. The
+    /// argument of `read` is the file's path relative to the folder of the source.
     pub fn new(
         text: &str,
         settings: &Settings,
@@ -83,7 +83,7 @@ impl Analysis {
         Analysis::of(text, settings.clone(), Given { files, defines: settings.defines.clone() })
     }
 
-    /// Returns the analysis of another text for the same source, with the same included files.
+    /// Analyses another text with the settings and included files of this analysis.
     pub(crate) fn again(&self, text: &str) -> Analysis {
         Analysis::of(text, self.settings.clone(), self.given.clone())
     }
@@ -130,7 +130,7 @@ impl Analysis {
         }
     }
 
-    /// Returns the text.
+    /// Returns the text that was analysed.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -140,7 +140,7 @@ impl Analysis {
         &self.lines
     }
 
-    /// Returns the machine.
+    /// Returns the machine whose syntax the source uses.
     pub fn isa(&self) -> Isa {
         self.target.isa
     }
@@ -162,7 +162,7 @@ impl Analysis {
         }
     }
 
-    /// Returns the files that the source includes, by their paths relative to its folder.
+    /// Returns the paths of the files that the source includes, relative to the folder of the source.
     pub fn included(&self) -> impl Iterator<Item = &str> {
         self.given.files.iter().map(|file| file.name.as_str())
     }
@@ -173,7 +173,7 @@ impl Analysis {
         self.passes.assembled.as_ref()
     }
 
-    /// Whether the whole source assembles.
+    /// Returns whether the whole source assembles without errors.
     pub fn is_complete(&self) -> bool {
         self.expansion_errors.is_empty() && self.passes.errors.is_empty() && self.passes.assembled.is_some()
     }
@@ -188,28 +188,28 @@ impl Analysis {
         &self.passes.errors
     }
 
-    /// Returns the text that the assembler reads, with macros expanded.
+    /// Returns the text that the assembler reads: the source with its macros and files expanded.
     pub(crate) fn plain(&self) -> &str {
         self.expanded.as_ref().map_or(&self.text, |expanded| &expanded.text)
     }
 
-    /// Converts a byte of the assembler's text to a byte of the source.
+    /// Converts an offset in the assembler's text to an offset in the source.
     pub(crate) fn in_source(&self, plain: usize) -> usize {
         let at = self.expanded.as_ref().map_or(plain, |expanded| expanded.offset_in_source(plain));
         at.min(self.text.len())
     }
 
-    /// Returns the line at a byte.
+    /// Returns the line that contains the byte at an offset.
     pub(crate) fn line_at(&self, offset: usize) -> &LexedLine {
         &self.files[0].lines[self.lines.line(offset.min(self.text.len()))]
     }
 
-    /// Returns the instructions, by the lines of the source.
+    /// Returns the instructions of all programs, in the order of their source lines.
     pub(crate) fn instructions(&self) -> &[InstructionAt] {
         self.instructions.get_or_init(|| self.find_instructions())
     }
 
-    /// Returns the instructions of a line, counted from 0.
+    /// Returns the instructions of the line with this number, counted from 0.
     pub(crate) fn instructions_in(&self, line: usize) -> &[InstructionAt] {
         let all = self.instructions();
         let (start, end) = (self.lines.start(&self.text, line), self.lines.end(&self.text, line));
@@ -218,7 +218,7 @@ impl Analysis {
         &all[from..to.max(from)]
     }
 
-    /// Returns the listing of a program, by addresses.
+    /// Returns the listing of a program, in which lines are found by address.
     pub(crate) fn listing(&self, program: usize) -> Option<&Lines> {
         let all = self.listings.get_or_init(|| {
             let Some(assembled) = self.assembled() else { return Vec::new() };
@@ -232,7 +232,7 @@ impl Analysis {
         all.get(program)
     }
 
-    /// Returns the target of one of the programs.
+    /// Returns the target of a program of this source.
     pub(crate) fn target_of(&self, program: &Program) -> Target {
         let target = self.target();
         let target = self
@@ -241,8 +241,8 @@ impl Analysis {
         Target { stage: program.stage.or(target.stage), ..target }
     }
 
-    /// Returns the positions where the programs break rules of their machine: program number and finding. Returns
-    /// none if the source has errors.
+    /// Returns the findings of the machine's rules, each with the index of its program. The result is empty if the
+    /// source has errors.
     pub(crate) fn findings(&self) -> &[(usize, Finding)] {
         self.findings.get_or_init(|| {
             let Some(assembled) = self.assembled().filter(|_| self.is_complete()) else { return Vec::new() };
@@ -254,8 +254,9 @@ impl Analysis {
         })
     }
 
-    /// Returns the instructions with their lines. For an R700 group, the assembler reports only the first line. The
-    /// lines of the other slots follow it.
+    /// Returns the instructions of all programs with their offsets. For an ALU group of R700, the assembler reports
+    /// only the line of the first slot. The other slots are on the lines after it, so this function adds an instruction
+    /// for each of those lines.
     fn find_instructions(&self) -> Vec<InstructionAt> {
         let Some(assembled) = self.assembled() else { return Vec::new() };
         let plain = self.plain();
@@ -290,7 +291,7 @@ impl Analysis {
     }
 }
 
-/// Returns the lines that are slots of an ALU group. (R700)
+/// Returns the spans of the lines that are slots of an ALU group (R700).
 fn slot_lines(plain: &str) -> Vec<Span> {
     let is_slot = |(start, line): (usize, &str)| {
         let lexed = lex(line, Some(Isa::R700));
@@ -304,7 +305,7 @@ fn slot_lines(plain: &str) -> Vec<Span> {
     lines(plain).filter_map(is_slot).collect()
 }
 
-/// Returns the number of lines that have a mnemonic of a machine.
+/// Returns the number of lines that contain a mnemonic of this machine.
 fn mnemonics_in(plain: &str, isa: Isa) -> usize {
     let words = vocabulary(isa);
     let has =

@@ -7,7 +7,7 @@ use reconverge_workbench::Target;
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::target::{isa_of_chip, isa_of_source};
 
-/// Facts about the target that a source may omit.
+/// Facts about the target that the source text itself may not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetHint {
     /// The machine.
@@ -19,12 +19,12 @@ pub struct TargetHint {
 }
 
 impl TargetHint {
-    /// Returns a hint with only a machine.
+    /// Returns a hint that names only a machine.
     pub fn of(isa: Isa) -> TargetHint {
         TargetHint { isa: Some(isa), ..TargetHint::default() }
     }
 
-    /// Reads the target in a launch file. Returns an empty hint if the text is not a launch file.
+    /// Returns the target that a launch file states. Returns an empty hint if the text is not a launch file.
     pub fn of_launch(text: &str) -> TargetHint {
         let Ok(fields) = LaunchFile::fields(text) else { return TargetHint::default() };
         let field = |name: &str| fields.get(name).and_then(|value| value.as_str());
@@ -40,21 +40,21 @@ impl TargetHint {
     }
 }
 
-/// The way in which a source's machine was found.
+/// The way in which the machine of a source was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
-    /// The source states it, or is in AMD's syntax.
+    /// The source states the machine, or is in AMD's syntax.
     Source,
-    /// The launch file next to the source states it.
+    /// The launch file next to the source states the machine.
     Launch,
-    /// A setting states it.
+    /// A setting states the machine.
     Setting,
-    /// The assembler of this machine finds the fewest errors.
+    /// Nothing states the machine. Its assembler finds the fewest errors of all assemblers.
     Fewest,
 }
 
-/// Returns the target of a source and how it was found, or `None` if neither the text nor the hints name a machine.
-/// `plain` is the text with its macros expanded.
+/// Returns the target of a source and how it was found. Returns `None` if neither the text nor the hints name a
+/// machine. `plain` is the text with its macros expanded.
 pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> Option<(Target, ChosenBy)> {
     let (isa, by) = if let Some(isa) = isa_of_source(plain) {
         (isa, ChosenBy::Source)
@@ -67,7 +67,7 @@ pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> 
 }
 
 /// Returns the target of a source for a machine. A chip in the hints is used if it belongs to the machine and the
-/// source does not state a chip. A program type in the hints is used unless the hints name another machine.
+/// source does not state a chip. A program type in the hints is used unless the hints name a different machine.
 pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &TargetHint) -> Target {
     let states_chip = || lines(plain).any(|(_, line)| line.split_whitespace().next() == Some(".chip"));
     let chip = [launch, setting].into_iter().find_map(|hint| {
@@ -82,8 +82,8 @@ pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &T
     Target { stage, ..target }
 }
 
-/// Returns the machine whose assembler finds the fewest errors. Among several such machines, returns the one to which
-/// the most mnemonics belong.
+/// Returns the machine whose assembler finds the fewest errors. Among several such machines, returns the one whose
+/// mnemonics occur on the most lines.
 pub(crate) fn fewest(errors: impl Fn(Isa) -> usize, mnemonics: impl Fn(Isa) -> usize) -> Isa {
     let rank = |isa: &Isa| (errors(*isa), std::cmp::Reverse(mnemonics(*isa)));
     Isa::ALL.into_iter().min_by_key(rank).unwrap_or(Isa::Tesla)

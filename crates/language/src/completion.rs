@@ -23,13 +23,13 @@ pub enum ProposalSort {
     Mnemonic,
     /// A form of a mnemonic, as an editable example.
     Form,
-    /// A directive.
+    /// An example of a form of a mnemonic, which the user can edit.
     Directive,
     /// A word of an instruction, or a value of a directive.
     Word,
     /// A register.
     Register,
-    /// A name of the source.
+    /// A name that the source defines.
     Name(NameSort),
 }
 
@@ -48,7 +48,7 @@ pub struct Proposal {
     pub text: String,
 }
 
-/// Number of registers after the last used one that are proposed.
+/// Number of unused registers after the last used one that are also proposed.
 const MORE_REGISTERS: u32 = 2;
 
 /// Maximum number of registers of one kind that are proposed.
@@ -60,20 +60,20 @@ pub fn mnemonic_help(isa: Isa, mnemonic: &str) -> Option<String> {
     (!forms.is_empty()).then(|| of_forms(&forms))
 }
 
-/// A position in a line.
+/// A position in a line at which texts are proposed.
 struct Spot<'a> {
     /// The lexemes of the line up to the position.
     before: LexedLine,
     /// The text of the line up to the position.
     text: &'a str,
-    /// The start of the word at the position.
+    /// The part of the word at the position that precedes the position.
     typed: &'a str,
     /// The part of the source that a proposal replaces.
     span: Span,
 }
 
 impl Spot<'_> {
-    /// Returns the lexemes of the statement before the word.
+    /// Returns the lexemes of the statement that precede the word at the position.
     fn statement(&self) -> &[Lexeme] {
         let statement = self.before.statement(self.text);
         let kept =
@@ -87,7 +87,7 @@ impl Spot<'_> {
 }
 
 impl Analysis {
-    /// Returns the texts that are valid at a byte.
+    /// Returns the texts that are valid at an offset in bytes.
     pub fn complete(&self, offset: usize) -> Vec<Proposal> {
         let mut offset = offset.min(self.text().len());
         while !self.text().is_char_boundary(offset) {
@@ -134,7 +134,7 @@ impl Analysis {
             .collect();
         let last = statement.last().map(|last| last.text(spot.text));
         let mut found = Vec::new();
-        // A slot or a destination precedes an operation.
+        // The operation follows `=` after a destination (R500), or the colon of a slot (R700).
         let inside = self.isa() == Isa::R500 && last == Some("=")
             || self.isa() == Isa::R700 && last == Some(":") && mnemonics.is_empty();
         if mnemonics.is_empty() || inside {
@@ -151,7 +151,7 @@ impl Analysis {
             found.extend(self.operands(spot, mnemonic, offset));
         }
         if self.in_brackets(spot) {
-            // An address has registers, not the words of the instruction.
+            // Inside an address, only registers are valid, not the other words of the instruction.
             found
                 .retain(|proposal| proposal.sort == ProposalSort::Register && proposal.text.starts_with('$'));
         }
@@ -173,14 +173,14 @@ impl Analysis {
         found
     }
 
-    /// Whether the text has no instruction from which its machine could be known, and nothing states one.
+    /// Returns whether the text has no instruction that would identify its machine, and nothing states the machine.
     fn is_blank(&self) -> bool {
         let own = &self.files[0];
         let words = |line: &LexedLine| line.statement(&own.text).len();
         self.chosen_by() == ChosenBy::Fewest && own.lines.iter().map(words).sum::<usize>() <= 1
     }
 
-    /// A line for each machine.
+    /// Returns a proposal of the line `.isa` for each machine.
     fn machines(&self, spot: &Spot<'_>) -> Vec<Proposal> {
         let line = |isa: Isa| Proposal {
             sort: ProposalSort::Directive,
@@ -196,7 +196,7 @@ impl Analysis {
         spot.text.matches('[').count() > spot.text.matches(']').count()
     }
 
-    /// An example of each form of a mnemonic.
+    /// Returns an example of each form of a mnemonic as a proposal.
     fn examples(&self, mnemonic: &str, span: Span) -> impl Iterator<Item = Proposal> {
         let example = move |form: Form| Proposal {
             sort: ProposalSort::Form,
@@ -220,7 +220,7 @@ impl Analysis {
         vocabulary(self.isa()).directives.iter().map(proposal).collect()
     }
 
-    /// Returns the values of a directive that are words.
+    /// Returns the words that are values of a directive.
     fn values(&self, spot: &Spot<'_>, row: &DirectiveRow) -> Vec<Proposal> {
         let mut found = Vec::new();
         if row.name == ".chip" {
@@ -246,8 +246,8 @@ impl Analysis {
         }
     }
 
-    /// Returns the mnemonics that start a line (`leading`), or those that follow a slot or a destination. After a
-    /// complete mnemonic, also returns its forms.
+    /// Returns the mnemonics that start a line (if `leading`), or those that follow a slot or a destination. If the
+    /// typed word is a complete mnemonic at the start of a line, also returns examples of its forms.
     fn mnemonics(&self, spot: &Spot<'_>, leading: bool) -> Vec<Proposal> {
         let mut found = Vec::new();
         for entry in vocabulary(self.isa()).entries.iter().filter(|entry| entry.leads == leading) {
@@ -266,7 +266,7 @@ impl Analysis {
         found
     }
 
-    /// Returns the words, registers and labels in the forms of a mnemonic.
+    /// Returns the words, registers and labels that occur in the forms of a mnemonic.
     fn operands(&self, spot: &Spot<'_>, mnemonic: &str, offset: usize) -> Vec<Proposal> {
         let mut found = Vec::new();
         let mnemonics = &vocabulary(self.isa()).mnemonics;
@@ -305,8 +305,9 @@ impl Analysis {
         found
     }
 
-    /// Returns for each form the parts that may follow the written ones. A form that does not fit has none. `None`: no form fits, or the
-    /// machine's forms are not read part by part.
+    /// Returns, for each form, the parts that may follow the parts written so far. The list is empty for a form that
+    /// does not fit them. All entries are `None` if no form fits, or if the machine's forms cannot be read part by
+    /// part.
     fn next_parts(&self, spot: &Spot<'_>, forms: &[Form]) -> Vec<Option<Vec<String>>> {
         let none = || vec![None; forms.len()];
         if self.isa() != Isa::Tesla || self.in_brackets(spot) {
@@ -322,7 +323,7 @@ impl Analysis {
         }
     }
 
-    /// `ADDR(@label)` for each label. (R700)
+    /// Returns `ADDR(@label)` for each label (R700).
     fn labelled(&self, spot: &Spot<'_>, name: &str, offset: usize) -> Vec<Proposal> {
         let labels = self.names_of(spot, offset, &[NameSort::Label], "");
         let attribute = |label: Proposal| {
@@ -332,7 +333,7 @@ impl Analysis {
         labels.into_iter().map(attribute).collect()
     }
 
-    /// Returns the numbered registers: those in use and a few more.
+    /// Returns numbered registers: all up to the last one in use, and a few more.
     fn registers(&self, spot: &Spot<'_>, prefix: &str, suffix: &str) -> Vec<Proposal> {
         let used = self.used(prefix);
         let count = used.last().map_or(0, |last| last + 1);
@@ -349,7 +350,7 @@ impl Analysis {
         (0..(count + MORE_REGISTERS).min(MOST_REGISTERS)).map(proposal).collect()
     }
 
-    /// Returns the numbers that follow a prefix in the source.
+    /// Returns the numbers that follow a prefix in the source, such as 3 in `R3` for the prefix `R`.
     fn used(&self, prefix: &str) -> BTreeSet<u32> {
         let text = self.text();
         let fresh =
@@ -379,7 +380,7 @@ impl Analysis {
     }
 }
 
-/// The parts of a text between the spaces outside brackets.
+/// Splits a text at the spaces outside brackets.
 fn parts_of(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_i32, 0);
     for (at, byte) in text.bytes().enumerate() {
@@ -398,7 +399,8 @@ fn parts_of(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The parts of a form that may follow the parts that are written, with their placeholders filled in. (Tesla)
+/// Returns the parts of a form that may follow the written parts, with the meanings of names in angle brackets filled
+/// in (Tesla).
 fn following(form: &Form, written: &[&str]) -> Vec<String> {
     let mut parts: Vec<(String, bool)> = Vec::new();
     for part in parts_of(&form.text) {
@@ -408,7 +410,7 @@ fn following(form: &Form, written: &[&str]) -> Vec<String> {
         let text = place.map_or(named, |(_, text)| text.as_str());
         parts.push((text.to_owned(), inside.is_some()));
     }
-    // The places in the form at which the written parts may end.
+    // Positions in the form at which the written parts read so far may end.
     let mut ends: BTreeSet<usize> = BTreeSet::from([0]);
     let mut at = 0;
     while at < written.len() {
@@ -439,7 +441,8 @@ fn following(form: &Form, written: &[&str]) -> Vec<String> {
     found
 }
 
-/// The number of written parts that fit a part of a form: two for a memory with its type.
+/// Returns how many of the written parts fit a part of a form: 2 for a memory operand with its type, otherwise 1.
+/// Returns `None` if the first one does not fit.
 fn fits(part: &str, written: &[&str]) -> Option<usize> {
     let first = *written.first()?;
     let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -448,7 +451,7 @@ fn fits(part: &str, written: &[&str]) -> Option<usize> {
         if alternatives().any(|choice| choice == first) {
             return Some(1);
         }
-        // `u8 s[…]`: the type of a memory and the memory, or `LABEL`.
+        // The word is either the type of a memory operand, as in `u8 s[…]`, or a name for `LABEL` or `IMMEDIATE`.
         let typed = alternatives().any(|choice| choice.split(' ').next() == Some(first));
         let is_name = alternatives().any(|choice| matches!(choice, "LABEL" | "IMMEDIATE"));
         return if typed { Some(written.len().min(2)) } else { is_name.then_some(1) };
@@ -469,7 +472,7 @@ fn fits(part: &str, written: &[&str]) -> Option<usize> {
     (alternatives().any(same) || is_number && number() || bracketed).then_some(1)
 }
 
-/// The choices of a part of a form: between the bars outside brackets.
+/// Splits a part of a form into its alternatives, at each `|` outside brackets.
 fn alternatives(part: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_i32;
     part.split(move |c: char| {
@@ -482,14 +485,14 @@ fn alternatives(part: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a text in quotation marks has no end yet.
+/// Returns whether a text in quotation marks is not closed yet.
 fn is_open_text(lexeme: Lexeme, text: &str) -> bool {
     let inside = lexeme.text(text);
     lexeme.kind == LexemeKind::Text && (inside.len() < 2 || !inside.ends_with('"'))
 }
 
-/// Whether a word of a form is a placeholder. In Tesla's forms, placeholders are in capital letters. In other forms,
-/// they are words such as SRC0, MASK or OPERAND.
+/// Returns whether a word of a form is a placeholder. In Tesla's forms, placeholders are in capital letters. In the
+/// forms of the other machines, placeholders are words such as SRC0, MASK or OPERAND.
 fn is_placeholder(word: &str, isa: Isa, mnemonics: &HashSet<&'static str>) -> bool {
     const PLACEHOLDERS: [&str; 14] = [
         "MASK", "SSSS", "OPERAND", "SOURCE", "OP", "SRC0", "SRC1", "SRC2", "FIRST", "LAST", "CBN", "BYTES",

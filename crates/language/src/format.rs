@@ -1,8 +1,9 @@
 //! The layout of a source: indentation, one space between words, and columns for operands and comments.
 //!
-//! Labels and directives begin a line. Instructions follow four spaces (Tesla), or begin the line with the lines of their clause
-//! as far in as the first of them (R700), or are indented by the constructs that they are in (R500). Comments stay as they are, those at the end
-//! of consecutive lines in one column.
+//! Labels and directives begin at the start of a line. The indentation of instructions depends on the machine. On
+//! Tesla, it is four spaces. On R500, it grows with the nesting of constructs. On R700, control-flow instructions are
+//! not indented, and the lines of a clause are indented like the first such line of the text. Comments keep their text.
+//! Comments at the end of consecutive lines are aligned in one column.
 
 use reconverge_isa::{Isa, Span};
 
@@ -15,13 +16,13 @@ use crate::vocabulary::vocabulary;
 /// Number of spaces per level of indentation.
 const STEP: usize = 4;
 
-/// Maximum length of an operation that is aligned in the column of operands. (R700)
+/// Maximum length of an operation, in characters, that counts for the column of operands (R700).
 const WIDEST: usize = 16;
 
-/// Directives with rows of numbers.
+/// Directives that contain rows of numbers.
 const TABLES: [&str; 4] = [".const", ".data", ".word", ".literal"];
 
-/// A line with its new layout, without its comment.
+/// A line whose code, without the comment, has its new layout.
 struct LaidOut {
     code: String,
     comment: Option<Lexeme>,
@@ -30,8 +31,8 @@ struct LaidOut {
 }
 
 impl Analysis {
-    /// Returns the changes that lay out the text. They were tried and do not change the programs. If the layout would
-    /// change a program, returns no changes.
+    /// Returns the changes that lay out the text. The changed text is assembled first. If its programs differ, the
+    /// function returns no changes.
     pub fn format(&self) -> Vec<TextChange> {
         let lines = self.layout();
         let mut changes = Vec::new();
@@ -69,7 +70,7 @@ impl Analysis {
         with_comments(&lines, text)
     }
 
-    /// Returns the nesting depth of constructs for each line. (R500)
+    /// Returns the nesting depth of R500 constructs for each line.
     fn depths(&self) -> Vec<usize> {
         let mut depths = vec![0; self.files[0].lines.len()];
         for block in self.blocks().into_iter().filter(|block| block.construct) {
@@ -82,7 +83,8 @@ impl Analysis {
         depths
     }
 
-    /// Spaces before the lines of a clause: those of the first line, or [`STEP`] if it has none. (R700)
+    /// Returns the number of spaces before the lines of a clause: those before the first slot of the text, or [`STEP`]
+    /// if that number is 0 or too large (R700).
     fn clause_step(&self) -> usize {
         let indents = self.files[0].lines.iter().filter_map(|line| {
             let first = line.statement(self.text()).first()?;
@@ -92,14 +94,15 @@ impl Analysis {
         indents.take(1).find(|indent| (1..=2 * STEP).contains(indent)).unwrap_or(STEP)
     }
 
-    /// Whether several spaces stand between the operation of a slot and its operands.
+    /// Returns whether at least two spaces separate the operation of a slot from its operands.
     fn has_column(&self, line: &LexedLine) -> bool {
         let parts = slot_parts(line.statement(self.text()), self.text());
         let before = parts.and_then(|parts| parts.operands).map(|first| &self.text()[..first.span.start]);
         before.is_some_and(|before| before.ends_with("  "))
     }
 
-    /// For each line of an ALU clause the width of the longest operation in it, if its operands are in a column already. (R700)
+    /// Returns, for each line of an ALU clause, the width of the longest operation in the clause. The width is 0 if no
+    /// line of the clause has its operands in a column yet (R700).
     fn operand_columns(&self) -> Vec<usize> {
         let lines = &self.files[0].lines;
         let mut columns = vec![0; lines.len()];
@@ -126,7 +129,7 @@ impl Analysis {
         Some(self.text()[parts.operation.span.start..end].trim_end().chars().count())
     }
 
-    /// A line without its comment.
+    /// Returns a line with its new layout, without its comment.
     fn code_of(
         &self,
         line: &LexedLine,
@@ -173,7 +176,7 @@ impl Analysis {
             }
             None => {
                 *number_width = if indent == 0 { 0 } else { *number_width };
-                // Numbers of a table stay in their columns.
+                // Numbers in a table keep their columns.
                 match TABLES.contains(&first.text(text)) {
                     true => out.push_str(text[first.span.start..line.code_end].trim_end()),
                     false => out.push_str(&self.spaced(statement)),
@@ -183,12 +186,12 @@ impl Analysis {
         out
     }
 
-    /// Whether a directive is a line of a clause. (R700)
+    /// Returns whether a directive is a line of a clause (R700).
     fn in_clause(&self, name: &str) -> bool {
         self.isa() == Isa::R700 && matches!(name, ".slot" | ".literal")
     }
 
-    /// Whether a statement is a control-flow instruction in AMD's syntax, according to its mnemonic.
+    /// Returns whether the mnemonic of a statement in AMD's syntax is that of a control-flow instruction.
     fn is_amd_control(&self, statement: &[Lexeme]) -> bool {
         let text = self.text();
         let word = statement
@@ -199,7 +202,7 @@ impl Analysis {
         known.is_some_and(|entry| entry.written().ends_with(':'))
     }
 
-    /// Returns the text of consecutive lexemes, with single spaces.
+    /// Returns the text of consecutive lexemes, with runs of spaces replaced by single spaces.
     fn spaced(&self, lexemes: &[Lexeme]) -> String {
         match (lexemes.first(), lexemes.last()) {
             (Some(first), Some(last)) => self.spaced_text(Span::new(first.span.start, last.span.end)),
@@ -215,7 +218,7 @@ impl Analysis {
                 space = true;
                 continue;
             }
-            // No space stands before a comma.
+            // Spaces before a comma are dropped.
             if std::mem::take(&mut space) && !out.is_empty() && (quoted || character != ',') {
                 out.push(' ');
             }
@@ -225,7 +228,7 @@ impl Analysis {
     }
 }
 
-/// The parts of a slot of an ALU group. (R700)
+/// The parts of a slot in an ALU group (R700).
 struct SlotParts {
     number: Option<Lexeme>,
     slot: Lexeme,
@@ -242,13 +245,13 @@ fn slot_parts(statement: &[Lexeme], text: &str) -> Option<SlotParts> {
     };
     let fits =
         slot.span.end - slot.span.start == 1 && slot.kind != LexemeKind::Number && colon.text(text) == ":";
-    // `MUL*2` is one operation.
+    // The operation extends to the next space: `MUL*2` is one operation.
     let operands = more.iter().copied().find(|lexeme| text[..lexeme.span.start].ends_with([' ', '\t']));
     fits.then_some(SlotParts { number, slot: *slot, operation: *operation, operands })
 }
 
-/// Returns the lines with their comments. Comments at the end of consecutive lines keep their column if it is common
-/// to all.
+/// Returns the lines with their comments. Comments at the end of consecutive lines are aligned. They keep their column
+/// if all of them are in the same one.
 fn with_comments(lines: &[LaidOut], text: &str) -> Vec<String> {
     let mut out = Vec::with_capacity(lines.len());
     let mut from = 0;
@@ -274,8 +277,8 @@ fn with_comments(lines: &[LaidOut], text: &str) -> Vec<String> {
     out
 }
 
-/// Returns a line that has only code or only a comment. A comment in the first column stays there. Any other comment
-/// is indented like the next line.
+/// Returns a line that has only code or only a comment. A comment that starts in the first column stays in that column.
+/// Any other comment is indented like the next line.
 fn alone(line: &LaidOut, next: Option<&LaidOut>, text: &str) -> String {
     let Some(comment) = line.comment else { return line.code.clone() };
     let code = next.map_or("", |next| next.code.as_str());

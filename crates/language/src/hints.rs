@@ -1,4 +1,4 @@
-//! Hints that an editor shows inside a source: addresses, words, values.
+//! Hints that an editor shows inside a source: addresses, words and values.
 
 use reconverge_isa::Span;
 
@@ -16,14 +16,14 @@ pub enum HintSort {
     Value,
 }
 
-/// A text between two characters of the source.
+/// A text that an editor shows between two characters of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlineHint {
     /// Offset in the source, in bytes. The text is shown before this byte.
     pub at: usize,
-    /// The text.
+    /// Text of the hint.
     pub text: String,
-    /// Kind of the text.
+    /// Content of the hint.
     pub sort: HintSort,
 }
 
@@ -31,8 +31,8 @@ pub struct InlineHint {
 const MOST_WORDS: usize = 6;
 
 impl Analysis {
-    /// Returns the hints for a part of the text. If the text has errors, addresses are omitted, because they may
-    /// depend on the wrong lines.
+    /// Returns the hints for a part of the text. If the source has errors, addresses are omitted, because they may
+    /// depend on the lines with errors.
     pub fn hints(&self, part: Span) -> Vec<InlineHint> {
         let mut found = Vec::new();
         self.instruction_hints(part, &mut found);
@@ -58,7 +58,7 @@ impl Analysis {
         }
     }
 
-    /// Returns the words of an instruction.
+    /// Returns the words of an instruction as text.
     fn words_of(&self, instruction: InstructionAt) -> Option<String> {
         let line = self.listing(instruction.program)?.at(instruction.address)?;
         let words: Vec<String> =
@@ -81,7 +81,7 @@ impl Analysis {
                 found.push(InlineHint { at: end, text: format!("= {text}"), sort: HintSort::Value });
             }
         }
-        // An alias shows its text on hover, so only numbers become hints.
+        // Only numbers become hints. The text of an alias is shown on hover instead.
         let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         for (span, text) in expanded.replaced().filter(|(span, text)| inside(*span) && is_number(text)) {
             if self

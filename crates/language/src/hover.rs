@@ -10,7 +10,7 @@ use crate::lexemes::{Lexeme, LexemeKind};
 use crate::names::{Definition, NameSort};
 use crate::vocabulary::vocabulary;
 
-/// Maximum number of instructions of one line that are shown.
+/// Maximum number of instructions that are shown for one line.
 const MOST_INSTRUCTIONS: usize = 8;
 
 /// Maximum number of forms of a mnemonic that are shown.
@@ -19,7 +19,7 @@ const MOST_FORMS: usize = 12;
 /// An explanation of a part of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// The part.
+    /// The part that is explained.
     pub span: Span,
     /// The explanation, in Markdown.
     pub markdown: String,
@@ -68,7 +68,7 @@ impl Analysis {
         Some(of_explanation(&explained, &self.isa().spelled(instruction.address)))
     }
 
-    /// A line about a register, a memory or a type. (Tesla)
+    /// Returns a line about a register, a memory or a type (Tesla).
     fn about_operand(&self, lexeme: Lexeme) -> Option<String> {
         let word = lexeme.text(self.text());
         let is_memory = self.text()[lexeme.span.end..].starts_with('[');
@@ -85,7 +85,7 @@ impl Analysis {
             ("c", Some(_)) if is_memory => "constant memory",
             ("s", None) if is_memory => "shared memory of the block",
             ("l", None) if is_memory => "local memory of the lane",
-            ("b", Some(8 | 16 | 32 | 64 | 128)) => "bits, whatever they mean",
+            ("b", Some(8 | 16 | 32 | 64 | 128)) => "values of any type",
             ("u", Some(8 | 16 | 24 | 32 | 64)) => "unsigned integers",
             ("s", Some(8 | 16 | 24 | 32 | 64)) => "signed integers",
             ("f", Some(16 | 32 | 64)) => "floats",
@@ -96,7 +96,7 @@ impl Analysis {
         Some(format!("`{word}`: {bits}{about}\n\n"))
     }
 
-    /// A list of the instructions that a line stands for.
+    /// Returns a list of the instructions that a line expands to.
     fn about_several(&self, instructions: &[InstructionAt]) -> String {
         let count = instructions.len();
         let mut text = match count {
@@ -126,7 +126,7 @@ impl Analysis {
         (!forms.is_empty()).then(|| Explained { span: lexeme.span, markdown: of_forms(&forms) })
     }
 
-    /// Returns the forms of a mnemonic in programs of the source's type, on its chip.
+    /// Returns the forms of a mnemonic for the source's chip and program type.
     pub(crate) fn forms(&self, mnemonic: &str) -> Vec<Form> {
         let target = self.target();
         match vocabulary(target.isa).mnemonics.contains(mnemonic) {
@@ -155,7 +155,7 @@ impl Analysis {
         format!("```\n{}\n```\n{}\n{place}", what.trim_end(), sentence(sort.noun()))
     }
 
-    /// Returns the constant that a definition states.
+    /// Returns the constant that a definition introduces.
     pub(crate) fn constant(&self, definition: &Definition) -> Option<&ConstantAt> {
         let name = &self.files[definition.file].name;
         self.expanded.as_ref()?.constants().iter().find(|constant| {
@@ -166,8 +166,7 @@ impl Analysis {
         })
     }
 
-    /// Returns a text with the address of the instruction after a label of the source, or an empty text if it is
-    /// unknown.
+    /// Returns a text with the address of the instruction after a label, or an empty text if the address is unknown.
     fn address_of(&self, label: &Definition) -> String {
         if label.file != 0 {
             return String::new();
@@ -206,7 +205,7 @@ fn of_explanation(explained: &Explanation, address: &str) -> String {
     text + &format!("\n{}\n", escaped(&explained.source))
 }
 
-/// Whether a field states something that the instruction's name and the zeros of unused fields do not.
+/// Returns whether to show a field. The opcode, unused bits, fields without a text and most zeros are omitted.
 fn matters(field: &ExplainedField) -> bool {
     let is_unused = matches!(field.name.as_str(), "opcode" | "spare") || field.name.starts_with("not used");
     let is_default = field.value == 0 && !field.text.starts_with(['$', 'R', '@']);
@@ -239,7 +238,7 @@ pub(crate) fn of_forms(forms: &[Form]) -> String {
     text
 }
 
-/// Returns text in which Markdown's characters are escaped.
+/// Returns the text with Markdown's special characters escaped.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -7,13 +7,13 @@ use reconverge_workbench::launch::{LaunchFile, LaunchFileError};
 use crate::lines::LineStarts;
 use crate::message::{Marker, MarkerLevel};
 
-/// Whether a TOML or JSON text is a launch file: it names a machine or a program.
+/// Returns whether a TOML or JSON text is a launch file: a text that names a machine or a program.
 pub fn is_launch(text: &str) -> bool {
     let names = ["isa", "program"];
     if let Some(inside) = text.trim_start().strip_prefix('{') {
         return match LaunchFile::fields(text) {
             Ok(fields) => names.iter().any(|name| fields.contains_key(*name)),
-            // A text that is being written begins with one of them.
+            // A JSON text that is incomplete because the user is typing counts if it begins with one of these fields.
             Err(_) => names.iter().any(|name| inside.trim_start().starts_with(&format!("\"{name}\""))),
         };
     }
@@ -23,7 +23,7 @@ pub fn is_launch(text: &str) -> bool {
     top.any(|line| names.iter().any(|key| begins(line, key)))
 }
 
-/// Returns the messages about a launch file. Checks its text but not the program that it names.
+/// Returns the messages about the text of a launch file. The program that it names is not checked.
 pub fn launch_markers(text: &str) -> Vec<Marker> {
     let Err(error) = LaunchFile::parse(text) else { return Vec::new() };
     let lines = LineStarts::new(text);
@@ -41,7 +41,7 @@ pub fn launch_markers(text: &str) -> Vec<Marker> {
         LaunchFileError::Toml { error, .. } => error.message().to_owned(),
         error => error.to_string(),
     };
-    // The marker's span already has the line.
+    // The line number is removed, because the marker's span already shows the line.
     let message = match message.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {
         Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest.to_owned(),
         _ => message,

@@ -1,7 +1,7 @@
 //! Source text as lines of lexemes, for all machines.
 //!
 //! The assemblers parse lines by their own rules. Lexemes are for an editor's operations on a text that may have
-//! errors: names under the cursor, colours and alignment. Lexemes do not change the characters of the text.
+//! errors: names under the cursor, colours and alignment. Together, lexemes and the space between them are the text.
 
 use reconverge_isa::source::{number_len, word_len};
 use reconverge_isa::{Isa, Span};
@@ -9,31 +9,31 @@ use reconverge_isa::{Isa, Span};
 /// Kind of a lexeme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LexemeKind {
-    /// A directive with its leading point, such as `.equ`.
+    /// A directive with its leading dot, such as `.equ`.
     Directive,
     /// The name in the definition of a label, without `@` and colon.
     Label,
-    /// The name after `@`, without the `@`. (R700)
+    /// The name of a label in its definition, without `@` and colon.
     LabelUse,
-    /// Letters, digits, `_` and `$`.
+    /// The name of a label after `@` in a use, without the `@` (R700).
     Word,
-    /// A component: a word directly after a point.
+    /// A word: letters, digits, `_` and `$`.
     Component,
-    /// A number.
+    /// A component: a word directly after a dot.
     Number,
     /// A quoted text, with its quotation marks.
     Text,
-    /// The name after `\`, without the `\`.
+    /// A text in quotation marks, including these.
     Parameter,
-    /// An address between `/*` and `*/`. (Tesla)
+    /// The name of a macro parameter after `\`, without the `\`.
     Listing,
-    /// Any other character.
+    /// An address of a listing between `/*` and `*/` (Tesla).
     Mark,
     /// A comment.
     Comment,
 }
 
-/// A part of a line.
+/// A word, a number or another unit of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lexeme {
     /// Kind of the lexeme.
@@ -43,20 +43,20 @@ pub struct Lexeme {
 }
 
 impl Lexeme {
-    /// Returns the characters of the lexeme.
+    /// Returns the text of the lexeme.
     pub fn text(self, source: &str) -> &str {
         &source[self.span.start..self.span.end]
     }
 }
 
-/// A line as lexemes.
+/// A line of a source, split into lexemes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LexedLine {
     /// The line without its line ending.
     pub span: Span,
-    /// One past the last byte before the comment.
+    /// Offset of the end of the code, before the comment.
     pub code_end: usize,
-    /// The lexemes in order. A comment is the last one.
+    /// The lexemes in order. If the line has a comment, it is the last lexeme.
     pub lexemes: Vec<Lexeme>,
 }
 
@@ -69,12 +69,12 @@ impl LexedLine {
         }
     }
 
-    /// Returns the comment.
+    /// Returns the comment, if the line has one.
     pub fn comment(&self) -> Option<Lexeme> {
         self.lexemes.last().copied().filter(|last| last.kind == LexemeKind::Comment)
     }
 
-    /// Returns the lexemes after the labels and the listing's address at the start of the line.
+    /// Returns the lexemes of the code after labels and the address of a listing.
     pub fn statement<'l>(&'l self, source: &str) -> &'l [Lexeme] {
         let code = self.code();
         let heads = code.iter().position(|lexeme| {
@@ -84,13 +84,14 @@ impl LexedLine {
         &code[heads.unwrap_or(code.len())..]
     }
 
-    /// Returns the directive at the start of the line, after labels.
+    /// Returns the directive with which the line begins, after any labels.
     pub fn directive<'s>(&self, source: &'s str) -> Option<&'s str> {
         let first = self.statement(source).first().filter(|first| first.kind == LexemeKind::Directive)?;
         Some(first.text(source))
     }
 
-    /// Returns the lexeme at a byte. Between two lexemes, a name takes precedence over a mark.
+    /// Returns the lexeme that contains the byte at an offset. If the offset is the end of a name and the start of a
+    /// mark, returns the name.
     pub fn at(&self, offset: usize) -> Option<Lexeme> {
         let inside = |lexeme: &&Lexeme| lexeme.span.start <= offset && offset < lexeme.span.end;
         let before = |lexeme: &&Lexeme| lexeme.span.end == offset;
@@ -100,8 +101,8 @@ impl LexedLine {
     }
 }
 
-/// Returns the lines of a text. The machine determines the syntax of labels: `@name:` for R700, `name:` for the
-/// others.
+/// Splits a text into lines of lexemes. The machine determines the syntax of labels: `@name:` for R700, `name:` for the
+/// other machines.
 pub fn lex(text: &str, isa: Option<Isa>) -> Vec<LexedLine> {
     let text_without = reconverge_isa::source::without_mark(text);
     let mut start = text.len() - text_without.len();
@@ -115,7 +116,7 @@ pub fn lex(text: &str, isa: Option<Isa>) -> Vec<LexedLine> {
         .collect()
 }
 
-/// Returns the length in bytes of the name before a colon at the start of `rest`, or 0.
+/// Returns the length in bytes of the name at the start of `rest` if a colon follows the name, otherwise 0.
 fn label_len(rest: &str) -> usize {
     let len =
         rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || b"_$".contains(&byte))).unwrap_or(0);
@@ -157,7 +158,7 @@ fn lex_line(line: &str, base: usize, isa: Option<Isa>) -> LexedLine {
             }
             other => (LexemeKind::Mark, other.len_utf8()),
         };
-        // A label may precede a statement. Any other lexeme starts the statement.
+        // Labels and the address of a listing may precede a statement. Any other lexeme starts the statement.
         let is_head = matches!(kind, LexemeKind::Label | LexemeKind::Listing)
             || kind == LexemeKind::Mark && matches!(first, ':' | '@');
         heads &= is_head;

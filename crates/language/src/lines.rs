@@ -11,7 +11,7 @@ pub enum ColumnUnit {
 }
 
 impl ColumnUnit {
-    /// The columns that a text takes.
+    /// Returns the number of columns that a text occupies.
     pub fn width(self, text: &str) -> usize {
         match self {
             ColumnUnit::Utf8 => text.len(),
@@ -27,7 +27,7 @@ impl ColumnUnit {
     }
 }
 
-/// The start of each line of a text, in bytes.
+/// The offset in bytes of the start of each line of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineStarts(Vec<usize>);
 
@@ -43,25 +43,26 @@ impl LineStarts {
         self.0.len()
     }
 
-    /// Returns the line of a byte, counted from 0.
+    /// Returns the number of the line that contains the byte at an offset, counted from 0.
     pub fn line(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset) - 1
     }
 
-    /// Returns the first byte of a line, counted from 0. Returns the end of `text` for lines after the last one.
+    /// Returns the offset of the start of a line, counted from 0. For lines after the last one, returns the length of
+    /// `text`.
     pub fn start(&self, text: &str, line: usize) -> usize {
         self.0.get(line).copied().unwrap_or(text.len())
     }
 
-    /// Returns the end of a line, without its line ending.
+    /// Returns the offset of the end of a line, before its line ending.
     pub fn end(&self, text: &str, line: usize) -> usize {
         let end = self.0.get(line + 1).map_or(text.len(), |next| next - 1);
         let start = self.start(text, line);
         start + text[start..end].strip_suffix('\r').unwrap_or(&text[start..end]).len()
     }
 
-    /// Returns the line and the column of a byte, both counted from 0. A byte inside a character has the column of
-    /// the character.
+    /// Returns the line and the column of the byte at an offset, both counted from 0. A byte inside a character has the
+    /// column of the character.
     pub fn position(&self, text: &str, offset: usize, unit: ColumnUnit) -> (usize, usize) {
         let offset = offset.min(text.len());
         let line = self.line(offset);
@@ -72,8 +73,8 @@ impl LineStarts {
         (line, unit.width(&text[self.0[line]..end]))
     }
 
-    /// Returns the byte at a line and column, both counted from 0. A column after the end of its line means the end
-    /// of the line. A line after the last one means the end of the text.
+    /// Returns the offset in bytes of a line and column, both counted from 0. A column after the end of its line means
+    /// the end of the line. A line after the last one means the end of the text.
     pub fn offset(&self, text: &str, line: usize, column: usize, unit: ColumnUnit) -> usize {
         if line >= self.count() {
             return text.len();
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(lines.position(text, at, ColumnUnit::Utf8), (0, 5));
         assert_eq!(lines.position(text, at, ColumnUnit::Utf16), (0, 3));
         assert_eq!(lines.offset(text, 0, 3, ColumnUnit::Utf16), at);
-        // A column between the two units of a character means the start of the character.
+        // If a column is between the two UTF-16 units of a character, it means the start of the character.
         assert_eq!(lines.offset(text, 0, 2, ColumnUnit::Utf16), 1);
         assert_eq!(lines.offset(text, 0, 99, ColumnUnit::Utf16), at + 1);
         assert_eq!(lines.offset(text, 1, 1, ColumnUnit::Utf16), text.len() - 1);

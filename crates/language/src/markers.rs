@@ -1,4 +1,5 @@
-//! Messages about a source: assembler errors and warnings, findings of the rules, and how the machine was chosen.
+//! Messages about a source: assembler errors and warnings, findings of the rules, and a hint about how the machine was
+//! chosen.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::PoisonError;
@@ -14,16 +15,17 @@ use crate::message::{FilePlace, Marker, MarkerLevel, Remedy, TextChange, changed
 use crate::names::NameSort;
 use crate::passes::MANY;
 
-/// Errors of a source that become messages, at most. One more message says how many are left out.
+/// Maximum number of errors that become messages. If a source has more errors, one more message shows how many are
+/// omitted.
 const MOST_SHOWN: usize = 1000;
 
-/// Messages of one question that get remedies, at most.
+/// Maximum number of messages for which one request searches remedies.
 const MOST_REMEDIES: usize = 64;
 
-/// Times that a source is assembled for the remedies of one question, at most.
+/// Maximum number of times that one request for remedies assembles the source.
 const MOST_TRIES: usize = 6;
 
-/// Errors of a text of which nothing states the machine that may be more than half of its lines.
+/// Minimum number of errors for a text to count as foreign, if nothing states its machine ([`Analysis::is_foreign`]).
 const FEW: usize = 4;
 
 impl Analysis {
@@ -36,7 +38,7 @@ impl Analysis {
         found
     }
 
-    /// The messages except for the findings of the rules. They are made once.
+    /// Returns the messages except for the findings of the rules. They are computed once.
     fn assembler_markers(&self) -> &[Marker] {
         self.made_markers.get_or_init(|| self.make_markers())
     }
@@ -65,7 +67,7 @@ impl Analysis {
         found
     }
 
-    /// The message about errors without a message: at the first of them.
+    /// Returns a message that some errors are not shown, placed at the first of these errors.
     fn left_out(&self) -> Option<Marker> {
         let first = self.plain_errors().get(MOST_SHOWN)?;
         let count = self.plain_errors().len() - MOST_SHOWN;
@@ -80,7 +82,8 @@ impl Analysis {
         })
     }
 
-    /// Whether the text is probably for none of the machines: nothing states one, and most lines are wrong.
+    /// Returns whether the text is probably not for any of the machines: nothing states one, and most lines have
+    /// errors.
     fn is_foreign(&self) -> bool {
         let own = &self.files[0];
         let lines = own.lines.iter().filter(|line| !line.statement(&own.text).is_empty()).count();
@@ -89,14 +92,15 @@ impl Analysis {
         self.chosen_by() == ChosenBy::Fewest && errors >= FEW && many && !self.names_machine()
     }
 
-    /// Whether a line states a machine, perhaps one that is unknown.
+    /// Returns whether a line states a machine, which may be unknown.
     fn names_machine(&self) -> bool {
         let own = &self.files[0];
         own.lines.iter().any(|line| matches!(line.directive(&own.text), Some(".isa" | ".chip")))
     }
 
-    /// The changes that remove the messages within a part of the text, for the first 64 of them. Each change has been tried: the
-    /// changed source does not have the message, and no line has more errors.
+    /// Returns the changes that remove the messages in a part of the text. Only the first 64 of these messages are
+    /// examined. Each change was tested by assembling the changed source: the message is no longer present, and its
+    /// line does not have more errors.
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
         let all = self.assembler_markers();
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
@@ -109,8 +113,8 @@ impl Analysis {
         asked.iter().filter_map(|number| kept.get(number).cloned().flatten()).collect()
     }
 
-    /// The changes for messages, by the numbers of these. Changes of different lines are tried together, so that the source is
-    /// assembled a few times only.
+    /// Returns the remedies for the messages with these indices in `all`. Changes of different lines are tested
+    /// together, so that the source is assembled only a few times.
     fn try_remedies(&self, all: &[Marker], numbers: &[usize]) -> HashMap<usize, Remedy> {
         let mut found = HashMap::new();
         let mut open: BTreeMap<usize, Vec<TextChange>> = BTreeMap::new();
@@ -137,7 +141,8 @@ impl Analysis {
         found
     }
 
-    /// The next change of each message, not two in one line. A change that inserts a line is alone.
+    /// Returns the next untested change of each message, but at most one change per line. A change that inserts a line
+    /// is tested on its own.
     fn next_batch(
         &self,
         all: &[Marker],
@@ -167,7 +172,8 @@ impl Analysis {
         Remedy { title, marker: marker.clone(), span, text }
     }
 
-    /// The replacements that a message proposes: for its place, or for the word in it that is most like the proposal.
+    /// Returns the changes that apply the text that a message proposes. They replace a word in the message's span that
+    /// is similar to the proposal, or the whole span.
     fn replacements(&self, marker: &Marker) -> Vec<TextChange> {
         let Some(proposal) = &marker.proposal else { return Vec::new() };
         if marker.level == MarkerLevel::Hint {
@@ -187,7 +193,7 @@ impl Analysis {
         found
     }
 
-    /// Whether a message is not in a changed source, and its line has no more errors than before.
+    /// Returns whether a changed source no longer has a message, and the message's line has no more errors than before.
     fn mends(&self, marker: &Marker, after: &Analysis) -> bool {
         if marker.level == MarkerLevel::Hint {
             let has_hint = after.assembler_markers().iter().any(|other| other.level == MarkerLevel::Hint);
@@ -206,8 +212,8 @@ impl Analysis {
         same(&after) < same(&before) && errors(&after) <= errors(&before)
     }
 
-    /// Returns the marker of an assembler message. A message about an included file is placed on the line that
-    /// includes the file. `plain` is the position in the text that the assembler reads.
+    /// Returns the marker for an assembler message. If the message is about an included file, the marker is on the line
+    /// that includes the file. `plain` is the message's offset in the text that the assembler reads.
     fn marker(&self, diagnostic: &Diagnostic, plain: Option<usize>) -> Marker {
         let mut message = diagnostic.message.clone();
         if let Some(file) = &diagnostic.file {
@@ -234,7 +240,7 @@ impl Analysis {
                 None => self.include_of(&file.name),
             };
         }
-        // The only label of a program is not what another name means.
+        // If a label is missing and the program has only one label, that label is not a useful proposal.
         let is_meant =
             |help: &&str| diagnostic.file.is_none() && !(missing.is_some() && help.starts_with("expected `"));
         let proposal = diagnostic.help.as_deref().filter(is_meant).and_then(proposed);
@@ -248,7 +254,7 @@ impl Analysis {
         }
     }
 
-    /// A remark about a label that another program of the source has; may be empty.
+    /// Returns a remark if another program of the source has this label, otherwise an empty text.
     fn other_program(&self, name: &str) -> String {
         let is_label = |found: &&crate::names::Definition| {
             found.sort == NameSort::Label && found.name == name && found.file == 0
@@ -259,7 +265,7 @@ impl Analysis {
             .unwrap_or_default()
     }
 
-    /// A span inside the text, at least one character long if its line has one.
+    /// Returns a span inside the text. An empty span is extended by one character if its line has one.
     fn shown(&self, span: Span) -> Span {
         let text = self.text();
         let mut start = span.start.min(text.len());
@@ -277,7 +283,7 @@ impl Analysis {
         Span::new(start, start + next.map_or(0, char::len_utf8))
     }
 
-    /// Returns the span of the statement on the line at a byte.
+    /// Returns the span of the statement on the line that contains the byte at an offset.
     pub(crate) fn statement_at(&self, offset: usize) -> Span {
         let line = self.line_at(offset);
         match (line.statement(self.text()), line.span) {
@@ -287,7 +293,8 @@ impl Analysis {
         }
     }
 
-    /// Returns the line that includes a file. If other files include it, returns the first `.include`.
+    /// Returns the span of the line that includes a file. If only other included files include it, returns the first
+    /// `.include` line.
     fn include_of(&self, name: &str) -> Span {
         let own = &self.files[0];
         let includes = own.lines.iter().filter(|line| line.directive(&own.text) == Some(".include"));
@@ -321,7 +328,7 @@ impl Analysis {
         self.findings().iter().map(marker).collect()
     }
 
-    /// Returns the hint about the machine, if neither the source nor the settings state it.
+    /// Returns the hint that the machine was chosen by the number of errors, if nothing states the machine.
     fn chosen_machine(&self) -> Option<Marker> {
         let isa = self.isa();
         let own = &self.files[0];
@@ -329,7 +336,7 @@ impl Analysis {
             |line: &LexedLine| !line.statement(&own.text).is_empty() && line.directive(&own.text).is_none();
         let has_code = own.lines.iter().any(is_code);
         let message = match self.is_foreign() {
-            true => "nothing states the machine, and most lines are wrong for each\nwrite `.isa r500`, `.isa r700` or `.isa tesla` in the first line".to_owned(),
+            true => "nothing states the machine, and most lines are wrong for each machine\nwrite `.isa r500`, `.isa r700` or `.isa tesla` in the first line".to_owned(),
             false => format!(
                 "nothing states the machine: the assembler of {isa} finds the fewest errors\nwrite `.isa {isa}` in the first line"
             ),
@@ -347,7 +354,7 @@ impl Analysis {
     }
 }
 
-/// The label that a message misses.
+/// Returns the name of the label that a message reports as missing.
 fn missing_label(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("undefined label `")?;
     rest.split('`').next().map(|name| name.trim_start_matches('@'))

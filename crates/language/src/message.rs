@@ -2,20 +2,20 @@
 
 use reconverge_isa::Span;
 
-/// Severity of a message.
+/// Severity of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkerLevel {
     /// The text is invalid, or a program breaks a rule and traps.
     Error,
-    /// The text probably does not have the intended meaning, or its behaviour is undefined.
+    /// The text is valid, but probably does not have the intended meaning, or a program's behaviour is undefined.
     Warning,
-    /// The text is valid but probably not intended.
+    /// A program is valid, but part of it is probably not intended.
     Note,
     /// A remark about the analysis itself.
     Hint,
 }
 
-/// A position in the source or in a file that it includes.
+/// A span in the source or in a file that the source includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePlace {
     /// Path of the file relative to the folder of the source; `None` for the source itself.
@@ -27,17 +27,17 @@ pub struct FilePlace {
 /// A message about a part of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// The part.
+    /// The part of the source.
     pub span: Span,
     /// Severity of the message.
     pub level: MarkerLevel,
-    /// Name of the violated rule, for findings.
+    /// Name of the violated rule, if the message is a finding.
     pub rule: Option<&'static str>,
-    /// The message with its advice.
+    /// Text of the message, followed by its advice.
     pub message: String,
     /// Other positions, each with a message.
     pub related: Vec<(FilePlace, String)>,
-    /// The text that the advice suggests.
+    /// Replacement text that the advice suggests.
     pub(crate) proposal: Option<String>,
 }
 
@@ -50,20 +50,20 @@ pub struct Remedy {
     pub marker: Marker,
     /// The part of the text to replace.
     pub span: Span,
-    /// The new text.
+    /// The replacement.
     pub text: String,
 }
 
 /// A part of the text, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextChange {
-    /// The part.
+    /// The part to replace.
     pub span: Span,
-    /// The new text.
+    /// The replacement.
     pub text: String,
 }
 
-/// Returns the text after changes that do not overlap.
+/// Returns a text after changes. The changes must not overlap.
 pub fn changed(text: &str, changes: &[TextChange]) -> String {
     let mut sorted: Vec<&TextChange> = changes.iter().collect();
     sorted.sort_by_key(|change| (change.span.start, change.span.end));

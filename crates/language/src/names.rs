@@ -7,12 +7,12 @@ use reconverge_isa::{Isa, Span};
 use crate::lexemes::{LexedLine, Lexeme, LexemeKind, lex};
 use crate::vocabulary::{Vocabulary, vocabulary};
 
-/// Meaning of a name.
+/// Kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameSort {
     /// A label.
     Label,
-    /// A constant of `.equ`.
+    /// A constant that `.equ` defines.
     Constant,
     /// An alias.
     Alias,
@@ -22,14 +22,14 @@ pub enum NameSort {
     MacroParameter,
     /// A program.
     Program,
-    /// A parameter of a kernel. (Tesla)
+    /// A parameter of a kernel (Tesla).
     Parameter,
-    /// A variable of a module. (Tesla)
+    /// A variable of a module (Tesla).
     Variable,
 }
 
 impl NameSort {
-    /// Returns the sort's noun for messages.
+    /// Returns the noun for this kind of name in messages.
     pub fn noun(self) -> &'static str {
         match self {
             NameSort::Label => "label",
@@ -47,15 +47,15 @@ impl NameSort {
 /// The definition of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Meaning of the name.
+    /// Kind of the name.
     pub sort: NameSort,
     /// The name.
     pub name: String,
-    /// Number of the file; 0 for the source itself.
+    /// Index of the file that contains the definition; 0 for the source itself.
     pub file: usize,
     /// Span of the name in its file.
     pub span: Span,
-    /// Span of the construct: the line, or all lines of a macro or a program.
+    /// Span of the defining construct: its line, or all lines of a macro or a program.
     pub whole: Span,
     /// Span in which the name is visible, in its file; `None` for names that are visible everywhere.
     pub scope: Option<Span>,
@@ -64,9 +64,9 @@ pub struct Definition {
 /// A definition or use of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occurrence {
-    /// Number of the definition. If a name has several definitions, the number of the first.
+    /// Index of the definition. If a name has several definitions, this is the index of the first.
     pub(crate) definition: usize,
-    /// Number of the file.
+    /// Index of the file that contains the occurrence.
     pub(crate) file: usize,
     /// Span of the name.
     pub(crate) span: Span,
@@ -74,7 +74,7 @@ pub(crate) struct Occurrence {
     pub(crate) defines: bool,
 }
 
-/// A file with its lines.
+/// A file of the source, split into lines.
 #[derive(Clone, Debug)]
 pub(crate) struct SheetFile {
     /// Path relative to the folder of the source; empty for the source itself.
@@ -113,7 +113,7 @@ impl NameTable {
         table
     }
 
-    /// Returns the occurrence at a byte of a file.
+    /// Returns the occurrence at an offset in bytes of a file.
     pub(crate) fn at(&self, file: usize, offset: usize) -> Option<Occurrence> {
         let touches = |found: &&Occurrence| {
             found.file == file && found.span.start <= offset && offset <= found.span.end
@@ -126,7 +126,7 @@ impl NameTable {
         self.occurrences.iter().filter(move |found| found.definition == definition).copied()
     }
 
-    /// Returns the definitions that are visible at a byte of the source.
+    /// Returns the definitions that are visible at an offset in bytes of the source.
     pub(crate) fn known_at(&self, offset: usize) -> impl Iterator<Item = &Definition> {
         let known = move |scope: Span| scope.start <= offset && offset <= scope.end;
         self.definitions.iter().filter(move |found| match found.scope {
@@ -135,7 +135,7 @@ impl NameTable {
         })
     }
 
-    /// Finds the definitions in a file.
+    /// Adds the definitions in a file.
     fn define(&mut self, number: usize, file: &SheetFile, words: &Vocabulary) {
         let text = file.text.as_str();
         let ends = program_ends(file, words);
@@ -212,13 +212,13 @@ impl NameTable {
         }
     }
 
-    /// Finds the uses of names in a file.
+    /// Adds the uses of names in a file.
     fn find_uses(&mut self, number: usize, file: &SheetFile, isa: Isa, known: &ByName) {
         let text = file.text.as_str();
         for line in &file.lines {
             let first = line.statement(text).first().map(|lexeme| lexeme.span.start);
             let is_directive = line.directive(text).is_some();
-            // The arguments of a macro can be of any kind.
+            // An argument of a macro can be a name of almost any kind, so calls of macros are treated separately.
             let first_word = line.statement(text).first().map_or("", |lexeme| lexeme.text(text));
             let is_call = known.has(&self.definitions, first_word, NameSort::Macro);
             let mut brackets = 0_i32;
@@ -263,7 +263,8 @@ impl NameTable {
                 }
             }
         }
-        // The name of a program may consist of several lexemes.
+        // The name of a program may consist of several lexemes. Occurrences inside it are replaced by one occurrence of
+        // the whole name.
         for (index, definition) in self.definitions.iter().enumerate() {
             if definition.sort == NameSort::Program && definition.file == number {
                 self.occurrences.retain(|found| {
@@ -294,13 +295,13 @@ impl ByName {
         ByName(known)
     }
 
-    /// Returns whether a name has a definition of the given sort.
+    /// Returns whether a name has a definition of the given kind.
     fn has(&self, definitions: &[Definition], name: &str, sort: NameSort) -> bool {
         self.0.get(name).is_some_and(|all| all.iter().any(|index| definitions[*index].sort == sort))
     }
 
-    /// Returns the definition for an occurrence of a name, and whether the occurrence is one of its definitions.
-    /// Names of an earlier sort in `sorts` hide those of a later one.
+    /// Returns the index of the definition for an occurrence of a name, and whether the occurrence itself is a
+    /// definition. `sorts` are the possible kinds of the name; an earlier kind takes precedence over a later one.
     fn find(
         &self,
         definitions: &[Definition],
@@ -330,7 +331,8 @@ impl ByName {
                     definition.file == file && scope.start <= span.start && span.end <= scope.end
                 })
             };
-            // The innermost of several blocks is used. A macro before the programs may use the label of one.
+            // Among several visible definitions, the one with the smallest scope is used. A label that has only one
+            // definition is found even outside its program, because a macro before the programs may use it.
             let innermost = of_sort().filter(inside).min_by_key(|index| {
                 definitions[*index].scope.map_or(usize::MAX, |scope| scope.end - scope.start)
             });
@@ -345,7 +347,7 @@ impl ByName {
     }
 }
 
-/// Returns the positions where the programs of a file start, and the end of the file.
+/// Returns the offsets at which the programs of a file start, and the length of the file.
 fn program_ends(file: &SheetFile, words: &Vocabulary) -> Vec<usize> {
     let begins = |line: &&LexedLine| {
         line.directive(&file.text)
@@ -357,14 +359,14 @@ fn program_ends(file: &SheetFile, words: &Vocabulary) -> Vec<usize> {
     ends
 }
 
-/// Returns the span of the program that contains a byte: from its first line to the next program.
+/// Returns the span of the program that contains the byte at an offset: from its first line to the next program.
 fn program_of(ends: &[usize], offset: usize) -> Span {
     let next = ends.partition_point(|start| *start <= offset);
     let start = next.checked_sub(1).map_or(0, |before| ends[before]);
     Span::new(start, ends.get(next).copied().unwrap_or(start).saturating_sub(1))
 }
 
-/// Returns the parameters of `.macro`: the first name, and each name after a comma.
+/// Returns the parameters of `.macro`: the first name in `lexemes`, and each name after a comma.
 fn parameters<'l>(lexemes: &'l [Lexeme], text: &'l str) -> impl Iterator<Item = Lexeme> + 'l {
     let mut depth = 0_i32;
     let mut fresh = true;

@@ -10,7 +10,7 @@ use crate::vocabulary::vocabulary;
 /// An entry of the outline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutlineEntry {
-    /// Meaning of the name.
+    /// Kind of the name.
     pub sort: NameSort,
     /// The name.
     pub name: String,
@@ -22,30 +22,30 @@ pub struct OutlineEntry {
     pub inside: Vec<OutlineEntry>,
 }
 
-/// Lines that an editor can fold, counted from 0.
+/// Lines that an editor can fold, as line numbers from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedLines {
-    /// The line that remains visible.
+    /// Number of the first line, which remains visible.
     pub first: usize,
-    /// The last hidden line.
+    /// Number of the last line, which is hidden.
     pub last: usize,
     /// Whether the lines are comments.
     pub comment: bool,
 }
 
-/// A block of lines, counted from 0, that starts with one word and ends with another.
+/// A block of lines that starts with one word and ends with another, as line numbers from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WordBlock {
     pub(crate) first: usize,
-    /// Lines that separate two branches.
+    /// Numbers of the lines that separate two branches, such as `.else`.
     pub(crate) middles: Vec<usize>,
     pub(crate) last: usize,
-    /// Whether the words are instructions instead of directives.
+    /// Whether the words are R500 instructions (`true`) or directives (`false`).
     pub(crate) construct: bool,
 }
 
 impl Analysis {
-    /// Returns the programs, each with its labels, and the names that all programs share, in text order.
+    /// Returns the programs with their labels, and the names that all programs share, in text order.
     pub fn outline(&self) -> Vec<OutlineEntry> {
         let entry = |definition: &Definition| OutlineEntry {
             sort: definition.sort,
@@ -159,7 +159,7 @@ impl Analysis {
         programs.map(fold).collect()
     }
 
-    /// Returns the last line from `first` to `last` that is not empty.
+    /// Returns the number of the last non-empty line between `first` and `last`, both inclusive.
     fn last_with_code(&self, first: usize, last: usize) -> usize {
         (first..=last).rev().find(|line| !self.own_lines()[*line].lexemes.is_empty()).unwrap_or(first)
     }
@@ -179,7 +179,7 @@ impl Analysis {
         found
     }
 
-    /// Returns the lines of each clause with its control-flow instruction. (R700)
+    /// Returns the lines of each clause, including its control-flow instruction (R700).
     fn folded_clauses(&self) -> Vec<FoldedLines> {
         let text = self.text();
         let (mut found, mut head): (Vec<FoldedLines>, Option<usize>) = (Vec::new(), None);
@@ -201,8 +201,8 @@ impl Analysis {
     }
 }
 
-/// Whether a statement is a control-flow instruction: a name of several letters and a colon, after an optional
-/// address. (R700)
+/// Returns whether a statement is a control-flow instruction: a name of several letters and a colon, after an optional
+/// address (R700).
 pub(crate) fn is_control<'t>(mut words: impl Iterator<Item = &'t str>) -> bool {
     let mut name = words.next().unwrap_or_default();
     if name.starts_with(|c: char| c.is_ascii_digit()) {

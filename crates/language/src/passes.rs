@@ -1,4 +1,4 @@
-//! Assembles a text that may have errors. Lines with errors are removed until the rest assembles.
+//! Assembles a text that may have errors. Lines with errors are removed until the remaining lines assemble.
 
 use reconverge_isa::Diagnostic;
 use reconverge_isa::source::lines;
@@ -7,16 +7,18 @@ use reconverge_workbench::{Target, assemble};
 
 use crate::lexemes::{LexemeKind, lex};
 
-/// Maximum number of attempts.
+/// Maximum number of times that a text is assembled.
 const MOST: usize = 8;
 
-/// Number of errors after which an assembler may stop. Another attempt may then find more.
+/// Number of errors after which an assembler may stop. If an attempt finds this many errors, another attempt may find
+/// more.
 pub(crate) const MANY: usize = 20;
 
 /// The result of assembling a text with errors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passes {
-    /// The programs without the lines that have errors. Positions refer to the whole text.
+    /// The programs without the lines that have errors. Positions refer to the whole text. `None` if the remaining
+    /// lines do not assemble either.
     pub(crate) assembled: Option<Assembled>,
     /// The errors in text order.
     pub(crate) errors: Vec<Diagnostic>,
@@ -48,8 +50,8 @@ pub(crate) fn assemble_partly(target: &Target, plain: &str) -> Passes {
     found
 }
 
-/// Returns the text with spaces in place of the lines that have errors. A label remains, unless it is all that
-/// remains of the line. Returns `None` if no further line can be removed.
+/// Returns the text with spaces in place of the statements that have errors. The label of such a line remains. But if a
+/// line with only a label still has an error, the label is also removed. Returns `None` if nothing more can be removed.
 fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String> {
     let mut bytes = text.as_bytes().to_vec();
     let starts: Vec<(usize, &str)> = lines(text).collect();
@@ -60,8 +62,8 @@ fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String>
         let lexed = lex(line, Some(target.isa));
         let statement = lexed.first().and_then(|lexed| lexed.statement(line).first().copied());
         let whole = lexed.first().and_then(|lexed| lexed.lexemes.first().copied());
-        // A directive that is wrong because of its position, such as a second chip, is an error until its line is
-        // removed.
+        // The line of a directive is also removed. Otherwise, a directive that is wrong because of its position, such
+        // as a second chip, would remain an error.
         let from = statement.or(whole).filter(|first| first.kind != LexemeKind::Comment);
         let Some(from) = from else { continue };
         bytes[start + from.span.start..start + line.len()].fill(b' ');

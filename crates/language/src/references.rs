@@ -14,28 +14,28 @@ use crate::vocabulary::vocabulary;
 pub enum RenameError {
     /// The position does not have a name.
     NoName,
-    /// Names of this sort cannot be renamed.
+    /// Names of this kind cannot be renamed.
     Sort(NameSort),
     /// The new name is not a valid name.
     Malformed {
         /// The new name.
         name: String,
     },
-    /// The new name is in use.
+    /// The new name already has a meaning.
     Taken {
         /// The new name.
         name: String,
-        /// Meaning of the name: a sort of names, or `mnemonic`.
+        /// Current meaning of the new name: the noun of a kind of names, or `mnemonic`.
         by: &'static str,
     },
-    /// A file that the source includes also uses the name.
+    /// An included file also uses the name.
     OtherFile {
-        /// The name.
+        /// The current name.
         name: String,
-        /// The file.
+        /// Path of the included file.
         file: String,
     },
-    /// Renaming would change the programs.
+    /// The programs would change if the name changed.
     Changes {
         /// The new name.
         name: String,
@@ -46,20 +46,20 @@ impl std::fmt::Display for RenameError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             RenameError::NoName => f.write_str(
-                "no name is here: labels, constants, aliases, macros and parameters can be renamed",
+                "expected a name: labels, constants, aliases, macros and parameters can be renamed",
             ),
             RenameError::Sort(sort) => {
-                write!(f, "a {} is not renamed: other files use its name", sort.noun())
+                write!(f, "a {} cannot be renamed: other files use its name", sort.noun())
             }
             RenameError::Malformed { name } => {
                 write!(f, "`{name}` is not a name: letters, digits and `_` fit, and no digit first")
             }
             RenameError::Taken { name, by } => write!(f, "`{name}` is in use ({by})"),
             RenameError::OtherFile { name, file } => {
-                write!(f, "`{name}` is also in {file}: rename it there and here by hand")
+                write!(f, "{file} also uses `{name}`: rename it in both files by hand")
             }
             RenameError::Changes { name } => {
-                write!(f, "with the name `{name}`, the programs would be others")
+                write!(f, "the name `{name}` would change the programs")
             }
         }
     }
@@ -68,7 +68,7 @@ impl std::fmt::Display for RenameError {
 impl std::error::Error for RenameError {}
 
 impl Analysis {
-    /// Returns the position where the name at a byte is defined. On a line that includes a file, returns the file.
+    /// Returns the definition of the name at an offset in bytes. On an `.include` line, returns the included file.
     pub fn definition(&self, offset: usize) -> Option<FilePlace> {
         if let Some(found) = self.names.at(0, offset) {
             let definition = &self.names.definitions[found.definition];
@@ -83,15 +83,15 @@ impl Analysis {
             .then(|| FilePlace { file: Some(name.to_owned()), span: Span::default() })
     }
 
-    /// Returns the positions of the name at a byte, in the source and in the files that it includes. Includes
-    /// definitions if `definitions` is set.
+    /// Returns the occurrences of the name at an offset in bytes, in the source and in the files that it includes.
+    /// Occurrences that define the name are returned only if `definitions` is set.
     pub fn references(&self, offset: usize, definitions: bool) -> Vec<FilePlace> {
         let Some(found) = self.names.at(0, offset) else { return Vec::new() };
         let kept = |other: &Occurrence| definitions || !other.defines;
         self.names.of(found.definition).filter(kept).map(|other| self.place(other.file, other.span)).collect()
     }
 
-    /// Returns the positions of the name at a byte in the source itself, and whether each is a definition.
+    /// Returns the occurrences in the source of the name at an offset in bytes, and whether each is a definition.
     pub fn highlights(&self, offset: usize) -> Vec<(Span, bool)> {
         let Some(found) = self.names.at(0, offset) else { return Vec::new() };
         let own = self.names.of(found.definition).filter(|other| other.file == 0);
@@ -103,19 +103,20 @@ impl Analysis {
         self.files.iter().skip(1).find(|file| file.name == name).map(|file| file.text.as_str())
     }
 
-    /// Returns the name at a byte that [`Analysis::rename`] would change.
+    /// Returns the name at an offset in bytes, and its span, if [`Analysis::rename`] can change it.
     ///
     /// # Errors
-    /// The position does not have a name, or names of its sort cannot be renamed.
+    /// Returns an error if the position does not have a name, or if names of its kind cannot be renamed.
     pub fn renamable(&self, offset: usize) -> Result<(Span, &str), RenameError> {
         let (found, definition) = self.name_at(offset)?;
         Ok((found.span, &definition.name))
     }
 
-    /// Returns the changes that rename the name at a byte. They were tried and do not change the programs.
+    /// Returns the changes that rename the name at an offset in bytes. The changed text is assembled first, to check
+    /// that the programs stay the same.
     ///
     /// # Errors
-    /// See [`RenameError`].
+    /// Returns the reason why the name cannot be renamed ([`RenameError`]).
     pub fn rename(&self, offset: usize, name: &str) -> Result<Vec<TextChange>, RenameError> {
         let (found, definition) = self.name_at(offset)?;
         let owned = || name.to_owned();
@@ -158,12 +159,12 @@ impl Analysis {
         }
     }
 
-    /// Whether another text has the same programs and the same number of errors.
+    /// Returns whether another text has the same programs and the same number of errors as this one.
     pub(crate) fn is_same(&self, text: &str) -> bool {
         let other = self.again(text);
         let words = |analysis: &Analysis| {
             let programs = analysis.assembled().map(|assembled| assembled.image.programs.clone());
-            // The names of parameters may differ.
+            // Parameters are not compared, because renaming may change their names.
             let parts = |program: Program| (program.words, program.base, program.constants, program.state);
             programs.map(|programs| programs.into_iter().map(parts).collect::<Vec<_>>())
         };
@@ -175,7 +176,7 @@ impl Analysis {
     }
 }
 
-/// Whether a text is a single name.
+/// Returns whether a text consists of a single name.
 fn is_name(text: &str) -> bool {
     let only = |lexemes: &[Lexeme]| matches!(lexemes, [only] if only.kind == LexemeKind::Word);
     let fits = lex(text, None).first().is_some_and(|line| only(&line.lexemes));

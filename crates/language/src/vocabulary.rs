@@ -9,14 +9,14 @@ use reconverge_isa::forms::Form;
 use reconverge_isa::source::DirectiveRow;
 use reconverge_workbench::{Target, machine};
 
-/// The words of a machine.
+/// The words of a machine's assembler syntax.
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
-    /// Mnemonics.
+    /// All mnemonics.
     pub(crate) mnemonics: HashSet<&'static str>,
-    /// Mnemonics with their position in a line, sorted.
+    /// Mnemonics with the position in a line at which they are valid, sorted.
     pub(crate) entries: Vec<MnemonicEntry>,
-    /// Directives of the machine and those of all machines.
+    /// Directives of this machine and directives of all machines.
     pub(crate) directives: Vec<DirectiveRow>,
     /// Prefixes of numbered registers: `$r`, `R`, `temp[`.
     pub(crate) registers: HashSet<String>,
@@ -27,14 +27,14 @@ pub(crate) struct Vocabulary {
 pub(crate) struct MnemonicEntry {
     /// The mnemonic.
     pub(crate) name: &'static str,
-    /// Text of the first form.
+    /// Text of the mnemonic's first form.
     pub(crate) form: String,
-    /// Whether the mnemonic starts a line; otherwise it follows a slot (R700) or a destination (R500).
+    /// Whether the mnemonic starts a line. Otherwise, it follows a slot (R700) or a destination (R500).
     pub(crate) leads: bool,
 }
 
 impl MnemonicEntry {
-    /// Returns the mnemonic as it appears in a line: with its colon for a control-flow instruction. (R700)
+    /// Returns the mnemonic as it appears in a line. A control-flow instruction of R700 has a colon after it.
     pub(crate) fn written(&self) -> &str {
         match self.form.strip_prefix(self.name).is_some_and(|rest| rest.starts_with(':')) {
             true => &self.form[..self.name.len() + 1],
@@ -43,7 +43,7 @@ impl MnemonicEntry {
     }
 }
 
-/// Returns the words of a machine. They are read once.
+/// Returns the words of a machine. The tables are read by the first call.
 pub(crate) fn vocabulary(isa: Isa) -> &'static Vocabulary {
     static ALL: [OnceLock<Vocabulary>; 3] = [const { OnceLock::new() }; 3];
     ALL[isa as usize].get_or_init(|| {
@@ -80,8 +80,8 @@ impl Vocabulary {
         self.directives.iter().find(|row| row.name == name)
     }
 
-    /// Whether a word is a register: a known prefix and a number, optionally with letters after it. `next` is the
-    /// character after the word.
+    /// Returns whether a word is a register. A register is a word that begins with `$`, or a known prefix and a number,
+    /// or a known name before `[`. `next` is the character after the word.
     pub(crate) fn is_register(&self, word: &str, next: Option<char>) -> bool {
         if next == Some('[') && self.registers.contains(&format!("{word}[")) {
             return true;
@@ -101,13 +101,13 @@ pub(crate) enum FormPiece {
     Fixed(String),
     /// A number with the text before and after it: `$rN`, `temp[N]`, `$rNl`.
     Numbered(String, String),
-    /// `NAME(`, with the alternatives in the parentheses.
+    /// A name with alternatives in parentheses: `NAME(A|B)`.
     Bracketed(String, Vec<String>),
     /// A label.
     LabelName,
 }
 
-/// Returns the pieces in the text of a form and in the texts of its operand positions.
+/// Returns the pieces of a form's text and of the meanings of its names in angle brackets.
 pub(crate) fn pieces(form: &Form) -> Vec<FormPiece> {
     let mut found = Vec::new();
     for text in std::iter::once(form.text.as_str()).chain(form.places.iter().map(|(_, text)| text.as_str())) {
@@ -116,7 +116,7 @@ pub(crate) fn pieces(form: &Form) -> Vec<FormPiece> {
     found
 }
 
-/// The words that a part of the text of a form names.
+/// Returns the pieces of one part of a form's text.
 pub(crate) fn pieces_in(part: &str) -> Vec<FormPiece> {
     let mut found = Vec::new();
     pieces_of(part, &mut found);
@@ -128,7 +128,7 @@ fn pieces_of(text: &str, found: &mut Vec<FormPiece>) {
     let mut rest = text;
     let mut before = ' ';
     while let Some(at) = rest.find(is_word) {
-        // `<kind of source 1>` stands for something else.
+        // A name in angle brackets, such as `<kind of source 1>`, is not part of an instruction's text.
         if let Some(open) = rest[..at].rfind('<')
             && let Some(close) = rest[open..].find('>')
         {
@@ -163,7 +163,7 @@ fn pieces_of(text: &str, found: &mut Vec<FormPiece>) {
             found.push(FormPiece::LabelName);
             continue;
         }
-        // `$rN`, `RN`, `$rNl`: a number after a short name.
+        // A short prefix and a number: `$rN`, `RN`, `$rNl`.
         if let Some((prefix, suffix)) = word.split_once('N')
             && (prefix.starts_with('$') && prefix.len() > 1 || prefix.len() == 1)
             && suffix.chars().all(|c| c.is_ascii_lowercase())
@@ -172,7 +172,7 @@ fn pieces_of(text: &str, found: &mut Vec<FormPiece>) {
             found.push(FormPiece::Numbered(prefix.to_owned(), suffix.to_owned()));
             continue;
         }
-        // `R0`, as in examples.
+        // A register of an example, such as `R0`.
         let digits = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
         if word.len() - digits.len() == 1
             && !digits.is_empty()

@@ -1,5 +1,5 @@
-//! Extent and cost of compiling, and the reason if there is no host code: shared by all machines with a compiled
-//! engine.
+//! How much of a program is compiled, the cost of compiling, and the reason why no code was compiled. All machines with
+//! a compiled engine share this module.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,35 +8,37 @@ use std::time::{Duration, Instant};
 
 use crate::level::{Kind, Level};
 
-/// Maximum number of instructions of a program that is compiled.
+/// Maximum number of instructions of a program. Longer programs are not compiled.
 pub const MOST_INSTRUCTIONS: usize = 16_384;
 
-/// Maximum number of instructions of a program that are compiled; loops come first. One takes some 8 us (an AMD
-/// EPYC).
+/// Maximum number of instructions that are compiled per program. Loops are chosen first. Compiling takes about 8 us per
+/// instruction (an AMD EPYC).
 const MOST_COMPILED: u32 = 600;
 
-/// Number of groups of a launch from which compiling code that runs once per group pays off: each of its instructions
-/// then saves some 10 ns per group.
+/// Minimum number of groups of a launch for which it pays off to compile code that runs once per group. Each compiled
+/// instruction saves about 10 ns per group.
 const MANY_GROUPS: usize = 512;
 
-/// Amount of a program that is compiled.
+/// The parts of a program that are compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All code for which compiling pays off, in a launch of many groups.
+    /// Loops and other code for which compiling pays off in a launch of many groups.
     Worth,
-    /// Loops for which compiling pays off.
+    /// Only loops, if compiling them pays off.
     Loops,
-    /// All code that can be compiled, so that as much as possible is compared.
+    /// All code that can be compiled, whether or not it pays off. Lockstep uses this extent to compare as much compiled
+    /// code as possible.
     Throughout,
-    /// All code that can be compiled, in pieces of up to the given number of instructions: 1 for steps.
+    /// All code that can be compiled, in pieces of up to the given number of instructions. A piece may end within a
+    /// block. The number 1 is for single steps.
     Upto(u32),
-    /// All code that can be compiled, in pieces of up to the given number of instructions that consist of whole blocks,
-    /// like those of the other extents.
+    /// All code that can be compiled, in pieces of up to the given number of instructions. Each piece consists of whole
+    /// blocks, as for the extents without a number.
     Blocks(u32),
 }
 
 impl Extent {
-    /// Returns the extent that pays off in a launch of `groups` groups.
+    /// Returns the extent for which compiling pays off in a launch of `groups` groups.
     pub fn worth(groups: usize) -> Extent {
         if groups < MANY_GROUPS { Extent::Loops } else { Extent::Worth }
     }
@@ -54,14 +56,14 @@ impl Extent {
         matches!(self, Extent::Upto(_))
     }
 
-    /// Returns whether compiling pays off for code that saves the dispatch of `gain` operations and runs `once` or in
-    /// a loop.
+    /// Returns whether compiling pays off for code that saves the dispatch of `gain` operations. `once` is set if the
+    /// code does not run in a loop.
     pub fn pays(self, gain: i32, once: bool) -> bool {
         !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }
 
-    /// Returns which blocks of a program are compiled: those of loops first, then the others. `sizes` are their numbers
-    /// of instructions.
+    /// Returns one value per block of a program: whether the block is compiled. Blocks of loops are chosen first, then
+    /// other blocks as far as the maximum allows. `sizes` are the blocks' numbers of instructions.
     pub fn chosen(self, sizes: &[u32], is_loop: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut left = match self {
             Extent::Worth | Extent::Loops => MOST_COMPILED,
@@ -88,23 +90,24 @@ static BYTES: AtomicU64 = AtomicU64::new(0);
 static REJECTED: AtomicU64 = AtomicU64::new(0);
 static REFUSED: OnceLock<String> = OnceLock::new();
 
-/// Cost of compiling in this process so far.
+/// Cost of compiling in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Number of programs that were examined: one per launch, even if compiling did not pay off for any part of it.
+    /// Number of programs that were examined. Each launch counts once, even if compiling did not pay off for any part
+    /// of its program.
     pub programs: u64,
-    /// Time for all of them.
+    /// Time spent on all these programs.
     pub time: Duration,
-    /// Time for the part that a process prepares once, before its first code: [`once`].
+    /// Time for the code that a process prepares once, before its first program ([`once`]).
     pub once: Duration,
-    /// Bytes of code of the programs.
+    /// Bytes of code that was generated for the programs.
     pub bytes: u64,
-    /// Number of programs that the verifier of host code rejected. The fast engine runs them.
+    /// Number of programs whose code the verifier rejected. The fast engine runs these programs without compiled code.
     pub rejected: u64,
 }
 
 impl Spent {
-    /// Returns the cost since `before`.
+    /// Returns the cost since `before`, an earlier value.
     pub fn since(self, before: Spent) -> Spent {
         Spent {
             programs: self.programs - before.programs,
@@ -116,7 +119,7 @@ impl Spent {
     }
 }
 
-/// Returns the cost of compiling so far.
+/// Returns the cost of compiling in this process so far.
 pub fn spent() -> Spent {
     Spent {
         programs: PROGRAMS.load(Relaxed),
@@ -127,23 +130,24 @@ pub fn spent() -> Spent {
     }
 }
 
-/// Returns the longest time that a program of this process has taken so far.
+/// Returns the longest time that compiling one program has taken in this process so far.
 pub fn longest() -> Duration {
     Duration::from_nanos(LONGEST.load(Relaxed))
 }
 
-/// Returns the reason why the fast engine replaced the compiled one, the first time in this process; `None` if it
-/// never did.
+/// Returns the first reason in this process why the fast engine ran instead of the compiled engine. Returns `None` if
+/// that never happened.
 pub fn refusal() -> Option<&'static str> {
     REFUSED.get().map(String::as_str)
 }
 
-/// Records why the fast engine replaces the compiled one.
+/// Records why the fast engine runs instead of the compiled engine.
 pub fn refuse(why: impl Display) {
     REFUSED.get_or_init(|| why.to_string());
 }
 
-/// Returns whether the verifier of host code accepts a program. Counts a rejected program and records the reason.
+/// Returns whether the verifier of host code accepts a program. If not, counts the program as rejected and records the
+/// reason.
 pub fn accepts(verified: Result<(), impl Display>) -> bool {
     if let Err(error) = &verified {
         REJECTED.fetch_add(1, Relaxed);
@@ -152,8 +156,8 @@ pub fn accepts(verified: Result<(), impl Display>) -> bool {
     verified.is_ok()
 }
 
-/// Prepares the code that a process needs once, while its first program is compiled. Later calls do nothing. The time
-/// does not count for the program.
+/// Prepares code that a process needs once, while its first program is compiled. Later calls do nothing. The time
+/// counts as [`Spent::once`], not as time of the program.
 pub fn once(make: impl FnOnce()) {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
@@ -163,21 +167,21 @@ pub fn once(make: impl FnOnce()) {
     });
 }
 
-/// Compiles a program of `instructions` instructions for a level. `make` returns the compiled program and its bytes
-/// of code, or `None` if compiling does not pay off for any part. Also returns `None` if code cannot be compiled;
-/// [`refusal`] then returns the reason.
+/// Compiles a program of `instructions` instructions for a level. `make` returns the compiled program and its bytes of
+/// code, or `None` if compiling does not pay off for any part of the program. This function also returns `None` if the
+/// program cannot be compiled; [`refusal`] then returns the reason.
 pub fn compile<T, E: Display>(
     level: Level,
     instructions: usize,
     make: impl FnOnce() -> Result<Option<(T, usize)>, E>,
 ) -> Option<Arc<T>> {
     if level.kind() < Kind::Avx2 {
-        refuse(format_args!("code is made for avx2, not for {}", level.name()));
+        refuse(format_args!("compiled code requires level avx2, found {}", level.name()));
         return None;
     }
     if instructions > MOST_INSTRUCTIONS {
         refuse(format_args!(
-            "a program of {instructions} instructions is longer than {MOST_INSTRUCTIONS}, the most that is compiled"
+            "a program has {instructions} instructions, but at most {MOST_INSTRUCTIONS} can be compiled"
         ));
         return None;
     }

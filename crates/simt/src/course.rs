@@ -1,5 +1,5 @@
-//! The course of a launch: the issues of its groups, step by step; and the step at which another run of the same
-//! launch differs.
+//! The course of a launch: the issues of its groups, step by step. A [`Follower`] finds the first step at which another
+//! run of the same launch differs.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer};
@@ -9,13 +9,13 @@ use crate::observe::{Event, Observer};
 pub struct Stage {
     /// Address of the instruction, in the machine's own unit.
     pub pc: u32,
-    /// The group, by its number in the launch.
+    /// Number of the group in the launch.
     pub group: u32,
     /// The active lanes.
     pub mask: Mask,
 }
 
-/// The issues of a launch, in order. As an observer it records them.
+/// The issues of a launch, in order. As an observer, this type records the issues of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
     stages: Vec<Stage>,
@@ -23,13 +23,14 @@ pub struct Course {
 }
 
 impl Course {
-    /// Returns the issues, one per step, from step 0 on.
+    /// Returns the issues. The issue of step N has index N.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
 
-    /// Returns the largest number of instructions that a run of `together` consecutive groups issued. Each run starts
-    /// at a multiple of `together`: 1 for single groups, the warps of a block for blocks.
+    /// Returns the largest number of instructions that a set of groups issued. A set consists of `together` groups with
+    /// consecutive numbers; the first number is a multiple of `together`. Use 1 for single groups, and the number of
+    /// warps in a block for blocks.
     pub fn longest(&self, together: usize) -> u64 {
         let of = |stage: &Stage| stage.group as usize / together.max(1);
         let mut counts = vec![0; self.stages.iter().map(|stage| of(stage) + 1).max().unwrap_or(0)];
@@ -54,7 +55,7 @@ impl Observer for Course {
     }
 }
 
-/// Compares a run with a course, up to the first step at which they differ.
+/// An observer that compares a run with a course, up to the first step at which they differ.
 #[derive(Clone, Debug)]
 pub struct Follower<'a> {
     course: &'a Course,
@@ -64,12 +65,13 @@ pub struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    /// Returns a follower of a course, from a step on.
+    /// Returns a follower for a run that starts at `step` of the course.
     pub fn new(course: &'a Course, step: usize) -> Follower<'a> {
         Follower { course, group: 0, next: step, left: None }
     }
 
-    /// Returns the first step at which the run issued another instruction, or at which one of the two had ended.
+    /// Returns the first step at which the run and the course differ: they issue different instructions, or one of them
+    /// has ended. Returns `None` if no difference has been found.
     pub fn left(&self) -> Option<usize> {
         self.left
     }
@@ -81,7 +83,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Records that a group has ended, in a run in which no other group issues instructions in between.
+    /// Records that a group has ended. Call this function only for runs that run each group to its end before the next
+    /// one starts.
     pub fn end_group(&mut self, group: usize) {
         if self.left.is_none()
             && self.course.stages.get(self.next).is_some_and(|it| it.group as usize == group)
@@ -147,7 +150,7 @@ mod tests {
         assert_eq!(left(1, &[8, 20], 3), Some(2));
         assert_eq!(left(1, &[8, 16], 1), Some(1));
         assert_eq!(left(0, &[8, 16], 3), Some(1));
-        // Longer, and shorter.
+        // A run that continues after the end of the course, and a run that ends earlier.
         assert_eq!(left(1, &[8, 16, 24], 3), Some(3));
         assert_eq!(left(1, &[8], 3), Some(2));
     }

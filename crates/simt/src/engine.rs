@@ -12,17 +12,17 @@ reconverge_isa::choices! {
     /// An engine of a machine.
     #[derive(Default, Hash)]
     pub enum Engine {
-        /// The plain interpreter, written to be read next to the manual.
+        /// The reference interpreter, which is written to be read next to the manual.
         #[default]
         Reference = "reference",
-        /// The fast engine: the program is lowered once, and runs on whole rows at a time.
+        /// The fast engine. It lowers the program once and executes operations on whole rows of lanes.
         Fast = "fast",
-        /// Code compiled for the program at run time, if the machine and the processor support it; otherwise as
-        /// [`Engine::Fast`].
+        /// Host code that is compiled for the program at run time. If the machine or the processor does not support
+        /// that, the fast engine runs.
         Compiled = "compiled",
-        /// The reference interpreter and the fast engine, compared while they run. ([`crate::lockstep`])
+        /// The reference interpreter and the fast engine, which are compared while they run ([`crate::lockstep`]).
         Lockstep = "lockstep",
-        /// The reference interpreter and the compiled engine, compared while they run.
+        /// The reference interpreter and the compiled engine, which are compared while they run.
         LockstepCompiled = "lockstep=reference,compiled",
     }
 }
@@ -33,7 +33,7 @@ impl Engine {
         matches!(self, Engine::Lockstep | Engine::LockstepCompiled)
     }
 
-    /// Returns the engine without compiled code. The compiled engine is the fast one with such code.
+    /// Returns the corresponding engine that does not use compiled code.
     pub const fn not_compiled(self) -> Engine {
         match self {
             Engine::Compiled => Engine::Fast,
@@ -42,29 +42,30 @@ impl Engine {
         }
     }
 
-    /// Returns the engine with a name. `lockstep=reference,fast` is `lockstep`.
+    /// Returns the engine with a name. `lockstep=reference,fast` means the same engine as `lockstep`.
     pub fn from_name(name: &str) -> Option<Engine> {
         let name = if name == "lockstep=reference,fast" { "lockstep" } else { name };
         Engine::ALL.into_iter().find(|engine| engine.name() == name)
     }
 }
 
-/// Options for running a launch. The launch itself, limits of the hardware included, belongs to each machine.
+/// Options for running a launch. They do not include the launch itself or limits of the hardware, which each machine
+/// defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Behaviour in cases that the documents leave undefined.
     pub mode: Mode,
-    /// Whether strict mode checks for races on memory that groups share (Tesla's s[], R700's local data share), and
-    /// for reads of it before any write.
+    /// Whether strict mode checks memory that groups share (Tesla's s[], R700's local data share) for races and for
+    /// reads before any write.
     pub race_check: bool,
-    /// The engine.
+    /// The requested engine.
     pub engine: Engine,
-    /// The vector instructions that the fast engine uses; `None`: the highest level that the processor has.
+    /// Level of vector instructions that the fast engine uses. `None` means the highest level that the processor has.
     pub level: Option<Level>,
-    /// Instructions that a group (Tesla: a block) may issue before the watchdog stops it; the default is
-    /// [`INSTRUCTIONS`].
+    /// Maximum number of instructions that a group (Tesla: a block) may issue before the watchdog stops it. The default
+    /// is [`INSTRUCTIONS`].
     pub watchdog: u64,
-    /// Maximum number of host threads; `None`: all of the pool in which the launch runs.
+    /// Maximum number of host threads. `None` means all threads of the pool in which the launch runs.
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -82,8 +83,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the engine that runs: that of the options, or the reference interpreter if this build does not have
-    /// vector code for the processor ([`Level::any`]).
+    /// Returns the engine that runs. This is the engine of the options, or the reference interpreter if this build does
+    /// not have vector code for the processor ([`Level::any`]).
     pub fn engine(&self) -> Engine {
         if Level::any() { self.engine } else { Engine::Reference }
     }
@@ -93,13 +94,13 @@ impl Options {
         self.race_check && self.mode == Mode::Strict
     }
 
-    /// Returns the level to lower a program for.
+    /// Returns the level for which programs are lowered.
     pub fn level(&self) -> Level {
         self.level.unwrap_or_else(Level::best)
     }
 
-    /// Returns the number of host threads that may run groups: those of the pool of [`pool::install`], up to
-    /// [`Options::jobs`].
+    /// Returns the number of host threads that may run groups: the threads of the pool of [`pool::install`], but at
+    /// most [`Options::jobs`].
     pub fn workers(&self) -> usize {
         let threads = pool::threads();
         self.jobs.map_or(threads, |jobs| threads.min(jobs.get()))

@@ -1,4 +1,4 @@
-//! Errors of a launch: it does not fit, the program traps, or the engines differ.
+//! Errors of a launch: the launch does not fit the machine, the program traps, or the engines differ.
 
 use std::error::Error;
 use std::fmt;
@@ -12,12 +12,12 @@ use crate::machine::{Issue, Trap};
 /// A group of a launch: lanes that share a program counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupId {
-    /// The group that begins with this lane of the launch.
+    /// A group that is identified by its first lane in the launch.
     Lanes {
         /// First lane of the group.
         first: usize,
     },
-    /// A warp of a block of a grid.
+    /// A warp in a block of a grid.
     Warp {
         /// Index of the block in x and y.
         block: [u32; 2],
@@ -27,7 +27,8 @@ pub enum GroupId {
 }
 
 impl GroupId {
-    /// Returns an address as the machine's listings show it: in hexadecimal for warps, whose addresses count bytes.
+    /// Returns an address in the notation of the machine's listings: hexadecimal for warps, because their addresses
+    /// count bytes, otherwise decimal.
     fn address(self, pc: u32) -> String {
         match self {
             GroupId::Lanes { .. } => pc.to_string(),
@@ -45,14 +46,14 @@ impl fmt::Display for GroupId {
     }
 }
 
-/// A trap, with its group and its instruction.
+/// A trap, with the group and the instruction that caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupTrap<Cause> {
-    /// The group. The lanes of the trap are numbered within it.
+    /// The group. Lane numbers of the trap are relative to this group.
     pub group: GroupId,
-    /// The words of the instruction, if the machine shows them; missing ones are 0.
+    /// Words of the instruction, if the machine shows them. Words that do not exist are 0.
     pub words: Option<[u32; 2]>,
-    /// Address, lanes and cause.
+    /// Address, lanes and cause of the trap.
     pub trap: Trap<Cause>,
 }
 
@@ -69,21 +70,21 @@ impl<Cause: fmt::Display> fmt::Display for GroupTrap<Cause> {
 
 impl<Cause: fmt::Display + fmt::Debug> Error for GroupTrap<Cause> {}
 
-/// The first difference between the engines, as text: a defect of one of them, not of the program.
+/// The first difference between the engines, as text. It is a defect of an engine, not of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The group.
+    /// The group for which the engines differ.
     pub group: GroupId,
-    /// The last of `instructions`, the first one after which the engines differ, and the lanes for which the reference
-    /// interpreter issues it; `None` if the group had ended.
+    /// The last one of `instructions`, which is the first instruction after which the engines differ, with the lanes
+    /// for which the reference interpreter issues it. `None` if the group had ended.
     pub at: Option<Issue>,
-    /// The shortest run of instructions found after which the engines differ if the fast engine runs them at once,
-    /// counted from the first instruction of the group (Tesla: of the block). One instruction, if the difference
-    /// shows on its own.
+    /// Range of instructions, counted from the first instruction of the group (Tesla: of the block). The engines differ
+    /// if the fast engine runs this range at once. No shorter range with this property was found. The range has one
+    /// instruction if that instruction alone shows the difference.
     pub instructions: Range<u64>,
-    /// First issue of `instructions`.
+    /// First issue in `instructions`.
     pub from: Option<Issue>,
-    /// Whether the difference shows only with an observer.
+    /// Whether the difference occurs only if an observer receives events.
     pub observed: bool,
     /// Name of the item that differs.
     pub what: String,
@@ -110,7 +111,7 @@ impl fmt::Display for Difference {
             write!(f, " at {} for lanes {mask}", group.address(*pc))?;
         }
         if end - start > 1 {
-            write!(f, ", in one go from instruction {start}")?;
+            write!(f, ", in a run from instruction {start}")?;
             if let Some(Issue { pc, .. }) = from {
                 write!(f, " at {}", group.address(*pc))?;
             }
@@ -122,10 +123,10 @@ impl fmt::Display for Difference {
 
 impl Error for Difference {}
 
-/// A memory fault of the code that the compiled engine generated for a program: a defect of the engine, not of the
+/// A memory fault of code that the compiled engine generated for a program. It is a defect of the engine, not of the
 /// program.
 ///
-/// Such a fault ends the run like a panic, but without a message: [`CodeFault::unwind`] starts the unwinding, and
+/// A fault ends the run like a panic, but without a message. [`CodeFault::unwind`] starts the unwinding, and
 /// [`CodeFault::caught`] catches it. Memory and registers of the launch are undefined afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeFault {
@@ -133,22 +134,22 @@ pub struct CodeFault {
     pub pc: u32,
     /// Whether listings of the machine show addresses in hexadecimal.
     pub hexadecimal: bool,
-    /// The address in the host's memory that the code accessed, as far as the system reports it.
+    /// Address in the host's memory that the code accessed, if the system reports it.
     pub address: usize,
 }
 
 impl CodeFault {
-    /// Leaves the run on this thread.
+    /// Unwinds this thread with the fault, without a panic message.
     pub fn unwind(self) -> ! {
         resume_unwind(Box::new(self))
     }
 
-    /// Runs a launch, and returns a fault of its code as an error.
+    /// Runs a launch, and converts a fault of its generated code into an error.
     ///
     /// # Errors
-    /// Returns the errors of the run, and the fault.
+    /// Returns the errors of `run`, or the fault.
     pub fn caught<T, E: From<CodeFault>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        // After a fault, nothing that the run has changed is used.
+        // The assertion holds because nothing that the run has changed is used after a fault.
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| match payload.downcast::<CodeFault>() {
             Ok(fault) => Err((*fault).into()),
             Err(other) => resume_unwind(other),
@@ -180,10 +181,10 @@ pub enum RunError<Launch, Cause> {
     /// The program trapped.
     #[error(transparent)]
     Trap(GroupTrap<Cause>),
-    /// The engines differ. ([`Engine::Lockstep`](crate::Engine::Lockstep))
+    /// The engines differ ([`Engine::Lockstep`](crate::Engine::Lockstep)).
     #[error(transparent)]
     Differ(Box<Difference>),
-    /// The compiled engine has a defect.
+    /// The code of the compiled engine caused a memory fault.
     #[error(transparent)]
     Fault(CodeFault),
 }
@@ -266,7 +267,7 @@ mod tests {
         difference.observed = true;
         assert_eq!(
             difference.to_string(),
-            "the engines differ: group from lane 16, instruction 36 at 11 for lanes 0-1, in one go from instruction 30 \
+            "the engines differ: group from lane 16, instruction 36 at 11 for lanes 0-1, in a run from instruction 30 \
              at 5 (while events are announced): R1.x of lane 2 is 0x0, fast 0x3f800000"
         );
     }

@@ -6,26 +6,26 @@ reconverge_isa::choices! {
     /// Grade of trust in a result, best first.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Fidelity {
-        /// Equal to a hardware-validated model or to exact arithmetic.
+        /// The result equals that of a model that was validated on hardware, or exact arithmetic.
         Exact = "exact",
-        /// The value follows the documents and is not validated.
+        /// The value follows the documents, but was not validated on hardware.
         Specified = "specified",
         /// The value is within a stated tolerance.
         Approximate = "approximate",
-        /// The documents are silent; the value follows a recommended interpretation.
+        /// The documents do not define the value. It follows a recommended interpretation.
         Recommended = "recommended",
     }
 }
 
-/// Executed operations of a run: for each operation its fidelity and the number of issues.
+/// The operations that a run executed, each with its fidelity and its number of issues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Worst fidelity and number of issues, by name of the operation.
+    /// Worst fidelity and number of issues of each operation, by its name.
     pub operations: LiteMap<&'static str, (Fidelity, u64)>,
 }
 
 impl Report {
-    /// Counts `times` issues of `operation`. An operation seen with several grades keeps the worst.
+    /// Counts `times` issues of `operation`. If an operation occurs with several grades, the worst is recorded.
     pub fn count(&mut self, operation: &'static str, fidelity: Fidelity, times: u64) {
         if times > 0 {
             let entry = self.operations.entry(operation).or_insert((fidelity, 0));
@@ -41,7 +41,7 @@ impl Report {
         }
     }
 
-    /// Returns the worst grade that occurred; `None` if nothing ran.
+    /// Returns the worst grade that occurred, or `None` if no operation was executed.
     pub fn worst(&self) -> Option<Fidelity> {
         self.operations.values().map(|(fidelity, _)| *fidelity).max()
     }

@@ -1,20 +1,20 @@
-//! Rounding, flushing and NaN, stated for each function.
+//! Float operations. Each function documents its rounding, its treatment of denormals and its NaN results.
 //!
-//! Rust does not guarantee the bit pattern of a NaN result, so every function here that can return one states its
-//! bits. No function calls the platform's mathematics library.
+//! Rust does not guarantee the bit pattern of a NaN result. Every function of this module that can return a NaN
+//! therefore documents its bits. No function calls the platform's mathematics library.
 
 use std::cmp::Ordering;
 
-/// Returns a zero of the same sign for a denormal, and any other number unchanged.
+/// Returns a zero with the same sign if `x` is a denormal, otherwise `x`.
 #[inline]
 pub fn flush(x: f32) -> f32 {
     if x.is_subnormal() { 0.0f32.copysign(x) } else { x }
 }
 
-/// Rounding of a result that is not representable. (The manuals: rn, rm, rp, rz.)
+/// Direction in which a result is rounded that is not representable. The manuals call the directions rn, rm, rp and rz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
-    /// Rounds to the nearest number; ties to even.
+    /// Rounds to the nearest number, and a tie to the even one.
     Nearest,
     /// Rounds toward minus infinity.
     Down,
@@ -28,7 +28,8 @@ impl Rounding {
     /// All four modes.
     pub const ALL: [Rounding; 4] = [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero];
 
-    /// Returns the mode that rounds `-x` to minus the number to which this mode rounds `x`, for rounding a magnitude.
+    /// Returns the mode for rounding the magnitude of a number in this mode. For a negative number, up and down are
+    /// exchanged.
     #[inline(always)]
     pub const fn mirrored(self, negative: bool) -> Rounding {
         match (self, negative) {
@@ -41,22 +42,23 @@ impl Rounding {
 
 /// Converts a double to a single, rounded once, with gradual underflow.
 ///
-/// An overflow returns infinity, or the largest finite number if the mode does not round away from it. An infinity
-/// stays; a NaN stays a NaN of unspecified bits.
+/// If the result overflows, the function returns infinity, or the largest finite number if the mode rounds towards it.
+/// Infinities are returned unchanged. A NaN returns a NaN with unspecified bits.
 #[inline(always)]
 pub fn narrow(x: f64, rounding: Rounding) -> f32 {
     narrow_pair(x, 0.0, rounding)
 }
 
-/// Returns the exact value `head + tail` as a single. `head` is that value rounded to nearest.
+/// Rounds the exact value `head + tail` to a single. `head` must be that value rounded to the nearest double.
 #[inline(always)]
 fn narrow_pair(head: f64, tail: f64, rounding: Rounding) -> f32 {
-    // No float lies strictly between `head` and the exact value, so the directed result is this float or the next.
+    // No single lies strictly between `head` and the exact value. So in a directed mode, the result is `near` or the
+    // single next to it.
     let near = head as f32;
     let above = (near as f64 > head) | ((near as f64 == head) & (tail < 0.0));
     let below = ((near as f64) < head) | ((near as f64 == head) & (tail > 0.0));
     match rounding {
-        // This is a single rounding only if `tail` is zero. Callers with another `tail` use other modes.
+        // `near` is correctly rounded only if `tail` is zero. Callers with a nonzero `tail` do not use this mode.
         Rounding::Nearest => near,
         Rounding::Down if above => near.next_down(),
         Rounding::Up if below => near.next_up(),
@@ -68,7 +70,7 @@ fn narrow_pair(head: f64, tail: f64, rounding: Rounding) -> f32 {
     }
 }
 
-/// `a + b` rounded once, with gradual underflow. An exact cancellation is +0 in every mode.
+/// Returns `a + b`, rounded once, with gradual underflow. The sum of a number and its negative is +0 in every mode.
 ///
 /// A NaN result has unspecified bits.
 #[inline(always)]
@@ -76,12 +78,12 @@ pub fn add(a: f32, b: f32, rounding: Rounding) -> f32 {
     if matches!(rounding, Rounding::Nearest) {
         return a + b;
     }
-    // In doubles the sum of two singles cannot overflow, so the error term is exact.
+    // As a double, the sum of two singles cannot overflow, so the error term is exact.
     let (sum, error) = two_sum(a as f64, b as f64);
     narrow_pair(sum, error, rounding)
 }
 
-/// `a * b` rounded once, with gradual underflow. A NaN result has unspecified bits.
+/// Returns `a * b`, rounded once, with gradual underflow. A NaN result has unspecified bits.
 #[inline(always)]
 pub fn multiply(a: f32, b: f32, rounding: Rounding) -> f32 {
     if matches!(rounding, Rounding::Nearest) {
@@ -99,11 +101,11 @@ pub struct Format {
 }
 
 impl Format {
-    /// binary16.
+    /// The format binary16.
     pub const F16: Format = Format { fraction_bits: 10, exponent_bits: 5 };
-    /// binary32.
+    /// The format binary32.
     pub const F32: Format = Format { fraction_bits: 23, exponent_bits: 8 };
-    /// binary64.
+    /// The format binary64.
     pub const F64: Format = Format { fraction_bits: 52, exponent_bits: 11 };
 
     const fn bias(self) -> i32 {
@@ -120,16 +122,16 @@ impl Format {
 
     /// Returns the bits of ±`magnitude` × 2^`exponent`, rounded once, with gradual underflow.
     ///
-    /// An inexact magnitude has its lowest bit set, below at least two bits more than the format keeps. A magnitude
-    /// of 0 returns a zero of the given sign. An overflow returns infinity, or the largest finite number if the mode
-    /// does not round away from it.
+    /// If the magnitude is inexact, its lowest bit must be set, and this bit must come after at least two more bits
+    /// than the format has. A magnitude of 0 returns a zero of the given sign. If the result overflows, the function
+    /// returns infinity, or the largest finite number if the mode rounds towards it.
     pub fn encode(self, negative: bool, magnitude: u128, exponent: i32, rounding: Rounding) -> u64 {
         let sign = self.sign(negative);
         if magnitude == 0 {
             return sign;
         }
         let top = exponent + 127 - magnitude.leading_zeros() as i32;
-        // The exponent of the last place, never below that of the denormals.
+        // Exponent of the last bit of the result. It is at least the exponent of the last bit of denormals.
         let place = top.max(1 - self.bias()) - self.fraction_bits as i32;
         let (mut kept, inexact, to_half) = match place - exponent {
             shift @ ..=0 => (magnitude << -shift, false, Ordering::Less),
@@ -147,7 +149,8 @@ impl Format {
             (Rounding::Up, _) => inexact,
         };
         kept += u128::from(upward);
-        // With the hidden bit counted in `kept`, a carry out of the fraction runs into the exponent by itself.
+        // `kept` includes the hidden bit, so the addition adds 1 to `biased - 1`, and a carry out of the fraction
+        // increments the exponent.
         let biased = (place + self.fraction_bits as i32 + self.bias()) as u128;
         let code = ((biased - 1) << self.fraction_bits) + kept;
         if code < u128::from(self.infinity()) {
@@ -160,10 +163,10 @@ impl Format {
     }
 }
 
-/// Returns `a * b + c` of finite doubles, rounded once, with gradual underflow; in integers throughout.
+/// Returns `a * b + c` for finite doubles, rounded once, with gradual underflow. The computation uses only integers.
 ///
-/// A zero sum of zero terms of equal sign keeps the sign; any other zero sum is +0, or -0 in [`Rounding::Down`]. The
-/// caller must handle infinities and NaN beforehand.
+/// If the product and `c` have the same sign, a zero result also has that sign. Any other zero result is +0, or -0 in
+/// [`Rounding::Down`]. The caller must handle infinities and NaN beforehand.
 pub fn fused_multiply_add(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
     debug_assert!(a.is_finite() && b.is_finite() && c.is_finite());
     let product_negative = a.is_sign_negative() != b.is_sign_negative();
@@ -182,15 +185,15 @@ pub fn fused_multiply_add(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
     f64::from_bits(Format::F64.encode(negative, magnitude, exponent, rounding))
 }
 
-/// Returns the significand with the hidden bit, and the exponent of its last place.
+/// Returns the significand with the hidden bit, and the exponent of the significand's last bit.
 fn parts(x: f64) -> (u64, i32) {
     let field = (x.to_bits() >> 52 & 0x7ff) as i32;
     let fraction = x.to_bits() & ((1 << 52) - 1);
     if field == 0 { (fraction, -1074) } else { (fraction | 1 << 52, field - 1075) }
 }
 
-/// Shifts a magnitude so that bit 125 is the highest set (two bits of headroom for a sum); a zero sorts below
-/// everything.
+/// Shifts a magnitude so that its highest set bit is bit 125. That leaves two bits of headroom for a sum. A zero gets
+/// an exponent below all others.
 fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     if magnitude == 0 {
         return (0, i32::MIN / 2);
@@ -199,10 +202,11 @@ fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     (magnitude << shift, exponent - shift)
 }
 
-/// Returns the sum of two sign and magnitude numbers aligned at the top; bits shifted out stay as a set lowest bit.
+/// Returns the sum of two numbers, each given as sign, magnitude and exponent, with magnitudes from [`top_aligned`]. If
+/// set bits are shifted out, the lowest bit of the sum is set instead.
 ///
-/// Significands of up to 106 bits lose bits only if they are so far below the other that no more than one leading bit
-/// can cancel.
+/// Magnitudes with up to 106 significant bits lose bits only if one is much smaller than the other. In that case, at
+/// most one leading bit can cancel.
 fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i32) {
     let (high, low) = if (a.2, a.1) >= (b.2, b.1) { (a, b) } else { (b, a) };
     let distance = (i64::from(high.2) - i64::from(low.2)).min(127) as u32;
@@ -214,15 +218,15 @@ fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i3
     }
 }
 
-/// Returns the exact sum of `terms`, times 2^`scale`, rounded once to nearest even.
+/// Returns the exact sum of `terms`, times 2^`scale`, rounded once to the nearest single, ties to even.
 ///
-/// The sum before the one rounding is exact if every term is a finite double that came from at most one product of
-/// two singles (so that no partial sum over- or underflows a double). There are at most eight terms. A sum of only
-/// zeros is -0 if every term is -0; an exact cancellation returns +0. Denormal results are not flushed. The caller
-/// must handle infinite and NaN terms beforehand.
+/// Every term must be finite, and be a single or the product of two singles. Then no partial sum overflows or
+/// underflows a double, and the sum before the rounding is exact. There are at most eight terms. If all terms are -0,
+/// the sum is -0; any other zero sum is +0. Denormal results are not flushed. The caller must handle infinite and NaN
+/// terms beforehand.
 ///
-/// Method: Shewchuk's expansion sum, then rounding to odd on 53 bits, which makes the last rounding to 24 bits
-/// correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+/// Method: Shewchuk's expansion sum, followed by rounding to odd on 53 bits. After that, the last rounding to 24 bits
+/// is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
     debug_assert!(terms.len() <= 8 && terms.iter().all(|term| term.is_finite()));
     // `parts` is a non-overlapping expansion, smallest first, whose exact sum is the sum so far.
@@ -242,7 +246,8 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
         parts[kept] = carry;
         used = kept + 1;
     }
-    // Renormalise from the top so that `head` is the nearest double and `tail` has the sign of the rest.
+    // Renormalise from the largest part, so that `head` is the nearest double and `tail` has the sign of the remaining
+    // sum.
     let mut head = parts[used.saturating_sub(1)];
     let mut tail = 0.0;
     for index in (0..used.saturating_sub(1)).rev() {
@@ -261,19 +266,19 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
     (round_to_odd(head, tail) * exp2i(scale)) as f32
 }
 
-/// Returns `head` with its last bit made odd if the exact value `head + tail` is not a double.
+/// Rounds the exact value `head + tail` to odd: if the value is not a double, the last bit of the result is 1.
 fn round_to_odd(head: f64, tail: f64) -> f64 {
     let bits = head.to_bits();
     if tail == 0.0 || bits & 1 == 1 {
         return head;
     }
-    // Same sign: the truncated value is `head`, whose last bit becomes 1. Opposite sign: it is the next double
-    // towards zero, which is odd already.
+    // If `tail` has the sign of `head`, the value truncated to a double is `head`, and its last bit becomes 1.
+    // Otherwise, the truncated value is the next double towards zero, whose last bit is already 1.
     let away = (tail > 0.0) == (head > 0.0);
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
 
-/// Returns the rounded sum and its exact error, which is NaN if the sum is infinite. (Knuth, The Art of Computer
+/// Returns the rounded sum and its exact error. The error is NaN if the sum is infinite. (Knuth, The Art of Computer
 /// Programming, volume 2, 4.2.2.)
 #[inline(always)]
 pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
@@ -282,7 +287,7 @@ pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - b_seen)) + (b - b_seen))
 }
 
-/// Returns 2^`exponent`, exactly, for -1022 to 1023.
+/// Returns 2^`exponent` exactly, for exponents from -1022 to 1023.
 fn exp2i(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
@@ -293,13 +298,13 @@ mod tests {
 
     #[test]
     fn a_sum_is_rounded_once() {
-        // 1 + 2^-24 is halfway; the smallest extra term decides.
+        // 1 + 2^-24 is halfway between two singles, so the smallest further term decides.
         let half = 2f64.powi(-24);
         assert_eq!(sum_rounded(&[1.0, half], 0), 1.0);
         assert_eq!(sum_rounded(&[1.0, half, 2f64.powi(-200)], 0), 1.0f32.next_up());
         assert_eq!(sum_rounded(&[1.0, half, -2f64.powi(-200)], 0), 1.0);
         assert_eq!(sum_rounded(&[2f64.powi(-200), half, 1.0], 0), 1.0f32.next_up());
-        // Total cancellation of the large terms leaves the small one.
+        // The large terms cancel, and the small term remains.
         assert_eq!(sum_rounded(&[2f64.powi(200), 1.0, -2f64.powi(200)], 0), 1.0);
     }
 
@@ -373,15 +378,15 @@ mod tests {
             Rounding::ALL.map(|mode| Format::F16.encode(false, magnitude, exponent, mode))
         };
         assert_eq!(f16(1, 0), [0x3c00; 4]);
-        // 2049 is a tie between 2048 and 2050, 2051 one between 2050 and 2052.
+        // 2049 is a tie between 2048 and 2050, and 2051 is a tie between 2050 and 2052.
         assert_eq!(f16(2049, 0), [0x6800, 0x6800, 0x6801, 0x6800]);
         assert_eq!(f16(2051, 0), [0x6802, 0x6801, 0x6802, 0x6801]);
         assert_eq!(f16(65520, 0), [0x7c00, 0x7bff, 0x7c00, 0x7bff]);
-        // Half of the smallest denormal, and slightly more.
+        // Half of the smallest denormal, and a slightly larger number.
         assert_eq!(f16(1, -25), [0, 0, 1, 0]);
         assert_eq!(f16(3, -26), [1, 0, 1, 0]);
         assert_eq!(f16(1, -200), [0, 0, 1, 0]);
-        // Both values with more significant bits than doubles have.
+        // The same two values with more significant bits than a double has.
         assert_eq!(f16(1 << 127, -152), [0, 0, 1, 0]);
         assert_eq!(f16(1 << 127 | 1, -152), [1, 0, 1, 0]);
         assert_eq!(f16(u128::MAX, -153), [0, 0, 1, 0]);
@@ -400,7 +405,7 @@ mod tests {
         };
         for round in 0..300_000 {
             let (a, b) = (f64::from_bits(next()), f64::from_bits(next()));
-            // Every other time, an addend that nearly cancels the product.
+            // In every other iteration, the addend nearly cancels the product.
             let c = if round % 2 == 0 { f64::from_bits(next()) } else { -(a * b) };
             if !(a.is_finite() && b.is_finite() && c.is_finite()) {
                 continue;

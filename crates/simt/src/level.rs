@@ -1,12 +1,12 @@
 //! The instruction sets of the host's processor, and code that is compiled once for each of them.
 //!
 //! An engine writes its operations on whole rows once, as loops over lanes that the compiler vectorizes. The code is
-//! generic over a level `W:` [`Wide`] and marked `#[inline(always)]`. This module instantiates it in functions with
-//! `#[target_feature]`, one for each level: by [`Level::run`] for a [`Task`], and by [`handlers!`](crate::handlers)
+//! generic over a level `W:` [`Wide`] and marked `#[inline(always)]`. This module instantiates the code in functions
+//! with `#[target_feature]`, one per level: [`Level::run`] does so for a [`Task`], and [`handlers!`](crate::handlers)
 //! for the operations of a lowered program. A value of type `W` is a token. It exists only if code for the level may
 //! run, so the functions of [`Wide`] are safe. Results are the same on every level.
 
-// Code compiled for a level is unsafe to call. Each call states why the processor has the level.
+// Code that is compiled for a level is unsafe to call. A comment at each call states why the processor has the level.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -19,8 +19,8 @@ use crate::wide::Wide;
 
 pub use crate::wide::{Kind, Task};
 
-/// An instruction set extension that the host's processor has. Only this module creates one, after it has checked the
-/// processor. A level permits code compiled for it.
+/// An instruction set extension that the host's processor has. Only this module creates values, after it has checked
+/// the processor. So code that is compiled for a `Level` may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Level(Kind);
 
@@ -36,8 +36,8 @@ impl Level {
         Kind::ALL.into_iter().filter(|kind| is_built(*kind) && has(*kind)).map(Level).collect()
     }
 
-    /// Returns the highest level that this processor and this build have, or the baseline if there is none
-    /// ([`Level::any`]).
+    /// Returns the highest level that this processor and this build have. If they have none ([`Level::any`]), returns
+    /// the baseline.
     pub fn best() -> Level {
         let best = Kind::ALL.into_iter().rfind(|kind| is_built(*kind) && has(*kind));
         best.map_or(Level::BASELINE, Level)
@@ -90,14 +90,14 @@ impl Level {
         crate::by_level!(
             self,
             Baseline.call(task),
-            // SAFETY: a level is made only on a processor that has it.
+            // SAFETY: a `Level` exists only on a processor that has it.
             unsafe { Avx2::assume() }.call(task),
-            // SAFETY: as above.
+            // SAFETY: a `Level` exists only on a processor that has it.
             unsafe { Avx512::assume() }.call(task)
         )
     }
 
-    /// Returns whether this build has code for a level of this processor. A build for x86-64 without the feature
+    /// Returns whether this build has code for any level of this processor. A build for x86-64 without the feature
     /// `every-level` has code for AVX2 only.
     ///
     /// ```
@@ -117,7 +117,8 @@ const fn is_built(kind: Kind) -> bool {
     }
 }
 
-/// Panics: this build has no code for the level. [`Options::engine`](crate::Options::engine) never chooses such a level.
+/// Panics, because this build does not have code for the level. [`Options::engine`](crate::Options::engine) never
+/// chooses such a level.
 #[cold]
 pub fn not_built(level: Level) -> ! {
     panic!("this build has no code for level {}: feature every-level", level.name())
@@ -159,16 +160,16 @@ macro_rules! for_baseline {
     ($($function:tt)*) => { $($function)* };
 }
 
-/// Stub for [`Kind::Baseline`], which this build does not have: compiles nothing.
+/// Stub that compiles nothing, because this build does not have [`Kind::Baseline`].
 #[cfg(not(any(feature = "every-level", not(target_arch = "x86_64"))))]
 #[macro_export]
 macro_rules! for_baseline {
     ($($function:tt)*) => {};
 }
 
-/// Compiles one function for [`Kind::Avx2`]. It is unsafe to call: the processor must have the level.
+/// Compiles one function for [`Kind::Avx2`]. The function is unsafe to call, because the processor must have the level.
 ///
-/// The features are those that [`Level`] checks the processor for. Only this macro and
+/// The enabled features are those for which [`Level`] checks the processor. Only this macro and
 /// [`for_avx512`](crate::for_avx512) enable them.
 #[macro_export]
 macro_rules! for_avx2 {
@@ -179,7 +180,7 @@ macro_rules! for_avx2 {
     };
 }
 
-/// Compiles one function for [`Kind::Avx512`], as [`for_avx2`](crate::for_avx2), if the build has that level.
+/// Compiles one function for [`Kind::Avx512`], if the build has that level. See [`for_avx2`](crate::for_avx2).
 #[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! for_avx512 {
@@ -189,7 +190,7 @@ macro_rules! for_avx512 {
     };
 }
 
-/// Stub for [`Kind::Avx512`], which this build does not have: compiles nothing.
+/// Stub that compiles nothing, because this build does not have [`Kind::Avx512`].
 #[cfg(not(all(feature = "every-level", target_arch = "x86_64")))]
 #[macro_export]
 macro_rules! for_avx512 {
@@ -210,7 +211,8 @@ macro_rules! by_level {
     };
 }
 
-/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. Only that for AVX2 is compiled.
+/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. This build compiles only the
+/// expression for AVX2.
 #[cfg(all(not(feature = "every-level"), target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! by_level {
@@ -222,7 +224,8 @@ macro_rules! by_level {
     };
 }
 
-/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. Only the first is compiled.
+/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. This build compiles only the
+/// expression for the baseline.
 #[cfg(not(target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! by_level {
@@ -234,11 +237,11 @@ macro_rules! by_level {
     };
 }
 
-/// Defines a function that returns the code of a body for a level: a pointer to a function that is compiled for it.
+/// Defines a function that takes a level and returns a pointer to the code of a `Body`, compiled for that level.
 ///
-/// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`, whose implementations
-/// are marked `#[inline(always)]`. `Handler` is `unsafe fn(&mut Lanes, &Operation)`. Calling a handler is sound on a
-/// processor that has its level.
+/// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`. Its implementations are
+/// marked `#[inline(always)]`. `Handler` is the type `unsafe fn(&mut Lanes, &Operation)`. Calling a handler is sound if
+/// the processor has the handler's level.
 ///
 /// ```
 /// use reconverge_simt::handlers;
@@ -269,7 +272,7 @@ macro_rules! by_level {
 #[macro_export]
 macro_rules! handlers {
     ($vis:vis fn $handler:ident<$Body:ident>(&mut $Lanes:ty, &$Operation:ty) -> $Handler:ident) => {
-        /// Returns the code of a body for a level.
+        /// Returns a pointer to the code of a body that is compiled for a level.
         $vis fn $handler<B: $Body>(level: $crate::Level) -> $Handler {
             $crate::for_baseline! {
                 unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {

@@ -1,31 +1,34 @@
 //! Code that all SIMT machines share. Nothing here is specific to one machine.
 //!
 //! * [`mask`]: sets of lanes.
-//! * [`machine`]: interface between a front end and a group: [`FlowView`], [`Machine`], traps.
-//! * [`observe`]: events, and observers that cost nothing when they are off; [`watch`]: observers chosen at run time;
+//! * [`machine`]: the interface between a front end and a group: [`FlowView`], [`Machine`], traps.
+//! * [`observe`]: events, and observers that cost nothing when they are disabled; [`watch`]: observers chosen at run
+//!   time;
 //!   [`course`]: the issues of a launch, and the step at which another run differs.
-//! * [`engine`]: which of a machine's engines runs, and how: [`Options`].
-//! * [`uses`]: reads and writes of an instruction, as data.
+//! * [`engine`]: the choice among a machine's engines, and the options of a run: [`Options`].
+//! * [`uses`]: the registers and memory that an instruction reads and writes, as data.
 //! * [`error`]: errors of a launch: [`RunError`].
-//! * [`lockstep`]: both engines of a machine, compared while they run.
-//! * [`loaded`]: the forms of a program that is loaded once, and counts of that work.
-//! * [`paths`]: counts of instructions by path of the fast engine.
+//! * [`lockstep`]: runs two engines of a machine and compares them.
+//! * [`loaded`]: the forms of a program that is loaded once, and counts of decoded and lowered programs.
+//! * [`paths`]: counts of instructions by the path of the fast engine that executed them.
 //! * [`guarded`]: lists of values between pages that cannot be accessed.
-//! * [`registers`]: lane-major register files; [`place`]: their rows as a lowered program names them.
-//! * [`level`]: levels of the host's vector instructions; code compiled once for each level.
+//! * [`registers`]: lane-major register files; [`place`]: the rows to which the operations of a lowered program refer.
+//! * [`level`]: levels of the host's vector instructions, and code that is compiled once for each level.
 //! * [`wide`]: functions that are implemented separately for each level.
-//! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
-//! * [`vram`]: memory of a chip that a program may access at the same time.
-//! * [`pool`]: the host's threads, also in forked children; [`workers`]: pieces of work handed out to them.
-//! * [`races`]: races on memory that groups share, and reads of it before any write.
-//! * [`stop`]: a request that all runs end early; [`limits`]: limits on the host resources that input may request.
-//! * [`float`]: rounding, flushing and NaN, stated for each function.
+//! * [`memory`]: buffers that many groups share, and views for running groups in parallel with the result of running
+//!   them in order.
+//! * [`vram`]: memory of a chip that a program may access while the chip runs.
+//! * [`pool`]: the host's threads, also in forked children; [`workers`]: distribution of work to these threads.
+//! * [`races`]: races on memory that groups share, and reads of such memory before any write.
+//! * [`stop`]: a request to end all runs early; [`limits`]: limits on the host resources that input may request.
+//! * [`float`]: float operations with documented rounding, flushing and NaN results.
 //!
 //! # Features
 //!
-//! * `every-level` (off): vector code for every x86-64 processor and for AVX-512; without it, for AVX2 only.
+//! * `every-level` (off by default): includes vector code for every x86-64 processor and for AVX-512. Without this
+//!   feature, the build has vector code for AVX2 only.
 //!
-//! Divergence and reconvergence are not in this crate: each machine's `flow.rs` implements its own model.
+//! Divergence and reconvergence are not part of this crate. The `flow.rs` of each machine implements them.
 
 pub mod compiling;
 pub mod course;

@@ -1,4 +1,4 @@
-//! Loaded programs: their forms are kept, and the work of loading is counted.
+//! Loaded programs: stores their forms, and counts decoded and lowered programs.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::Engine;
 use crate::compiling::Extent;
 
-/// The forms of a lowered program, plain and compiled to the extents that runs choose, for each key of a run's
-/// lowering options. Each form is created when a run first needs it, and is then kept.
+/// The forms of a lowered program, for each key of a run's lowering options. A form is either plain or compiled to one
+/// of the extents that runs choose. It is created when a run first needs it and then stored, up to [`MOST_FORMS`]
+/// forms.
 #[derive(Debug)]
 pub struct Forms<K, F>(Mutex<Vec<Form<K, F>>>);
 
-/// Maximum number of forms of a program that are kept. A Tesla geometry program has one for each content of p[].
+/// Maximum number of forms that are stored per program. A Tesla geometry program has one form for each content of p[].
 const MOST_FORMS: usize = 8;
 
-/// The key, the extent of host code, and the form.
+/// The key, the extent of host code (`None` for a plain form), and the form.
 type Form<K, F> = (K, Option<Extent>, Arc<F>);
 
 impl<K, F> Default for Forms<K, F> {
@@ -26,8 +27,8 @@ impl<K, F> Default for Forms<K, F> {
 
 impl<K: Clone + PartialEq, F> Forms<K, F> {
     fn get(&self, key: &K, extent: Option<Extent>, make: impl FnOnce() -> F) -> Arc<F> {
-        // The lock is not held while a form is created: two threads may create the same form, and the first one is
-        // kept.
+        // The lock is not held while a form is created. Two threads may therefore create the same form; later calls
+        // find the first one.
         let find = || {
             let forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let found = forms.iter().find(|(known, of, _)| *of == extent && known == key);
@@ -44,13 +45,13 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
         })
     }
 
-    /// Returns the program in the form for the fast engine.
+    /// Returns the form of the program for the fast engine.
     pub fn plain(&self, key: &K, lower: impl FnOnce() -> F) -> Arc<F> {
         self.get(key, None, lower)
     }
 
-    /// Returns the program in the form for `engine` on this number of groups; `None` for the reference interpreter.
-    /// `compile` adds host code of an extent.
+    /// Returns the form of the program for `engine` and this number of groups, or `None` for the reference interpreter.
+    /// `compile` adds host code of an extent to the plain form.
     pub fn of(
         &self,
         key: &K,
@@ -68,8 +69,8 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
     }
 }
 
-/// A group that has ended, kept for the next run of its program: creating one takes longer than running a few
-/// instructions. No thread waits for it: a run that does not get it creates another.
+/// A group that has ended, stored for the next run of its program, because creating a group takes longer than running a
+/// few instructions. Threads do not wait for the stored group: a run that cannot get it creates a new one.
 pub struct Spare<T>(Mutex<Option<T>>);
 
 impl<T> fmt::Debug for Spare<T> {
@@ -84,7 +85,7 @@ impl<T> Default for Spare<T> {
     }
 }
 
-/// A copy starts empty.
+/// A clone does not contain a value.
 impl<T> Clone for Spare<T> {
     fn clone(&self) -> Self {
         Spare::default()
@@ -92,12 +93,12 @@ impl<T> Clone for Spare<T> {
 }
 
 impl<T> Spare<T> {
-    /// Takes the kept value.
+    /// Removes and returns the stored value, unless another thread is accessing it.
     pub fn take(&self) -> Option<T> {
         self.0.try_lock().ok()?.take()
     }
 
-    /// Replaces the kept value.
+    /// Stores a value instead of the present one, unless another thread is accessing it.
     pub fn keep(&self, value: T) {
         if let Ok(mut kept) = self.0.try_lock() {
             *kept = Some(value);
@@ -105,12 +106,12 @@ impl<T> Spare<T> {
     }
 }
 
-/// Number of programs that this thread has loaded.
+/// Numbers of programs that this thread has decoded and lowered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loads {
-    /// Programs decoded.
+    /// Number of programs decoded.
     pub decoded: u64,
-    /// Programs lowered for the fast engine.
+    /// Number of programs lowered for the fast engine.
     pub lowered: u64,
 }
 
@@ -123,12 +124,12 @@ pub fn loads() -> Loads {
     LOADS.get()
 }
 
-/// Counts a program that is decoded.
+/// Counts one decoded program.
 pub fn count_decoded() {
     LOADS.set(Loads { decoded: LOADS.get().decoded + 1, ..LOADS.get() });
 }
 
-/// Counts a program that is lowered.
+/// Counts one lowered program.
 pub fn count_lowered() {
     LOADS.set(Loads { lowered: LOADS.get().lowered + 1, ..LOADS.get() });
 }

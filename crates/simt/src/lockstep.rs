@@ -1,23 +1,24 @@
 //! Runs both engines of a machine in lockstep and compares them.
 //!
-//! The fast engine runs many instructions at once, so the comparison works on stretches. The fast engine runs a
-//! stretch of one or more instructions by the paths of normal runs. The reference interpreter then steps through the
-//! same number of instructions, and everything that either engine may have changed is compared. The length of a
-//! stretch, and whether its events are announced and compared, are random. The same seed gives the same stretches:
+//! The fast engine runs many instructions at once, so the comparison works on stretches of one or more instructions.
+//! The fast engine runs a stretch by the paths of normal runs. The reference interpreter then steps through the same
+//! number of instructions. Finally, everything that either engine may have changed is compared. The length of a stretch
+//! is random, and so is whether its events are announced and compared. The same seed results in the same stretches:
 //!
 //! ```text
 //!              |--| |-| |-------------- ... ---| |-----| ...
-//! fast           3   1            all              6            n instructions in one go
+//! fast           3   1            all              6            n instructions at once
 //! reference     1 1 1 1   1 1 1 1 1 1 1 ... 1   1 1 1 1 1 1     as many, one by one
 //!                  =   =                      =         =       compared
 //! ```
 //!
-//! On a difference the group runs again up to that stretch. The stretch is then shortened from both ends as long as
-//! the engines still differ: to one instruction, or to the shortest stretch found that shows the defect only as a
-//! whole. Host code for several instructions runs all of them or none, so [`first`] compares again with code that is
-//! compiled for fewer. The last instruction of the resulting stretch is the first one after which the engines differ.
+//! After a difference, the group runs again up to that stretch. The stretch is then shortened from both ends as long as
+//! the engines still differ. The result is a single instruction, or the shortest stretch found that shows the
+//! difference if it runs at once. Host code for several instructions runs all of them or none. So [`first`] compares
+//! again with code that is compiled for fewer instructions. The last instruction of the resulting stretch is the first
+//! one after which the engines differ.
 //!
-//! A machine implements [`Twin`]. This module does not depend on any machine.
+//! This module does not depend on any machine. Each machine implements [`Twin`].
 
 use std::fmt;
 use std::ops::Range;
@@ -33,19 +34,19 @@ use crate::registers::Row;
 use crate::stop;
 use crate::watch::Told;
 
-/// A group (Tesla: a block) in two copies, one for each engine, including everything that it reads and writes.
+/// Two copies of a group (Tesla: a block), one per engine, including everything that the group reads and writes.
 pub trait Twin {
     /// Cause of a trap.
     type Cause: Clone + PartialEq + fmt::Debug;
 
-    /// Returns the group, or the group of the block that runs next.
+    /// Returns the group. For a block, returns the warp that runs next.
     fn group(&self) -> GroupId;
 
-    /// Returns the next issue of the reference interpreter.
+    /// Returns the next instruction that the reference interpreter issues, or `None` if the group has ended.
     fn issue(&self) -> Option<Issue>;
 
-    /// Returns the words of the instruction at an address, for a trap there; `None` if traps of the machine do not
-    /// show words.
+    /// Returns the words of the instruction at an address, for the description of a trap. Returns `None` if traps of
+    /// the machine do not show words.
     fn words(&self, _pc: u32) -> Option<[u32; 2]> {
         None
     }
@@ -53,32 +54,32 @@ pub trait Twin {
     /// Executes one instruction with the reference interpreter.
     ///
     /// # Errors
-    /// The program trapped.
+    /// Returns the trap if the program trapped.
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 
-    /// Runs the fast engine for one to `most` instructions, by the paths of a normal run, and announces those paths.
-    /// The engine may stop earlier if it can continue from there.
+    /// Runs the fast engine for at least one and at most `most` instructions, by the paths of a normal run, and
+    /// announces these paths. The engine may stop before `most` if it can continue from that point.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
 
-    /// Compares the two sides. `end` is the result of the stretch, which is the same on both sides. While the program
-    /// runs, all state that it can still read must be equal. At its end, everything that the group leaves must be
-    /// equal, counts included.
+    /// Compares the two copies. `end` is the result of the stretch, which is the same for both. While the program runs,
+    /// all state that it can still read must be equal. At its end, all results of the group must be equal, including
+    /// its counts.
     ///
     /// # Errors
-    /// The first item that differs.
+    /// Returns the first item that differs.
     fn compare(&mut self, end: &Result<Step, Trap<Self::Cause>>) -> Result<(), Differs>;
 }
 
 /// Result of one stretch of the fast engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch<Cause> {
-    /// Number of instructions. An instruction that traps may count or not.
+    /// Number of instructions that ran. An instruction that traps may or may not be counted.
     pub instructions: u64,
     /// Result of the last instruction.
     pub end: Result<Step, Trap<Cause>>,
 }
 
-/// A difference between the two sides, as text.
+/// A difference between the two copies of a group, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Differs {
     /// Name of the item that differs.
@@ -89,10 +90,10 @@ pub struct Differs {
     pub fast: String,
 }
 
-/// Compares an item of both sides.
+/// Compares an item of both copies.
 ///
 /// # Errors
-/// The values differ. The error shows them with `Debug`.
+/// Returns an error if the values differ. The error shows them with `Debug`.
 pub fn check<T: PartialEq + fmt::Debug + ?Sized>(what: &str, reference: &T, fast: &T) -> Result<(), Differs> {
     if reference == fast {
         return Ok(());
@@ -101,10 +102,10 @@ pub fn check<T: PartialEq + fmt::Debug + ?Sized>(what: &str, reference: &T, fast
     Err(Differs { what: what.to_owned(), reference, fast })
 }
 
-/// Compares the rows of two register files in some lanes. `name` names a row by its number.
+/// Compares the rows of two register files in some lanes. `name` returns the name of a row for its number.
 ///
 /// # Errors
-/// The first row and lane that differ. Files with different numbers of rows also differ.
+/// Returns the first row and lane that differ. Files with different numbers of rows also differ.
 pub fn check_rows<const W: usize>(
     reference: &[Row<W>],
     fast: &[Row<W>],
@@ -125,14 +126,14 @@ pub fn check_rows<const W: usize>(
 /// Reason why a group did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure<Cause> {
-    /// Both engines trapped, in the same way.
+    /// Both engines trapped in the same way.
     Trap(GroupTrap<Cause>),
     /// The engines differ.
     Differ(Box<Difference>),
 }
 
 impl<Cause> Failure<Cause> {
-    /// Returns the failure with its [`first`] difference, if part of the program is host code.
+    /// Returns the failure with a difference reduced by [`first`], if part of the program is host code.
     pub fn first(
         self,
         is_compiled: bool,
@@ -154,18 +155,18 @@ impl<Launch, Cause> From<Failure<Cause>> for RunError<Launch, Cause> {
     }
 }
 
-/// Returns a seed for the stretches of a group, different for each program and group.
+/// Returns a seed for the stretches of a group. The seed differs between programs and between groups.
 pub fn seed(words: &[u32], group: u64) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ group.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     words.iter().fold(start, |hash, word| (hash ^ u64::from(*word)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Runs a group to its end on both engines, or until runs are to [stop]. `make` creates the group, ready to start; it
-/// is called again after a difference. Returns the twin at its end, and adds the instructions of the fast engine to
-/// `shares`.
+/// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates the group in its initial
+/// state. After a difference, `make` is called again to reduce the difference. The function returns the twin at its
+/// end, and adds the instructions of the fast engine to `shares`.
 ///
 /// # Errors
-/// See [`Failure`].
+/// Returns the trap or the difference as a [`Failure`].
 pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Result<T, Failure<T::Cause>> {
     let mut pair = Pair::new(make());
     let mut lengths = Lengths::new(seed);
@@ -189,8 +190,8 @@ pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Res
     Ok(pair.twin)
 }
 
-/// Returns the first difference of a fast engine that `make` sets up in another way, up to the end of a known
-/// difference. Returns `None` if there is no difference.
+/// Compares the engines once more up to the end of a known difference. `make` sets up the fast engine differently, for
+/// example with host code for fewer instructions. Returns the first difference, or `None` if the engines do not differ.
 pub fn again<T: Twin>(make: impl Fn() -> T, known: &Difference) -> Option<Difference> {
     let Range { start, end } = known.instructions;
     let mut pair = Pair::new(make());
@@ -212,9 +213,9 @@ pub fn again<T: Twin>(make: impl Fn() -> T, known: &Difference) -> Option<Differ
     None
 }
 
-/// Returns the difference whose last instruction is the first one after which the engines differ, if the known
-/// difference covers several instructions. `again` compares once more with code that is compiled to an extent, see
-/// [`again()`].
+/// Reduces a known difference that covers several instructions. `again` compares once more with host code that is
+/// compiled to an extent ([`again()`]); shorter pieces of code locate the defect more exactly. The last instruction of
+/// the returned difference is the first one after which the engines differ.
 pub fn first(
     known: Box<Difference>,
     again: impl Fn(Extent, &Difference) -> Option<Difference>,
@@ -243,7 +244,7 @@ pub fn first(
     known
 }
 
-/// A stretch that the fast engine is to run.
+/// The stretch that the fast engine runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Length {
     /// Maximum number of instructions.
@@ -252,20 +253,20 @@ struct Length {
     observed: bool,
 }
 
-/// Lengths of the stretches of a group.
+/// Generator of the stretches of a group.
 struct Lengths {
     random: Random,
     habit: Habit,
 }
 
-/// Choice of the lengths of a group's stretches.
+/// Distribution of the lengths of a group's stretches.
 #[derive(Clone, Copy)]
 enum Habit {
-    /// The number of instructions that a run without comparison executes at once.
+    /// Stretches as long as a run without comparison executes at once.
     Whole,
-    /// One instruction at a time.
+    /// Stretches of one instruction.
     Single,
-    /// Stretches of all lengths.
+    /// Stretches of different lengths.
     Mixed,
 }
 
@@ -296,7 +297,7 @@ impl Lengths {
     }
 }
 
-/// Keeps flow events, and counts instructions by path.
+/// An observer that records flow events and counts instructions by path.
 struct Watch<'a> {
     events: Vec<Event>,
     shares: &'a mut Shares,
@@ -316,15 +317,15 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// A twin and the number of instructions that it has run.
+/// A twin, with the number of instructions that it has run.
 struct Pair<T> {
     twin: T,
     done: u64,
-    /// The last issue of the reference interpreter.
+    /// The last instruction that the reference interpreter issued.
     last: Option<Issue>,
 }
 
-/// A pair before a stretch.
+/// State of a pair before a stretch.
 struct Start {
     done: u64,
     group: GroupId,
@@ -332,7 +333,7 @@ struct Start {
 }
 
 impl Start {
-    /// Returns the difference that the comparison after the stretch has found.
+    /// Returns the description of a difference that the comparison after the stretch has found.
     fn found<T>(self, pair: &Pair<T>, observed: bool, differs: Differs) -> Difference {
         let Differs { what, reference, fast } = differs;
         let instructions = self.done..pair.done.max(self.done + 1);
@@ -341,7 +342,7 @@ impl Start {
     }
 }
 
-/// Result of a stretch, the same on both sides.
+/// Result of a stretch, which is the same for both engines.
 type End<T> = Result<Step, Trap<<T as Twin>::Cause>>;
 
 impl<T: Twin> Pair<T> {
@@ -353,7 +354,7 @@ impl<T: Twin> Pair<T> {
         Start { done: self.done, group: self.twin.group(), issue: self.twin.issue() }
     }
 
-    /// Runs a stretch on both sides and compares them.
+    /// Runs a stretch on both engines and compares them.
     fn run(&mut self, length: Length, shares: &mut Shares) -> Result<End<T>, Differs> {
         let before = shares.total();
         let mut watch = Watch { events: Vec::new(), shares };
@@ -365,13 +366,14 @@ impl<T: Twin> Pair<T> {
         let announced = shares.total() - before;
         shares.path(Path::Other, instructions.saturating_sub(announced));
 
-        // An instruction that traps is one more; a group that has ended runs none.
+        // The reference interpreter takes one more step if the fast engine trapped, or if it ran no instruction because
+        // the group had ended.
         let steps = instructions + u64::from(end.is_err() || instructions == 0);
         let mut watch = Watch { events: Vec::new(), shares: &mut Shares::default() };
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
             self.last = self.twin.issue();
-            // The reference interpreter is already compiled for these observers.
+            // The reference interpreter is compiled for these two observer types anyway.
             found = match length.observed {
                 true => self.twin.reference(&mut Told::<false>(&mut watch)),
                 false => self.twin.reference(&mut Silent),
@@ -380,7 +382,8 @@ impl<T: Twin> Pair<T> {
         }
         self.done += stepped;
         check("the end", &found, &end)?;
-        // A trap may have counted or not. A group that had ended before takes a step that is not an instruction.
+        // The numbers are not compared after a trap, which may or may not be counted, nor if the group had already
+        // ended, because the step is then not an instruction.
         if end.is_ok() && (instructions > 0 || end == Ok(Step::Running)) {
             check("the number of instructions", &stepped, &instructions)?;
         }
@@ -402,15 +405,15 @@ fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
     Differs { what: format!("event {same} of the stretch"), reference: shown(reference), fast: shown(fast) }
 }
 
-/// Returns a difference after the shortest stretch that shows it, or `known` if no shorter one does. `reach` returns
-/// a pair after the given number of instructions.
+/// Reduces a difference to the shortest stretch found that shows it. Returns `known` if no shorter stretch shows it.
+/// `reach` returns a pair that has run the given number of instructions.
 fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T>>) -> Difference {
     let Range { start, end } = known.instructions;
-    // Without events if that also shows the difference.
+    // The search first tries stretches without events, then with events if `known` was observed.
     let mut modes = vec![false];
     modes.extend(known.observed.then_some(true));
     for observed in modes {
-        // Returns the difference after a run of `first` to `last` as one stretch.
+        // Returns the difference, if there is one, after instructions `first` to `last` run as one stretch.
         let differing = |first: u64, last: u64| {
             let mut pair = reach(start)?;
             while pair.done < first {
@@ -426,7 +429,7 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
         };
         let Some(found) = differing(start, end) else { continue };
         known = found;
-        // Shorten the end first: no difference after `low` instructions, a difference after `high`.
+        // First shorten the end. The engines do not differ after `low` instructions, but differ after `high`.
         let (mut low, mut high) = (start, known.instructions.end);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -435,7 +438,7 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
                 None => low = middle,
             }
         }
-        // Then the start: a difference from `low`, none from `high`.
+        // Then move the start. A stretch from `low` shows the difference; a stretch from `high_start` does not.
         let (mut low, mut high_start) = (start, high);
         while high_start - low > 1 {
             let middle = low + (high_start - low) / 2;
@@ -449,8 +452,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
     known
 }
 
-/// Returns a twin after its first `done` instructions, run in the stretches of the seed; `None` if it does not arrive
-/// there again.
+/// Returns a pair after its first `done` instructions, run in the stretches of the seed. Returns `None` if no stretch
+/// ends after exactly `done` instructions.
 fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair<T>> {
     let (mut pair, mut lengths) = (Pair::new(make()), Lengths::new(seed));
     while pair.done < done {
@@ -461,7 +464,7 @@ fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair
     (pair.done == done).then_some(pair)
 }
 
-/// Returns a twin after its first `done` instructions, run in the smallest possible number of stretches.
+/// Returns a pair after its first `done` instructions, run in as few stretches as possible.
 fn straight<T: Twin>(make: &impl Fn() -> T, done: u64) -> Option<Pair<T>> {
     let mut pair = Pair::new(make());
     while pair.done < done {
@@ -478,8 +481,8 @@ mod tests {
     use super::*;
     use crate::observe::Statistics;
 
-    /// A loop of three instructions, for one lane: `a += 1`, `b += a`, and back while `a` is less than the number of
-    /// iterations.
+    /// A loop of three instructions, for one lane: `a += 1`, `b += a`, and a jump back while `a` is less than the
+    /// number of iterations.
     #[derive(Clone, Debug, Default, PartialEq)]
     struct Side {
         pc: u32,
@@ -490,7 +493,7 @@ mod tests {
 
     const LANES: Mask = Mask(1);
     const ROUNDS: u32 = 100;
-    /// The iteration in which a defect shows.
+    /// The iteration in which a defect has an effect.
     const ROUND: u32 = 40;
 
     impl Side {
@@ -518,35 +521,36 @@ mod tests {
         }
     }
 
-    /// Defect of the fast engine.
+    /// Kind of defect in the fast engine.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Defect {
         None,
-        /// `b` is wrong after an instruction, however it runs.
+        /// `b` is wrong after one instruction, by whatever path it runs.
         Single,
-        /// `b` is wrong after an iteration that runs at once.
+        /// `b` is wrong after an iteration that runs as one piece.
         Block,
-        /// `b` is wrong after two iterations that run at once.
+        /// `b` is wrong after two iterations in one stretch, each of which runs as one piece.
         Chain,
-        /// `b` is wrong after an iteration that runs at once with an observer.
+        /// `b` is wrong after an iteration that runs as one piece with an observer.
         Observed,
         /// A jump is not announced.
         Event,
         /// An instruction is counted twice.
         Count,
-        /// The trap has another cause.
+        /// The trap has a wrong cause.
         Trap,
         /// The program ends early.
         End,
-        /// No instruction runs.
+        /// The fast engine does not run any instruction.
         Stuck,
         /// The engine reports one instruction more than it has run.
         Claim,
-        /// `b` is wrong after its instruction in a piece of code, however short.
+        /// `b` is wrong if the instruction that adds to it runs in a piece of code of any length.
         Piece,
-        /// `b` is wrong after its instruction in a piece of code, but not as the first of it.
+        /// `b` is wrong if the instruction that adds to it runs in a piece of code, but is not the first one in the
+        /// piece.
         Piece2,
-        /// `b` is wrong after its instruction in a piece of code that continues after it.
+        /// `b` is wrong if the instruction that adds to it is neither the first nor the last one in a piece of code.
         Whole,
     }
 
@@ -555,12 +559,12 @@ mod tests {
         fast: Side,
         defect: Defect,
         traps_at: u32,
-        /// Extent of the pieces that run at once: an iteration, or a number of instructions.
+        /// Extent of the pieces of code: whole iterations, or a number of instructions.
         extent: Extent,
     }
 
     impl Toy {
-        /// One instruction of the fast engine.
+        /// Executes one instruction with the fast engine.
         fn one<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<&'static str>> {
             let now = self.fast.a == ROUND && self.fast.pc == 1;
             let mut step = self.fast.step(self.traps_at, observer);
@@ -598,7 +602,7 @@ mod tests {
                 if self.defect == Defect::Stuck && self.fast.a == ROUND {
                     break;
                 }
-                // An iteration at once if the budget allows it, otherwise a piece of it.
+                // The engine runs a whole piece if the budget allows it, otherwise a single instruction.
                 let size = match self.extent {
                     Extent::Upto(size) => size.min(3 - self.fast.pc),
                     _ if self.fast.pc == 0 && self.extent.most() >= 3 => 3,
@@ -661,14 +665,14 @@ mod tests {
         (run(|| toy(defect, traps_at, Extent::Throughout), seed, &mut shares), shares)
     }
 
-    /// Returns the differences that some seeds find, with code that is compiled again.
+    /// Returns the differences that several seeds find, reduced by comparing with other code.
     fn firsts(defect: Defect) -> Vec<Difference> {
         let again = |extent, known: &Difference| again(|| toy(defect, u32::MAX, extent), known);
         let differences = differences(defect).into_iter();
         differences.map(|known| *first(Box::new(known.clone()), again)).collect()
     }
 
-    /// Returns the differences that some seeds find.
+    /// Returns the differences that several seeds find.
     fn differences(defect: Defect) -> Vec<Difference> {
         let found = (0..64).filter_map(|seed| match run_with(defect, u32::MAX, seed).0 {
             Ok(_) => None,
@@ -678,7 +682,7 @@ mod tests {
         found.collect()
     }
 
-    /// The instruction that adds to `b` in the iteration of the defects.
+    /// Number of the instruction that adds to `b` in iteration [`ROUND`].
     const AT: u64 = 3 * (ROUND as u64 - 1) + 1;
 
     #[test]
@@ -765,10 +769,10 @@ mod tests {
                 assert_eq!(difference.what, "b of lane 0");
             }
         }
-        // A difference that does not show again is returned unchanged.
+        // If the second comparison does not find the difference, it is returned unchanged.
         let known = &differences(Defect::Chain)[0];
         assert_eq!(*first(Box::new(known.clone()), |_, _| None), *known);
-        // If only whole blocks show the difference, their number is reduced.
+        // If the difference occurs only with pieces of whole blocks, the length of these pieces is reduced.
         let blocks = |extent: Extent, _: &Difference| match extent {
             Extent::Blocks(4..) => Some(Difference { observed: true, ..known.clone() }),
             _ => None,

@@ -1,4 +1,4 @@
-//! Interface between a front end and a group of any machine: views of its flow state, and steps.
+//! Interface between a front end and a group of any machine: views of the group's flow state, and steps.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use crate::mask::{Lane, Mask};
 use crate::observe::Observer;
 
 reconverge_isa::choices! {
-    /// Behaviour of a machine where the documents leave it undefined.
+    /// Behaviour of a machine in cases that the documents leave undefined.
     #[derive(Default)]
     pub enum Mode {
         /// The program traps.
         #[default]
         Strict = "strict",
-        /// The machine follows the recommendation of its specification, noted at each place.
+        /// The machine behaves as the documents recommend. The code states the recommendation for each such case.
         Lenient = "lenient",
     }
 }
@@ -24,7 +24,7 @@ impl Mode {
     }
 }
 
-/// The next instruction and its lanes.
+/// The next instruction of a group, and its active lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// Address in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
@@ -33,14 +33,15 @@ pub struct Issue {
     pub mask: Mask,
 }
 
-/// Reason why a lane is active or not.
+/// Reason why a lane is active or inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
     /// The lane is active in the next instruction.
     Active,
-    /// A branch switched it off, `depth` constructs ago (0 is the innermost).
+    /// A branch deactivated the lane.
     Branch {
-        /// Number of constructs opened since then.
+        /// Number of constructs around the next instruction that are inside the branch's construct; 0 if that construct
+        /// is the innermost.
         depth: u32,
     },
     /// The lane has left a loop early.
@@ -49,17 +50,17 @@ pub enum Why {
     Continue,
     /// The lane waits at another address.
     Parked {
-        /// Address at which it resumes.
+        /// Address at which the lane resumes.
         pc: u32,
     },
-    /// The lane lies outside the primitive or domain, or has been killed.
+    /// The lane is outside the primitive or domain, or has been killed.
     Uncovered,
     /// The lane has ended.
     Exited,
 }
 
 impl Why {
-    /// Returns the letter for displays that draw lanes as characters.
+    /// Returns the letter for the reason in displays that show a lane as one character.
     pub const fn letter(self) -> char {
         match self {
             Why::Active => 'A',
@@ -76,55 +77,55 @@ impl Why {
 /// One row of a machine's flow state, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackRow {
-    /// Kind of the row, in the manual's word.
+    /// Kind of the row, in the manual's term.
     pub kind: &'static str,
-    /// The address it holds, if any.
+    /// Address that the row contains, if any.
     pub pc: Option<u32>,
-    /// The lanes it holds, if any.
+    /// Lanes that the row contains, if any.
     pub mask: Option<Mask>,
-    /// The count it holds, if any.
+    /// Count that the row contains, if any.
     pub count: Option<i64>,
 }
 
-/// Fill level of one of a machine's stacks or counters, in the unit of its manual.
+/// Fill level of one stack or counter of a machine, in the unit of its manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
-    /// Name of the stack or counter, in the manual's words.
+    /// Name of the stack or counter, in the manual's terms.
     pub of: &'static str,
     /// Number of entries in use.
     pub used: u32,
-    /// Size that the program declares or the machine has, if known.
+    /// Maximum number of entries that the program declares or the machine has, if known.
     pub room: Option<u32>,
 }
 
-/// State that every flow machine can show.
+/// The flow state that a group of every machine can show.
 pub trait FlowView {
-    /// Returns the next instruction and its lanes; `None` if the group has ended.
+    /// Returns the next instruction and its active lanes, or `None` if the group has ended.
     fn issue(&self) -> Option<Issue>;
-    /// Returns the reason why a lane is active or not.
+    /// Returns the reason why a lane is active or inactive.
     fn why(&self, lane: Lane) -> Why;
     /// Returns the flow state as labelled rows, innermost first.
     fn stack(&self) -> Vec<StackRow>;
-    /// Returns the fill levels of the stacks and counters. [`Observer::depth`] refers to them by their indices in
-    /// this list.
+    /// Returns the fill levels of the stacks and counters. [`Observer::depth`] refers to a level by its index in this
+    /// list.
     fn depths(&self) -> Vec<Depth>;
 }
 
-/// Whether a machine has more to do.
+/// Whether a group continues after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// There is a next instruction.
+    /// The group has a next instruction.
     Running,
     /// The program has ended.
     Done,
 }
 
-/// The program did what the hardware forbids or leaves undefined.
+/// A trap: the program did something that the hardware forbids or leaves undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trap<Cause> {
     /// Address of the instruction, in the machine's own unit.
     pub pc: u32,
-    /// The lanes concerned.
+    /// The lanes that caused the trap.
     pub lanes: Mask,
     /// Cause of the trap.
     pub cause: Cause,
@@ -138,7 +139,7 @@ impl<Cause: fmt::Display> fmt::Display for Trap<Cause> {
 
 impl<Cause: fmt::Display + fmt::Debug> std::error::Error for Trap<Cause> {}
 
-/// A group of lanes that share a program counter, with all their state. A copy is a snapshot.
+/// A group of lanes that share a program counter, with all their state. A clone is a snapshot.
 pub trait Machine: Clone {
     /// Cause of a trap.
     type Cause: fmt::Display + fmt::Debug + Clone + PartialEq;
@@ -146,6 +147,6 @@ pub trait Machine: Clone {
     /// Executes one instruction.
     ///
     /// # Errors
-    /// The program trapped. The program counter stays at the trapping instruction.
+    /// Returns the trap if the program trapped. The program counter then stays at the trapping instruction.
     fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 }

@@ -15,15 +15,15 @@ impl Lane {
     }
 }
 
-/// A set of up to 64 lanes; bit n is lane n.
+/// A set of up to 64 lanes. Bit n represents lane n.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Mask(pub u64);
 
 impl Mask {
-    /// No lane.
+    /// The empty set.
     pub const NONE: Mask = Mask(0);
 
-    /// Returns lanes 0 to `count` - 1; all 64 if `count` is 64 or more.
+    /// Returns the lanes from 0 to `count` - 1, or all 64 lanes if `count` is 64 or more.
     #[inline]
     pub const fn first(count: usize) -> Mask {
         if count >= 64 { Mask(u64::MAX) } else { Mask((1 << count) - 1) }
@@ -90,7 +90,7 @@ impl Mask {
     }
 }
 
-/// Returns the positions of the set bits, lowest first.
+/// Returns the numbers of the set bits, lowest first.
 #[inline(always)]
 pub fn members(bits: u64) -> impl Iterator<Item = usize> {
     let mut left = bits;
@@ -103,7 +103,7 @@ pub fn members(bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Defines operators on the bits of two sets.
+/// Defines operators that work on the bits of two sets.
 macro_rules! operators {
     ($($(#[$about:meta])* $Operator:ident: $name:ident(|$a:ident, $b:ident| $bits:expr);)+) => { $(
         $(#[$about])*
@@ -126,7 +126,8 @@ operators! {
     Sub: sub(|a, b| a & !b);
 }
 
-/// Returns all 64 lane numbers that are not in the set; intersect with the group's lanes.
+/// Returns the lanes from 0 to 63 that are not in the set. The caller must intersect the result with the lanes of the
+/// group.
 impl Not for Mask {
     type Output = Mask;
     #[inline]
@@ -155,7 +156,7 @@ impl fmt::Debug for Mask {
     }
 }
 
-/// Writes lane numbers with runs joined: `0-3,7`; `none` for the empty set.
+/// Writes the lanes as ranges: `0-3,7`. Writes `none` for the empty set.
 impl fmt::Display for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {

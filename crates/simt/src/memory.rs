@@ -1,14 +1,14 @@
-//! Memory that many groups share: disjoint buffers at addresses, and a view for running groups in parallel with the
-//! result of running them in order.
+//! Memory that many groups share. It consists of disjoint buffers at addresses. A view allows groups to run in parallel
+//! with the same result as in order.
 //!
-//! Groups of a grid (blocks, in CUDA's word) may write the same memory. Guarantee: **the result of a launch is that
-//! of running its groups to their end one after another in the order of their index**, whatever the number of
-//! threads. To use several processors, a machine runs some groups at a time, each against its own [`Tracked`] view of
-//! the memory at the start, and commits them in order. A view records the reads of its group from the memory, and its
-//! writes. If a group may have read bytes that an earlier group has since written, its view is discarded and the
-//! group runs again, on the memory as it is then. Otherwise it saw exactly what it would have seen in launch order,
-//! so committing its bytes gives the same memory. Atomic operations are not a special case: they read and write.
-//! Running threads share no data, so the code does not need locks or relaxed atomics.
+//! Groups of a grid (blocks, in CUDA's term) may write the same memory. This module guarantees that **the result of a
+//! launch is that of running its groups to their end one after another in the order of their index**, for any number of
+//! threads. To use several processors, a machine runs some groups at the same time. Each group has its own [`Tracked`]
+//! view of the memory as it was at the start. The machine then commits the groups in order. A view records which memory
+//! its group has read, and what it has written. If a group may have read bytes that an earlier group has since written,
+//! its view is discarded, and the group runs again on the current memory. Otherwise the group read the same values as
+//! in launch order, so committing its writes leaves the same memory. Atomic operations are not a special case, because
+//! they are reads and writes. Running threads share no data, so the code does not need locks or relaxed atomics.
 
 mod bytes;
 mod view;
@@ -20,7 +20,7 @@ use crate::identity::Identity;
 pub use bytes::Bytes;
 pub use view::{Footprint, Plan, Shadow, Tracked, Verdict, Written};
 
-/// A run of bytes at an address.
+/// Contiguous bytes at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
     /// Address of the first byte.
@@ -30,7 +30,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Creates a buffer.
+    /// Returns a buffer with these bytes at `address`.
     pub fn new(address: u32, bytes: impl Into<Bytes>) -> Buffer {
         Buffer { address, bytes: bytes.into() }
     }
@@ -41,18 +41,18 @@ impl Buffer {
     }
 }
 
-/// Reason why buffers do not fit into one memory.
+/// Reason why buffers cannot be in the same memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
     /// Two buffers share bytes.
     #[error("the buffers at {first:#x} and {second:#x} overlap")]
     Overlap {
-        /// Address of the lower one.
+        /// Address of the buffer with the lower address.
         first: u32,
-        /// Address of the other.
+        /// Address of the other buffer.
         second: u32,
     },
-    /// A buffer reaches beyond the last address.
+    /// The buffer at this address extends past the last 32-bit address.
     #[error("the buffer at {0:#x} reaches beyond 32-bit addresses")]
     Beyond(u32),
 }
@@ -60,9 +60,9 @@ pub enum LayoutError {
 /// Disjoint buffers in a 32-bit address space. Bytes outside them do not exist.
 #[derive(Debug)]
 pub struct Memory {
-    /// The buffers by ascending address.
+    /// The buffers, by ascending address.
     buffers: Vec<Buffer>,
-    /// Identifies the buffers and their places in the memory of the host. Changes whenever one of them may change.
+    /// Identity of the buffers and of their host addresses. It changes whenever one of these may change.
     layout: Identity,
 }
 
@@ -87,30 +87,30 @@ impl PartialEq for Memory {
 
 impl Eq for Memory {}
 
-/// Memory that groups load from and store to. A result of `false` means that some of the bytes do not exist, and that
+/// Memory that groups load from and store to. If a function returns `false`, some of the bytes do not exist, and
 /// nothing has changed.
 pub trait Store {
-    /// Copies the bytes from `address` on.
+    /// Copies the bytes from `address` on into `into`.
     fn load(&mut self, address: u32, into: &mut [u8]) -> bool;
-    /// Replaces the bytes from `address` on.
+    /// Replaces the bytes from `address` on by `bytes`.
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
 
-    /// Returns the bytes from `address` on, if all of them exist in one buffer and the memory can return them as one
-    /// slice. The group reads only the picked bytes. The others may be out of date.
+    /// Returns `count` bytes from `address` on, if one buffer contains all of them and the memory can return them as
+    /// one slice. The group must read only the picked bytes, because the others may be out of date.
     #[inline(always)]
     fn reading(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&[u8]> {
         None
     }
 
-    /// Returns the bytes from `address` on, as [`reading`](Self::reading) does, for a group that then writes exactly
-    /// the picked ones. The group may write the others with their present value, and must not read any byte.
+    /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes exactly the picked bytes. The
+    /// group may write the current value to other bytes. The group must not read any of the bytes.
     #[inline(always)]
     fn writing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
     }
 
-    /// Returns the bytes of the buffer that has `address`, and the address of the first, if groups may read and write
-    /// all of them at any time while [`layout`](Self::layout) returns the same identity.
+    /// Returns all bytes of the buffer that contains `address`, and the address of its first byte. Returns `None` unless
+    /// groups may read and write all these bytes at any time while [`layout`](Self::layout) returns the same identity.
     fn whole(&mut self, _address: u32) -> Option<(u32, &mut [u8])> {
         None
     }
@@ -120,26 +120,26 @@ pub trait Store {
         None
     }
 
-    /// Returns the bytes like [`writing`](Self::writing), for a group that reads the picked bytes before it writes
-    /// them.
+    /// Returns bytes as [`writing`](Self::writing) does, for a group that reads the picked bytes before it writes them.
     #[inline(always)]
     fn changing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
     }
 }
 
-/// The bytes of a range that a group reads or writes.
+/// Selection of the bytes in a range that a group reads or writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Picked<'a> {
-    /// All of them.
+    /// All bytes.
     All,
-    /// The contiguous words whose bit is set.
+    /// Some of the contiguous 32-bit words: word n if bit n is set.
     Row(u32),
-    /// Elements of the given number of bytes, at the offsets whose bit is set. All lie within the bytes.
+    /// Some elements: the element at offset `offsets[n]` if bit n of the second value is set. The third value is the
+    /// size of an element in bytes. All these elements are inside the range.
     Each(&'a [u32], u32, u32),
 }
 
-/// Checks that no buffer overlaps the next one.
+/// Checks that no buffer overlaps the next one, by ascending address.
 fn disjoint(buffers: &[Buffer]) -> Result<(), LayoutError> {
     match buffers.windows(2).find(|pair| pair[0].end() > u64::from(pair[1].address)) {
         Some(pair) => Err(LayoutError::Overlap { first: pair[0].address, second: pair[1].address }),
@@ -148,10 +148,10 @@ fn disjoint(buffers: &[Buffer]) -> Result<(), LayoutError> {
 }
 
 impl Memory {
-    /// Returns a memory of these buffers.
+    /// Returns a memory that contains these buffers.
     ///
     /// # Errors
-    /// Two of them overlap, or one does not fit into 32-bit addresses.
+    /// Returns an error if two buffers overlap, or if a buffer does not fit into 32-bit addresses.
     pub fn new(mut buffers: Vec<Buffer>) -> Result<Self, LayoutError> {
         buffers.sort_by_key(|buffer| buffer.address);
         if let Some(beyond) = buffers.iter().find(|buffer| buffer.end() > 1 << 32) {
@@ -161,10 +161,11 @@ impl Memory {
         Ok(Memory { buffers, layout: Identity::new() })
     }
 
-    /// Adds a buffer.
+    /// Adds a buffer to the memory.
     ///
     /// # Errors
-    /// The buffer overlaps another one, or does not fit into 32-bit addresses. The memory is then unchanged.
+    /// Returns an error if the buffer overlaps another one or does not fit into 32-bit addresses. The memory is then
+    /// unchanged.
     pub fn insert(&mut self, buffer: Buffer) -> Result<(), LayoutError> {
         if buffer.end() > 1 << 32 {
             return Err(LayoutError::Beyond(buffer.address));
@@ -185,7 +186,7 @@ impl Memory {
         Some(self.buffers.remove(index))
     }
 
-    /// Returns the buffers by ascending address.
+    /// Returns the buffers, by ascending address.
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
     }
@@ -196,14 +197,14 @@ impl Memory {
         Some(&self.buffers[index])
     }
 
-    /// Returns the bytes from `address` on, if all of them exist in one buffer.
+    /// Returns `count` bytes from `address` on, if one buffer contains all of them.
     #[inline]
     pub fn bytes(&self, address: u32, count: usize) -> Option<&[u8]> {
         let (index, offset) = self.find(address)?;
         self.buffers[index].bytes.get(offset..offset + count)
     }
 
-    /// Returns the bytes from `address` on for writing, if all of them exist in one buffer.
+    /// Returns `count` bytes from `address` on for writing, if one buffer contains all of them.
     #[inline]
     pub fn bytes_mut(&mut self, address: u32, count: usize) -> Option<&mut [u8]> {
         let (index, offset) = self.find(address)?;

@@ -1,109 +1,111 @@
-//! Events, and observers that cost nothing when they are off.
+//! Events, and observers that cost nothing when they are disabled.
 
 use crate::mask::{Lane, Mask};
 
 reconverge_isa::choices! {
-    /// Path by which the fast engine ran an instruction.
+    /// Path by which the fast engine executes an instruction.
     #[derive(Hash)]
     pub enum Path {
-        /// Code that was compiled for the program.
+        /// Host code that was compiled for the program.
         Compiled = "compiled",
-        /// Chain: blocks that follow each other with the same lanes, without a check of the flow state between them.
+        /// Chain: consecutive blocks that run with the same lanes, without a check of the flow state between them.
         Chain = "chain",
-        /// Conditional that runs as a whole: the branch, its sides and their join.
+        /// Conditional that runs as a unit: the branch, its sides and their join.
         Conditional = "conditional",
         /// Fused ALU clause.
         Clause = "clause",
-        /// Block of several instructions, entered from the flow state, or clause that is not fused.
+        /// Block of several instructions after a check of the flow state, or clause that is not fused.
         Block = "block",
-        /// Part of a block: entered in its middle, or cut off by the instruction budget.
+        /// Part of a block: the group entered the block in its middle, or the instruction budget ended in it.
         Part = "part of a block",
         /// Single instruction.
         Single = "single",
-        /// Reference interpreter, to which the fast engine leaves the instruction.
+        /// Reference interpreter, which executes instructions that the fast engine does not handle.
         Reference = "reference interpreter",
         /// Path that the engine did not announce.
         Other = "other",
     }
 }
 
-/// An event in the vocabulary of traces, debuggers and coverage. Addresses are in the machine's own unit.
+/// An event, in the terms of traces, debuggers and coverage. Addresses are in the machine's own unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An instruction is about to run for these lanes.
+    /// An instruction is about to be executed for these lanes.
     Issue {
         /// Address of the instruction.
         pc: u32,
         /// The active lanes.
         mask: Mask,
     },
-    /// A decision split the lanes.
+    /// A decision split the active lanes.
     Diverge {
         /// The lanes whose path runs first.
         taken: Mask,
         /// The other lanes.
         not: Mask,
     },
-    /// Lanes that waited run, and those that ran wait or have ended. No lanes meet.
+    /// Lanes that waited run again. The lanes that ran before now wait or have ended, so no lanes reconverge.
     Resume {
         /// All lanes that are now active.
         mask: Mask,
     },
-    /// Lanes that waited run again together with lanes that ran.
+    /// Lanes that waited run again, together with lanes that ran before.
     Reconverge {
         /// All lanes that are now active.
         mask: Mask,
     },
     /// A stack or frame grew.
     Push {
-        /// The manual's word for what was pushed.
+        /// The manual's term for the entry that was pushed.
         kind: &'static str,
     },
     /// A stack or frame shrank.
     Pop {
-        /// The manual's word for what was popped.
+        /// The manual's term for the entry that was popped.
         kind: &'static str,
     },
-    /// The program counter did not advance to the next instruction.
+    /// The next instruction is not the one that follows.
     Jump {
         /// Address of the next instruction.
         to: u32,
     },
     /// A register was written.
     Write {
-        /// The lane.
+        /// Lane whose register was written.
         lane: Lane,
-        /// Register number, in the machine's own numbering (R500, R700: register times four plus channel).
+        /// Register number, in the machine's own numbering. On R500 and R700, it is the register times four plus the
+        /// channel.
         register: u32,
         /// The new bits.
         value: u32,
     },
     /// Memory was read.
     Load {
-        /// The lane.
+        /// Lane that read.
         lane: Lane,
-        /// Byte address in its space.
+        /// Byte address in the memory space.
         address: u32,
     },
     /// Memory was written.
     Store {
-        /// The lane.
+        /// Lane that wrote.
         lane: Lane,
-        /// Byte address in its space.
+        /// Byte address in the memory space.
         address: u32,
         /// The new bits.
         value: u32,
     },
     /// The program trapped.
     Trap {
-        /// The lanes concerned.
+        /// The lanes that caused the trap.
         mask: Mask,
     },
 }
 
 impl Event {
-    /// Returns the event of a group whose active lanes change from `before` to `after`: [`Event::Reconverge`] if all lanes
-    /// that ran continue with others, [`Event::Resume`] if others run instead. Returns `None` if no lane has been added.
+    /// Returns the event for a group whose active lanes change from `before` to `after`. The event is
+    /// [`Event::Reconverge`] if all lanes that ran continue together with others, and [`Event::Resume`] if other lanes
+    /// run instead. Returns `None` if no lane was added.
     #[inline]
     pub fn of_active(before: Mask, after: Mask) -> Option<Event> {
         if (after - before).is_empty() {
@@ -114,9 +116,10 @@ impl Event {
     }
 }
 
-/// The lanes of a group that ran last, for machines whose groups may run with no active lane.
+/// The lanes of a group that were active last. Machines use this type if their groups may issue instructions with no
+/// active lane.
 ///
-/// Only observed steps update the value. The state of a group does not depend on it, so all values are equal.
+/// Only observed steps update the value. The state of a group does not depend on it, so all values compare as equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastActive(Mask);
 
@@ -129,9 +132,9 @@ impl PartialEq for LastActive {
 impl Eq for LastActive {}
 
 impl LastActive {
-    /// Returns the event of a step that changes the active lanes, if there is one. The lanes that stay active are
-    /// compared with `after`. If none stays active, those that ran before the step are compared, or else those that
-    /// ran last.
+    /// Returns the event of a step that changes the active lanes from `before` to `after`, if there is an event. If
+    /// some lanes stay active, `after` is compared with these lanes. Otherwise it is compared with `before`, or, if
+    /// `before` is empty, with the lanes that were active last.
     #[inline]
     pub fn changed(&mut self, before: Mask, after: Mask) -> Option<Event> {
         if before.any() {
@@ -147,7 +150,7 @@ impl LastActive {
     }
 }
 
-/// Receives events. Machines announce them only when `ENABLED`, so that the silent observer compiles to nothing.
+/// Receives events. Machines announce events only if `ENABLED` is set, so that [`Silent`] compiles to nothing.
 pub trait Observer {
     /// Whether events are announced at all.
     const ENABLED: bool;
@@ -158,22 +161,23 @@ pub trait Observer {
     const PATHS: bool = false;
     /// Receives one event.
     fn event(&mut self, event: Event);
-    /// Receives the number of the group in the launch to which the following events belong. Runs of a launch call it,
-    /// only if [`Observer::ENABLED`]. Code that steps a single group does not.
+    /// Receives the number, in the launch, of the group to which the following events belong. Runs of a launch call
+    /// this function if [`Observer::ENABLED`] is set. Code that steps a single group does not call it.
     #[inline(always)]
     fn group(&mut self, _number: usize) {}
-    /// Receives the issues of instructions that follow each other with the same lanes, by their addresses.
+    /// Receives the addresses of instructions that are issued one after another with the same active lanes.
     fn issues(&mut self, addresses: &[u32], mask: Mask) {
         for pc in addresses {
             self.event(Event::Issue { pc: *pc, mask });
         }
     }
-    /// Repeats the events of a key: [`together`]. Returns `false` if the observer has not recorded them.
+    /// Repeats the events that were recorded under a key (see [`together`]). Returns `false` if the observer has not
+    /// recorded them.
     #[inline(always)]
     fn again(&mut self, _key: u32, _active: Mask, _first: Mask) -> bool {
         false
     }
-    /// Records the events since [`Observer::again`] under a key.
+    /// Records the events since the call of [`Observer::again`] under a key.
     #[inline(always)]
     fn learn(&mut self, _key: u32, _active: Mask, _first: Mask) {}
     /// Returns whether the observer uses [`Observer::depth`].
@@ -181,18 +185,18 @@ pub trait Observer {
     fn wants_depths(&self) -> bool {
         false
     }
-    /// Receives the fill level of a stack or counter of the group, by its index in
-    /// [`FlowView::depths`](crate::FlowView::depths). Called after steps that may have increased it, and only if
-    /// [`Observer::wants_depths`].
+    /// Receives the fill level of a stack or counter of the group. `_number` is its index in
+    /// [`FlowView::depths`](crate::FlowView::depths). Machines call this function after steps that may have increased
+    /// the level, and only if [`Observer::wants_depths`] returns `true`.
     #[inline(always)]
     fn depth(&mut self, _number: usize, _used: u32) {}
-    /// Receives the number of instructions that the fast engine has run by a path. Called only if
-    /// [`Observer::PATHS`].
+    /// Receives a number of instructions that the fast engine has executed by a path. The engine calls this function
+    /// only if [`Observer::PATHS`] is set.
     #[inline(always)]
     fn path(&mut self, _path: Path, _instructions: u64) {}
 }
 
-/// The methods of an [`Observer`] that call those of another one, except for [`Observer::path`].
+/// Defines the methods of an [`Observer`] that forward to another observer, except for [`Observer::path`].
 macro_rules! hand_on {
     ($self:ident, $of:ident, $to:expr) => {
         #[inline]
@@ -227,14 +231,14 @@ macro_rules! hand_on {
 }
 pub(crate) use hand_on;
 
-/// Announces a sequence of events that recurs each time a program reaches an address. An observer may have recorded
-/// the sequence under its key; the events are then not generated again.
+/// Announces a sequence of events that recurs each time a program reaches an address. If the observer has recorded the
+/// sequence under its key, the events are not generated again.
 ///
-/// `active` are the lanes that arrive. If they diverge, `first` are the lanes that run first, a proper subset of
-/// them; otherwise `first` is empty. With the same key the events are always the same, in the same order: issues,
-/// pushes, pops, jumps, at most one divergence, resumes and reconvergences, with masks that are `active`, `first`, or
-/// `active` without `first`. A key is a small number that the engine chooses. It stands for the same events during
-/// the lifetime of the observer.
+/// `active` are the lanes that reach the address. If they diverge, `first` are the lanes that run first, which are a
+/// proper subset of `active`. Otherwise `first` is empty. The events for a key are always the same, in the same order.
+/// They are issues, pushes, pops, jumps, at most one divergence, resumes and reconvergences. The masks in these events
+/// are `active`, `first`, or `active` without `first`. A key is a small number that the engine chooses. As long as the
+/// observer exists, a key identifies the same events.
 #[inline(always)]
 pub fn together<O: Observer>(
     observer: &mut O,
@@ -249,7 +253,7 @@ pub fn together<O: Observer>(
     }
 }
 
-/// Ignores every event.
+/// An observer that ignores every event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -259,7 +263,7 @@ impl Observer for Silent {
     fn event(&mut self, _: Event) {}
 }
 
-/// Keeps every event.
+/// An observer that records every event.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     /// The events so far.
@@ -273,29 +277,29 @@ impl Observer for Recorder {
     }
 }
 
-/// Keeps issues, divergence and stack changes in compact form: instructions that follow each other with the same
-/// lanes are counted.
+/// An observer that records issues, divergence and stack changes in compact form. Consecutive instructions with the
+/// same active lanes become one entry with their number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTrace {
-    /// The steps, in order.
+    /// The recorded entries, in order.
     pub steps: Vec<FlowStep>,
 }
 
 /// An entry of a [`FlowTrace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowStep {
-    /// Consecutive instructions.
+    /// Consecutive instructions at ascending addresses.
     Ran {
-        /// Address of the first.
+        /// Address of the first instruction.
         pc: u32,
-        /// Address of the last.
+        /// Address of the last instruction.
         last: u32,
         /// Number of instructions.
         count: u32,
         /// The active lanes.
         mask: Mask,
     },
-    /// Another event.
+    /// An event that is not an issue.
     Event(Event),
 }
 
@@ -303,7 +307,7 @@ impl Observer for FlowTrace {
     const ENABLED: bool = true;
     const DATA: bool = false;
 
-    // The variant is a constant at each call.
+    // The function is always inlined, because the variant of the event is a constant at each call.
     #[inline(always)]
     fn event(&mut self, event: Event) {
         match event {
@@ -326,7 +330,7 @@ impl Observer for FlowTrace {
     }
 }
 
-/// A reference to an observer is an observer.
+/// A mutable reference to an observer is also an observer.
 impl<O: Observer + ?Sized> Observer for &mut O {
     const ENABLED: bool = O::ENABLED;
     const DATA: bool = O::DATA;
@@ -338,7 +342,7 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     }
 }
 
-/// An observer chosen at run time, without a type parameter.
+/// An observer that passes events to a closure, for code without a type parameter for the observer.
 pub struct Dynamic<'a>(pub &'a mut dyn FnMut(Event));
 
 impl Observer for Dynamic<'_> {
@@ -348,14 +352,14 @@ impl Observer for Dynamic<'_> {
     }
 }
 
-/// Counts of a run. Each issue of an instruction to a group counts once, whatever the mask.
+/// Counts of a run. Each issue of an instruction to a group counts once, whatever its active lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Instructions issued to a group.
+    /// Number of instructions issued to groups.
     pub instructions: u64,
-    /// Instructions summed over their active lanes.
+    /// Number of instructions, each multiplied by its number of active lanes.
     pub lane_instructions: u64,
-    /// Flow decisions on which the active lanes did not agree.
+    /// Number of flow decisions that split the active lanes.
     pub divergent_branches: u64,
 }
 

@@ -1,7 +1,7 @@
-//! The paths by which a fast engine runs instructions, and the number of instructions of each.
+//! The paths by which a fast engine executes instructions, and the number of instructions of each path.
 //!
-//! An engine has fast paths for the usual content of programs. A path that no test program takes is not tested, so a
-//! run counts its paths: the engine calls [`Observer::path`], and [`Shares`] adds up.
+//! A fast engine has special paths for the usual content of programs. A path that no test program uses is not tested,
+//! so runs count the instructions of each path. The engine calls [`Observer::path`], and [`Shares`] adds the numbers.
 
 use std::fmt;
 
@@ -9,14 +9,15 @@ use crate::observe::{Event, Observer};
 
 pub use crate::observe::Path;
 
-/// Instructions of the fast engine, by path. As an observer it counts those of a run.
+/// Number of instructions that the fast engine executed by each path. As an observer, this type counts the instructions
+/// of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
     instructions: [u64; Path::ALL.len()],
 }
 
 impl Shares {
-    /// Returns the number of instructions that ran by a path.
+    /// Returns the number of instructions that were executed by a path.
     pub fn of(&self, path: Path) -> u64 {
         self.instructions[path as usize]
     }
@@ -54,7 +55,8 @@ impl Observer for Shares {
     }
 }
 
-/// Writes the paths that occurred, with their share in percent: `chain 75.0 %, single 25.0 % of 8 instructions`.
+/// Writes the paths that occurred, each with its share in percent, and the total: `chain 75.0 %, single 25.0 % of 8
+/// instructions`.
 impl fmt::Display for Shares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.total();

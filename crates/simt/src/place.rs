@@ -1,11 +1,11 @@
-//! Row access without a search and without a bounds check. The rows are the registers of a group and the room after
-//! them, as the operations of a lowered program refer to them.
+//! Access to rows without a search and without a bounds check. The operations of a lowered program refer to these rows,
+//! which are the registers of a group and the temporary rows after them.
 //!
-//! While a program is lowered, a [`Layout`] counts its rows. It creates a [`Place`] only for a row that it counts.
-//! When operations run, a [`Frame`] has checked that it has as many rows, so it can access a place directly.
-//! Measured: 0.6 ns of 5 for an operation with three sources (rustc 1.95, AVX-512, an AMD EPYC).
+//! While a program is lowered, a [`Layout`] counts its rows. It creates a [`Place`] only for a row that it has counted.
+//! A [`Frame`] checks that a group has at least as many rows. So operations can access a place without a check.
+//! Measured: this saves 0.6 ns of 5 ns for an operation with three sources (rustc 1.95, AVX-512, an AMD EPYC).
 
-// Rows are accessed through a pointer. `Frame` explains why that is sound.
+// Unsafe code is required because rows are accessed through a pointer. `Frame` states why that is sound.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -16,7 +16,7 @@ use reconverge_guarded::{Guarded, Placement};
 use crate::registers::Row;
 use crate::wide::Words8;
 
-/// A row by its distance from the first, in bytes. Only a [`Layout`] creates one.
+/// A row, identified by its distance from the first row in bytes. Only a [`Layout`] creates places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place<const N: usize>(u32);
 
@@ -30,17 +30,17 @@ impl<const N: usize> Place<N> {
     }
 }
 
-/// The rows that a program uses: registers first, then the room of its operations.
+/// The rows that a program uses: the registers, followed by the temporary rows of its operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout<const N: usize> {
     rows: usize,
 }
 
 impl<const N: usize> Layout<N> {
-    /// Returns a layout of `rows` rows, at least one.
+    /// Returns a layout of `rows` rows. There must be at least one.
     ///
     /// # Panics
-    /// Panics if there is no row, or if a distance in bytes does not fit into 32 bits.
+    /// Panics if `rows` is 0, or if the distance of a row in bytes does not fit into 32 bits.
     pub const fn new(rows: usize) -> Layout<N> {
         assert!(
             rows > 0 && rows <= u32::MAX as usize / size_of::<Row<N>>(),
@@ -54,7 +54,7 @@ impl<const N: usize> Layout<N> {
         self.rows
     }
 
-    /// Returns the place of a row by number.
+    /// Returns the place of the row with this number.
     ///
     /// # Panics
     /// Panics if the row does not exist.
@@ -64,31 +64,32 @@ impl<const N: usize> Layout<N> {
         Place((number * size_of::<Row<N>>()) as u32)
     }
 
-    /// Adds a row after the others.
+    /// Adds a row after the existing ones.
     ///
     /// # Panics
-    /// As for [`Layout::new`].
+    /// Panics if the distance of the row in bytes does not fit into 32 bits.
     pub fn add(&mut self) -> Place<N> {
         *self = Layout::new(self.rows + 1);
         self.place(self.rows - 1)
     }
 }
 
-/// The rows of a group that runs a lowered program: borrowed (`&mut [Row<N>]`), or taken from the group
-/// (`Guarded<Row<N>>`) and [swapped](Frame::swap) back when the group itself needs them.
+/// The rows of a group that runs a lowered program. They are borrowed (`&mut [Row<N>]`), or taken from the group
+/// (`Guarded<Row<N>>`). Taken rows are [swapped](Frame::swap) back when the group itself needs them.
 #[derive(Debug)]
 pub struct Frame<R, const N: usize> {
     rows: R,
     least: usize,
 }
 
-/// Storage of rows. Both kinds return the same rows at each call, as long as they are not used in another way.
+/// Storage of rows. Until the storage is changed through another reference, each call returns the same rows.
 pub trait Rows<const N: usize>: AsRef<[Row<N>]> + AsMut<[Row<N>]> + private::Sealed {}
 impl<const N: usize> Rows<N> for &mut [Row<N>] {}
 impl<const N: usize> Rows<N> for Guarded<Row<N>> {}
 
 mod private {
-    /// Prevents other implementations of [`Rows`](super::Rows): soundness depends on it.
+    /// Prevents other implementations of [`Rows`](super::Rows), because soundness depends on the behaviour of the
+    /// existing ones.
     pub trait Sealed {}
     impl<const N: usize> Sealed for &mut [super::Row<N>] {}
     impl<const N: usize> Sealed for super::Guarded<super::Row<N>> {}
@@ -98,18 +99,19 @@ impl<const N: usize> Frame<Guarded<Row<N>>, N> {
     /// Returns a frame without rows.
     ///
     /// # Safety
-    /// As for [`Frame::new`]. In addition, no place is used before rows have been [swapped](Frame::swap) in.
+    /// The caller must satisfy the requirements of [`Frame::new`]. In addition, no place may be used before rows have
+    /// been [swapped](Frame::swap) in.
     pub unsafe fn empty(layout: &Layout<N>) -> Self {
         Frame { rows: Guarded::new(0, Placement::process()), least: layout.rows }
     }
 
-    /// Exchanges the rows with those of the group.
+    /// Exchanges the rows of the frame and the rows of the group.
     ///
     /// # Panics
-    /// Panics if `rows` is not empty but shorter than the layout.
+    /// Panics if `rows` is not empty and has fewer rows than the layout.
     ///
     /// # Safety
-    /// If `rows` is empty, no place is used before rows have been swapped in again.
+    /// If `rows` is empty, no place may be used before rows have been swapped in again.
     #[inline(always)]
     pub unsafe fn swap(&mut self, rows: &mut Guarded<Row<N>>) {
         assert!(rows.len() >= self.least || rows.is_empty(), "the group was made for this program");
@@ -121,10 +123,11 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     /// Returns a frame over these rows.
     ///
     /// # Panics
-    /// Panics if there are fewer rows than in the layout.
+    /// Panics if `rows` has fewer rows than the layout.
     ///
     /// # Safety
-    /// Every place that the frame is used with was made by this layout, or by one that has no more rows.
+    /// Every place that is used with the frame must have been created by this layout, or by one that does not have more
+    /// rows.
     #[inline(always)]
     pub unsafe fn new(rows: R, layout: &Layout<N>) -> Self {
         assert!(rows.as_ref().len() >= layout.rows, "the group was made for this program");
@@ -136,8 +139,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     pub fn row(&self, place: Place<N>) -> &[u32; N] {
         let rows = self.rows.as_ref();
         debug_assert!(place.number() < rows.len());
-        // SAFETY: `new` or `swap` has checked that there are as many rows as in the layout. The place is of one of
-        // these rows, as their callers promise.
+        // SAFETY: `new` or `swap` has checked that there are at least as many rows as in the layout. Their callers
+        // guarantee that the place is one of the layout's rows.
         unsafe { &(*rows.as_ptr().byte_add(place.0 as usize)).0 }
     }
 
@@ -146,32 +149,32 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     pub fn row_mut(&mut self, place: Place<N>) -> &mut Row<N> {
         let rows = self.rows.as_mut();
         debug_assert!(place.number() < rows.len());
-        // SAFETY: as in `row`.
+        // SAFETY: the row exists, as in `row`.
         unsafe { &mut *rows.as_mut_ptr().byte_add(place.0 as usize) }
     }
 
-    /// Returns the bytes of all rows, for code that finds them by their distance.
+    /// Returns the bytes of all rows, for code that addresses rows by their distance from the first one.
     #[inline(always)]
     pub fn bytes(&mut self) -> *mut [u8] {
         let rows = self.rows.as_mut();
         std::ptr::slice_from_raw_parts_mut(rows.as_mut_ptr().cast(), size_of_val(rows))
     }
 
-    /// Returns all rows, to read some and write others at the same time.
+    /// Returns all rows in a form in which some rows can be read while others are written.
     #[inline(always)]
     pub fn cells(&mut self) -> Cells<'_, N> {
         Cells { first: self.rows.as_mut().as_mut_ptr(), rows: PhantomData }
     }
 
-    /// Returns `C` lanes of a row, by value: those from lane `number * C` on. The number is taken modulo the row's
-    /// chunks.
+    /// Returns `C` lanes of a row by value, from lane `number * C` on. `number` is taken modulo the number of such
+    /// chunks in a row.
     #[inline(always)]
     pub fn chunk<const C: usize>(&self, place: Place<N>, number: usize) -> [u32; C] {
         let chunks = self.row(place).as_chunks::<C>().0;
         chunks[number % (N / C)]
     }
 
-    /// Replaces `C` lanes of a row, as [`Frame::chunk`] counts them.
+    /// Replaces the `C` lanes of a row that [`Frame::chunk`] returns for `number`.
     #[inline(always)]
     pub fn set_chunk<const C: usize>(&mut self, place: Place<N>, number: usize, words: [u32; C]) {
         let chunks = self.row_mut(place).0.as_chunks_mut::<C>().0;
@@ -179,8 +182,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     }
 }
 
-/// The rows of a [`Frame`] as vectors of eight lanes. Each vector is read and written as a whole, so rows that are
-/// read may also be written.
+/// The rows of a [`Frame`] as vectors of eight lanes. Each vector is read and written as a whole. So an operation may
+/// write rows that it also reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a, const N: usize> {
     first: *mut Row<N>,
@@ -192,7 +195,7 @@ impl<'a, const N: usize> Cells<'a, N> {
     #[inline(always)]
     pub fn row(&self, place: Place<N>) -> &'a [Cell<Words8>] {
         // SAFETY: the frame has the row, as in `Frame::row`. A row consists of its words, and a cell has the layout of
-        // its content. The frame is borrowed mutably for `'a`, and only cells access its rows meanwhile.
+        // its content. The frame is borrowed mutably for `'a`, and during that time only cells access its rows.
         unsafe {
             let row = self.first.byte_add(place.0 as usize);
             std::slice::from_raw_parts(row.cast(), size_of::<Row<N>>() / size_of::<Words8>())
@@ -208,7 +211,7 @@ mod tests {
     fn cells_read_and_write_the_rows_of_their_places() {
         let layout = Layout::<32>::new(3);
         let mut rows = [Row([1; 32]), Row([2; 32]), Row([3; 32])];
-        // SAFETY: the places are those of the layout.
+        // SAFETY: all places belong to the layout.
         let mut frame = unsafe { Frame::new(&mut rows[..], &layout) };
         let cells = frame.cells();
         let [first, also, last] = [0, 0, 2].map(|number| cells.row(layout.place(number)));
@@ -233,7 +236,7 @@ mod tests {
     fn a_frame_reads_and_writes_the_rows_of_its_places() {
         let layout = Layout::<64>::new(3);
         let mut rows = [Row([1; 64]), Row([2; 64]), Row([3; 64]), Row([4; 64])];
-        // SAFETY: the places are those of the layout.
+        // SAFETY: all places belong to the layout.
         let mut frame = unsafe { Frame::new(&mut rows[..], &layout) };
         assert_eq!(frame.row(layout.place(1)), &[2; 64]);
         frame.row_mut(layout.place(2)).0[63] = 9;
@@ -248,12 +251,12 @@ mod tests {
     fn a_frame_takes_rows_from_a_group_and_gives_them_back() {
         let layout = Layout::<16>::new(2);
         let mut group: Guarded<_> = [Row([1; 16]), Row([2; 16])].into_iter().collect();
-        // SAFETY: the places are those of the layout, and are used while the frame has the rows.
+        // SAFETY: all places belong to the layout, and they are used only while the frame has the rows.
         let mut frame = unsafe { Frame::empty(&layout) };
-        // SAFETY: as above.
+        // SAFETY: the requirements are those of `Frame::empty` above.
         unsafe { frame.swap(&mut group) };
         frame.row_mut(layout.place(1)).0[0] = 5;
-        // SAFETY: as above.
+        // SAFETY: the requirements are those of `Frame::empty` above.
         unsafe { frame.swap(&mut group) };
         assert_eq!((group.len(), group[1].0[0]), (2, 5));
     }

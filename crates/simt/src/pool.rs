@@ -1,32 +1,32 @@
-//! The threads for parallel work, also in forked children.
+//! The threads for parallel work of this process, which may be a forked child.
 //!
-//! A forked child has only the thread that called `fork`. The pools of its parent, including rayon's global one, do
-//! not have threads there, and work that is given to them never ends. All parallel work therefore starts in
-//! [`install`], which uses a pool that the process has created itself.
+//! A forked child has only the thread that called `fork`. In the child, the pools of its parent, including rayon's
+//! global pool, do not have threads. Work that is given to them never ends. All parallel work therefore starts in
+//! [`install`], which uses a pool that the process itself has created.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use rayon::{ScopeFifo, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-/// The pool of a process.
+/// The pool that a process has created.
 struct Own {
     process: u32,
     pool: ThreadPool,
 }
 
-/// The last pool that was created. It is never freed: other threads use it, and in a forked child dropping it would wait for
-/// threads that do not exist.
+/// The pool that was created last. It is never freed, because other threads use it. In a forked child, dropping the
+/// parent's pool would also wait for threads that do not exist.
 static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Number of threads of the pool, or 0 for the default.
+/// Number of threads of the pool. 0 means the default.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The process in which the thread was identified as one of a pool; 0 before that.
+    /// The process in which this thread became a thread of a pool, or 0 if that is not known yet.
     static HOME: Cell<u32> = const { Cell::new(0) };
 
-    /// Whether work of this thread stays on it: see [`on_one_thread`].
+    /// Whether this thread does all work itself, without a pool (see [`on_one_thread`]).
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -39,12 +39,12 @@ fn process() -> u32 {
 enum Caller {
     /// The thread does all work itself.
     Alone,
-    /// The thread belongs to a pool of this process and uses that.
+    /// The thread belongs to a pool of this process and uses that pool.
     Here,
-    /// The thread uses the pool of the process.
+    /// The thread does not belong to a pool. It uses the pool of the process.
     Elsewhere,
-    /// The thread uses the pool of the process, but belongs to a pool of the parent. It must not wait as threads of a
-    /// pool do: it would continue the parent's work.
+    /// The thread belongs to a pool of the parent process. It uses the pool of this process instead. The thread must
+    /// not wait for work as threads of a pool do, because it would continue the parent's work meanwhile.
     Orphan,
 }
 
@@ -62,7 +62,7 @@ fn place() -> Caller {
     if HOME.get() == process { Caller::Here } else { Caller::Orphan }
 }
 
-/// Returns the pool of this process, or `None` if the host does not create threads.
+/// Returns the pool of this process, creating it if necessary. Returns `None` if the host does not create threads.
 #[allow(unsafe_code)]
 fn own() -> Option<&'static ThreadPool> {
     let process = process();
@@ -78,7 +78,7 @@ fn own() -> Option<&'static ThreadPool> {
         match OWN.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => known = made,
             Err(other) => {
-                // SAFETY: it was created above, and no other code has seen it.
+                // SAFETY: the value was created above, and no other code has its address.
                 drop(unsafe { Box::from_raw(made) });
                 known = other;
             }
@@ -86,21 +86,22 @@ fn own() -> Option<&'static ThreadPool> {
     }
 }
 
-/// Returns a pool of `threads` threads. The default, 0, is `RAYON_NUM_THREADS` or one thread per processor.
+/// Returns a new pool of `threads` threads. 0 means the default: `RAYON_NUM_THREADS`, or one thread per processor.
 ///
 /// # Errors
-/// The host does not create the threads.
+/// Returns an error if the host does not create the threads.
 pub fn pool(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
     ThreadPoolBuilder::new().num_threads(threads).start_handler(|_| HOME.set(process())).build()
 }
 
-/// Sets the number of threads of the pool that [`install`] creates; 0 for the default. An existing pool keeps its threads.
+/// Sets the number of threads of the pool that [`install`] creates. 0 means the default. An existing pool keeps its
+/// number of threads.
 pub fn set_threads(threads: usize) {
     THREADS.store(threads, Ordering::Relaxed);
 }
 
-/// Does work in a rayon pool that has threads in this process: in the pool to which this thread belongs, or in the
-/// pool of the process, which is created on first use, and anew in a forked child.
+/// Does work in a rayon pool that has threads in this process. If this thread belongs to such a pool, that pool is
+/// used. Otherwise, the pool of the process is used. It is created on first use, and again in a forked child.
 ///
 /// ```
 /// use rayon::prelude::*;
@@ -122,8 +123,9 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Does work on this thread, while other threads of the pool in which [`install`] does work can take jobs that it
-/// spawns. Returns after all jobs have ended. Without other threads, `work` gets no scope.
+/// Does work on this thread. Other threads can run jobs that the work spawns. They are threads of the pool that
+/// [`install`] uses. The function returns after all jobs have ended. If there are no other threads, `work` receives
+/// `None` instead of a scope.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -144,18 +146,18 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
             Some(pool) => pool.in_place_scope_fifo(|scope| work(Some(scope))),
             None => work(None),
         },
-        // A thread of a pool of the parent would continue the parent's work while it waits.
+        // An orphan gets no helpers: it would continue the work of the parent's pool while it waits for them.
         Caller::Alone | Caller::Here | Caller::Orphan => work(None),
     }
 }
 
-/// Does work entirely on this thread: in it, [`threads`] is 1.
+/// Does work entirely on this thread. During the work, [`threads`] returns 1.
 ///
 /// ```
 /// assert_eq!(reconverge_simt::pool::on_one_thread(reconverge_simt::pool::threads), 1);
 /// ```
 pub fn on_one_thread<R>(work: impl FnOnce() -> R) -> R {
-    /// Restores the previous state, also after a panic.
+    /// Restores the previous state when it is dropped, also after a panic.
     struct Restored(bool);
     impl Drop for Restored {
         fn drop(&mut self) {
@@ -166,7 +168,7 @@ pub fn on_one_thread<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Returns the number of threads of the pool in which [`install`] does work.
+/// Returns the number of threads of the pool that [`install`] uses.
 pub fn threads() -> usize {
     match place() {
         Caller::Alone => 1,

@@ -1,35 +1,37 @@
-//! Finds races on memory that the groups of a block share, and reads of it before any write.
+//! Finds races on memory that the groups of a block share, and reads of this memory before any write.
 //!
-//! Two accesses race if groups of the block make them to the same bytes, one of them is a store, and nothing orders
-//! them. The accesses of one group are ordered by its program. [`Races::floor`] orders all earlier accesses before
-//! all later ones, as a barrier for all groups does. [`Races::release`], [`Races::acquire`] and [`Races::meet`] order
-//! accesses around a barrier for some groups, or around a lock. Groups that store the same value agree: neither their
-//! stores nor their loads of it race with each other.
+//! Two accesses race if different groups of the block make them to the same bytes, at least one of them is a store, and
+//! nothing orders them. The accesses of one group are ordered by its program. [`Races::floor`] orders all earlier
+//! accesses before all later ones, as a barrier for all groups does. [`Races::release`], [`Races::acquire`] and
+//! [`Races::meet`] order accesses around a barrier for some groups, or around a lock. If groups store the same value to
+//! the same bytes, they *agree*: their stores do not race with each other, and their loads of that value do not race
+//! with these stores.
 //!
-//! The memory is divided into cells. For each cell, [`Races`] has the latest store and the latest loads of two
-//! groups, as a *stamp*: the time of the access, with the group in the low bits. The time advances whenever an order
-//! begins, so a comparison shows whether an access is ordered before all later ones. Rows of lanes are compared at
-//! once; all other accesses are compared lane by lane. Two loads per cell are exact if all orders are floors: for any
-//! store, one of the two is a load of another group. Otherwise, a race may be missed.
+//! The memory is divided into cells. For each cell, [`Races`] records the latest store and the latest loads of two
+//! groups. An access is recorded as a *stamp*: its time, with the number of the group in the low bits. The time
+//! advances whenever an order begins. So comparing a stamp with a time shows whether an access is ordered before all
+//! later ones. Rows of lanes are compared at once, all other accesses lane by lane. If all orders are floors, two loads
+//! per cell are sufficient: for any store, at least one of the two loads belongs to another group. With other orders, a
+//! race may be missed.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Maximum number of lanes of a group, as a number of bits.
+/// Number of bits that contain a lane's number in its group.
 const LANE_BITS: u32 = 6;
 
-/// A lane's access.
+/// The lane and the instruction that make an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accessor {
     /// Number of the group in the block.
     pub group: u32,
-    /// The lane.
+    /// Number of the lane in the group.
     pub lane: u32,
-    /// Address of the instruction, less than 2^26.
+    /// Address of the instruction, which must be less than 2^26.
     pub pc: u32,
 }
 
-/// Reason why an access must not happen.
+/// Reason why an access is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hazard {
     /// No access in the block has written the bytes.
@@ -43,40 +45,40 @@ pub enum Hazard {
     },
 }
 
-/// The accesses to a block's shared memory.
+/// The record of the accesses to a block's shared memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Races {
-    /// Number of groups of the block.
+    /// Number of groups in the block.
     groups: u32,
-    /// Number of bits of a stamp that contain the group.
+    /// Number of low bits of a stamp that contain the group's number.
     group_bits: u32,
-    /// Bytes of a cell, as a power of two.
+    /// Binary logarithm of the size of a cell in bytes.
     cell_bits: u32,
-    /// The time of later accesses.
+    /// The current time, for the stamps of the next accesses.
     now: u32,
-    /// First stamp of the block.
+    /// Lowest stamp of the block. Lower stamps belong to earlier blocks.
     begin: u32,
-    /// Accesses with lower stamps are ordered before every later access.
+    /// Accesses with a stamp below this one are ordered before every later access.
     base: u32,
-    /// Number of bytes from 0 on that the launch initializes. Loads of them are not recorded until a store changes
-    /// one.
+    /// Number of bytes, from address 0 on, that the launch initializes. Loads of these bytes are not recorded until a
+    /// store changes one of them.
     given: u32,
     given_changed: bool,
     stores: Stamps,
     loads: Stamps,
-    /// For each cell: the latest load of another group than that of `loads`.
+    /// For each cell, the latest load by another group than the one in `loads`.
     others: Stamps,
-    /// For each cell: groups that have stored the same value, unordered.
+    /// For each cell, groups that have stored the same value without being ordered.
     agreed: HashMap<u32, Agreed>,
-    /// Orders that are not floors.
+    /// The orders that are not floors.
     clocks: Option<Clocks>,
 }
 
-/// A stamp for each cell, and the instruction and lane of the access.
+/// For each cell, the stamp of an access, and the instruction and lane that made it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Stamps {
     stamps: Vec<u32>,
-    /// The address of the instruction, with the lane in the low bits.
+    /// Addresses of the instructions, with the lane in the low bits.
     by: Vec<u32>,
 }
 
@@ -102,27 +104,26 @@ impl Stamps {
 /// Groups that have stored the same value to a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Agreed {
-    /// Bits of the groups, modulo 64.
+    /// Set of the groups: bit n for all groups whose number modulo 64 is n.
     groups: u64,
-    /// The latest store among them, other than that of the cell.
+    /// The latest store of the value after the one in `stores`.
     stamp: u32,
     by: u32,
 }
 
-/// For each group, the accesses of the others that are ordered before its own.
+/// For each group, the accesses of other groups that are ordered before its next access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Clocks {
-    /// For each group and each other group: accesses of the other before this time are ordered before the next access
-    /// of the first.
+    /// `known[g][h]` is a time. Accesses of group h before this time are ordered before the next access of group g.
     known: Vec<Vec<u32>>,
-    /// Releases at barriers and locks, by their numbers.
+    /// Times that groups have released at barriers and locks, by number of the barrier or lock.
     points: HashMap<u32, Vec<u32>>,
 }
 
 impl Races {
     /// Begins a block of `groups` groups with `bytes` bytes of shared memory. The launch initializes the bytes below
-    /// `given`. `narrow`: stores may be narrower than a word. `stored`: the program has a store; otherwise, only the
-    /// initialized bytes can be loaded.
+    /// address `given`. `narrow` means that stores may be narrower than a word. `stored` means that the program has a
+    /// store; otherwise, only initialized bytes can be loaded.
     pub fn begin(&mut self, groups: u32, bytes: usize, given: u32, narrow: bool, stored: bool) {
         let cell_bits = if narrow { 0 } else { 2 };
         let group_bits = groups.max(1).next_power_of_two().trailing_zeros();
@@ -136,7 +137,8 @@ impl Races {
             self.loads.resize(cells);
             self.others.resize(cells);
         }
-        // The accesses of the previous block have lower stamps than all later ones.
+        // This marks the accesses of the previous block: if `advance` restarts the stamps, they become 0, otherwise
+        // they are below `begin`.
         self.begin = u32::MAX;
         self.advance();
         self.begin = self.now << self.group_bits;
@@ -145,7 +147,7 @@ impl Races {
         self.preset(0..given as usize);
     }
 
-    /// Records that bytes have been written from outside, before all later accesses.
+    /// Marks bytes as written before the block started.
     pub fn preset(&mut self, bytes: Range<usize>) {
         let cells = bytes.start >> self.cell_bits..bytes.end.div_ceil(1 << self.cell_bits);
         let begin = self.begin;
@@ -158,7 +160,7 @@ impl Races {
         self.given_changed
     }
 
-    // Orders.
+    // The following functions order accesses.
 
     /// Orders all earlier accesses before all later ones.
     pub fn floor(&mut self) {
@@ -168,7 +170,8 @@ impl Races {
         self.agreed.clear();
     }
 
-    /// Orders the accesses of a group so far before those of groups that [acquire](Races::acquire) the same point later.
+    /// Orders the earlier accesses of a group before the later accesses of groups that then [acquire](Races::acquire)
+    /// the same point.
     pub fn release(&mut self, group: u32, point: u32) {
         if self.groups > 1 {
             let view = self.view(group);
@@ -177,7 +180,7 @@ impl Races {
         }
     }
 
-    /// Orders the accesses released at a point before later accesses of a group.
+    /// Orders the accesses that were released at a point before the later accesses of a group.
     pub fn acquire(&mut self, group: u32, point: u32) {
         let Some(Clocks { known, points }) = &mut self.clocks else { return };
         if let (Some(known), Some(released)) = (known.get_mut(group as usize), points.get(&point)) {
@@ -185,7 +188,8 @@ impl Races {
         }
     }
 
-    /// Orders the accesses so far of `all` these groups before later ones of the first `waiting` of them.
+    /// Orders the earlier accesses of the groups `all` before the later accesses of the first `waiting` of these
+    /// groups.
     pub fn meet(&mut self, point: u32, all: &[u32], waiting: usize) {
         all.iter().for_each(|group| self.release(*group, point));
         all.iter().take(waiting).for_each(|group| self.acquire(*group, point));
@@ -197,7 +201,8 @@ impl Races {
             .get_or_insert_with(|| Clocks { known: vec![vec![0; groups]; groups], points: HashMap::new() })
     }
 
-    /// Returns, by group, the time before which accesses are ordered before the next one of this group.
+    /// Returns a time for each group. The group's accesses before that time are ordered before accesses that acquire a
+    /// point which `group` releases now.
     fn view(&mut self, group: u32) -> Vec<u32> {
         let after = self.now + 1;
         let mut view = self.clocks().known.get(group as usize).cloned().unwrap_or_default();
@@ -205,7 +210,8 @@ impl Races {
         view
     }
 
-    /// Advances the time. If stamps are used up, all earlier accesses become ordered.
+    /// Advances the time. If all stamps have been used, the stamps restart at the lowest one, and all earlier accesses
+    /// count as ordered before later ones.
     fn advance(&mut self) {
         if self.now < (u32::MAX >> self.group_bits) - 1 {
             self.now += 1;
@@ -231,8 +237,8 @@ impl Races {
         (1 << self.group_bits) - 1
     }
 
-    /// Returns whether an access with this stamp belongs to another group, and is not ordered before those of
-    /// `group`.
+    /// Returns whether the access with this stamp was made by another group than `group` and is not ordered before the
+    /// next access of `group`.
     fn is_unordered(&self, stamp: u32, group: u32) -> bool {
         let of = stamp & self.group_mask();
         if stamp < self.base || of == group {
@@ -252,12 +258,12 @@ impl Races {
         (address >> self.cell_bits) as usize..(last >> self.cell_bits) as usize + 1
     }
 
-    // Accesses of a lane.
+    // The following functions record accesses of one lane.
 
-    /// Records a lane's load of bytes that exist.
+    /// Records a lane's load of bytes. The bytes must exist.
     ///
     /// # Errors
-    /// The load must not happen. It is then not recorded.
+    /// Returns the hazard if the load is an error. The load is then not recorded.
     pub fn load(&mut self, accessor: Accessor, address: u32, bytes: u32) -> Result<(), Hazard> {
         if address < self.given && !self.given_changed {
             return Ok(());
@@ -278,7 +284,7 @@ impl Races {
         Ok(())
     }
 
-    /// Records a lane's load of bytes without a check.
+    /// Records a lane's load of bytes without a check for hazards.
     pub fn note_load(&mut self, accessor: Accessor, address: u32, bytes: u32) {
         let group = accessor.group;
         if self.groups > 1 {
@@ -286,7 +292,8 @@ impl Races {
             let cells = self.cells(address, bytes);
             for cell in cells.start..cells.end.min(self.loads.stamps.len()) {
                 let before = self.loads.get(cell);
-                // The first load of a group is kept, so later ones cost only a comparison.
+                // If the group has already loaded the cell at this time, nothing changes, so further loads cost only a
+                // comparison.
                 if before.0 == stamp {
                     continue;
                 }
@@ -298,10 +305,10 @@ impl Races {
         }
     }
 
-    /// Records a lane's store of bytes that exist. `same`: the store does not change them.
+    /// Records a lane's store of bytes. The bytes must exist. `same` means that the store does not change their value.
     ///
     /// # Errors
-    /// The store must not happen. It is then not recorded.
+    /// Returns the hazard if the store is an error. The store is then not recorded.
     pub fn store(&mut self, accessor: Accessor, address: u32, bytes: u32, same: bool) -> Result<(), Hazard> {
         let group = accessor.group;
         let cells = self.cells(address, bytes);
@@ -348,15 +355,17 @@ impl Races {
         Ok(())
     }
 
-    /// Returns whether a group has itself stored the value of a cell.
+    /// Returns whether a group is one of those that have stored the cell's value.
     fn agrees(&self, cell: usize, group: u32) -> bool {
         self.agreed.get(&(cell as u32)).is_some_and(|agreed| agreed.groups & bit(group) != 0)
     }
 
-    // Accesses of the lanes of a row. `bits` contains the lanes, at least one. `accessor` is the row's first lane.
+    // The following functions record accesses of the lanes of a row. `bits` is the set of lanes, which has at least one
+    // lane. `accessor` describes the row's first lane.
 
-    /// Records loads of `bytes` bytes in each lane. Returns `false` if one of them must not happen, or may be outside
-    /// the memory. Some may then have been recorded: [`Races::load`] for each of them records the same again.
+    /// Records loads of `bytes` bytes per lane. Returns `false` if one of the loads is an error or may be outside the
+    /// memory. Some loads may then already be recorded. The caller calls [`Races::load`] for each lane, which records
+    /// these loads again without a change.
     #[inline(always)]
     pub fn load_row<const N: usize>(
         &mut self,
@@ -387,9 +396,9 @@ impl Races {
         lanes(bits).all(|lane| self.load(accessor.at(lane), addresses[lane], bytes).is_ok())
     }
 
-    /// Records stores of `bytes` bytes in each lane. Returns `false` if one of them must not happen, may be outside
-    /// the memory, changes bytes that the launch initializes, or may agree with other groups. Some may then have been
-    /// recorded: [`Races::store`] for each of them records the same again.
+    /// Records stores of `bytes` bytes per lane. Returns `false` if one of the stores is an error, may be outside the
+    /// memory, changes bytes that the launch initializes, or may agree with other groups. Some stores may then already
+    /// be recorded. The caller calls [`Races::store`] for each lane, which records these stores again without a change.
     #[inline(always)]
     pub fn store_row<const N: usize>(
         &mut self,
@@ -418,7 +427,7 @@ impl Races {
         lanes(bits).all(|lane| self.store(accessor.at(lane), addresses[lane], bytes, false).is_ok())
     }
 
-    /// Returns the first cell if the cells of the lanes are contiguous and all exist.
+    /// Returns the first cell of the row, if lane n accesses cell n of it, and all cells of the row exist.
     #[inline(always)]
     fn contiguous<const N: usize>(&self, addresses: &[u32; N], bits: u64, bytes: u32) -> Option<usize> {
         if self.cell_bits != 2 || bytes != 4 {
@@ -553,7 +562,7 @@ impl Races {
 }
 
 impl Accessor {
-    /// Returns the address of the instruction, with the lane in the low bits.
+    /// Returns the address of the instruction with the lane in the low bits, as [`Stamps::by`] contains it.
     #[inline(always)]
     fn word(self) -> u32 {
         self.pc << LANE_BITS | self.lane
@@ -564,20 +573,20 @@ impl Accessor {
         Accessor { lane: self.lane + lane as u32, ..self }
     }
 
-    /// Returns the access of the lowest of some lanes.
+    /// Returns the accessor for the lowest lane of a set.
     #[inline(always)]
     fn lowest(self, bits: u64) -> Accessor {
         self.at(bits.trailing_zeros() as usize)
     }
 
-    /// Returns the access of the highest of some lanes.
+    /// Returns the accessor for the highest lane of a set.
     #[inline(always)]
     fn highest(self, bits: u64) -> Accessor {
         self.at(63 - bits.leading_zeros().min(63) as usize)
     }
 }
 
-/// Returns whether a stamp belongs to another group than the stamp `own`, and is not below `base`.
+/// Returns whether a stamp is at least `base` and belongs to another group than the stamp `own`.
 #[inline(always)]
 fn is_foreign(stamp: u32, base: u32, own: u32, group_mask: u32) -> bool {
     (stamp >= base) & ((stamp ^ own) & group_mask != 0)
@@ -602,7 +611,7 @@ fn row_mut<const N: usize>(cells: &mut [u32], first: usize) -> &mut [u32; N] {
     cells[first..].first_chunk_mut().expect("the cells of the row exist")
 }
 
-/// Returns all ones for the lanes of a set and zeros for the others.
+/// Returns a word of ones for each lane of a set, and a word of zeros for the other lanes.
 #[inline(always)]
 fn members<const N: usize>(bits: u64) -> [u32; N] {
     crate::wide::spread(bits)
@@ -613,7 +622,7 @@ fn lanes(bits: u64) -> impl Iterator<Item = usize> {
     crate::mask::members(bits)
 }
 
-/// Returns the lowest and the highest address of some lanes.
+/// Returns the lowest and the highest address in the lanes of a set.
 #[inline(always)]
 fn span<const N: usize>(addresses: &[u32; N], bits: u64) -> (u32, u32) {
     let members = members::<N>(bits);
@@ -654,7 +663,7 @@ mod tests {
         races.floor();
         assert_eq!(races.load(by(1), 4, 4), Ok(()));
         assert_eq!(races.load(by(2), 4, 4), Ok(()));
-        // One of the two loads is of another group than the store.
+        // One of the two recorded loads belongs to another group than the store.
         assert_eq!(races.store(by(2), 4, 4, false), race(1, false));
         assert_eq!(races.store(by(1), 4, 4, false), race(2, false));
     }
@@ -714,7 +723,7 @@ mod tests {
                 assert!(each);
             } else {
                 findings += 1;
-                // Each lane up to the first that must not access memory, as the caller does.
+                // As callers do, record each lane, up to the first one with a hazard.
                 for lane in lanes(bits) {
                     let found = match store {
                         true => rows.store(accessor.at(lane), addresses[lane], 4, false),

@@ -1,22 +1,22 @@
-//! Seeded pseudorandom numbers: xorshift, the same on every platform.
+//! Seeded pseudorandom numbers. The generator is xorshift, which returns the same numbers on every platform.
 
-/// A generator. The same seed gives the same numbers.
+/// A generator of pseudorandom numbers. Generators with the same seed return the same numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Returns a generator for any seed.
+    /// Returns a generator for a seed, which may be any number.
     pub fn new(seed: u64) -> Random {
-        // Not 0, which xorshift would never leave.
+        // The state must not be 0, because xorshift would then return only zeros.
         let mut random = Random((seed ^ 0x9e37_79b9_7f4a_7c15).max(1));
-        // Similar seeds then start far apart.
+        // Without these steps, generators with similar seeds would start with similar numbers.
         for _ in 0..8 {
             random.next();
         }
         random
     }
 
-    /// Returns 32 bits.
+    /// Returns the next 32 bits.
     #[allow(clippy::should_implement_trait)]
     #[inline]
     pub fn next(&mut self) -> u32 {
@@ -26,7 +26,7 @@ impl Random {
         (self.0 >> 20) as u32
     }
 
-    /// Returns 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         u64::from(self.next()) << 32 | u64::from(self.next())
     }
@@ -37,7 +37,7 @@ impl Random {
         self.next() % limit
     }
 
-    /// Returns `true` once in `times` on average.
+    /// Returns `true` with a probability of 1 in `times`.
     pub fn once_in(&mut self, times: u32) -> bool {
         self.below(times) == 0
     }
@@ -47,7 +47,7 @@ impl Random {
         choices[self.next() as usize % choices.len()]
     }
 
-    /// Keeps `count` items, chosen at random and in random order; all of them if there are no more than that.
+    /// Reduces a list to `count` items, chosen at random and in random order. A shorter list keeps all its items.
     pub fn choose<T>(&mut self, items: &mut Vec<T>, count: usize) {
         for place in 0..count.min(items.len()) {
             let left = (items.len() - place) as u32;

@@ -27,8 +27,8 @@ impl<const W: usize> Plain for Row<W> {
     const ZERO: Self = Row::ZERO;
 }
 
-/// Writes the four components of lanes 0 and up to one row per component, with code for a level or, if it is `None`,
-/// for every processor. Other lanes keep their values.
+/// Writes the four components of lanes, from lane 0 on, to one row per component. Other lanes keep their values. The
+/// code is compiled for `level`, or for every processor if `level` is `None`.
 pub fn to_rows<const W: usize>(level: Option<Level>, values: &[[u32; 4]], rows: &mut [Row<W>; 4]) {
     let task = ToRows { values, rows };
     match level {
@@ -74,15 +74,15 @@ impl<const W: usize> Task for FromRows<'_, W> {
     }
 }
 
-/// The registers of a group of `W` lanes, followed by room for an engine's own rows.
+/// The registers of a group of `W` lanes, followed by an engine's own rows (the *room*).
 #[derive(Clone, Debug)]
 pub struct Registers<const W: usize> {
-    /// The registers, then the room.
+    /// The registers, followed by the engine's own rows.
     rows: Guarded<Row<W>>,
     count: usize,
 }
 
-/// Compares the registers only: the room belongs to the engine.
+/// Compares only the registers, not the engine's own rows.
 impl<const W: usize> PartialEq for Registers<W> {
     fn eq(&self, other: &Self) -> bool {
         self.rows() == other.rows()
@@ -97,7 +97,7 @@ impl<const W: usize> Registers<W> {
         Registers { rows: Guarded::new(count, Placement::process()), count }
     }
 
-    /// Sets all registers to zero. The room stays unchanged.
+    /// Sets all registers to zero. The engine's own rows are unchanged.
     pub fn clear(&mut self) {
         self.rows_mut().fill(Row::ZERO);
     }
@@ -112,40 +112,40 @@ impl<const W: usize> Registers<W> {
         self.rows.extend_from_slice(rows);
     }
 
-    /// Removes the room.
+    /// Removes the rows that [`Registers::add_room`] has added.
     pub fn remove_room(&mut self) {
         self.rows.truncate(self.count);
     }
 
-    /// Returns the registers followed by the room, for engines that keep both under one numbering.
+    /// Returns the registers followed by the engine's own rows, for engines that number both as one list.
     pub fn with_room_mut(&mut self) -> &mut [Row<W>] {
         &mut self.rows
     }
 
-    /// Returns the register's row; `None` if the file does not have the register.
+    /// Returns the row of a register, or `None` if the file does not have the register.
     #[inline]
     pub fn row(&self, register: usize) -> Option<&Row<W>> {
         self.rows().get(register)
     }
 
-    /// Returns the register's row for writing; `None` if the file does not have the register.
+    /// Returns the row of a register for writing, or `None` if the file does not have the register.
     #[inline]
     pub fn row_mut(&mut self, register: usize) -> Option<&mut Row<W>> {
         self.rows_mut().get_mut(register)
     }
 
-    /// Returns all rows, lowest register first.
+    /// Returns the rows of all registers, lowest register first.
     pub fn rows(&self) -> &[Row<W>] {
         &self.rows[..self.count]
     }
 
-    /// Returns all rows for writing, lowest register first.
+    /// Returns the rows of all registers for writing, lowest register first.
     pub fn rows_mut(&mut self) -> &mut [Row<W>] {
         &mut self.rows[..self.count]
     }
 }
 
-/// Returns a register that must exist.
+/// Returns the row of a register. Panics if the file does not have the register.
 impl<const W: usize> Index<usize> for Registers<W> {
     type Output = [u32; W];
     #[inline]

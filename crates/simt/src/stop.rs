@@ -1,8 +1,8 @@
-//! A request to stop: runs end early and keep their results so far.
+//! A request to stop. After such a request, runs end early with the results computed so far.
 //!
-//! A front end makes the request on Ctrl-C. It applies to the whole process. Code that runs a launch to its end polls
-//! it between groups, and every [`SLICE`] instructions of one group. A stopped launch has outcomes of the usual
-//! shape. They contain the results of its groups so far; lanes that did not run have zeros.
+//! A front end makes the request on Ctrl-C. The request applies to the whole process. Code that runs a launch to its
+//! end polls the request between groups, and every [`SLICE`] instructions of one group. A stopped launch returns
+//! results of the usual shape. They contain the results of its groups so far, and zeros for lanes that did not run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,13 +11,13 @@ pub const SLICE: u64 = 1 << 16;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Requests that all runs of the process stop, including those that start later. Returns whether this was already
-/// requested.
+/// Requests that all runs of the process stop, including those that start later. Returns whether a stop had already
+/// been requested.
 pub fn ask() -> bool {
     ASKED.swap(true, Ordering::Relaxed)
 }
 
-/// Returns whether runs are to stop.
+/// Returns whether a stop has been requested.
 #[inline(always)]
 pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)

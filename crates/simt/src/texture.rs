@@ -1,18 +1,18 @@
-//! One texture sampler for all three machines.
+//! The texture sampler of all three machines.
 //!
-//! An [`Image`] holds texels, a [`Sampler`] describes how to read them, [`sample`] reads. The machine determines the level
-//! of detail (from a quad's neighbours, explicit derivatives or a register) with the arithmetic of [`lod_of_quad`],
-//! [`lod_of_gradients`] and [`Face`].
+//! An [`Image`] contains texels, a [`Sampler`] describes how to read them, and [`sample`] reads them. The machine
+//! determines the level of detail, from a quad's neighbours, explicit derivatives or a register. For that, the machine
+//! uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
 //!
 //! The documents of the three machines name the modes but not their arithmetic. The formulas are those of the OpenGL
 //! specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel centres is exact;
-//! everything else is a recommended interpretation. The hardware uses weights of few bits: 8 bits of fraction on
-//! Tesla (CUDA programming guide, "Linear Filtering"). No document states the rounding, so the weights here are
-//! binary32. [`anisotropy`] has the filters that read several positions.
+//! everything else is a recommended interpretation. The hardware uses weights of few bits: 8 bits of fraction on Tesla
+//! (CUDA programming guide, "Linear Filtering"). No document states how they are rounded, so this module uses binary32
+//! weights. [`anisotropy`] contains the filters that read several positions.
 //!
-//! Linear filtering computes low * (1 - weight) + high * weight, each operation rounded, along s, then t, then r,
-//! then between levels. A side of weight 0 is not read. Unmixed texels keep their bits; a NaN that mixing produces is
-//! [`QUIET_NAN`], on every host. A NaN coordinate reads as 0, and so does a NaN level of detail.
+//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. The order is along s, along
+//! t, along r, and between levels. A side of weight 0 is not read. Texels that are not mixed keep their bits. If mixing
+//! produces a NaN, the result is [`QUIET_NAN`] on every host. A NaN coordinate and a NaN level of detail are read as 0.
 
 pub mod anisotropy;
 pub mod elements;
@@ -24,10 +24,10 @@ mod tests;
 use anisotropy::Gradients;
 pub use image::{Decode, Image, ImageError, Level, Shape, Texels};
 
-/// The NaN that filtering returns, for any NaN or infinities among its operands.
+/// The NaN that filtering returns if mixing produces any NaN.
 pub const QUIET_NAN: u32 = 0x7fc0_0000;
 
-/// Treatment of a coordinate outside the image.
+/// Treatment of a coordinate that is outside the image.
 ///
 /// | here                 | R300 to R500 (TX_FILTER0)      | R600 and R700 (SQ_TEX_CLAMP) | Tesla (TSC)              |
 /// |----------------------|--------------------------------|------------------------------|--------------------------|
@@ -40,49 +40,50 @@ pub const QUIET_NAN: u32 = 0x7fc0_0000;
 /// | `MirrorOnce`         | CLAMP, MIRRORED                | MIRROR_ONCE_HALF_BORDER      | MIRROR_ONCE_CLAMP_OGL    |
 /// | `MirrorOnceToBorder` | CLAMP_TO_BORDER, MIRRORED      | MIRROR_ONCE_BORDER           | MIRROR_ONCE_BORDER       |
 ///
-/// The names are those of Mesa's headers for the three. The meaning is OpenGL's (3.0, "Texture Minification"; for the
-/// mirrored modes EXT_texture_mirror_clamp).
+/// The names are those of Mesa's headers for the three machines. The meaning is that of OpenGL (3.0, "Texture
+/// Minification"; for the mirrored modes EXT_texture_mirror_clamp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
     /// The image repeats.
     #[default]
     Repeat,
-    /// The image repeats, mirrored every other time.
+    /// The image repeats. Every other repetition is mirrored.
     Mirror,
-    /// The outermost texel continues.
+    /// Outside the image, the texel at the edge is read.
     ClampToEdge,
-    /// Coordinates stop at the image's edge. However far outside the coordinate is, linear filtering mixes in half of
-    /// the border, and nearest filtering reads the outermost texel. (OpenGL CLAMP)
+    /// Coordinates are clamped to the edge of the image. For any coordinate outside, linear filtering mixes half of the
+    /// border colour, and nearest filtering reads the texel at the edge. (OpenGL CLAMP)
     Clamp,
-    /// The border colour.
+    /// Outside the image, the border colour is read.
     ClampToBorder,
-    /// Mirrored once around 0, then the outermost texel.
+    /// The image is mirrored once around 0. Outside both copies, the texel at the edge is read.
     MirrorOnceToEdge,
-    /// Mirrored once around 0, then as [`Wrap::Clamp`]. At 0 the image meets its mirror image.
+    /// The image is mirrored once around 0. Outside both copies, coordinates are treated as in [`Wrap::Clamp`]. At 0,
+    /// linear filtering mixes the image with its mirror image, not with the border.
     MirrorOnce,
-    /// Mirrored once around 0, then the border colour.
+    /// The image is mirrored once around 0. Outside both copies, the border colour is read.
     MirrorOnceToBorder,
 }
 
-/// Combination of the texels near a coordinate.
+/// The way in which the texels near a coordinate are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filter {
-    /// The texel that the coordinate falls into.
+    /// The texel that contains the coordinate.
     #[default]
     Nearest,
-    /// Texels weighted by distance along each axis.
+    /// The texels next to the coordinate, weighted by distance along each axis.
     Linear,
 }
 
-/// Choice of mip levels.
+/// The way in which mip levels are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MipFilter {
-    /// Level 0 only.
+    /// Only level 0 is read.
     #[default]
     None,
-    /// The nearest level.
+    /// The nearest level is read.
     Nearest,
-    /// Two levels, weighted.
+    /// The two nearest levels are read and weighted.
     Linear,
 }
 
@@ -113,7 +114,8 @@ impl Compare {
         Compare::Always,
     ];
 
-    /// Returns `reference` op `texel`. With a NaN, only "not equal" and "always" hold.
+    /// Returns the result of comparing `reference` with `texel`. If one of them is a NaN, only "not equal" and "always"
+    /// hold.
     pub fn passes(self, reference: f32, texel: f32) -> bool {
         match self {
             Compare::Never => false,
@@ -131,33 +133,33 @@ impl Compare {
 /// State that determines how an image is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// Wrap modes of s, t and r. Cubes clamp to the edge of their face regardless of these.
+    /// Wrap modes for s, t and r. Cubes ignore them and clamp to the edge of their face.
     pub wrap: [Wrap; 3],
-    /// Filter if a texel covers more than a pixel (level of detail at most 0).
+    /// Filter for a level of detail of at most 0, at which a texel covers more than a pixel.
     pub mag: Filter,
-    /// Filter if a texel covers less than a pixel.
+    /// Filter for a level of detail above 0, at which a texel covers less than a pixel.
     pub min: Filter,
     /// Filter between mip levels.
     pub mip: MipFilter,
     /// Bits of the border colour.
     pub border: [u32; 4],
-    /// Smallest level of detail.
+    /// Lower limit of the level of detail.
     pub min_lod: f32,
-    /// Largest level of detail.
+    /// Upper limit of the level of detail.
     pub max_lod: f32,
-    /// Added to the level of detail before clamping.
+    /// Bias that is added to the level of detail before the limits are applied.
     pub lod_bias: f32,
-    /// Coordinates count texels instead of running from 0 to 1.
+    /// Whether coordinates count texels instead of running from 0 to 1.
     pub unnormalised: bool,
-    /// Linear filtering of a cube mixes texels of several faces at their edges. (OpenGL 3.2, 3.8.8)
+    /// Whether linear filtering of a cube mixes texels of several faces at their edges (OpenGL 3.2, 3.8.8).
     pub seamless: bool,
-    /// The maximum number of positions of an anisotropic filter; 0 and 1 turn it off. [`sample`] and its variants
-    /// read one position: [`Footprint`](anisotropy::Footprint) has the others.
+    /// Maximum number of positions of an anisotropic filter; 0 and 1 disable it. [`sample`] and its variants read only
+    /// one position. [`Footprint`](anisotropy::Footprint) computes the others.
     pub anisotropy: u8,
 }
 
 impl Default for Sampler {
-    /// Returns a sampler with nearest filtering, repeating coordinates and any level of detail.
+    /// Returns a sampler with nearest filtering, repeating coordinates and an unlimited level of detail.
     fn default() -> Sampler {
         Sampler {
             wrap: [Wrap::Repeat; 3],
@@ -175,25 +177,25 @@ impl Default for Sampler {
     }
 }
 
-/// Position that a sampler reads.
+/// A position at which an image is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Position {
-    /// s, t, r; a direction for cubes.
+    /// The coordinates s, t and r. For cubes, the components of a direction.
     pub coordinates: [f32; 3],
-    /// Element of an array, rounded to nearest even and clamped.
+    /// Number of the layer of an array. It is rounded to nearest even and clamped.
     pub layer: f32,
-    /// Added to the texel position after scaling. (Texel offsets)
+    /// Texel offset, which is added to the position in texels.
     pub offset: [i32; 3],
-    /// Level of detail, before bias and clamping.
+    /// Level of detail, before the bias is added and the limits are applied.
     pub lod: f32,
 }
 
-/// Reads an image of floats: four channels, as bits.
+/// Reads an image of floats. Returns the bits of four channels.
 pub fn sample(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] {
     filtered(image, sampler, at, |texel| texel.map(f32::from_bits)).map(f32::to_bits)
 }
 
-/// Reads a depth image. Returns the share of the texels that pass, 0 to 1, weighted as by the filter.
+/// Reads a depth image. Returns the share of the texels that pass the comparison, from 0 to 1, weighted by the filter.
 pub fn sample_compare(
     image: &Image,
     sampler: &Sampler,
@@ -208,8 +210,8 @@ pub fn sample_compare(
     filtered(image, sampler, at, passes)[0]
 }
 
-/// Returns the four texels that linear filtering would mix in 2D, unmixed: (0, 1), (1, 1), (1, 0), (0, 0) in texel
-/// steps from the lower corner, as the gather instructions number them.
+/// Returns the four texels that linear filtering would mix in 2D, without mixing them. Their order is that of the
+/// gather instructions: (0, 1), (1, 1), (1, 0), (0, 0), in texels from the lower corner.
 pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] {
     let (level, place) = (&image.levels[0], resolve(image, sampler, at, 0));
     let [x, y] = [0, 1].map(|axis| place.neighbours(axis, at.offset[axis]).0);
@@ -217,9 +219,9 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
         .map(|(dx, dy)| fetch(level, sampler, &place, [x + dx, y + dy, 0], |texel| texel))
 }
 
-/// Returns the weights with which [`sample`] mixes. The first three are the weights of the upper texel along x, y and
-/// z on the larger of the two levels. The fourth is the weight of the smaller level. A weight is 0 if nothing is
-/// mixed.
+/// Returns the weights that [`sample`] uses. The first three are the weights of the upper texel along x, y and z, on
+/// the larger of the two levels. The fourth is the weight of the smaller level. If nothing is mixed along an axis or
+/// between levels, the weight is 0.
 pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
     let (number, between) = levels_of(image, sampler, at.lod);
     let filter = filter_of(sampler, at.lod);
@@ -231,18 +233,20 @@ pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
     [along(0), along(1), along(2), between]
 }
 
-/// Returns the bits of one texel, without filtering, for integer images. The filter of the sampler is ignored.
+/// Reads an image of integers. Returns the bits of one texel. The filter of the sampler is ignored.
 pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] {
     let number = nearest_level(image, sampler, at.lod);
     let place = resolve(image, sampler, at, number);
     nearest(&image.levels[number], sampler, place, at.offset, |texel| texel)
 }
 
-/// Returns log2 of the larger of two gradient lengths, in texels of level 0. (OpenGL 3.9.8, equation 3.21)
+/// Returns the level of detail for two gradients: log2 of the larger length, in texels of level 0. (OpenGL 3.9.8,
+/// equation 3.21)
 ///
-/// `dx` and `dy` are the changes of s, t, r from one pixel to the next; for cubes, the changes of the coordinates on
-/// the face. Axes that the image does not have are ignored. Zero gradients return minus infinity. A NaN in one
-/// gradient leaves the other; a NaN in both returns a NaN.
+/// `dx` and `dy` are the changes of s, t and r from one pixel to the next one in each direction. For cubes, they are
+/// the changes of the coordinates on the face. Axes that the image does not have are ignored. If both gradients are
+/// zero, the result is minus infinity. If one gradient contains a NaN, the result depends only on the other gradient.
+/// If both contain a NaN, the result is a NaN.
 pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32; 3]) -> f32 {
     let [right, below] = squares(image, sampler, [dx, dy]);
     let larger = right.max(below);
@@ -264,14 +268,15 @@ fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
 
 /// Returns the level of detail of a quad: [`lod_of_gradients`] of the changes from one lane to its neighbours.
 ///
-/// `quad` holds the coordinates of the origin lane, of the lane to its right and of the lane below. On a cube all
-/// three are projected onto the face that `facing` points at, the direction of the lane that reads.
+/// `quad` contains the coordinates of the origin lane, of the lane to its right and of the lane below it. For a cube,
+/// these three directions are projected onto the face that `facing` points at. `facing` is the direction of the lane
+/// that reads.
 pub fn lod_of_quad(image: &Image, sampler: &Sampler, facing: [f32; 3], quad: [[f32; 3]; 3]) -> f32 {
     let [dx, dy] = gradients_of_quad(image, facing, quad);
     lod_of_gradients(image, sampler, dx, dy)
 }
 
-/// Returns the changes from which [`lod_of_quad`] computes the level of detail.
+/// Returns the changes of the coordinates from which [`lod_of_quad`] computes the level of detail.
 pub fn gradients_of_quad(image: &Image, facing: [f32; 3], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = match image.shape {
         Shape::Cube | Shape::CubeArray => quad.map(|direction| {
@@ -284,16 +289,17 @@ pub fn gradients_of_quad(image: &Image, facing: [f32; 3], quad: [[f32; 3]; 3]) -
     [change(right), change(below)]
 }
 
-/// A face of a cube, and coordinates on it. (OpenGL 3.9.6, table 3.19)
+/// A face of a cube, which defines coordinates on it (OpenGL 3.9.6, table 3.19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Face(
-    /// 0 to 5: +x, -x, +y, -y, +z, -z.
+    /// Number of the face, 0 to 5: +x, -x, +y, -y, +z, -z.
     pub u8,
 );
 
 impl Face {
-    /// Returns the face that a direction points at. If components are equal, z wins over y, and y over x; -0 is not
-    /// below 0. (OpenGL leaves the choice open, and so does the CUBE instruction of R700.)
+    /// Returns the face that a direction points at. If components have the same size, z takes precedence over y, and y
+    /// over x. -0 does not count as negative. (OpenGL leaves the choice open, and so does the CUBE instruction of
+    /// R700.)
     pub fn of([x, y, z]: [f32; 3]) -> Face {
         let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
         let (axis, negative) = if az >= ax && az >= ay {
@@ -306,7 +312,8 @@ impl Face {
         Face(axis + u8::from(negative))
     }
 
-    /// Returns s and t, 0 to 1, of a direction projected onto this face; NaN for a direction of all zeros.
+    /// Returns the coordinates s and t, from 0 to 1, of a direction projected onto this face. They are NaN if the
+    /// direction is all zeros.
     pub fn project(self, [x, y, z]: [f32; 3]) -> [f32; 2] {
         let (sc, tc, ma) = match self.0 {
             0 => (-z, -y, x),
@@ -320,7 +327,7 @@ impl Face {
         [(sc / ma + 1.0) * 0.5, (tc / ma + 1.0) * 0.5]
     }
 
-    /// Returns the direction to a position on the plane of this face, -1 to 1 from edge to edge.
+    /// Returns the direction to a position on the plane of this face. Positions run from -1 to 1 between the edges.
     pub fn direction(self, [s, t]: [f32; 2]) -> [f32; 3] {
         match self.0 {
             0 => [1.0, -t, -s],
@@ -333,22 +340,23 @@ impl Face {
     }
 }
 
-/// A position on one level: coordinates in texels, and the slice of an array or cube.
+/// A position on one level: coordinates in texels, and the slice of an array or the face of a cube.
 struct LevelPosition {
     texels: [f32; 3],
-    /// Texels along each axis.
+    /// Number of texels along each axis.
     size: [f32; 3],
     wrap: [Wrap; 3],
-    /// Axes that are filtered and wrapped.
+    /// Number of axes that are filtered and wrapped.
     axes: usize,
     slice: Option<i64>,
 }
 
 impl LevelPosition {
-    /// Returns the lower texel next to an axis' coordinate, moved by `offset`, and the weight of the texel above it.
+    /// Returns the index of the lower of the two texels next to the coordinate of an axis, moved by `offset`, and the
+    /// weight of the upper one.
     fn neighbours(&self, axis: usize, offset: i32) -> (i64, f32) {
         let (texels, size, moved) = (self.texels[axis], self.size[axis], offset as f32);
-        // These two modes clamp the coordinate itself, so the weights are clamped with it.
+        // `Clamp` and `MirrorOnce` clamp the coordinate itself, which also affects the weights.
         let texels = match self.wrap[axis] {
             Wrap::Clamp => texels.clamp(-moved, size - moved),
             Wrap::MirrorOnce => texels.clamp(-size - moved, size - moved),
@@ -419,7 +427,8 @@ fn filter_of(sampler: &Sampler, lod: f32) -> Filter {
     if clamped_lod(sampler, lod) > 0.0 { sampler.min } else { sampler.mag }
 }
 
-/// Returns the level to read, and the weight of the next smaller one, below 1; 0 if only one level is read.
+/// Returns the level to read, and the weight of the next smaller level. The weight is less than 1, and 0 if only one
+/// level is read.
 fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
     let clamped = clamped_lod(sampler, lod);
     let last = image.levels.len() - 1;
@@ -430,7 +439,8 @@ fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
     if below >= last { (last, 0.0) } else { (below, clamped - libm::floorf(clamped)) }
 }
 
-/// Returns the level that a level of detail reads: a whole number, or a number between two levels if they are mixed.
+/// Returns the level that is read for a level of detail. It is a whole number, or a number between two levels if they
+/// are mixed.
 ///
 /// This is the first value of OpenGL's `textureQueryLod`.
 pub fn accessed_level(image: &Image, sampler: &Sampler, lod: f32) -> f32 {
@@ -477,7 +487,7 @@ fn filter_level(
         Some(slice) => on_faces(level, slice as usize, [texel[0], texel[1]], value),
         None => fetch(level, sampler, &place, texel, value),
     };
-    // An axis that is not filtered has weight 0.
+    // An axis that is not filtered gets weight 0.
     let [(x, a), (y, b), (z, c)] = [0, 1, 2].map(|axis| match axis < place.axes {
         true => place.neighbours(axis, at.offset[axis]),
         false => (0, 0.0),
@@ -487,8 +497,9 @@ fn filter_level(
     mix(c, || plane(z), || plane(z + 1))
 }
 
-/// Returns the texel at a position on a face of a cube. A position outside the face is on the adjacent one. A corner
-/// does not have a texel: its value is the mean of the three texels around it.
+/// Returns the texel at a position on a face of a cube. A position outside the face selects a texel of the adjacent
+/// face. A position outside the face along both axes is at a corner of the cube and does not have a texel. Its value is
+/// the mean of the three texels around the corner.
 fn on_faces(
     level: &Level,
     slice: usize,
@@ -506,11 +517,13 @@ fn on_faces(
             std::array::from_fn(|channel| around.iter().map(|texel| texel[channel]).sum::<f32>() / 3.0)
         }
         _ => {
-            // The middle of a texel one beyond the edge lies on the plane of the face.
+            // Extend the plane of this face by one texel beyond the edge, and take the direction to the middle of that
+            // texel.
             let place = [x, y].map(|at| (2 * at.clamp(-1, size) + 1 - size) as f32 / size as f32);
             let direction = Face((slice % 6) as u8).direction(place);
             let face = Face::of(direction);
-            // Seen from the centre, texel n of the other face has its middle at (n + 1) / (size + 1).
+            // Seen from the centre of the cube, the middle of texel n of the adjacent face is projected to (n + 1) /
+            // (size + 1).
             let index = |at: f32| (libm::rintf(at * (size + 1) as f32) as i64 - 1).clamp(0, size - 1);
             let [x, y] = face.project(direction).map(index);
             value(level.texel(x as usize, y as usize, slice - slice % 6 + usize::from(face.0)))
@@ -531,8 +544,8 @@ fn nearest<T>(
     fetch(level, sampler, &LevelPosition { wrap, ..place }, texel, value)
 }
 
-/// Returns the wrap mode that nearest filtering uses: a clamped coordinate at the edge of the image reads its last
-/// texel.
+/// Returns the wrap mode for nearest filtering. If the mode clamps the coordinate to the edge of the image, the texel
+/// at the edge is read.
 fn wrap_of_nearest(wrap: Wrap) -> Wrap {
     match wrap {
         Wrap::Clamp => Wrap::ClampToEdge,
@@ -546,7 +559,7 @@ fn wrap_of_nearest(wrap: Wrap) -> Wrap {
     }
 }
 
-/// Returns the lower texel next to a coordinate, and the weight of the upper one.
+/// Returns the index of the lower of the two texels next to a coordinate, and the weight of the upper one.
 fn split(texels: f32) -> (i64, f32) {
     let shifted = texels - 0.5;
     let lower = libm::floorf(shifted);
@@ -554,13 +567,14 @@ fn split(texels: f32) -> (i64, f32) {
     (floor(shifted), if weight.is_finite() { weight } else { 0.0 })
 }
 
-/// Returns the next integer below, clamped far beyond any image but far from overflow.
+/// Returns the largest integer that is not above `x`. The result is limited to numbers that are far outside any image
+/// but do not overflow later.
 fn floor(x: f32) -> i64 {
     libm::floorf(x).clamp(-1e12, 1e12) as i64
 }
 
-/// Returns low * (1 - weight) + high * weight. At weights 0 and 1 the result is one side, bit for bit, so an infinity
-/// or a NaN of weight 0 has no effect.
+/// Returns low * (1 - weight) + high * weight. For weights 0 and 1, the result has exactly the bits of one side, so an
+/// infinity or a NaN of weight 0 has no effect.
 fn mix(weight: f32, low: impl Fn() -> [f32; 4], high: impl Fn() -> [f32; 4]) -> [f32; 4] {
     if weight == 0.0 {
         return low();
@@ -596,7 +610,7 @@ fn fetch<T>(
     value(level.texel(at[0], at[1], at[2]))
 }
 
-/// Returns the texel that `index` refers to on an axis of `size` texels; `None` for the border. (OpenGL 3.9.7)
+/// Returns the texel that `index` refers to on an axis of `size` texels, or `None` for the border. (OpenGL 3.9.7)
 fn wrapped(wrap: Wrap, index: i64, size: i64) -> Option<i64> {
     let mirror = |index: i64| if index < 0 { -1 - index } else { index };
     let inside = |index: i64| (0..size).contains(&index).then_some(index);
@@ -607,7 +621,8 @@ fn wrapped(wrap: Wrap, index: i64, size: i64) -> Option<i64> {
             Some(if index < size { index } else { 2 * size - 1 - index })
         }
         Wrap::ClampToEdge => Some(index.clamp(0, size - 1)),
-        // A clamped coordinate extends half a texel into the border: `LevelPosition::neighbours`.
+        // `LevelPosition::neighbours` has already clamped the coordinate of `Clamp`, so its index is at most one texel
+        // outside.
         Wrap::Clamp | Wrap::ClampToBorder => inside(index),
         Wrap::MirrorOnceToEdge => Some(mirror(index).min(size - 1)),
         Wrap::MirrorOnce | Wrap::MirrorOnceToBorder => inside(mirror(index)),

@@ -1,4 +1,5 @@
-//! Reads and writes of an instruction, as data for analyses that follow values through a program.
+//! Registers and memory that an instruction reads and writes, as data for analyses that follow values through a
+//! program.
 
 use std::fmt;
 
@@ -6,17 +7,17 @@ use litemap::LiteMap;
 
 use crate::fidelity::Fidelity;
 
-/// A register, flag or address register that holds one value per lane.
+/// A register, a flag register or an address register, which has one value per lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
-    /// The manual's name of the file: `$r`, `$c`, `R`, `AR`.
+    /// Name of the register file in the manual: `$r`, `$c`, `R`, `AR`.
     pub file: &'static str,
-    /// Number of the register in the file, as [`Event::Write`](crate::Event::Write) counts registers; `None` if an
-    /// index selects it at run time.
+    /// Number of the register in the file, counted as in [`Event::Write`](crate::Event::Write). `None` if an index
+    /// selects the register at run time.
     pub number: Option<u32>,
 }
 
-/// Purpose of a read.
+/// Purpose for which a value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Operand of a computation.
@@ -29,41 +30,41 @@ pub enum Role {
     Output,
 }
 
-/// A slot that an instruction reads.
+/// A read of a slot by an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// The place.
+    /// The slot that is read.
     pub slot: Slot,
     /// Purpose of the read.
     pub role: Role,
-    /// Whether the values of the other lanes of its quad are read as well: derivatives, texture coordinates.
+    /// Whether a lane also reads the values of the other lanes of its quad, as for derivatives and texture coordinates.
     pub quad: bool,
 }
 
-/// Memory that loads and stores of a program may share: a load can return a stored value.
+/// A memory. A load can return a value that was stored to the same memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space {
-    /// The manual's name: `g[]`, `s[]`, `LDS`, `scratch`.
+    /// Name of the memory in the manual: `g[]`, `s[]`, `LDS`, `scratch`.
     pub name: &'static str,
-    /// Number of the memory, if several have the name.
+    /// Number of the memory, if several memories have the same name.
     pub number: Option<u32>,
-    /// Whether each lane has its own.
+    /// Whether each lane has its own memory of this kind.
     pub private: bool,
 }
 
 impl Space {
-    /// Returns the only memory of its name, which lanes share.
+    /// Returns a memory that lanes share. No other memory has the same name.
     pub const fn shared(name: &'static str) -> Space {
         Space { name, number: None, private: false }
     }
 
-    /// Returns the only memory of its name, which is private to each lane.
+    /// Returns a memory that is private to each lane. No other memory has the same name.
     pub const fn private(name: &'static str) -> Space {
         Space { name, number: None, private: true }
     }
 }
 
-/// The name with its number: `s[]`, `c0[]`, `g14[]`, `texture 2`.
+/// Writes the name with the number: `s[]`, `c0[]`, `g14[]`, `texture 2`.
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.number, self.name.strip_suffix("[]")) {
@@ -74,14 +75,14 @@ impl fmt::Display for Space {
     }
 }
 
-/// The operations of the instructions of a program, by address.
+/// For each instruction of a program, by address, the uses of its operations.
 pub type UsesAt = LiteMap<u32, Vec<Uses>>;
 
-/// Reads and writes of one operation. An instruction that issues several operations at the same time has several; all
-/// of them read before any writes.
+/// The reads and writes of one operation. An instruction that issues several operations at the same time has one value
+/// for each of them. All of these operations read before any of them writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uses {
-    /// Name of the operation, as in reports of a run.
+    /// Name of the operation in the report of a run.
     pub operation: &'static str,
     /// Fidelity of the result.
     pub fidelity: Fidelity,
@@ -89,27 +90,27 @@ pub struct Uses {
     pub reads: Vec<Read>,
     /// Slots that the operation writes.
     pub writes: Vec<Slot>,
-    /// Whether active lanes may keep their old value: a predicate, a condition.
+    /// Whether active lanes may keep their old value, because of a predicate or a condition.
     pub conditional: bool,
-    /// Whether the result leaves the program in a register that no instruction reads: an output.
+    /// Whether the result is an output: it leaves the program in a register that no instruction reads.
     pub leaves: bool,
-    /// Whether the operation has no effect outside the program for a lane that is killed, before or after it: a
+    /// Whether the operation has no effect outside the program for a lane that is killed before or after it, such as a
     /// pixel's export.
     pub dropped_if_killed: bool,
-    /// Whether all active lanes get one result, computed from the operands of each of them: a vote.
+    /// Whether all active lanes get the same result, computed from the operands of all of them, as in a vote.
     pub together: bool,
-    /// Memory that the operation loads from.
+    /// Memory from which the operation loads.
     pub loads: Option<Space>,
-    /// Memory of each load of a lane, in order, if the operation has more than one.
+    /// Memory of each load of a lane, in order, if the operation makes several loads.
     pub operands: Vec<Space>,
-    /// Memory that the operation stores to.
+    /// Memory to which the operation stores.
     pub stores: Option<Space>,
-    /// Whether the store is narrower than a word, so the rest of the word stays.
+    /// Whether the store is narrower than a word. The other bytes of the word are then unchanged.
     pub narrow: bool,
 }
 
 impl Uses {
-    /// Returns an operation without reads and writes.
+    /// Returns an operation that does not read or write anything.
     pub fn new(operation: &'static str, fidelity: Fidelity) -> Uses {
         Uses {
             operation,

@@ -4,15 +4,17 @@
 //! bytes   |head|word|word|word|...|word|tail|     words are aligned; head and tail have up to three bytes
 //! ```
 //!
-//! Accesses are relaxed atomic operations, so that a concurrent write is not a data race. Every byte has one unit: an
-//! aligned word, or itself in the head and the tail. An access always covers whole units, because Rust does not define
-//! concurrent atomic accesses of different sizes. A write to a part of a word leaves the other bytes of that word alone,
-//! even if another thread or the program writes to them at the same time.
+//! Accesses are relaxed atomic operations, so that a concurrent write is not a data race. Every byte belongs to one
+//! *unit*. In the words, a unit is an aligned word. In the head and the tail, each byte is a unit. An access always
+//! covers whole units, because Rust does not define concurrent atomic accesses of different sizes. A write to a part of
+//! a word does not change the other bytes of that word, even if another thread or the program writes to them at the
+//! same time.
 //!
-//! Ranges of many words are copied as vectors, at the speed of `memcpy`: see [`copy`]. Fills of many rows may be
-//! stored later: see [`Fills`].
+//! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). Fills of many rows may be stored
+//! later ([`Fills`]).
 
-// Views of bytes as atomics, and copies of them. `Vram::new`, `Vram::from_raw` and `copy` state the reasons why they are sound.
+// Unsafe code is required for views of bytes as atomics and for copies of them. `Vram::new`, `Vram::from_raw` and
+// `copy` state why they are sound.
 #![allow(unsafe_code)]
 
 mod fills;
@@ -24,43 +26,43 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 pub use self::fills::{Fills, RowFill};
 use crate::memory::Bytes;
 
-/// Bytes of a word.
+/// Size of a word in bytes.
 const WORD: usize = size_of::<u32>();
 
 /// Maximum size of an element of a surface in bytes.
 const ELEMENT: usize = 16;
 
-/// Size of a block in bytes, for work that proceeds block by block.
+/// Size of a block in bytes, for work that is done block by block.
 const BLOCK: usize = 4096;
 
-/// Minimum number of words that are copied as vectors.
+/// Minimum number of words for a copy as vectors.
 const MANY: usize = 32;
 
-/// A view of memory that others may access at the same time. Copies of a view share the memory, in all threads.
+/// A view of memory that other code may access at the same time. Copies of a view share the memory, in all threads.
 ///
-/// An access whose range is not completely in memory has no effect.
+/// An access has no effect if part of its range is outside the memory.
 #[derive(Clone, Copy)]
 pub struct Vram<'a> {
     head: &'a [AtomicU8],
     words: &'a [AtomicU32],
     tail: &'a [AtomicU8],
-    /// Outstanding fills.
+    /// Fills that have not been stored yet.
     fills: Option<&'a Fills>,
 }
 
 impl<'a> Vram<'a> {
-    /// Returns a view of bytes that are borrowed as long as the view is in use.
+    /// Returns a view of bytes. They stay borrowed as long as the view is in use.
     pub fn new(bytes: &'a mut [u8]) -> Vram<'a> {
-        // SAFETY: the bytes are valid for `'a`, and nothing else accesses them, since they are borrowed mutably.
+        // SAFETY: the bytes are valid for `'a`, and no other code accesses them, because they are borrowed mutably.
         unsafe { Vram::from_raw(bytes.as_mut_ptr(), bytes.len()) }
     }
 
-    /// Returns a view of `length` bytes.
+    /// Returns a view of `length` bytes from `start` on.
     ///
     /// # Safety
-    /// During `'a`, the bytes are valid for reads and writes, and no reference to them exists except in this view and its
-    /// copies, and in views of the same start and length. Accesses through another mapping of the same pages are allowed at
-    /// any time.
+    /// During `'a`, the bytes must be valid for reads and writes. The only references to them may be those in this view
+    /// and its copies, and in views of the same start and length. Accesses through another mapping of the same pages
+    /// are allowed at any time.
     pub unsafe fn from_raw(start: *mut u8, length: usize) -> Vram<'a> {
         // SAFETY: atomics have the layout of their integers, and may change while they are borrowed. Every value is
         // valid for both sizes of atomics. The caller is responsible for the range and for other accesses.
@@ -69,16 +71,17 @@ impl<'a> Vram<'a> {
         Vram { head, words, tail, fills: None }
     }
 
-    /// Returns a range as bytes of a buffer, on which a launch runs in place, or `None` if it is not in memory.
+    /// Returns a range as bytes of a buffer, so that a launch works on them without a copy. Returns `None` if the range
+    /// is not in memory.
     ///
     /// # Safety
-    /// The bytes are dropped before `'a` ends, no other range that is lent at the same time overlaps this one, and no
-    /// copy of the view accesses it meanwhile.
+    /// The returned bytes must be dropped before `'a` ends. Until then, no other range that overlaps this one may be
+    /// lent, and no copy of the view may access the range.
     pub unsafe fn lend(self, range: Range<usize>) -> Option<Bytes> {
         let length = range.end.checked_sub(range.start)?;
         self.place(range.start, length)?;
         self.settle(range.clone());
-        // The units are contiguous.
+        // Head, words and tail are contiguous in memory, so offsets count from the first of them.
         let start = match self.head.first() {
             Some(unit) => unit.as_ptr(),
             None => self.words.as_ptr().cast_mut().cast::<u8>(),
@@ -88,17 +91,17 @@ impl<'a> Vram<'a> {
         Some(unsafe { Bytes::borrowed(start, length) })
     }
 
-    /// Returns the number of bytes.
+    /// Returns the size of the memory in bytes.
     pub fn len(self) -> usize {
         self.head.len() + self.words.len() * WORD + self.tail.len()
     }
 
-    /// Returns whether there are no bytes.
+    /// Returns whether the memory has no bytes.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Fills a slice with the bytes from `at` on and returns it, or returns `None` if memory ends before.
+    /// Fills a slice with the bytes from `at` on and returns the slice. Returns `None` if the memory ends earlier.
     #[inline]
     pub fn read(self, at: usize, into: &mut [u8]) -> Option<&mut [u8]> {
         let Some(units) = self.units(at, into.len()) else { return self.read_parts(at, into) };
@@ -106,7 +109,7 @@ impl<'a> Vram<'a> {
         Some(into)
     }
 
-    /// Implements [`Vram::read`] for any range.
+    /// Implements [`Vram::read`] for ranges that do not consist of whole words.
     fn read_parts(self, at: usize, into: &mut [u8]) -> Option<&mut [u8]> {
         self.settle(at..at.saturating_add(into.len()));
         if let Some((unit, first)) = self.inside(at, into.len()) {
@@ -135,7 +138,7 @@ impl<'a> Vram<'a> {
         Some(into)
     }
 
-    /// Stores bytes from `at` on. Returns whether they are in memory.
+    /// Stores bytes from `at` on. Returns whether the range is in memory.
     #[inline]
     pub fn write(self, at: usize, bytes: &[u8]) -> bool {
         let Some(units) = self.units(at, bytes.len()) else { return self.write_parts(at, bytes) };
@@ -143,7 +146,7 @@ impl<'a> Vram<'a> {
         true
     }
 
-    /// Implements [`Vram::write`] for any range.
+    /// Implements [`Vram::write`] for ranges that do not consist of whole words.
     fn write_parts(self, at: usize, bytes: &[u8]) -> bool {
         self.settle(at..at.saturating_add(bytes.len()));
         if let Some((unit, first)) = self.inside(at, bytes.len()) {
@@ -172,13 +175,13 @@ impl<'a> Vram<'a> {
         true
     }
 
-    /// Returns the little-endian word at an offset, if it is in memory.
+    /// Returns the little-endian word at an offset, or `None` if it is not in memory.
     #[inline]
     pub fn word(self, at: usize) -> Option<u32> {
         self.array(at).map(u32::from_le_bytes)
     }
 
-    /// Returns `N` bytes from `at` on, if they are in memory.
+    /// Returns `N` bytes from `at` on, or `None` if they are not in memory.
     #[inline]
     fn array<const N: usize>(self, at: usize) -> Option<[u8; N]> {
         let mut bytes = [0; N];
@@ -186,18 +189,19 @@ impl<'a> Vram<'a> {
         Some(bytes)
     }
 
-    /// Returns a copy of a range, empty if the range is not in memory.
+    /// Returns a copy of a range. The result is empty if the range is not in memory.
     pub fn bytes(self, range: Range<usize>) -> Vec<u8> {
         self.bytes_before(range, 0)
     }
 
-    /// Returns a copy of a range, empty if the range is not in memory, with some zeros after it.
+    /// Returns a copy of a range, followed by a number of zeros. If the range is not in memory, the result has only the
+    /// zeros.
     pub fn bytes_before(self, range: Range<usize>, zeros: usize) -> Vec<u8> {
         let inside = range.start <= range.end && range.end <= self.len();
         let count = if inside { range.len() } else { 0 };
         let mut bytes = Vec::with_capacity(count + zeros);
         if let Some(units) = self.units(range.start, count / WORD * WORD) {
-            // SAFETY: the capacity has room for all units, and the length counts the bytes that are copied.
+            // SAFETY: the capacity is sufficient for all units, and the length counts only bytes that were copied.
             unsafe {
                 let done = copy(units.as_ptr().cast(), bytes.as_mut_ptr(), units.len());
                 bytes.set_len(done * WORD);
@@ -209,11 +213,12 @@ impl<'a> Vram<'a> {
         bytes
     }
 
-    /// Returns the little-endian words of a range, without an incomplete word at its end. Empty if the range is not in memory.
+    /// Returns the little-endian words of a range. An incomplete word at the end is omitted. The result is empty if the
+    /// range is not in memory.
     pub fn words(self, range: Range<usize>) -> Vec<u32> {
         if let Some(units) = self.units(range.start, range.end.saturating_sub(range.start)) {
             let mut words: Vec<u32> = Vec::with_capacity(units.len());
-            // SAFETY: the capacity has room for all units, and the length counts the words that are copied.
+            // SAFETY: the capacity is sufficient for all units, and the length counts only words that were copied.
             unsafe {
                 let done = copy(units.as_ptr().cast(), words.as_mut_ptr().cast(), units.len());
                 words.set_len(done);
@@ -246,8 +251,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Changes an element of up to 16 bytes and returns the result of `change`, or `None` if the element is not in memory.
-    /// The element is stored only if `change` modifies it. The whole change is not atomic.
+    /// Changes an element of up to 16 bytes and returns the result of `change`. Returns `None` if the element is not in
+    /// memory. The element is stored only if `change` modifies it. The change as a whole is not atomic.
     #[inline]
     pub fn update<T>(self, at: usize, bytes: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         match bytes {
@@ -269,8 +274,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Implements [`Vram::update`] for a constant size. A word takes 7 ns, and 22 ns if its size is a variable (rustc 1.95,
-    /// `-O`, an AMD EPYC).
+    /// Implements [`Vram::update`] for a constant size. An update of a word takes 7 ns, compared with 22 ns if its size
+    /// is a variable (rustc 1.95, `-O`, an AMD EPYC).
     #[inline]
     fn update_array<const N: usize, T>(self, at: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
         let before = self.array::<N>(at)?;
@@ -282,7 +287,7 @@ impl<'a> Vram<'a> {
         Some(result)
     }
 
-    /// Copies a range to another offset, as [`slice::copy_within`] does. Both ranges may overlap.
+    /// Copies a range to another offset, as [`slice::copy_within`] does. The ranges may overlap.
     pub fn copy_within(self, source: Range<usize>, target: usize) {
         let count = source.len();
         if self.place(source.start, count).is_none() || self.place(target, count).is_none() {
@@ -298,27 +303,27 @@ impl<'a> Vram<'a> {
             }
         };
         let blocks = (0..count).step_by(BLOCK);
-        // A block is stored only after all blocks that it overwrites are read.
+        // The order of the blocks ensures that each block is read before another block overwrites it.
         match target <= source.start {
             true => blocks.for_each(&mut copy),
             false => blocks.rev().for_each(&mut copy),
         }
     }
 
-    /// Copies words from the start of a range to another range without an intermediate block, if the ranges do not
-    /// overlap. Returns the number of bytes copied.
+    /// Copies words from the start of a range directly to another range. Copies nothing if the ranges overlap or do not
+    /// start at words. Returns the number of bytes copied.
     fn copy_apart(self, source: usize, target: usize, count: usize) -> usize {
         let [from, to] = [source, target].map(|at| self.units(at, count / WORD * WORD));
         let (Some(from), Some(to)) = (from, to) else { return 0 };
         if source.abs_diff(target) < count {
             return 0;
         }
-        // SAFETY: both ranges consist of these words, which other threads access atomically.
+        // SAFETY: both ranges consist of whole words in memory, which other threads access only as atomics.
         unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), from.len()) * WORD }
     }
 
-    /// Returns the words of a range, or `None` if it is not in memory or does not consist of whole words. A store to
-    /// a byte of a word stores all four bytes.
+    /// Returns the words of a range. Returns `None` if the range is not in memory or does not consist of whole words. A
+    /// later store to a byte of one of these words must store all four bytes.
     #[inline]
     pub fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
         let start = at
@@ -329,8 +334,8 @@ impl<'a> Vram<'a> {
         Some(units)
     }
 
-    /// Returns the word that contains a range, and the position of the range in it, or `None` if several units
-    /// contain it.
+    /// Returns the word that contains a range, and the position of the range in that word. Returns `None` if the range
+    /// is not within one word.
     #[inline]
     fn inside(self, at: usize, length: usize) -> Option<(&'a AtomicU32, usize)> {
         let start =
@@ -338,7 +343,7 @@ impl<'a> Vram<'a> {
         Some((self.words.get(start / WORD)?, start % WORD))
     }
 
-    /// Returns the parts of a range in head, words and tail, or `None` if the range is not in memory.
+    /// Returns the parts of a range in the head, the words and the tail. Returns `None` if the range is not in memory.
     #[inline]
     fn place(self, at: usize, length: usize) -> Option<Covered> {
         let end = at.checked_add(length).filter(|end| *end <= self.len())?;
@@ -355,75 +360,76 @@ impl<'a> Vram<'a> {
     }
 }
 
-/// A range of memory: the bytes of each part that it covers.
+/// The bytes that a range covers in each part of the memory, counted from the start of that part.
 struct Covered {
     head: Range<usize>,
     words: Range<usize>,
     tail: Range<usize>,
 }
 
-/// Returns the number of `length` bytes that are in the first word, if `skipped` bytes before them are also in it.
-/// Returns 0 if none are skipped.
+/// Returns how many of `length` bytes are in the first word, if that word also contains `skipped` bytes before them.
+/// Returns 0 if `skipped` is 0.
 #[inline]
 fn partial(skipped: usize, length: usize) -> usize {
     if skipped == 0 { 0 } else { (WORD - skipped).min(length) }
 }
 
-/// Loads as many words as both lists have, in the host's order of bytes.
+/// Loads words in the host's byte order. The shorter list determines their number.
 #[inline]
 pub fn load(from: &[AtomicU32], to: &mut [u32]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have as many words, and the second one is borrowed mutably.
+    // SAFETY: both lists have at least `count` words, and the second one is borrowed mutably.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), count) };
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed));
 }
 
-/// Stores as many words as both lists have, in the host's order of bytes.
+/// Stores words in the host's byte order. The shorter list determines their number.
 #[inline]
 pub fn store(to: &[AtomicU32], from: &[u32]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have as many words, and atomics can be written through a shared reference.
+    // SAFETY: both lists have at least `count` words, and atomics can be written through a shared reference.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), count) };
     from[done..].iter().zip(&to[done..]).for_each(|(from, to)| to.store(*from, Relaxed));
 }
 
-/// [`load`] for words as bytes.
+/// The function [`load`] for words as arrays of bytes.
 #[inline]
 fn load_words(from: &[AtomicU32], to: &mut [[u8; WORD]]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have as many words, and the second one is borrowed mutably.
+    // SAFETY: both lists have at least `count` words, and the second one is borrowed mutably.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), count) };
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed).to_ne_bytes());
 }
 
-/// [`store`] for words as bytes.
+/// The function [`store`] for words as arrays of bytes.
 #[inline]
 fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have as many words, and atomics can be written through a shared reference.
+    // SAFETY: both lists have at least `count` words, and atomics can be written through a shared reference.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), count) };
     from[done..].iter().zip(&to[done..]).for_each(|(from, to)| to.store(u32::from_ne_bytes(*from), Relaxed));
 }
 
-/// Copies most of `count` words, if there are many, to a range that does not overlap the first one. Returns the
+/// Copies most of `count` words to another range, or none if `count` is small. The ranges must not overlap. Returns the
 /// number of words copied.
 ///
-/// rustc 1.95 does not vectorize relaxed accesses: a loop over words copies up to 4 bytes per cycle, this one 16.
+/// rustc 1.95 does not vectorize relaxed accesses. A loop over words copies up to 4 bytes per cycle; this function
+/// copies 16.
 ///
 /// # Safety
-/// Words can be read at `from` and written at `to`. Other threads may access the ranges at the same time, by atomic
-/// accesses to aligned words or through other mappings.
+/// `count` words must be readable at `from` and writable at `to`. Other threads may access the ranges at the same time
+/// by atomic accesses to aligned words, or through other mappings.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
-    /// Bytes of an iteration.
+    /// Number of bytes that one iteration copies.
     const PIECE: usize = 64;
     if count < MANY {
         return 0;
     }
     let bytes = count * WORD / PIECE * PIECE;
-    // SAFETY: the block has the effect of a relaxed access to each word, in some order. An aligned word lies in one
-    // cache line, so the processor accesses it as a whole. The ranges have these bytes.
+    // SAFETY: the block has the effect of a relaxed access to each word, in some order. An aligned word is within one
+    // cache line, so the processor accesses it as a whole. Both ranges contain all bytes that are accessed.
     unsafe {
         std::arch::asm!(
             "2:",
@@ -452,10 +458,11 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
     bytes / WORD
 }
 
-/// Copies none of `count` words: processors other than x86-64 copy word by word, and Miri checks that.
+/// Copies nothing and returns 0. Processors other than x86-64 copy word by word instead. Miri also does so, and thereby
+/// checks the code that copies words.
 ///
 /// # Safety
-/// No requirement.
+/// The caller need not satisfy any requirement.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline]
 unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {
@@ -472,7 +479,7 @@ fn store_bytes(to: &[AtomicU8], from: &[u8]) {
     to.iter().zip(from).for_each(|(to, from)| to.store(*from, Relaxed));
 }
 
-/// Stores some bytes of a word, from byte `first` on.
+/// Replaces some bytes of a word, from byte `first` on.
 fn store_part(unit: &AtomicU32, first: usize, bytes: &[u8]) {
     let replaced = |word: u32| {
         let mut word = word.to_ne_bytes();
@@ -489,7 +496,7 @@ fn store_part(unit: &AtomicU32, first: usize, bytes: &[u8]) {
 mod tests {
     use super::*;
 
-    /// Calls `check` with a view of each alignment and length up to 24, and with the same bytes.
+    /// Calls `check` with views of all alignments and lengths up to 24 bytes, and with the bytes of each view.
     fn with_all(check: impl Fn(Vram<'_>, &[u8])) {
         for (start, length) in (0..8).flat_map(|start| (0..24).map(move |length| (start, length))) {
             let mut all = [0_u64; 4].map(u64::to_ne_bytes).concat();

@@ -1,27 +1,27 @@
-//! Observers chosen at run time. The crate of a machine compiles its engine for four of them, so other crates do not
-//! compile it again for each of their observers.
+//! Observers that are chosen at run time. The crate of a machine compiles its engine for four kinds of observers. So
+//! other crates do not compile the engine again for each of their own observers.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer, hand_on};
 use crate::paths::Path;
 
-/// The methods of an [`Observer`] behind a pointer. Every observer is a listener.
+/// The methods of an [`Observer`] as a trait that can be used through a pointer. Every observer is a listener.
 pub trait Listener {
-    /// [`Observer::event`].
+    /// Calls [`Observer::event`].
     fn event(&mut self, event: Event);
-    /// [`Observer::group`].
+    /// Calls [`Observer::group`].
     fn group(&mut self, number: usize);
-    /// [`Observer::issues`].
+    /// Calls [`Observer::issues`].
     fn issues(&mut self, addresses: &[u32], mask: Mask);
-    /// [`Observer::again`].
+    /// Calls [`Observer::again`].
     fn again(&mut self, key: u32, active: Mask, first: Mask) -> bool;
-    /// [`Observer::learn`].
+    /// Calls [`Observer::learn`].
     fn learn(&mut self, key: u32, active: Mask, first: Mask);
-    /// [`Observer::wants_depths`].
+    /// Calls [`Observer::wants_depths`].
     fn wants_depths(&self) -> bool;
-    /// [`Observer::depth`].
+    /// Calls [`Observer::depth`].
     fn depth(&mut self, number: usize, used: u32);
-    /// [`Observer::path`].
+    /// Calls [`Observer::path`].
     fn path(&mut self, path: Path, instructions: u64);
 }
 
@@ -32,7 +32,7 @@ impl<O: Observer> Listener for O {
     }
 }
 
-/// The observer of a run, and the events that it receives.
+/// The observer of a run, with the kind of events that it receives.
 ///
 /// ```
 /// use reconverge_simt::{FlowTrace, Recorder, Shares, Silent, Watch};
@@ -44,11 +44,11 @@ impl<O: Observer> Listener for O {
 pub enum Watch<'a> {
     /// No observer.
     Nothing,
-    /// The paths of the fast engine ([`Observer::PATHS`]), and no events.
+    /// An observer that receives the paths of the fast engine ([`Observer::PATHS`]), but no events.
     Paths(&'a mut dyn Listener),
-    /// Events without those of registers and memory.
+    /// An observer that receives events, except for those of registers and memory.
     Flow(&'a mut dyn Listener),
-    /// All events ([`Observer::DATA`]).
+    /// An observer that receives all events ([`Observer::DATA`]).
     Data(&'a mut dyn Listener),
 }
 
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Watch<'_> {
 }
 
 impl<'a> Watch<'a> {
-    /// Returns an observer with the events that its constants request.
+    /// Returns an observer with the kind of events that its constants request.
     pub fn of<O: Observer>(observer: &'a mut O) -> Watch<'a> {
         match (O::ENABLED, O::DATA, O::PATHS) {
             (true, true, _) => Watch::Data(observer),
@@ -74,8 +74,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the events without those of registers and memory, for code that does not announce others; `None` if
-    /// none are requested.
+    /// Returns the observer as one that receives events except for those of registers and memory. Returns `None` if it
+    /// does not request events. This function is for code that does not announce other events.
     pub fn flow(self) -> Option<Told<'a, false>> {
         match self {
             Watch::Nothing | Watch::Paths(_) => None,
@@ -84,7 +84,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A listener as an observer of events. Engines are compiled for it; [`watched!`](crate::watched) creates it.
+/// An observer that passes events to a listener. Engines are compiled for this type. [`watched!`](crate::watched)
+/// creates values.
 pub struct Told<'a, const DATA: bool>(pub &'a mut dyn Listener);
 
 impl<const DATA: bool> Observer for Told<'_, DATA> {
@@ -93,7 +94,7 @@ impl<const DATA: bool> Observer for Told<'_, DATA> {
     hand_on!(self, Listener, self.0);
 }
 
-/// Evaluates an expression with the observer of a [`Watch`]. The expression is compiled four times.
+/// Evaluates an expression with the observer of a [`Watch`]. The expression is compiled for four types of observers.
 #[macro_export]
 macro_rules! watched {
     ($watch:expr, |$observer:ident| $run:expr) => {
@@ -103,7 +104,8 @@ macro_rules! watched {
                 $run
             }
             $crate::Watch::Paths(listener) => {
-                // Lockstep counts the same paths.
+                // The type `Shares` is used here because lockstep also uses it, so the engine is not compiled for
+                // another type.
                 let mut shares = $crate::Shares::default();
                 let result = {
                     let $observer = &mut shares;
@@ -126,9 +128,10 @@ macro_rules! watched {
     };
 }
 
-/// Evaluates an expression with one of three observers: they take no events, events without data, or all events. Code
-/// that does not announce paths is compiled for these three only. An observer that takes no events is replaced by
-/// [`Silent`](crate::Silent).
+/// Evaluates an expression that does not announce paths. The expression is compiled only for three types of observers:
+/// one without events, one with events except for data, and one with all events. So an observer without events is
+/// replaced by [`Silent`](crate::Silent), and an observer of both paths and events without data is replaced by
+/// [`Told`](crate::watch::Told).
 #[macro_export]
 macro_rules! announced {
     ($Observer:ident, |$observer:ident| $run:expr) => {
@@ -144,19 +147,19 @@ macro_rules! announced {
     };
 }
 
-/// Defines the methods that step a launch, in an implementation that has `observed_step` for any observer. They are
-/// compiled in the crate of the machine.
+/// Defines the methods that step a launch. The implementation must have a method `observed_step`, which is generic over
+/// the observer. The defined methods are compiled in the crate of the machine.
 ///
-/// With `advance`, the implementation also has `observed_advance`. With `groups`, `observed_advance` runs one group
-/// after another, and the implementation has the field `done` and the methods `statistics`, `lowered`, `group_number`
-/// and `advance_group`.
+/// With `advance`, the implementation must also have a method `observed_advance`. With `groups`, the macro defines
+/// `observed_advance`, which runs one group after another. The implementation must then have the field `done` and the
+/// methods `statistics`, `lowered`, `group_number` and `advance_group`.
 #[macro_export]
 macro_rules! stepping {
     ($Cause:ty) => {
         /// Executes one instruction.
         ///
         /// # Errors
-        /// The program trapped; the group stays at the trapping instruction.
+        /// Returns the trap if the program trapped. The group then stays at the trapping instruction.
         pub fn step<O: $crate::Observer>(
             &mut self,
             observer: &mut O,
@@ -164,10 +167,10 @@ macro_rules! stepping {
             self.step_watched($crate::Watch::of(observer))
         }
 
-        /// [`Run::step`] with an observer that is chosen at run time.
+        /// Executes one instruction, as [`Run::step`] does, with an observer that is chosen at run time.
         ///
         /// # Errors
-        /// As for [`Run::step`].
+        /// Returns the trap if the program trapped, as [`Run::step`] does.
         pub fn step_watched(
             &mut self,
             watch: $crate::Watch<'_>,
@@ -178,11 +181,11 @@ macro_rules! stepping {
     ($Cause:ty, advance) => {
         $crate::stepping!($Cause);
 
-        /// Executes up to `most` instructions, fewer only at the end. The engine is that of the options: the
-        /// reference interpreter, or else the fast engine. Data events are not announced.
+        /// Executes `most` instructions, or fewer if the launch ends earlier. The reference interpreter runs if the
+        /// options select it, otherwise the fast engine. Events of registers and memory are not announced.
         ///
         /// # Errors
-        /// The program trapped; the group stays at the trapping instruction.
+        /// Returns the trap if the program trapped. The group then stays at the trapping instruction.
         pub fn advance(
             &mut self,
             most: u64,
@@ -203,7 +206,7 @@ macro_rules! stepping {
             observer: &mut O,
         ) -> Result<$crate::Step, $crate::Trap<$Cause>> {
             let end = self.statistics().instructions.saturating_add(most);
-            // The first call lowers the program, for all copies.
+            // The first call lowers the program. Copies of the launch share the result.
             let fast = self.lowered();
             while !self.done {
                 let left = end.saturating_sub(self.statistics().instructions);

@@ -1,32 +1,33 @@
 //! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. They process
-//! rows of any number of lanes that is a multiple of 16. The compiler vectorizes most loops over lanes, but not
-//! these, or not reliably.
+//! rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but it does not
+//! vectorize these loops, or not reliably.
 
-// Intrinsics are unsafe. Each block states which level has them, and that its accesses stay inside their arrays.
+// Unsafe code is required for intrinsics. A comment at each block states which level has them, and that accesses are
+// inside their arrays.
 #![allow(unsafe_code)]
 
 use std::fmt;
 
 reconverge_isa::choices! {
-    /// The extensions that code is compiled for, lowest first.
+    /// The instruction set extensions for which code is compiled, lowest first.
     #[derive(Hash, PartialOrd, Ord)]
     pub enum Kind {
         /// The instructions that every processor of the target has.
         Baseline = "baseline",
-        /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
+        /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT. Vectors have 256 bits.
         Avx2 = "avx2",
-        /// x86-64 with all of these and AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
+        /// x86-64 with the extensions of `Avx2` and with AVX-512 F, BW, CD, DQ and VL. Vectors have 512 bits.
         Avx512 = "avx512",
     }
 }
 
 /// A task that runs in code compiled for a level.
 pub trait Task {
-    /// The result.
+    /// Result of the task.
     type Output;
 
-    /// Runs the task. Implementations must be marked `#[inline(always)]`, so that they become part of the code for
-    /// the level.
+    /// Runs the task. Implementations must be marked `#[inline(always)]`, so that they are compiled as part of the code
+    /// for the level.
     fn run<W: Wide>(self, wide: W) -> Self::Output;
 }
 
@@ -34,32 +35,32 @@ mod eight;
 
 pub use eight::{Eight, Words8};
 
-/// A level of vector instructions, as a token: a value exists only if the processor has the level.
+/// A token for a level of vector instructions. A value exists only if the processor has the level.
 pub trait Wide: Copy + fmt::Debug {
-    /// The level.
+    /// Kind of the level.
     const KIND: Kind;
 
-    /// Whether a multiply-add of singles with one rounding is a single instruction, which makes [`multiply_add`]
-    /// fast.
+    /// Whether the level has an instruction for a multiply-add of singles with one rounding. Such an instruction makes
+    /// [`multiply_add`] fast.
     const FUSED: bool;
 
-    /// Returns the token.
+    /// Returns the token without a check.
     ///
     /// # Safety
-    /// The processor has the level.
+    /// The processor must have the level.
     unsafe fn assume() -> Self;
 
     /// Runs a task in a separate function that is compiled for the level.
     fn call<T: Task>(self, task: T) -> T::Output;
 
-    /// The level for code that reads and writes words of single lanes. Splitting a vector of sixteen lanes takes
-    /// longer than splitting two of eight.
+    /// The level for code that reads and writes words of single lanes. Such code uses vectors of eight lanes, because
+    /// splitting a vector of sixteen lanes takes longer than splitting two vectors of eight.
     type Eight: Eight;
 
     /// Returns the token of the level for eight lanes.
     fn eight(self) -> Self::Eight;
 
-    /// Returns all ones for the lanes of a set and zeros for the others, in rows of bytes.
+    /// Returns a row of bytes, in which all bits are set for the lanes of a set and clear for other lanes.
     #[inline(always)]
     fn spread_bytes<const N: usize>(self, bits: u64) -> [u8; N] {
         let words = spread::<N>(bits);
@@ -70,8 +71,8 @@ pub trait Wide: Copy + fmt::Debug {
         bytes
     }
 
-    /// Writes the lanes of a set, bit n for lane n; the others keep their words. The case of all lanes is checked
-    /// first: it does not need the old words.
+    /// Writes the new words of the lanes in a set: lane n if bit n is set. Other lanes keep their words. The case of
+    /// all lanes is checked first, because it does not read the old words.
     #[inline(always)]
     fn write<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
         const { assert!(N <= 64, "a set has a bit for each lane") };
@@ -82,7 +83,7 @@ pub trait Wide: Copy + fmt::Debug {
         }
     }
 
-    /// [`Wide::write`] for a set that rarely contains all lanes.
+    /// Writes words as [`Wide::write`] does, for sets that rarely contain all lanes.
     #[inline(always)]
     fn merge<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
         let members = spread::<N>(bits);
@@ -91,12 +92,12 @@ pub trait Wide: Copy + fmt::Debug {
         }
     }
 
-    /// Writes the four components of lanes 0 and up to one row per component; other lanes keep their values.
+    /// Writes the four components of lanes, from lane 0 on, to one row per component. Other lanes keep their values.
     #[inline(always)]
     fn to_rows<const N: usize>(self, values: &[[u32; 4]], mut rows: [&mut [u32; N]; 4]) {
         let values = &values[..values.len().min(N)];
         let (fours, rest) = values.as_chunks::<4>();
-        // The compiler transposes four lanes in vector registers.
+        // The compiler transposes the values of four lanes in vector registers.
         for (place, four) in fours.iter().enumerate() {
             for (component, row) in rows.iter_mut().enumerate() {
                 row[4 * place..][..4].copy_from_slice(&four.map(|value| value[component]));
@@ -105,7 +106,8 @@ pub trait Wide: Copy + fmt::Debug {
         lanes_to_rows(rest, 4 * fours.len(), rows);
     }
 
-    /// Reads the four components of lanes 0 and up from one row per component: the inverse of [`Wide::to_rows`].
+    /// Reads the four components of lanes, from lane 0 on, from one row per component. This is the inverse of
+    /// [`Wide::to_rows`].
     #[inline(always)]
     fn vectors<const N: usize>(self, rows: [&[u32; N]; 4], values: &mut [[u32; 4]]) {
         lanes_from_rows(rows, 0, values);
@@ -114,10 +116,11 @@ pub trait Wide: Copy + fmt::Debug {
     /// Returns the lanes whose word has its highest bit set.
     fn signs<const N: usize>(self, words: &[u32; N]) -> u64;
 
-    /// Returns the lanes whose byte, a number below 16, is set in the table.
+    /// Returns the lanes for whose byte the table is true. Each byte is a number below 16.
     fn select<const N: usize>(self, table: &Table, bytes: &[u8; N]) -> u64;
 
-    /// Returns the words of a table's pairs. Each lane selects a pair by number, modulo the number of pairs.
+    /// Returns the two words of the pair that each lane selects in a table. A lane's number is taken modulo the number
+    /// of pairs.
     #[inline(always)]
     fn pairs<const N: usize, const M: usize>(
         self,
@@ -131,8 +134,8 @@ pub trait Wide: Copy + fmt::Debug {
         words
     }
 
-    /// Returns the squares of 15-bit numbers divided by 2^14, each partial product truncated: the sum of `x >> (14 -
-    /// n)` over the set bits n of x.
+    /// Returns the squares of 15-bit numbers divided by 2^14, with each partial product truncated. This is the sum of
+    /// `x >> (14 - n)` over the set bits n of x.
     #[inline(always)]
     fn cut_squares<const N: usize>(self, numbers: &[u32; N]) -> [u32; N] {
         let mut sums = [0; N];
@@ -146,29 +149,29 @@ pub trait Wide: Copy + fmt::Debug {
     }
 }
 
-/// The rules of a [`multiply_add`].
+/// The variant of a [`multiply_add`].
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
-    /// Sign bits to flip: of the product, and of the addend.
+    /// Sign bits that are flipped before the operation: that of the product, and that of the addend.
     pub flip: Option<[u32; 2]>,
-    /// Whether a source may be a denormal, which counts as zero.
+    /// Whether denormal sources count as zero. Not necessary if no source is a denormal.
     pub flush: bool,
-    /// Whether zero times anything is zero.
+    /// Whether the product of zero and any number, including infinity and NaN, is zero.
     pub zero_wins: bool,
-    /// A power of two with which A and C are multiplied first, and a range: its first magnitude and its size. The
-    /// scaling is not exact if the bits of a magnitude lie in this range, because the exponent then leaves the range
-    /// of the format.
+    /// A power of two by which A and C are multiplied first, and a range of bit patterns, given as its first pattern
+    /// and its size. If the magnitude of A or C is in this range, the scaled exponent is out of range, and the result
+    /// may be wrong.
     pub scale: Option<(f32, [u32; 2])>,
-    /// The bits of a NaN result.
+    /// Bits of the result if it is a NaN.
     pub nan: u32,
 }
 
-/// A truth table over the numbers below 16, as [`Wide::select`] reads it: all ones for true.
+/// A truth table for the numbers below 16. A byte has all bits set for true, and is 0 for false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table(pub [u8; 16]);
 
 impl Table {
-    /// Returns the table that is true for the numbers of the set bits.
+    /// Returns the table that is true for number n if bit n is set.
     pub const fn of(bits: u16) -> Table {
         let mut table = [0; 16];
         let mut number = 0;
@@ -180,7 +183,7 @@ impl Table {
     }
 }
 
-/// Returns all ones for the lanes of a set and zeros for the others.
+/// Returns a row of words, in which all bits are set for the lanes of a set and clear for other lanes.
 #[inline(always)]
 pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     let mut words = [0; N];
@@ -193,7 +196,7 @@ pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     words
 }
 
-/// Writes the components of lanes from `first` on to their rows, lane by lane.
+/// Writes the components of lanes, from lane `first` on, to their rows, one lane after another.
 #[inline(always)]
 fn lanes_to_rows<const N: usize>(values: &[[u32; 4]], first: usize, mut rows: [&mut [u32; N]; 4]) {
     for (lane, value) in (first..N).zip(values) {
@@ -203,7 +206,7 @@ fn lanes_to_rows<const N: usize>(values: &[[u32; 4]], first: usize, mut rows: [&
     }
 }
 
-/// Reads the components of lanes from `first` on from their rows, lane by lane.
+/// Reads the components of lanes, from lane `first` on, from their rows, one lane after another.
 #[inline(always)]
 fn lanes_from_rows<const N: usize>(rows: [&[u32; N]; 4], first: usize, values: &mut [[u32; 4]]) {
     for (lane, value) in (first..N).zip(values) {
@@ -211,10 +214,10 @@ fn lanes_from_rows<const N: usize>(rows: [&[u32; N]; 4], first: usize, values: &
     }
 }
 
-/// Returns A * B + C, rounded once, with denormals flushed and the one NaN of the [`Sum`]; and whether the result may
-/// be wrong for some lane because of [`Sum::scale`].
+/// Returns A * B + C, rounded once, with denormal results flushed and [`Sum::nan`] for a NaN. The second result is
+/// whether some lane may be wrong because of [`Sum::scale`].
 ///
-/// The compiler vectorizes the function, since no branch depends on a lane.
+/// The function has no branch that depends on a lane, so the compiler vectorizes it.
 #[inline(always)]
 pub fn multiply_add<const N: usize>(src: &[[u32; N]; 3], sum: Sum) -> ([u32; N], bool) {
     const SIGN: u32 = 1 << 31;
@@ -248,14 +251,14 @@ pub fn multiply_add<const N: usize>(src: &[[u32; N]; 3], sum: Sum) -> ([u32; N],
     (result, exceptions != 0)
 }
 
-/// The instructions that every processor of the target has.
+/// Token for the instructions that every processor of the target has.
 #[derive(Clone, Copy, Debug)]
 pub struct Baseline;
 
-/// Bit 0 of each byte, gathered.
+/// Returns bit 0 of each byte as one bit of a number.
 #[inline(always)]
 fn gather(bytes: [u8; 8]) -> u64 {
-    // The product collects bit 0 of byte n in bit 56 + n.
+    // The product moves bit 0 of byte n to bit 56 + n.
     u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
@@ -290,7 +293,8 @@ impl Wide for Baseline {
         use std::arch::x86_64::{_mm_castsi128_ps, _mm_loadu_si128, _mm_movemask_ps};
         let mut bits = 0;
         for (chunk, four) in words.as_chunks::<4>().0.iter().enumerate() {
-            // SAFETY: SSE2 is part of the baseline of x86-64; the load needs no alignment and stays inside four words.
+            // SAFETY: SSE2 is part of the baseline of x86-64. The load does not require alignment and reads exactly
+            // four words.
             let signs = unsafe { _mm_movemask_ps(_mm_castsi128_ps(_mm_loadu_si128(four.as_ptr().cast()))) };
             bits |= u64::from(signs as u32) << (4 * chunk);
         }
@@ -315,7 +319,7 @@ impl Wide for Baseline {
     }
 }
 
-/// Name, token and functions of an extension, for which a macro compiles a function.
+/// Defines the constants of a level, `assume`, and `call`, for which `$compiled` compiles a function.
 #[cfg(target_arch = "x86_64")]
 macro_rules! extension {
     ($Level:ident, $compiled:ident) => {
@@ -335,13 +339,13 @@ macro_rules! extension {
                     task.run(wide)
                 }
             }
-            // SAFETY: the processor has the level, or there would be no token.
+            // SAFETY: the processor has the level, because the token exists.
             unsafe { run(self, task) }
         }
     };
 }
 
-/// [`Kind::Avx2`]
+/// Token for [`Kind::Avx2`].
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2(());
@@ -366,10 +370,10 @@ impl Wide for Avx2 {
         let mut all = [0; N];
         let (chunks, rest) = all.as_chunks_mut::<32>();
         for (chunk, bytes) in chunks.iter_mut().enumerate() {
-            // SAFETY: the processor has AVX2; the store needs no alignment and stays inside 32 bytes.
+            // SAFETY: the processor has AVX2. The store does not require alignment and writes exactly 32 bytes.
             unsafe {
                 let words = _mm256_set1_epi32((bits >> (32 * chunk)) as i32);
-                // Eight copies of the byte with the lanes' bits, then each lane's bit of it.
+                // Copy the byte that contains a lane's bit to the lane's byte, and test the bit there.
                 let ones = 0x0101_0101_0101_0101;
                 let byte = _mm256_shuffle_epi8(words, _mm256_set_epi64x(3 * ones, 2 * ones, ones, 0));
                 let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
@@ -391,15 +395,16 @@ impl Wide for Avx2 {
         };
         let news = new.as_chunks::<8>().0;
         for (chunk, (row, new)) in row.as_chunks_mut::<8>().0.iter_mut().zip(news).enumerate() {
-            // SAFETY: the processor has AVX2; loads and stores need no alignment and stay inside eight words.
+            // SAFETY: the processor has AVX2. Loads and stores do not require alignment and access exactly eight words.
             unsafe {
                 let bits = _mm256_set1_epi32((bits >> (32 * (chunk / 4))) as i32);
-                // Each lane's bit becomes a sign, and all bits of its word.
+                // Shift each lane's bit to the sign of its word, and extend the sign to all bits.
                 let of_first = _mm256_set_epi32(24, 25, 26, 27, 28, 29, 30, 31);
                 let counts = _mm256_sub_epi32(of_first, _mm256_set1_epi32(8 * (chunk as i32 % 4)));
                 let members = _mm256_srai_epi32::<31>(_mm256_sllv_epi32(bits, counts));
                 let old = _mm256_loadu_si256(row.as_ptr().cast());
-                // The blend works on bytes: the compiler turns one on words into a masked store, which is slow on AMD's processors.
+                // The blend selects bytes. The compiler would turn a blend of words into a masked store, which is slow
+                // on AMD's processors.
                 let words = _mm256_blendv_epi8(old, _mm256_loadu_si256(new.as_ptr().cast()), members);
                 _mm256_storeu_si256(row.as_mut_ptr().cast(), words);
             }
@@ -437,7 +442,7 @@ impl Wide for Avx2 {
         use std::arch::x86_64::{_mm256_loadu_ps, _mm256_movemask_ps};
         let mut bits = 0;
         for (chunk, eight) in words.as_chunks::<8>().0.iter().enumerate() {
-            // SAFETY: the processor has AVX2; the load needs no alignment and stays inside eight words.
+            // SAFETY: the processor has AVX2. The load does not require alignment and reads exactly eight words.
             let signs = unsafe { _mm256_movemask_ps(_mm256_loadu_ps(eight.as_ptr().cast())) };
             bits |= u64::from(signs as u32) << (8 * chunk);
         }
@@ -452,7 +457,7 @@ impl Wide for Avx2 {
         };
         let (chunks, rest) = bytes.as_chunks::<32>();
         let mut bits = 0;
-        // SAFETY: the processor has AVX2; the loads need no alignment and stay inside arrays of exactly their size.
+        // SAFETY: the processor has AVX2. The loads do not require alignment, and each reads exactly one array.
         unsafe {
             let table = _mm_loadu_si128(table.0.as_ptr().cast());
             for (chunk, bytes) in chunks.iter().enumerate() {
@@ -485,20 +490,21 @@ impl Wide for Avx2 {
     }
 }
 
-/// Returns the components of eight lanes by column. The loop over fours takes three times as long.
+/// Returns the components of eight lanes as one array per component. A loop over four lanes at a time takes three times
+/// as long.
 ///
 /// # Safety
-/// The processor has AVX2.
+/// The processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn columns_of_eight(values: &[[u32; 4]; 8]) -> [[u32; 8]; 4] {
     use std::arch::x86_64::*;
     let mut columns = [[0; 8]; 4];
-    // SAFETY: the caller guarantees that the processor has AVX2; loads and stores need no alignment and stay inside four
-    // and eight words.
+    // SAFETY: the caller guarantees that the processor has AVX2. Loads do not require alignment and read exactly four
+    // words. Stores write exactly eight words.
     unsafe {
         let load = |lane: usize| _mm_loadu_si128(values[lane].as_ptr().cast());
-        // Lanes n and n + 4.
+        // Each vector contains the components of lanes n and n + 4.
         let both =
             |lane: usize| _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(load(lane)), load(lane + 4));
         let (a, b, c, d) = (both(0), both(1), both(2), both(3));
@@ -517,21 +523,23 @@ unsafe fn columns_of_eight(values: &[[u32; 4]; 8]) -> [[u32; 8]; 4] {
     columns
 }
 
-/// The inverse of [`columns_of_eight`].
+/// Returns the components of eight lanes, given as one array per component. This is the inverse of
+/// [`columns_of_eight`].
 ///
 /// # Safety
-/// The processor has AVX2.
+/// The processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn eight_of_columns(columns: [&[u32; 8]; 4]) -> [[u32; 4]; 8] {
     use std::arch::x86_64::*;
     let mut values = [[0; 4]; 8];
-    // SAFETY: the caller guarantees that the processor has AVX2; loads and stores need no alignment and stay inside eight
-    // words.
+    // SAFETY: the caller guarantees that the processor has AVX2. Loads and stores do not require alignment and access
+    // exactly eight words.
     unsafe {
         let load = |component: usize| _mm256_loadu_si256(columns[component].as_ptr().cast());
         let (a, b, c, d) = (load(0), load(1), load(2), load(3));
-        // Components 0 and 1, and 2 and 3, of lanes 0, 1, 4, 5; then of the others.
+        // `lower` vectors contain components of lanes 0, 1, 4 and 5, and `upper` vectors those of lanes 2, 3, 6 and 7.
+        // Each vector has components 0 and 1, or 2 and 3.
         let (lower, lower_next) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
         let (upper, upper_next) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
         let [first, second, third, fourth] = [
@@ -553,11 +561,11 @@ unsafe fn eight_of_columns(columns: [&[u32; 8]; 4]) -> [[u32; 4]; 8] {
     values
 }
 
-/// [`Wide::pairs`], eight lanes at a time, with one load per lane; two indices leave their vector at once. It takes a
-/// tenth of the time of the loop over lanes, which moves every word separately.
+/// Implements [`Wide::pairs`] for eight lanes at a time, with one load per lane. Two indices are extracted together. A
+/// loop over lanes takes ten times as long, because it moves every word separately.
 ///
 /// # Safety
-/// The processor has AVX2.
+/// The processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn pairs_by_eight<const N: usize, const M: usize>(
@@ -571,7 +579,8 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
         let at = |place: u64| table[place as usize % M].as_ptr();
         let [two, four, six, eight] =
             [0, 1, 2, 3].map(|two: usize| u64::from(places[2 * two]) | u64::from(places[2 * two + 1]) << 32);
-        // SAFETY: the caller guarantees that the processor has AVX2; each load reads a pair, each store eight words.
+        // SAFETY: the caller guarantees that the processor has AVX2. Each load reads one pair, and each store writes
+        // eight words.
         unsafe {
             let both = |two: u64| {
                 let lower = _mm_castsi128_pd(_mm_loadl_epi64(at(two & 0xffff_ffff).cast()));
@@ -586,11 +595,13 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
     [first, second]
 }
 
-/// [`Wide::cut_squares`], sixteen lanes at a time, in halves: bit n of x, moved to bit n + 2, times x has the part of that
-/// bit as the upper half of the product; bit 14 does not fit. The loop over lanes takes four times as long.
+/// Implements [`Wide::cut_squares`] for sixteen lanes at a time, in 16-bit words. For each bit n below 14 of x, the
+/// code multiplies x by that bit, moved to bit n + 2. The upper half of the product is `x >> (14 - n)`. Bit 14 cannot
+/// be moved within 16 bits, so its part, which is x itself, is selected by a mask. A loop over lanes takes four times
+/// as long.
 ///
 /// # Safety
-/// The processor has AVX2.
+/// The processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N] {
@@ -598,7 +609,8 @@ unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N]
     let mut sums = [0; N];
     for (numbers, sums) in numbers.as_chunks::<16>().0.iter().zip(sums.as_chunks_mut::<16>().0) {
         let [lower, upper] = [&numbers[..8], &numbers[8..]];
-        // SAFETY: the caller guarantees that the processor has AVX2; loads and stores need no alignment and stay inside eight words.
+        // SAFETY: the caller guarantees that the processor has AVX2. Loads and stores do not require alignment and
+        // access exactly eight words.
         unsafe {
             let load = |words: &[u32]| _mm256_loadu_si256(words.as_ptr().cast());
             let x = _mm256_packus_epi32(load(lower), load(upper));
@@ -609,7 +621,7 @@ unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N]
                 let bit = _mm256_and_si256(moved, _mm256_set1_epi16(1i16.wrapping_shl(bit)));
                 sum = _mm256_add_epi16(sum, _mm256_mulhi_epu16(x, bit));
             }
-            // As they were packed: words of both chunks in each half.
+            // Unpacking restores the order before packing, in which each half contained words of both chunks.
             let zero = _mm256_setzero_si256();
             _mm256_storeu_si256(sums[..8].as_mut_ptr().cast(), _mm256_unpacklo_epi16(sum, zero));
             _mm256_storeu_si256(sums[8..].as_mut_ptr().cast(), _mm256_unpackhi_epi16(sum, zero));
@@ -618,7 +630,7 @@ unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N]
     sums
 }
 
-/// [`Kind::Avx512`]
+/// Token for [`Kind::Avx512`].
 #[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512(());
@@ -654,7 +666,8 @@ impl Wide for Avx512 {
         use std::arch::x86_64::{_mm512_loadu_si512, _mm512_mask_mov_epi32, _mm512_storeu_si512};
         let news = new.as_chunks::<16>().0;
         for (chunk, (row, new)) in row.as_chunks_mut::<16>().0.iter_mut().zip(news).enumerate() {
-            // SAFETY: the processor has AVX-512 F; loads and stores need no alignment and stay inside sixteen words.
+            // SAFETY: the processor has AVX-512 F. Loads and stores do not require alignment and access exactly sixteen
+            // words.
             unsafe {
                 let (old, new) =
                     (_mm512_loadu_si512(row.as_ptr().cast()), _mm512_loadu_si512(new.as_ptr().cast()));
@@ -669,7 +682,8 @@ impl Wide for Avx512 {
         use std::arch::x86_64::{_mm512_loadu_si512, _mm512_movepi32_mask};
         let mut bits = 0;
         for (chunk, words) in words.as_chunks::<16>().0.iter().enumerate() {
-            // SAFETY: the processor has AVX-512 F and DQ; the load needs no alignment and stays inside sixteen words.
+            // SAFETY: the processor has AVX-512 F and DQ. The load does not require alignment and reads exactly sixteen
+            // words.
             let signs = unsafe { _mm512_movepi32_mask(_mm512_loadu_si512(words.as_ptr().cast())) };
             bits |= u64::from(signs) << (16 * chunk);
         }
@@ -702,7 +716,7 @@ mod tests {
     use crate::level::Level;
     use crate::random::Random;
 
-    /// Sets with few, some and all lanes.
+    /// Returns sets with few, some and all lanes.
     fn sets() -> Vec<u64> {
         let mut random = Random::new(1);
         let some = std::iter::repeat_with(|| random.next_u64()).take(20);
@@ -713,7 +727,7 @@ mod tests {
         std::array::from_fn(|_| random.next())
     }
 
-    /// Expected results for `N` lanes, from the definitions for single lanes.
+    /// The task of comparing functions with results that are computed from their definitions for single lanes.
     struct AsDefined<const N: usize>;
 
     impl<const N: usize> Task for AsDefined<N> {
@@ -796,7 +810,7 @@ mod tests {
         for round in 0..2000 {
             let mut word = || match random.below(4) {
                 0 => random.one_of(&special) | random.next() << 31,
-                // Operands close to one another, so that sums cancel.
+                // These operands are close to one another, so that sums cancel.
                 1 => 0x3f00_0000 + (random.next() & 0x80ff_0001),
                 _ => random.next(),
             };
@@ -808,7 +822,8 @@ mod tests {
                 scale: (round & 8 != 0).then_some((2.0, [0x7f00_0000, 0x00ff_ffff])),
                 nan: 0x7fff_ffff,
             };
-            // The baseline, which a build may not have as a level.
+            // The expected results are those of the baseline, which is compiled here even if the build does not have it
+            // as a level.
             let expected = Baseline.call(MultiplyAdd(&src, sum));
             for level in Level::available() {
                 let found = level.run(MultiplyAdd(&src, sum));
@@ -833,7 +848,7 @@ mod tests {
         };
         let plain = Sum { flip: None, flush: false, zero_wins: false, scale: None, nan: 0x7fff_ffff };
         let epsilon = f32::EPSILON;
-        // Rounded once: the product alone would lose its last bit.
+        // The result is rounded once. A product that is rounded separately would lose its last bit.
         let exact = f64::from(1.0 + epsilon) * f64::from(1.0 - epsilon) - 1.0;
         let found = lane([1.0 + epsilon, 1.0 - epsilon, -1.0], plain);
         assert_eq!(found, ((exact as f32).to_bits(), false));

@@ -1,4 +1,4 @@
-//! Distributes pieces of work to the threads of the host, in order.
+//! Distribution of pieces of work, in their order, to the threads of the host.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,20 +7,21 @@ use rayon::prelude::*;
 
 use crate::pool;
 
-/// Results of the pieces and the workers.
+/// The results of all pieces, and the workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done<R, W> {
     /// Result of each piece, in the order of the pieces.
     pub results: Vec<R>,
-    /// The workers, in no order.
+    /// The workers, in no particular order.
     pub workers: Vec<W>,
 }
 
 /// Hands out pieces, in order and one at a time, to `workers` threads of the pool of [`pool::install`]
-/// ([`Options::workers`](crate::Options::workers)). Each thread creates one worker for all its pieces.
+/// ([`Options::workers`](crate::Options::workers)). Each thread creates one worker, which it uses for all its pieces.
 ///
-/// A piece is handed out only after all earlier ones, so a result may cancel only later pieces. A fixed division of
-/// the pieces among the threads would leave one thread idle while another still works on its share.
+/// A piece is handed out only after all earlier ones, so the result of a piece can cancel later pieces but not earlier
+/// ones. The pieces are not divided among the threads in advance, because one thread could then be idle while another
+/// still works on its share.
 ///
 /// ```
 /// use reconverge_simt::workers::hand_out;
@@ -51,7 +52,7 @@ where
         (results, worker)
     };
     let parts: Vec<_> = match workers {
-        // Run on this thread, which may not belong to a pool.
+        // A single worker runs on this thread, so that no pool is necessary.
         0 | 1 => vec![run(0)],
         _ => pool::install(|| (0..workers).into_par_iter().with_max_len(1).map(run).collect()),
     };
@@ -68,10 +69,11 @@ where
     done
 }
 
-/// [`hand_out`] for work that can fail: after a failure no more pieces are handed out.
+/// Hands out pieces as [`hand_out`] does, for work that can fail. After a failure, no more pieces are handed out.
 ///
 /// # Errors
-/// Returns the error of the first piece, in order, that failed, whatever the number of workers.
+/// Returns the error of the first piece, in the order of the pieces, that failed. The number of workers has no effect
+/// on this error.
 pub fn try_hand_out<I, R, E, W>(
     workers: usize,
     pieces: I,
@@ -84,7 +86,7 @@ where
     E: Send,
     W: Send,
 {
-    // All pieces before a failed one have been handed out, so the first failure is among the results.
+    // All pieces before a failed one have been handed out, so the results contain the first failure.
     let failed = AtomicBool::new(false);
     let pieces = pieces.take_while(|_| !failed.load(Ordering::Relaxed));
     let Done { results, workers } = hand_out(workers, pieces, worker, |worker, piece| {

@@ -1,15 +1,15 @@
-//! Calls of objects, the part of `nouveau`'s interface that is named NVIF. It has one request, whose argument names
-//! an object and an operation.
+//! Calls of objects, which are the part of `nouveau`'s interface that is named NVIF. All calls are one request. Its
+//! argument names an object and an operation.
 //!
 //! ```text
 //! | version, kind, owner, route | token | object |   data of the kind   |
 //!   8 bytes                       8       8          from 24 on
 //! ```
 //!
-//! Calls create and delete the device and objects on a channel, and describe the device. The node does not store
-//! objects: the class is part of the handle by which commands name an object. The list of a channel's classes is
-//! empty. Drivers choose the Tesla classes by the chip's number, and read the list only to find video units, which
-//! are not emulated.
+//! Calls create and delete the device and the objects of a channel, and describe the device. The node does not store
+//! objects, because the handle by which commands refer to an object contains its class. The list of a channel's classes
+//! is empty. Drivers choose the Tesla classes by the number of the chip, and read the list only to find video units,
+//! which are not emulated.
 //!
 //! Source: the kernel's `include/nvif/ioctl.h`, `cl0080.h` and `class.h`.
 
@@ -25,17 +25,18 @@ const NEW: u8 = 2;
 const DELETE: u8 = 3;
 const METHOD: u8 = 4;
 
-/// The only method of a device. (`NV_DEVICE_V0_INFO`)
+/// The only method that a device supports. (`NV_DEVICE_V0_INFO`)
 const INFO_OF_DEVICE: u8 = 0;
 
-/// PCI Express, and the family of G80 to GT21x. (`NV_DEVICE_INFO_V0_PCIE`, `NV_DEVICE_INFO_V0_TESLA`)
+/// The bus, PCI Express, and the family of the chips G80 to GT21x. (`NV_DEVICE_INFO_V0_PCIE`,
+/// `NV_DEVICE_INFO_V0_TESLA`)
 const PCI_EXPRESS: u8 = 3;
 const TESLA: u8 = 6;
 
 /// Answers an NVIF call.
 ///
 /// # Errors
-/// `ENOSYS` for another version of the interface, and `EINVAL` for a call that is not answered.
+/// `ENOSYS` for another version of the interface, and `EINVAL` for a kind of call that this node does not answer.
 pub(super) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     let mut call = NvifCall::default();
     request.exchange(argument, |found: &mut NvifCall| {
@@ -71,7 +72,7 @@ fn device(node: &Client<'_>, info: &mut NvifDeviceInfo) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Writes a text and a terminating zero.
+/// Writes a text and a terminating zero to an array.
 fn write(place: &mut [u8], text: &str) {
     place.fill(0);
     let most = place.len().saturating_sub(1);

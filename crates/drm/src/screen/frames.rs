@@ -1,4 +1,4 @@
-//! Sends a frame to files and to the window.
+//! Sends a frame to the frame files, to the recording and to the window.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,15 +11,15 @@ use crate::whole;
 use super::picture::picture;
 use super::{Framebuffer, Screen, window};
 
-/// Maximum number of frames of a process that are written.
+/// Maximum number of frames that a process writes to files.
 const WRITTEN: u64 = 10_000;
 /// Maximum number of processes that can write frames into a folder.
 const PROCESSES: u32 = 10_000;
 
-/// Writes, records and shows the part of a framebuffer that is on the screen, with this size and starting at `place`.
-/// Without a framebuffer, the picture is black.
+/// Writes, records and shows a frame. The picture is a part of a framebuffer: it starts at `place` and has the size
+/// `size`. Without a framebuffer, the picture is black.
 ///
-/// A frame that could not be written or recorded is counted, and the first one is reported.
+/// Frames that could not be written or recorded are counted. The first of them is reported.
 pub(super) fn put(state: &mut State, framebuffer: Option<&Framebuffer>, place: [u32; 2], size: [u32; 2]) {
     let writes = state.screen.folder.is_some() && !is_past_the_last(&state.screen);
     if !writes && state.screen.recording.is_none() && state.screen.window.is_none() {
@@ -43,7 +43,7 @@ pub(super) fn put(state: &mut State, framebuffer: Option<&Framebuffer>, place: [
     }
 }
 
-/// Returns whether the last frame comes after the last one that is written. Reports this once.
+/// Returns whether the number of frames exceeds the maximum number that is written. Reports this once.
 fn is_past_the_last(screen: &Screen) -> bool {
     let is_past = screen.frames - screen.others > WRITTEN;
     if is_past {
@@ -58,7 +58,7 @@ fn write(screen: &mut Screen, picture: &io::Result<Vec<u8>>, [width, height]: [u
     save(screen, &file)
 }
 
-/// Returns a result by reference, with a copy of the error.
+/// Returns the picture by reference, or a copy of the error.
 fn result(picture: &io::Result<Vec<u8>>) -> io::Result<&[u8]> {
     match picture {
         Ok(picture) => Ok(picture),
@@ -66,7 +66,7 @@ fn result(picture: &io::Result<Vec<u8>>) -> io::Result<&[u8]> {
     }
 }
 
-/// Writes a picture under the name of the last frame.
+/// Writes a picture to the file of the last frame.
 pub(super) fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
     while screen.process <= PROCESSES {
         let Some(folder) = &screen.folder else { return Ok(()) };
@@ -78,12 +78,13 @@ pub(super) fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
                 return written;
             }
         }
-        // A link is replaced, because a frame is never a link. An existing file belongs to another process.
+        // A link is replaced, because frames are never links. A file that exists belongs to another process, so the
+        // next process number is tried.
         if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
             fs::remove_file(&path)?;
         } else {
             screen.process += 1;
         }
     }
-    Err(io::Error::other(format!("{PROCESSES} processes have written frames here")))
+    Err(io::Error::other(format!("{PROCESSES} processes have already written frames to this folder")))
 }

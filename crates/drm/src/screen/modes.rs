@@ -1,10 +1,10 @@
-//! The modes of the screen, and the monitor's description of itself.
+//! The modes of the screen, and the description that the monitor returns (EDID).
 //!
 //! Sources: VESA's "Display Monitor Timings" for the modes, and VESA's "E-EDID Standard", release A, for the description.
 
 use crate::ioctls::ModeInfo;
 
-/// Modes of the screen, the preferred one first.
+/// Modes of the screen. The first one is preferred.
 pub(super) const MODES: [ModeInfo; 3] = [
     mode(b"640x480", 25_175, [640, 656, 752, 800], [480, 490, 492, 525], NEGATIVE, PREFERRED),
     mode(b"800x600", 40_000, [800, 840, 968, 1056], [600, 601, 605, 628], POSITIVE, 0),
@@ -14,14 +14,14 @@ pub(super) const MODES: [ModeInfo; 3] = [
 /// The size of the monitor in millimetres.
 pub(super) const MILLIMETRES: [u32; 2] = [320, 240];
 
-/// `DRM_MODE_TYPE_PREFERRED`
+/// Flag of the preferred mode. (`DRM_MODE_TYPE_PREFERRED`)
 const PREFERRED: u32 = 1 << 3;
-/// Both sync pulses are positive, or both negative. (`DRM_MODE_FLAG_PHSYNC` and so on)
+/// Flags for two positive or two negative sync pulses. (`DRM_MODE_FLAG_PHSYNC` and others)
 const POSITIVE: u32 = 1 << 0 | 1 << 2;
 const NEGATIVE: u32 = 1 << 1 | 1 << 3;
 
-/// Returns a mode of 60 Hz. The clock is in kHz. Each direction has the visible size, the start and the end of the
-/// sync pulse, and the total size.
+/// Returns a mode with 60 Hz. The clock is in kHz. For each direction, the list has the visible size, the start and the
+/// end of the sync pulse, and the total size.
 const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses: u32, kind: u32) -> ModeInfo {
     let mut text = [0; 32];
     let mut at = 0;
@@ -36,14 +36,14 @@ const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses:
         vertical: [v[0], v[1], v[2], v[3], 0],
         refresh: 60,
         flags: pulses,
-        // The driver created the mode. (`DRM_MODE_TYPE_DRIVER`)
+        // The second flag means that the driver created the mode. (`DRM_MODE_TYPE_DRIVER`)
         kind: kind | 1 << 6,
         name: text,
     }
 }
 
-/// Returns whether a screen can have this mode: it has a clock, each direction has pixels, and the parts of a line
-/// are in order.
+/// Returns whether a screen can have this mode. The mode must have a clock and visible pixels in each direction, and
+/// the parts of a line must be in order.
 ///
 /// Source: the kernel's `drm_mode_validate_basic`. Flags are not checked.
 pub(super) fn is_valid(mode: &ModeInfo) -> bool {
@@ -52,38 +52,39 @@ pub(super) fn is_valid(mode: &ModeInfo) -> bool {
     mode.clock != 0 && ordered(mode.horizontal) && ordered(mode.vertical)
 }
 
-/// Returns the monitor's description of itself, version 1.3 (E-EDID, section 3): a digital monitor with the modes
+/// Returns the description of the monitor in version 1.3 (E-EDID, section 3). It is a digital monitor with the modes
 /// [`MODES`].
 pub(super) fn edid() -> [u8; 128] {
     let mut edid = [0_u8; 128];
     edid[..8].copy_from_slice(&[0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0]);
-    // Three letters of five bits each, RCV; product 1; made in 2006.
+    // The maker is RCV: three letters of five bits each. The product number is 1. The year of manufacture is 2006.
     let maker =
         [b'R', b'C', b'V'].iter().fold(0_u16, |word, letter| word << 5 | u16::from(letter - b'A' + 1));
     edid[8..10].copy_from_slice(&maker.to_be_bytes());
     edid[10] = 1;
     edid[17] = (2006 - 1990) as u8;
     edid[18..20].copy_from_slice(&[1, 3]);
-    // Digital input, size in centimetres, gamma 2.2, standby, suspend, off, RGB, sRGB, and a preferred first timing.
+    // These bytes describe a digital input, the size in centimetres, a gamma of 2.2, and these features: standby,
+    // suspend, off, RGB, sRGB, and a preferred first timing.
     edid[20] = 0x80;
     edid[21..23].copy_from_slice(&MILLIMETRES.map(|size| (size / 10) as u8));
     edid[23..25].copy_from_slice(&[220 - 100, 0xee]);
-    // Chromaticities of sRGB.
+    // The chromaticities are those of sRGB.
     edid[25..35].copy_from_slice(&[0xee, 0x91, 0xa3, 0x54, 0x4c, 0x99, 0x26, 0x0f, 0x50, 0x54]);
-    // Established timings: 640x480, 800x600 and 1024x768 at 60 Hz.
+    // The established timings are 640x480, 800x600 and 1024x768 at 60 Hz.
     edid[35..37].copy_from_slice(&[1 << 5 | 1 << 0, 1 << 3]);
-    // No standard timings.
+    // There are no standard timings.
     edid[38..54].fill(1);
     edid[54..72].copy_from_slice(&timing(&MODES[0]));
     edid[72..90].copy_from_slice(&text(0xfc, b"Reconverge"));
-    // Range limits: 59 to 61 Hz, 30 to 50 kHz, 70 MHz.
+    // The range limits are 59 to 61 Hz, 30 to 50 kHz, and 70 MHz.
     edid[90..108].copy_from_slice(&[0, 0, 0, 0xfd, 0, 59, 61, 30, 50, 7, 0, 0x0a, 32, 32, 32, 32, 32, 32]);
     edid[108..126].copy_from_slice(&text(0xff, b"1"));
     edid[127] = edid.iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte));
     edid
 }
 
-/// Returns a detailed timing. (E-EDID, section 3.10.2)
+/// Returns the detailed timing descriptor of a mode. (E-EDID, section 3.10.2)
 fn timing(mode: &ModeInfo) -> [u8; 18] {
     let clock = (mode.clock / 10).to_le_bytes();
     let parts = |direction: [u16; 5]| {
@@ -111,7 +112,7 @@ fn timing(mode: &ModeInfo) -> [u8; 18] {
         high(size[0], 8) | (size[1] >> 8) as u8,
         0,
         0,
-        // Separate digital pulses, vertical and horizontal.
+        // The sync pulses are digital and separate. The flags are their vertical and horizontal polarity.
         0x18 | u8::from(mode.flags & 1 << 2 != 0) << 2 | u8::from(mode.flags & 1 << 0 != 0) << 1,
     ]
 }
@@ -133,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// E-EDID, sections 3.2, 3.10.2 and 3.12; the timing of 640x480 is that of VESA's document.
+    /// The layout is that of E-EDID, sections 3.2, 3.10.2 and 3.12. The timing of 640x480 is that of VESA's document.
     #[test]
     fn the_description_has_a_sum_of_zero_and_the_timing_of_the_first_mode() {
         let edid = edid();
@@ -143,14 +144,14 @@ mod tests {
         assert_eq!(edid[77..88], *b"Reconverge\n");
     }
 
-    /// The pointer of the window has this size as its range, see `reconverge_board::screen`.
+    /// The coordinates of the window's pointer range over this size, see `reconverge_board::screen`.
     #[test]
     fn the_preferred_mode_has_the_preferred_size() {
         assert_eq!([MODES[0].horizontal[0], MODES[0].vertical[0]], PREFERRED_SIZE);
         assert_eq!(MODES[0].kind & PREFERRED, PREFERRED);
     }
 
-    /// VESA's clocks result in 60 Hz within half a hertz.
+    /// The clocks of VESA result in 60 Hz, with an error of less than half a hertz.
     #[test]
     fn modes_have_sixty_frames_a_second() {
         for mode in MODES {

@@ -1,7 +1,7 @@
-//! The objects of the screen with their properties, and the data that some properties name.
+//! The objects of the screen with their properties, and the data to which some properties refer.
 //!
-//! The properties are those of a driver without atomic requests, like the kernel's `radeon` and, by default,
-//! `nouveau`.
+//! The properties are those of a driver without atomic requests. The kernel's `radeon` is such a driver, and by default
+//! also `nouveau`.
 //!
 //! Source: the kernel's `drm_mode.h`, `drm_mode_object.c` and `drm_property.c`.
 
@@ -19,13 +19,13 @@ const OBJECT_CONNECTOR: u32 = 0xc0c0_c0c0;
 const OBJECT_ENCODER: u32 = 0xe0e0_e0e0;
 const OBJECT_FRAMEBUFFER: u32 = 0xfbfb_fbfb;
 const OBJECT_PLANE: u32 = 0xeeee_eeee;
-/// Any kind.
+/// The value of a request that accepts an object of any kind.
 const OBJECT_ANY: u32 = 0;
 
-/// Identifier of the data with the monitor's description.
+/// Identifier of the data with the description of the monitor (EDID).
 const EDID_BLOB: u32 = 31;
-/// Maximum size in bytes, and maximum number, of data that programs store. The kernel's only limits are its memory
-/// and the range of a signed length.
+/// Maximum size in bytes of the data that programs store, and maximum number of entries. The kernel is limited only by
+/// its memory and by the range of a signed length.
 const MOST_DATA: usize = 64 << 20;
 const MOST_BLOBS: usize = 256;
 
@@ -41,15 +41,15 @@ struct Property {
     id: u32,
     name: &'static str,
     flags: u32,
-    /// Minimum and maximum of a range.
+    /// Minimum and maximum of the values, if the property is a range.
     values: &'static [u64],
-    /// Names of the values, from 0 on.
+    /// Names of the values, if the property is an enumeration. The first name belongs to the value 0.
     names: &'static [&'static str],
 }
 
-/// The power state of the screen.
+/// Identifier of the property for the power state of the screen.
 const DPMS: u32 = 17;
-/// The state of the connection.
+/// Identifier of the property for the state of the connection.
 const LINK_STATUS: u32 = 18;
 
 const PROPERTIES: [Property; 5] = [
@@ -76,17 +76,17 @@ fn property(id: u32) -> Result<&'static Property, Errno> {
     PROPERTIES.iter().find(|property| property.id == id).ok_or(Errno(libc::ENOENT))
 }
 
-/// Returns the properties of an object with their values.
+/// Returns the properties of an object and their values.
 ///
 /// # Errors
-/// `ENOENT` for an object that does not exist or is of another kind, `EINVAL` for one that has no properties.
+/// `ENOENT` if the object does not exist or is of another kind, `EINVAL` if objects of this kind have no properties.
 fn properties(screen: &Screen, kind: u32, id: u32) -> Result<Vec<(u32, u64)>, Errno> {
     let (found, properties) = match id {
         CRTC => (OBJECT_CRTC, vec![]),
         CONNECTOR => {
             (OBJECT_CONNECTOR, vec![(16, EDID_BLOB.into()), (DPMS, screen.power), (LINK_STATUS, 0), (19, 0)])
         }
-        // The plane is a primary plane.
+        // The value 1 means that the plane is a primary plane.
         PLANE => (OBJECT_PLANE, vec![(20, 1)]),
         ENCODER if [OBJECT_ANY, OBJECT_ENCODER].contains(&kind) => return Err(Errno(libc::EINVAL)),
         _ if [OBJECT_ANY, OBJECT_FRAMEBUFFER].contains(&kind) && screen.framebuffers.contains_key(&id) => {
@@ -97,13 +97,13 @@ fn properties(screen: &Screen, kind: u32, id: u32) -> Result<Vec<(u32, u64)>, Er
     if [OBJECT_ANY, found].contains(&kind) { Ok(properties) } else { Err(Errno(libc::ENOENT)) }
 }
 
-/// Stores the properties of the connector in a request for the connector.
+/// Stores the properties of the connector in the argument of a request.
 pub(super) fn of_connector(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
     let properties = properties(screen, OBJECT_CONNECTOR, CONNECTOR)?;
     give_both(&properties, asked.properties, asked.values, &mut asked.property_count)
 }
 
-/// Stores the number of properties, and the identifiers and values of those for which the program has room.
+/// Stores the number of properties, and as many identifiers and values as the program has room for.
 fn give_both(properties: &[(u32, u64)], numbers: u64, values: u64, count: &mut u32) -> Result<(), Errno> {
     let (ids, contents): (Vec<u32>, Vec<u64>) = properties.iter().copied().unzip();
     let mut room = *count;
@@ -139,11 +139,11 @@ fn letters(name: &str) -> [u8; 32] {
     letters
 }
 
-/// Sets a property of an object: `OBJ_SETPROPERTY`, and `SETPROPERTY` for the connector.
+/// Sets a property of an object. For `OBJ_SETPROPERTY`, and for `SETPROPERTY`, which sets a property of the connector.
 ///
 /// # Errors
-/// `ENOENT` for an unknown object or a property that the object does not have, `EINVAL` for a property or a value
-/// that cannot be set.
+/// `ENOENT` if the object is unknown or does not have the property, `EINVAL` if the property is fixed or does not have
+/// the value. @@skip `CREATEPROPBLOB`. Stores data until the program deletes them.
 pub(super) fn set(state: &mut State, [kind, object]: [u32; 2], id: u32, value: u64) -> Result<(), Errno> {
     let known = properties(&state.screen, kind, object)?;
     known.iter().find(|(known, _)| *known == id).ok_or(Errno(libc::ENOENT))?;
@@ -183,7 +183,8 @@ pub(super) fn data(screen: &Screen, asked: &mut ModeBlob) -> Result<(), Errno> {
 /// `CREATEPROPBLOB`: stores data until the program deletes them.
 ///
 /// # Errors
-/// `EINVAL` for empty data and a negative length, `ENOMEM` for too many data, `EFAULT` for data that cannot be read.
+/// `EINVAL` if the length is zero or negative, `ENOMEM` if there are too many data, `EFAULT` if the data cannot be
+/// read.
 pub(super) fn keep(state: &mut State, asked: &mut ModeNewBlob) -> Result<(), Errno> {
     let length = usize::try_from(asked.length as i32).ok().filter(|length| *length > 0);
     let length = length.ok_or(Errno(libc::EINVAL))?;
@@ -200,7 +201,7 @@ pub(super) fn keep(state: &mut State, asked: &mut ModeNewBlob) -> Result<(), Err
 /// `DESTROYPROPBLOB`
 ///
 /// # Errors
-/// `ENOENT` for unknown data, `EPERM` for data of another open file.
+/// `ENOENT` if the data do not exist, `EPERM` if another open file has stored them.
 pub(super) fn drop_data(screen: &mut Screen, file: FileId, blob: u32) -> Result<(), Errno> {
     match screen.blobs.get(&blob) {
         None if blob == EDID_BLOB => Err(Errno(libc::EPERM)),

@@ -1,5 +1,5 @@
-//! The picture on the screen: the framebuffer after the gamma table, with the cursor above it. Also answers the
-//! requests for the cursor and the gamma table.
+//! The picture on the screen. It is the framebuffer with the cursor above it, after the gamma table is applied. This
+//! file also answers the requests for the cursor and the gamma table.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::user;
 
 use super::{CRTC, Framebuffer, Screen, Shown, known, refresh};
 
-/// Order of red, green and blue in the bytes of a pixel.
+/// The order of red, green and blue in the bytes of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pixels {
     /// Four bytes, blue first.
@@ -22,7 +22,7 @@ pub(super) enum Pixels {
 }
 
 impl Pixels {
-    /// Returns the order for a four-letter code.
+    /// Returns the order of a format from its four-letter code.
     pub(super) fn of_code(code: u32) -> Option<Pixels> {
         Some(match &code.to_le_bytes() {
             b"XR24" | b"AR24" => Pixels::Bgrx,
@@ -39,7 +39,7 @@ impl Pixels {
         }
     }
 
-    /// Returns the number of bits in a pixel, and the number of those that are colours.
+    /// Returns the number of bits in a pixel, and the number of these bits that are colours.
     pub(super) fn bits(self) -> [u32; 2] {
         match self {
             Pixels::Bgrx | Pixels::Rgbx => [32, 24],
@@ -47,7 +47,7 @@ impl Pixels {
         }
     }
 
-    /// Returns red, green and blue from a pixel's bytes.
+    /// Returns red, green and blue from the bytes of a pixel.
     pub(super) fn color(self, pixel: &[u8]) -> [u8; 3] {
         match (self, pixel) {
             (Pixels::Bgrx, [b, g, r, _]) | (Pixels::Rgbx, [r, g, b, _]) => [*r, *g, *b],
@@ -64,7 +64,7 @@ impl Pixels {
 /// Number of entries in the gamma table for each colour.
 pub(super) const GAMMA: usize = 256;
 
-/// The gamma table: for each value of red, green and blue, the 16-bit value that the screen shows.
+/// The gamma table. For each value of red, green and blue, it has the 16-bit value that the screen shows.
 pub(super) type Gamma = [Vec<u16>; 3];
 
 /// Returns the table that leaves colours unchanged.
@@ -72,13 +72,13 @@ pub(super) fn straight() -> Gamma {
     [0, 1, 2].map(|_| (0..GAMMA as u16).map(|value| value * 0x101).collect())
 }
 
-/// Flags of a cursor request: a new picture, a new position. (`DRM_MODE_CURSOR_BO`, `DRM_MODE_CURSOR_MOVE`)
+/// Flags of a cursor request that sets a new picture or a new position. (`DRM_MODE_CURSOR_BO`, `DRM_MODE_CURSOR_MOVE`)
 pub(super) const CURSOR_PICTURE: u32 = 1;
 pub(super) const CURSOR_MOVE: u32 = 2;
-/// Maximum width and height of the cursor in pixels, the same for all three families.
+/// Maximum width and height of the cursor in pixels. It is the same for R500, R600/R700 and Tesla.
 pub(super) const CURSOR: u32 = 64;
 
-/// The cursor: a small picture above the framebuffer. The bytes of its pixels are blue first and alpha last.
+/// The cursor: a small picture above the framebuffer. A pixel has four bytes: blue, green, red and alpha.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScreenCursor {
     /// The open file that set the cursor. The cursor ends with this file.
@@ -86,15 +86,15 @@ pub(super) struct ScreenCursor {
     /// The buffer with the pixels. The cursor holds a reference to it.
     pub(super) buffer: Option<BufferId>,
     pub(super) size: [u32; 2],
-    /// Position of the first pixel on the screen.
+    /// Position of the cursor's first pixel on the screen.
     pub(super) place: [i32; 2],
 }
 
 /// Returns the picture on the screen. Each pixel has three bytes, and the upper row comes first. The picture is black
-/// without a framebuffer, and while the power is off.
+/// if there is no framebuffer or the power is off.
 ///
 /// # Errors
-/// The framebuffer has lost its buffer.
+/// The buffer of the framebuffer no longer exists.
 pub(super) fn picture(
     state: &State,
     framebuffer: Option<&Framebuffer>,
@@ -126,7 +126,7 @@ pub(super) fn picture(
     Ok(picture)
 }
 
-/// Draws the cursor over a picture. Its colours are premultiplied by alpha, as in Xorg and Weston.
+/// Draws the cursor over a picture. The colours of the cursor are premultiplied by alpha, as in Xorg and Weston.
 fn lay_cursor(state: &State, picture: &mut [u8], [width, height]: [u32; 2]) {
     let ScreenCursor { buffer, size, place, .. } = &state.screen.cursor;
     let Some(buffer) = buffer.and_then(|id| state.buffers.held(id)) else { return };
@@ -168,7 +168,7 @@ pub(super) fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Er
     if asked.flags & CURSOR_MOVE != 0 {
         state.screen.cursor.place = asked.place.map(|at| at as i32);
     }
-    // A program may have drawn into the cursor's buffer and set the same buffer again.
+    // A new picture is a change even if the buffer is the same, because the program may have drawn into the buffer.
     let is_changed = asked.flags & CURSOR_PICTURE != 0 || state.screen.cursor.place != was_at;
     if is_changed && (was_seen || is_cursor_seen(&state.screen)) {
         refresh(state);
@@ -188,7 +188,7 @@ fn is_cursor_seen(screen: &Screen) -> bool {
     buffer.is_some() && screen.is_seen() && screen.shown.is_some_and(covers)
 }
 
-/// Returns the buffer of a new cursor, and adds a reference to it.
+/// Returns the buffer for a new picture of the cursor, and adds a reference to it.
 fn cursor_buffer(state: &mut State, asked: &ModeCursor) -> Result<BufferId, Errno> {
     let range = state.buffers.get(asked.handle)?.range.clone();
     let [width, height] = asked.size;

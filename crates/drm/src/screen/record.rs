@@ -1,12 +1,12 @@
-//! Records the screen: the frames that were shown, in order, in a file that ffmpeg reads.
+//! Records the shown frames, in order, in a file that ffmpeg can read.
 //!
-//! The format is YUV4MPEG2: a line for the file, and for each frame a line and three planes of the picture's size.
-//! The planes are luma and the two chromas of BT.601 in the limited range, which readers assume by default. The rate
-//! is 60 frames per second, because a frame of the screen counts as 1/60 s.
+//! The format is YUV4MPEG2. A file has a header line. Each frame has a line and three planes of the picture's size. The
+//! planes are luma and the two chromas of BT.601 in the limited range, which readers assume by default. The rate is 60
+//! frames per second, because each frame of the screen counts as 1/60 s.
 //!
-//! A frame is appended completely or not at all. A frame of another size starts a new file, and so does another
-//! process. The files are `NAME-2.y4m` and so on, with the first unused name. The file is opened for each frame,
-//! because a program may close descriptors of others.
+//! A frame is appended completely or not at all. If the size of frames changes, a new file is started. Another process
+//! also starts a new file. The names of these files are `NAME-2.y4m` and so on; the first unused name is chosen. The
+//! file is opened for each frame, because a program may close descriptors of this library.
 //!
 //! Source: "YUV4MPEG2" of MJPEG Tools, `yuv4mpeg(5)`; ITU-R BT.601-7, 2.5.
 
@@ -17,38 +17,38 @@ use std::path::{Path, PathBuf};
 
 use crate::whole;
 
-/// Maximum number of files of a recording.
+/// Maximum number of files in a recording.
 const FILES: u32 = 10_000;
 
-/// A recording.
+/// A recording of the screen.
 #[derive(Debug)]
 pub(super) struct ScreenRecording {
     /// Path of the first file.
     path: PathBuf,
-    /// The current file of this process, and the size of its frames.
+    /// The file to which this process appends frames, and the size of its frames.
     current: Option<(PathBuf, [u32; 2])>,
 }
 
 impl ScreenRecording {
-    /// Creates a recording in a file, and in further ones with similar names.
+    /// Creates a recording. `path` is its first file. Later files have similar names.
     pub(super) fn new(path: PathBuf) -> ScreenRecording {
         ScreenRecording { path, current: None }
     }
 
-    /// Starts a new file with the next frame.
+    /// Makes the next frame start a new file.
     pub(super) fn restart(&mut self) {
         self.current = None;
     }
 
-    /// Returns the current file, or the first one.
+    /// Returns the current file. If there is none, returns the first file.
     pub(super) fn file(&self) -> &Path {
         self.current.as_ref().map_or(&self.path, |(path, _)| path)
     }
 
-    /// Appends a picture of three bytes per pixel.
+    /// Appends a picture with three bytes per pixel as a frame.
     ///
     /// # Errors
-    /// The errors of the system. Nothing of the frame is in the file then.
+    /// The errors of the operating system. After an error, the file does not contain any part of the frame.
     pub(super) fn append(&mut self, picture: &[u8], size: [u32; 2]) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
@@ -73,7 +73,7 @@ impl ScreenRecording {
         Err(io::Error::other(format!("{FILES} files exist")))
     }
 
-    /// Returns the path of a file of the recording, counted from 1.
+    /// Returns the path of the file with a number. The first file has the number 1.
     fn name(&self, number: u32) -> PathBuf {
         if number == 1 {
             return self.path.clone();
@@ -88,12 +88,12 @@ impl ScreenRecording {
     }
 }
 
-/// Returns the first line of a file.
+/// Returns the header line of a file.
 fn header([width, height]: [u32; 2]) -> String {
     format!("YUV4MPEG2 W{width} H{height} F60:1 Ip A1:1 C444 XCOLORRANGE=LIMITED\n")
 }
 
-/// Returns a frame: a line, and the planes.
+/// Returns a frame in the format of the file: a line and three planes.
 fn frame(picture: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(6 + picture.len());
     frame.extend(b"FRAME\n");
@@ -103,11 +103,11 @@ fn frame(picture: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Factors of red, green and blue, and the constant term, in units of 1/65536. Rows are luma, blue chroma and red
+/// Factors of red, green and blue, and a constant term, all in units of 1/65536. The rows are luma, blue chroma and red
 /// chroma.
 ///
-/// BT.601-7, 2.5.1 and 2.5.3: luma is 0.299 R + 0.587 G + 0.114 B, of 219 steps above 16. The chromas are (B - luma) / 1.772 and
-/// (R - luma) / 1.402, of 224 steps around 128.
+/// Source: BT.601-7, 2.5.1 and 2.5.3. Luma is 0.299 R + 0.587 G + 0.114 B, scaled to 219 steps above 16. The chromas
+/// are (B - luma) / 1.772 and (R - luma) / 1.402, scaled to 224 steps around 128.
 const PLANES: [[i32; 4]; 3] =
     [[16829, 33039, 6416, 16 << 16], [-9714, -19070, 28784, 128 << 16], [28784, -24103, -4681, 128 << 16]];
 
@@ -124,7 +124,8 @@ mod tests {
         PLANES.map(|plane| sample(plane, pixel))
     }
 
-    /// BT.601-7, table 3, for black and white; EBU Tech 3280, the bars of 100 %, for the colours.
+    /// The expected values of black and white are from BT.601-7, table 3. Those of colours are from EBU Tech 3280, the
+    /// bars of 100 %.
     #[test]
     fn colours_are_those_of_bt_601_in_the_limited_range() {
         for (pixel, expected) in [
@@ -138,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Compares with the definition in floating point.
+    /// The test compares each sample with its definition in floating point.
     #[test]
     fn no_sample_is_more_than_a_step_from_its_definition() {
         for number in 0..1 << 12 {
@@ -159,7 +160,7 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a.b.y4m");
-        // A dangling link has the second name.
+        // A dangling link occupies the second name.
         std::os::unix::fs::symlink(folder.join("victim"), folder.join("a.b-2.y4m")).unwrap();
         let (mut first, mut other) = (ScreenRecording::new(path.clone()), ScreenRecording::new(path.clone()));
         first.append(&[255; 6], [2, 1]).unwrap();

@@ -20,7 +20,7 @@ fn node_of(chip: &str, folder: Option<PathBuf>) -> Client<'static> {
     Client::new(Box::leak(Box::new(Node::new(device, None).unwrap())), 1)
 }
 
-/// Sends a request with an argument, which the node changes.
+/// Sends a request to the node. The node stores its reply in the argument.
 fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
     let request =
         Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
@@ -31,7 +31,7 @@ fn address<T>(pointer: *const T) -> u64 {
     pointer.expose_provenance() as u64
 }
 
-/// Creates a framebuffer with a dumb buffer. Returns its identifier and the buffer.
+/// Creates a dumb buffer and a framebuffer that uses it. Returns the identifier of the framebuffer, and the buffer.
 fn framebuffer(node: &Client<'_>, width: u32, height: u32) -> (u32, DumbCreate) {
     let mut dumb = DumbCreate { width, height, bits: 32, ..DumbCreate::default() };
     ask(node, MODE_CREATE_DUMB, &mut dumb).unwrap();
@@ -55,7 +55,7 @@ fn shown(node: &Client<'_>, framebuffer: u32) -> Result<(), Errno> {
     ask(node, MODE_SETCRTC, &mut crtc)
 }
 
-/// Requests lists as libdrm does: first their lengths, and then the lists.
+/// Requests lists as libdrm does: first the lengths, and then the contents.
 #[test]
 fn a_program_finds_a_screen() {
     let node = node(None);
@@ -112,7 +112,7 @@ fn a_flip_shows_a_frame_and_notifies_once() {
         let mut map = DumbMap { handle: dumb.handle, ..DumbMap::default() };
         ask(&node, MODE_MAP_DUMB, &mut map).unwrap();
         let start = map.offset as usize;
-        // The last pixel that is visible on the screen.
+        // This is the offset of the last pixel that is visible on the screen.
         let at = start + 479 * dumb.pitch as usize + 639 * 4;
         node.lock().memory.write(at, &color.to_le_bytes());
         framebuffer
@@ -160,7 +160,7 @@ fn frames_of_a_second_process_have_names_of_their_own_and_links_are_replaced() {
     saved(&mut second, b"2");
     saved(&mut second, b"2");
     saved(&mut first, b"1");
-    // A forked copy of the first process.
+    // The first process is now treated as a forked copy.
     first.copied();
     let names = saved(&mut first, b"3");
     let expected =
@@ -199,7 +199,11 @@ fn a_framebuffer_is_shown_after_its_handle_is_closed() {
     let picture = fs::read(folder.join("frame-0001.ppm")).unwrap();
     assert_eq!(picture[15..18], [0x11, 0x22, 0x33]);
     ask(&node, MODE_RMFB, &mut ModeFramebufferId { framebuffer }).unwrap();
-    assert_eq!(node.lock().buffers.used(u32::MAX), 0, "the framebuffer was the last to need the buffer");
+    assert_eq!(
+        node.lock().buffers.used(u32::MAX),
+        0,
+        "the framebuffer held the last reference to the buffer"
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -219,7 +223,8 @@ fn what_cannot_be_shown_is_an_error() {
         pitches: [dumb.pitch, 0, 0, 0],
         ..ModeFramebuffer2::default()
     };
-    // 64 rows of 256 bytes are a buffer of 64 KiB.
+    // 64 rows of 256 bytes are 16 KiB. The size of the buffer is rounded up to 64 KiB. The following framebuffers are
+    // invalid or do not fit in the buffer.
     for (width, height, pitch, offset) in [
         (0, 64, 256, 0),
         (65, 64, 256, 0),
@@ -248,7 +253,7 @@ fn colors_are_taken_from_the_bytes_of_a_format() {
     assert_eq!(of(b"RG16", &0xf81f_u16.to_le_bytes()), [255, 0, 255]);
 }
 
-/// Requests properties as libdrm does: first their number, and then the list.
+/// Requests properties as libdrm does: first their number, and then the lists.
 fn properties(node: &Client<'_>, object: u32) -> Result<Vec<(String, u64)>, Errno> {
     let mut asked = ModeObjectProperties { object, ..ModeObjectProperties::default() };
     ask(node, MODE_OBJ_GETPROPERTIES, &mut asked)?;
@@ -263,7 +268,7 @@ fn properties(node: &Client<'_>, object: u32) -> Result<Vec<(String, u64)>, Errn
     Ok(ids.into_iter().map(name).zip(values).collect())
 }
 
-/// The kernel's `drm_mode_object.c` and `drm_plane.c`.
+/// The expected results are those of the kernel's `drm_mode_object.c` and `drm_plane.c`.
 #[test]
 fn objects_have_the_properties_of_a_driver_without_atomic_requests() {
     let node = node(None);
@@ -280,7 +285,7 @@ fn objects_have_the_properties_of_a_driver_without_atomic_requests() {
     assert_eq!(ask(&node, SET_CLIENT_CAP, &mut atomic), Err(Errno(libc::EOPNOTSUPP)));
     let mut planes = ModePlanes::default();
     ask(&node, MODE_GETPLANERESOURCES, &mut planes).unwrap();
-    assert_eq!(planes.count, 0, "a program that does not know of them");
+    assert_eq!(planes.count, 0, "the program has not set the capability");
     ask(&node, SET_CLIENT_CAP, &mut ClientCap { capability: UNIVERSAL_PLANES, value: 1 }).unwrap();
     ask(&node, MODE_GETPLANERESOURCES, &mut planes).unwrap();
     assert_eq!(planes.count, 1);
@@ -310,7 +315,7 @@ fn the_monitor_is_described_by_the_data_of_a_property() {
     }
 }
 
-/// Sets values of a property that is fixed, and values that the property does not have.
+/// The requests set a fixed property, and set values that a property does not have.
 #[test]
 fn only_power_and_link_can_be_set() {
     let node = node(None);
@@ -328,8 +333,8 @@ fn only_power_and_link_can_be_set() {
     assert_eq!(dpms, ("DPMS".to_owned(), 3));
 }
 
-/// Creates a node that shows a framebuffer of one colour. Returns the node, the framebuffer and the folder of its
-/// frames.
+/// Creates a node that shows a framebuffer of one colour. Returns the node, the framebuffer, and the folder of the
+/// frame files.
 fn colored(name: &str, color: u32) -> (Client<'static>, u32, PathBuf) {
     let folder = std::env::temp_dir().join(format!("reconverge-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
@@ -344,20 +349,20 @@ fn colored(name: &str, color: u32) -> (Client<'static>, u32, PathBuf) {
     (node, framebuffer, folder)
 }
 
-/// Reports that a framebuffer has changed, and returns a pixel of a frame.
+/// Reports to the node that a framebuffer has changed. Returns a pixel of the frame that is shown then.
 fn changed(node: &Client<'_>, framebuffer: u32, frame: &Path, place: [usize; 2]) -> [u8; 3] {
     ask(node, MODE_DIRTYFB, &mut ModeDirty { framebuffer, ..ModeDirty::default() }).unwrap();
     pixel(frame, place)
 }
 
-/// Returns a pixel of a frame.
+/// Returns a pixel of a frame file.
 fn pixel(frame: &Path, [x, y]: [usize; 2]) -> [u8; 3] {
     let picture = fs::read(frame).unwrap();
     let at = 15 + 3 * (y * 640 + x);
     [picture[at], picture[at + 1], picture[at + 2]]
 }
 
-/// Colours of the cursor are premultiplied by alpha, so the picture below is weighted by the rest.
+/// The colours of the cursor are premultiplied by alpha. The picture below the cursor is multiplied by 1 - alpha.
 #[test]
 fn the_cursor_lies_above_the_framebuffer_and_moves() {
     let (node, framebuffer, folder) = colored("cursor", 0x0040_4040);
@@ -377,7 +382,7 @@ fn the_cursor_lies_above_the_framebuffer_and_moves() {
     let frame = |number: u32| folder.join(format!("frame-{number:04}.ppm"));
     let pixel = |number, place| pixel(&frame(number), place);
     assert_eq!((pixel(2, [3, 470]), pixel(2, [4, 470])), ([0x40, 0x20, 0x20], [0x40; 3]));
-    // The buffer lasts as long as the cursor.
+    // The cursor holds a reference to its buffer, so the program may close the handle.
     ask(&node, MODE_DESTROY_DUMB, &mut DumbDestroy { handle: dumb.handle }).unwrap();
     let mut moved = ModeCursor2 { flags: CURSOR_MOVE, crtc: CRTC, place: [4, 470], ..ModeCursor2::default() };
     ask(&node, MODE_CURSOR2, &mut moved).unwrap();
@@ -388,12 +393,16 @@ fn the_cursor_lies_above_the_framebuffer_and_moves() {
         moved.place = [x, 0];
         ask(&node, MODE_CURSOR2, &mut moved).unwrap();
     }
-    assert_eq!(node.lock().screen.frames, 4, "it leaves the screen, and moves beside it");
+    assert_eq!(
+        node.lock().screen.frames,
+        4,
+        "the first move leaves the screen, the second one stays outside"
+    );
     let mut none = ModeCursor { flags: CURSOR_PICTURE, crtc: CRTC, ..ModeCursor::default() };
     ask(&node, MODE_CURSOR, &mut none).unwrap();
     moved.place = [4, 470];
     ask(&node, MODE_CURSOR2, &mut moved).unwrap();
-    assert_eq!(node.lock().screen.frames, 4, "there is none to move");
+    assert_eq!(node.lock().screen.frames, 4, "there is no cursor to move");
     assert_eq!(changed(&node, framebuffer, &frame(5), [4, 470]), [0x40; 3]);
     for wrong in [ModeCursor { flags: 0, ..cursor }, ModeCursor { flags: 4, ..cursor }] {
         assert_eq!(ask(&node, MODE_CURSOR, &mut wrong.clone()), Err(Errno(libc::EINVAL)));
@@ -430,7 +439,7 @@ fn the_gamma_table_and_the_power_change_the_picture() {
     assert_eq!(pixel(&frame(3), [0, 0]), [0; 3]);
     assert_eq!(power(0), 4);
     assert_eq!(pixel(&frame(4), [0, 0]), [0xef, 0xdf, 0xcf]);
-    // Setting a mode switches the screen on.
+    // Setting a mode switches the power on.
     assert_eq!(power(3), 5);
     shown(&node, framebuffer).unwrap();
     assert_eq!(pixel(&frame(6), [0, 0]), [0xef, 0xdf, 0xcf]);
@@ -456,7 +465,7 @@ fn a_screen_that_is_switched_off_or_loses_its_framebuffer_is_black() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The kernel's `drm_mode_closefb_ioctl`.
+/// The expected results are those of the kernel's `drm_mode_closefb_ioctl`.
 #[test]
 fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
     let node = node(None);
@@ -468,7 +477,7 @@ fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
         ask(&node, MODE_CLOSEFB, &mut ModeCloseFramebuffer { framebuffer, padding })
     };
     assert_eq!(close(first, 1, 1), Err(Errno(libc::EINVAL)));
-    assert_eq!(close(first, 0, 2), Err(Errno(libc::ENOENT)), "it is of another open file");
+    assert_eq!(close(first, 0, 2), Err(Errno(libc::ENOENT)), "it belongs to another open file");
     assert_eq!(close(first, 0, 1), Ok(()));
     assert_eq!(close(first, 0, 1), Err(Errno(libc::ENOENT)), "it is closed");
     let listed = || {
@@ -482,7 +491,7 @@ fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
         crtc.framebuffer
     };
     assert_eq!((listed(), crtc()), (0, first));
-    assert_eq!(node.lock().screen.end(FileId(1)), [], "nor does it end with its open file");
+    assert_eq!(node.lock().screen.end(FileId(1)), [], "it does not end with its open file");
     let (second, dumb) = framebuffer(&node, 640, 480);
     ask(&node, MODE_PAGE_FLIP, &mut PageFlip { crtc: CRTC, framebuffer: second, ..PageFlip::default() })
         .unwrap();
@@ -494,7 +503,7 @@ fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
     assert_eq!(node.lock().buffers.used(u32::MAX), 0, "the buffers end with their framebuffers");
 }
 
-/// The kernel's `drm_mode_setcrtc` and `drm_mode_validate_basic`.
+/// The expected errors are those of the kernel's `drm_mode_setcrtc` and `drm_mode_validate_basic`.
 #[test]
 fn a_mode_that_no_screen_has_and_a_screen_without_framebuffer_are_errors() {
     let node = node(None);
@@ -525,7 +534,7 @@ fn a_mode_that_no_screen_has_and_a_screen_without_framebuffer_are_errors() {
     assert_eq!(set(UNCHANGED, 1, MODES[0], 1), Ok(()));
 }
 
-/// The kernel's `drm_mode_page_flip_ioctl` and `drm_internal_framebuffer_create`.
+/// The expected results are those of the kernel's `drm_mode_page_flip_ioctl` and `drm_internal_framebuffer_create`.
 #[test]
 fn a_flip_keeps_the_format_and_framebuffers_have_no_modifiers() {
     let node = node(None);
@@ -559,7 +568,8 @@ fn a_flip_keeps_the_format_and_framebuffers_have_no_modifiers() {
     assert_eq!(flipped(framebuffer, 0), Ok(()));
 }
 
-/// The kernel's `drm_mode_getresources`, `drm_mode_object_get_properties`, `drm_mode_getconnector` and `drm_mode_getplane`.
+/// The expected results are those of the kernel's `drm_mode_getresources`, `drm_mode_object_get_properties`,
+/// `drm_mode_getconnector` and `drm_mode_getplane`.
 #[test]
 fn lists_are_given_in_part_where_the_kernel_does_so() {
     let node = node(None);
@@ -589,7 +599,8 @@ fn lists_are_given_in_part_where_the_kernel_does_so() {
     assert_eq!((ask(&node, MODE_GETPLANE, &mut asked), asked.format_count), (Ok(()), 5));
 }
 
-/// The kernel's `drm_plane_helper.c` for a Radeon. The driver of a GeForce switches only the plane off.
+/// On a Radeon, the expected error is that of the kernel's `drm_plane_helper.c`. On a GeForce, the driver only switches
+/// the plane off.
 #[test]
 fn a_screen_without_a_plane_keeps_its_size() {
     for (chip, answer) in [("rv770", Err(Errno(libc::EINVAL))), ("gt215", Ok(()))] {
@@ -611,7 +622,7 @@ fn a_screen_without_a_plane_keeps_its_size() {
     }
 }
 
-/// The kernel's `drm_setversion`, `drm_getcap` and `drm_setclientcap`.
+/// The expected results are those of the kernel's `drm_setversion`, `drm_getcap` and `drm_setclientcap`.
 #[test]
 fn versions_and_abilities_are_checked() {
     for (chip, [major, minor]) in [("rv770", [2, 50]), ("gt215", [1, 3])] {
@@ -647,7 +658,7 @@ fn versions_and_abilities_are_checked() {
     assert_eq!((client(STEREO_3D, 2), client(5, 1)), (Err(Errno(libc::EINVAL)), Err(Errno(libc::EINVAL))));
 }
 
-/// The kernel's `drm_property_create_blob` and `drm_mode_create_dumb` have no limits of their own.
+/// The kernel's `drm_property_create_blob` and `drm_mode_create_dumb` do not limit the size themselves.
 #[test]
 fn large_data_and_wide_buffers_are_accepted() {
     let node = node(None);
@@ -675,7 +686,8 @@ fn large_data_and_wide_buffers_are_accepted() {
     }
 }
 
-/// The kernel's `drm_wait_vblank_ioctl`. No request waits for the host's clock.
+/// The expected results are those of the kernel's `drm_wait_vblank_ioctl`. Unlike in the kernel, no request waits for
+/// the clock of the host.
 #[test]
 fn a_wait_moves_the_count_of_frames() {
     let node = node(None);
@@ -685,7 +697,7 @@ fn a_wait_moves_the_count_of_frames() {
     shown(&node, framebuffer).unwrap();
     ask(&node, WAIT_VBLANK, &mut wait).unwrap();
     assert_eq!((wait.sequence, wait.user, wait.micros), (3, 0, 50_000));
-    // A count that has passed, and one with an event.
+    // The first and the last sequence number have passed, so only the second one advances the count.
     for (sequence, count) in [(1, 3), (7, 7), (u32::MAX, 7)] {
         let mut wait = WaitVblank { sequence, ..WaitVblank::default() };
         ask(&node, WAIT_VBLANK, &mut wait).unwrap();
@@ -705,7 +717,7 @@ fn a_wait_moves_the_count_of_frames() {
     assert_eq!(ask(&node, CRTC_QUEUE_SEQUENCE, &mut far), Err(Errno(libc::EINVAL)));
 }
 
-/// The kernel's `drm_vblank_passed`: counts wrap, and 32 bits of them are compared in `WAIT_VBLANK`.
+/// As in the kernel's `drm_vblank_passed`, counts wrap. `WAIT_VBLANK` compares the lower 32 bits of a count.
 #[test]
 fn waits_go_on_where_a_count_has_more_than_32_bits_and_where_it_wraps() {
     let node = node(None);

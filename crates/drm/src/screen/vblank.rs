@@ -1,7 +1,7 @@
-//! The count of frames that the screen has shown, requests that wait for a count, and their events.
+//! The frame count of the screen, requests that wait for a value of the count, and their events.
 //!
-//! The count depends on requests and not on the host's clock. A shown frame adds one, and a wait for a later count
-//! advances the count at once. A count lasts 1/60 s.
+//! The count depends on requests and not on the clock of the host. Each shown frame adds one. A wait for a later value
+//! sets the count to this value at once. One count lasts 1/60 s.
 //!
 //! Source: the kernel's `drm.h` and `drm_vblank.c`.
 
@@ -14,10 +14,10 @@ use crate::real;
 
 use super::{CRTC, Screen, known};
 
-/// Frames per second. The time of a count is derived from it.
+/// Frames per second. The time of an event is its count divided by this number.
 const RATE: u64 = 60;
 
-/// Maximum number of queued events. The kernel has room for the same number, in 4096 bytes.
+/// Maximum number of queued events of an open file. The kernel also allows 128 events, which have 4096 bytes.
 pub(super) const WAITING: usize = 128;
 
 /// Kinds of events. (`DRM_EVENT_*`)
@@ -25,24 +25,24 @@ pub(crate) const VBLANK: u32 = 1;
 pub(crate) const FLIP_COMPLETE: u32 = 2;
 pub(crate) const SEQUENCE: u32 = 3;
 
-/// Fields in the type of a wait. (`_DRM_VBLANK_*`)
+/// Flags in the type of a wait. (`_DRM_VBLANK_*`)
 const RELATIVE: u32 = 1;
 const EVENT: u32 = 1 << 26;
 const NEXT_ON_MISS: u32 = 1 << 28;
-/// The field with the number of the screen. The only screen is 0.
+/// Bits in the type of a wait that select the screen. The only screen has the number 0.
 const WHICH: u32 = 0x2000_003e;
 const WAIT_FLAGS: u32 = RELATIVE | EVENT | 1 << 27 | NEXT_ON_MISS;
 
-/// Flags of a queued event. (`DRM_CRTC_SEQUENCE_*`)
+/// Flags of a request that queues an event. (`DRM_CRTC_SEQUENCE_*`)
 const QUEUE_RELATIVE: u32 = 1;
 const QUEUE_NEXT_ON_MISS: u32 = 2;
 
-/// Returns an event at a count, with the program's own value.
+/// Returns an event for a count. `user` is the program's own value.
 pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
     let mut event =
         ScreenEvent { kind, length: size_of::<ScreenEvent>() as u32, user, ..ScreenEvent::zeroed() };
     if kind == SEQUENCE {
-        // The product exceeds 64 bits for a count of 9 years.
+        // The product is computed in 128 bits, because it exceeds 64 bits for a count of 9 years.
         let time = u128::from(count) * 1_000_000_000 / u128::from(RATE);
         (event.time, event.place) = (halves(time as u64), halves(count));
     } else {
@@ -52,26 +52,27 @@ pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
     event
 }
 
-/// Splits a 64-bit word into halves, the lower one first.
+/// Splits a 64-bit word into two halves. The lower half comes first.
 fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }
 
-/// Joins two halves to a 64-bit word.
+/// Joins two halves to a 64-bit word. The lower half comes first.
 pub(crate) fn whole([low, high]: [u32; 2]) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Returns the number of events that are queued in an open file.
+/// Returns the number of events that are queued for a descriptor's open file.
 pub(super) fn unread(descriptor: c_int) -> usize {
     let mut bytes: c_int = 0;
-    // SAFETY: room for the number. The request is one for pipes, and every open file is a pipe.
+    // SAFETY: the argument is the address of a local integer. The request is one for pipes, and every open file is a
+    // pipe.
     let answer = unsafe { real::ioctl(descriptor, libc::FIONREAD, (&raw mut bytes).cast()) };
     if answer == 0 { bytes as usize / size_of::<ScreenEvent>() } else { 0 }
 }
 
 impl Screen {
-    /// Checks that an open file has room for a further event.
+    /// Checks that another event can be queued for an open file.
     ///
     /// # Errors
     /// `ENOMEM` if too many events are queued.
@@ -91,13 +92,13 @@ impl Screen {
     }
 }
 
-/// Maximum length of a wait: four years. The count advances at once, whereas the kernel would wait.
+/// Maximum length of a wait, in frames: four years. The count advances at once, whereas the kernel would wait.
 const LONGEST: u64 = 1 << 33;
 
-/// Returns the count at which a wait ends. A wait for a count that has passed ends now, or at the next count.
+/// Returns the count at which a wait ends. If the count `until` has passed, the wait ends now, or at the next count.
 ///
-/// A count wraps. A count has passed if it is in the half of all counts before the current one; in the kernel
-/// (`drm_vblank_passed`), if it is in the last 2^23.
+/// Counts wrap. Here, a count has passed if it is in the half of all counts that precedes the current one. In the
+/// kernel (`drm_vblank_passed`), it has passed if it is one of the last 2^23 counts.
 fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
     match until.wrapping_sub(now) as i64 {
         ..=0 => Ok(now.wrapping_add(next_on_miss.into())),
@@ -109,7 +110,7 @@ fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
 /// `WAIT_VBLANK`
 ///
 /// # Errors
-/// `EINVAL` while the screen is off, and for unsupported flags; `ENOMEM` if too many events are queued.
+/// `EINVAL` if the screen is off or a flag is not supported, `ENOMEM` if too many events are queued.
 pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errno> {
     let screen = &mut state.screen;
     if asked.kind & WHICH != 0 || asked.kind & !WAIT_FLAGS != 0 || screen.shown.is_none() {
@@ -119,7 +120,7 @@ pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errn
     let until = if asked.kind & RELATIVE != 0 {
         now.wrapping_add(asked.sequence.into())
     } else {
-        // The count has 32 bits in this request. The nearest count with these bits is used.
+        // The request only has the lower 32 bits of the count. The nearest count with these bits is used.
         now.wrapping_add_signed(i64::from(asked.sequence.wrapping_sub(now as u32) as i32))
     };
     let until = until_of(now, until, asked.kind & NEXT_ON_MISS != 0)?;
@@ -147,7 +148,7 @@ pub(super) fn count(screen: &Screen, asked: &mut CrtcSequence) -> Result<(), Err
 /// `CRTC_QUEUE_SEQUENCE`
 ///
 /// # Errors
-/// `EINVAL` for unknown flags, while the screen is off, and for a count too far away; `ENOMEM` if too many events are
+/// `EINVAL` if a flag is unknown, the screen is off, or the count is too far away; `ENOMEM` if too many events are
 /// queued.
 pub(super) fn queue(state: &mut State, asked: &mut QueueSequence) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;

@@ -1,7 +1,7 @@
 //! Sends frames to the window of `reconverge drm --screen window`, see [`reconverge_board::screen`].
 //!
-//! The window reads all frames and draws the newest one. A program waits for the window for up to [`LONGEST`]. After
-//! that, or if the window is closed, it continues without the window.
+//! The window reads all frames and draws the newest one. A program waits up to [`LONGEST`] for the window. If the
+//! window does not respond or is closed, the program continues without it.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -21,13 +21,13 @@ use crate::sockets;
 /// Maximum time for which a program waits for the window.
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// Shows a picture with three bytes per pixel in the window, if there is one.
+/// Shows a picture with three bytes per pixel in the window, if there is a window.
 pub(super) fn show(state: &mut State, picture: &[u8], size: [u32; 2]) {
     let Some(folder) = &state.screen.window else { return };
     let [resets, unknown] = report::troubles(state);
     let header = FrameHeader { size, process: process::id(), resets, unknown };
     let Err(error) = send(folder, &header, picture, LONGEST) else { return };
-    // The user has closed the window, or the command has ended.
+    // These errors mean that the user has closed the window, or that the command has ended.
     let is_closed = matches!(
         error.kind(),
         ErrorKind::NotFound
@@ -41,10 +41,10 @@ pub(super) fn show(state: &mut State, picture: &[u8], size: [u32; 2]) {
     state.screen.window = None;
 }
 
-/// Sends a frame.
+/// Sends a frame to the window.
 ///
 /// # Errors
-/// The errors of the system, or `TimedOut`.
+/// The errors of the operating system, or `TimedOut`.
 fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) -> io::Result<()> {
     let begun = Instant::now();
     let left = || longest.checked_sub(begun.elapsed()).filter(|left| !left.is_zero());
@@ -57,7 +57,7 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
         stream.set_write_timeout(Some(left().ok_or(ErrorKind::TimedOut)?))?;
         // SAFETY: the address and the length are those of a slice.
         let sent = unsafe {
-            // `write` would end the program if the window is closed meanwhile.
+            // If the window is closed during the call, `write` would end the program with a signal.
             libc::send(stream.as_raw_fd(), rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL)
         };
         match usize::try_from(sent) {
@@ -72,21 +72,21 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
     Ok(())
 }
 
-/// Connects to the window, within the time that `left` returns. The window may be stopped while its queue of
-/// connections is full.
+/// Connects to the window. Waits up to the time that `left` returns, because the window may be stopped while its queue
+/// of connections is full.
 ///
 /// # Errors
-/// The errors of the system, or `TimedOut`.
+/// The errors of the operating system, or `TimedOut`.
 fn connect(path: &Path, left: impl Fn() -> io::Result<Duration>) -> io::Result<UnixStream> {
-    // SAFETY: a plain system call.
+    // SAFETY: the system call does not access memory of the process.
     let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor, which no other value owns.
+    // SAFETY: the descriptor is new, and no other value owns it.
     let stream = unsafe { UnixStream::from_raw_fd(socket) };
     loop {
-        // `connect` has the time limit of writes (`socket(7)`, `SO_SNDTIMEO`).
+        // The time limit for writes also applies to `connect` (`socket(7)`, `SO_SNDTIMEO`).
         stream.set_write_timeout(Some(left()?))?;
         match sockets::connect(socket, path) {
             Ok(()) => return Ok(stream),
@@ -136,7 +136,7 @@ mod tests {
         };
         assert_eq!(kind(&HEADER, &[0; 6]), ErrorKind::NotFound);
         let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
-        // The picture is larger than the socket's buffer.
+        // The picture is larger than the buffer of the socket, so the write blocks.
         let large = FrameHeader { size: [2000, 2000], ..HEADER };
         assert_eq!(kind(&large, &vec![0; 12_000_000]), ErrorKind::TimedOut);
         drop(listener);
@@ -149,7 +149,7 @@ mod tests {
         let folder = folder("stopped");
         let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
         // The queue holds one more connection than this number.
-        // SAFETY: a plain system call.
+        // SAFETY: the system call does not access memory of the process.
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
         let sent =
             || send(&folder, &HEADER, &[0; 6], Duration::from_millis(20)).map_err(|error| error.kind());

@@ -1,4 +1,4 @@
-//! The emulated devices in the form that udev shows: the board, its two nodes, and the input devices.
+//! The emulated devices as libudev reports them: the board, its two nodes, and the input devices.
 //!
 //! ```text
 //! /sys/devices/pci0000:01/0000:01:00.0             the board
@@ -8,8 +8,9 @@
 //!                            input1/event1         the pointer, /dev/input/event1
 //! ```
 //!
-//! Sources: the kernel's `drivers/pci/pci-sysfs.c` and `drivers/input/input.c` for attributes; systemd's rules
-//! `60-input-id.rules`, `71-seat.rules` and its `udev-builtin-input_id.c` for properties. The files in `/sys` do not exist.
+//! Sources of the attributes: the kernel's `drivers/pci/pci-sysfs.c` and `drivers/input/input.c`. Sources of the
+//! properties: systemd's rules `60-input-id.rules`, `71-seat.rules` and its `udev-builtin-input_id.c`. The files in
+//! `/sys` do not exist.
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null;
@@ -18,7 +19,7 @@ use crate::device::Device;
 use crate::input::{self, InputDevice};
 use crate::paths::{self, CARD, CARD_NUMBER, NUMBER, PATH};
 
-/// An entry of a list that libudev returns. The texts last as long as the list.
+/// An entry of a list that libudev returns. Its strings exist as long as the list.
 #[derive(Debug)]
 pub struct UdevList {
     next: *const UdevList,
@@ -32,17 +33,17 @@ impl UdevList {
     }
 
     pub(super) fn name(&self) -> &CStr {
-        // SAFETY: a C string that lasts as long as the list.
+        // SAFETY: the pointer is a C string that exists as long as the list.
         unsafe { CStr::from_ptr(self.name) }
     }
 
     pub(super) fn value(&self) -> Option<&CStr> {
-        // SAFETY: null, or a C string that lasts as long as the list.
+        // SAFETY: the pointer is not null, so it is a C string that exists as long as the list.
         (!self.value.is_null()).then(|| unsafe { CStr::from_ptr(self.value) })
     }
 }
 
-/// Creates a list of these texts, which must outlive all uses of the list.
+/// Creates a list of pairs of strings. The strings must outlive all uses of the list.
 pub(super) fn chained<'a>(texts: impl Iterator<Item = (&'a CStr, Option<&'a CStr>)>) -> Vec<UdevList> {
     let one = |(name, value): (&CStr, Option<&CStr>)| UdevList {
         next: null(),
@@ -63,13 +64,13 @@ pub(super) fn first(list: &[UdevList]) -> *const UdevList {
     if list.is_empty() { null() } else { list.as_ptr() }
 }
 
-/// A device.
+/// An emulated device.
 #[derive(Debug)]
 pub(super) struct UdevEntry {
-    /// The path in `/sys`.
+    /// The path of the device in `/sys`.
     pub(super) path: CString,
     pub(super) subsystem: &'static CStr,
-    /// The path of the node, if there is one, and its number, or 0.
+    /// The path of the device's node and the number of the node. `None` and 0 if the device has no node.
     pub(super) node: Option<&'static CStr>,
     pub(super) number: libc::dev_t,
     pub(super) properties: Vec<UdevList>,
@@ -77,11 +78,11 @@ pub(super) struct UdevEntry {
     pub(super) tags: Vec<UdevList>,
 }
 
-/// Texts of a new entry, by name.
+/// Strings of a new entry, with their names.
 type Texts = Vec<(&'static str, String)>;
 
 impl UdevEntry {
-    /// Creates an entry. The entry and its texts are never freed.
+    /// Creates an entry. The entry and its strings are never freed.
     fn new(
         path: &str,
         subsystem: &'static CStr,
@@ -139,7 +140,7 @@ impl UdevEntry {
         CStr::from_bytes_with_nul(&path[start..]).unwrap_or_default()
     }
 
-    /// Returns the path without `/sys`.
+    /// Returns the path without the prefix `/sys`.
     pub(super) fn devpath(&self) -> &CStr {
         CStr::from_bytes_with_nul(&self.path.as_bytes_with_nul()["/sys".len()..]).unwrap_or_default()
     }
@@ -168,14 +169,14 @@ impl UdevEntry {
         self.tags.iter().any(|entry| entry.name() == tag)
     }
 
-    /// Returns whether this is the device with a path, or one below it.
+    /// Returns whether `path` is the path of this device or of a folder above it.
     pub(super) fn is_below(&self, path: &CStr) -> bool {
         let rest = self.path.as_bytes().strip_prefix(path.to_bytes());
         rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
     }
 }
 
-/// Returns a list of texts that are never freed.
+/// Returns a list of strings that are never freed.
 fn leaked(texts: Texts) -> Vec<UdevList> {
     let text = |text: String| -> &'static CStr {
         Box::leak(CString::new(text).unwrap_or_default().into_boxed_c_str())
@@ -185,19 +186,19 @@ fn leaked(texts: Texts) -> Vec<UdevList> {
     chained(texts.into_iter().map(|(name, value)| (name, Some(value))))
 }
 
-/// All devices.
+/// All emulated devices.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) entries: Vec<UdevEntry>,
-    /// The subsystems of the devices. Their own entries belong to a separate subsystem.
+    /// The subsystems of the devices. The subsystem of these entries is `subsystem`.
     pub(super) subsystems: Vec<UdevEntry>,
 }
 
-/// The path of the board. The bus is that of `GET_UNIQUE` and of libdrm's description.
+/// The path of the board. `GET_UNIQUE` and the description for libdrm contain the same bus address.
 const BOARD: &str = "/sys/devices/pci0000:01/0000:01:00.0";
 
 impl Tree {
-    /// Returns the devices of a machine with this board.
+    /// Returns the devices of a machine with this board and the input devices.
     pub(super) fn new(device: &Device) -> Tree {
         let mut entries = vec![board(device)];
         entries.push(graphics("card0", CARD, CARD_NUMBER, &[c"master-of-seat", c"seat", c"uaccess"]));
@@ -222,7 +223,7 @@ impl Tree {
         self.entries.iter().find(|entry| entry.subsystem == subsystem && entry.name() == name)
     }
 
-    /// Returns the nearest device whose folder contains a device.
+    /// Returns the parent of a device: the nearest other device whose folder contains it.
     pub(super) fn parent(&self, entry: &UdevEntry) -> Option<&UdevEntry> {
         let others = self.entries.iter().filter(|other| other.path != entry.path);
         others.filter(|other| entry.is_below(&other.path)).max_by_key(|other| other.path.as_bytes().len())
@@ -261,7 +262,7 @@ fn graphics(name: &str, node: &'static CStr, number: libc::dev_t, tags: &[&'stat
     UdevEntry::new(&format!("{BOARD}/drm/{name}"), c"drm", (Some(node), number), properties, Vec::new(), tags)
 }
 
-/// Formats a set of bits like the kernel: hexadecimal words, the highest first.
+/// Formats a set of bits as the kernel does: as hexadecimal words, with the highest word first.
 fn words(bits: &[u8]) -> String {
     let words =
         bits.chunks(8).map(|word| word.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
@@ -270,7 +271,7 @@ fn words(bits: &[u8]) -> String {
     words[..used].iter().rev().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the kernel's input device, and its event node.
+/// Returns the entries of an input device and of its event node.
 fn input_entries(device: InputDevice) -> [UdevEntry; 2] {
     let number = device.number();
     let path = format!("/sys/devices/virtual/input/input{number}");
@@ -359,7 +360,7 @@ mod tests {
         let node = tree.of_name(c"input", c"event1").unwrap();
         let parent = tree.parent(node).unwrap();
         assert_eq!(parent.attribute(c"name"), Some(c"Reconverge pointer"));
-        // Bits 272 to 276 are in the fifth word.
+        // The buttons are the bits 272 to 276, which are in the fifth word.
         assert_eq!(parent.attribute(c"capabilities/key"), Some(c"1f0000 0 0 0 0"));
         assert_eq!((node.number, node.property(c"ID_SEAT")), (libc::makedev(13, 65), None));
     }

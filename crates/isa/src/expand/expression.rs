@@ -1,4 +1,4 @@
-//! Expressions of constants: integers of 64 bits and floats, with the operators and precedences of C.
+//! Expressions of constants: 64-bit integers and floats, with the operators and precedences of C.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ pub enum Value {
     Float(f64),
 }
 
-/// Writes the value in the notation that the texts of all three machines accept: a float always has a point and never
-/// an exponent.
+/// Writes the value in a notation that the texts of all three machines accept. A float always has a decimal point and
+/// never has an exponent.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -51,38 +51,39 @@ pub(super) struct Wrong {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Read {
     pub(super) value: Value,
-    /// Bytes of its text.
+    /// Length of the expression's text, in bytes.
     pub(super) len: usize,
-    /// Whether it names a constant.
+    /// Whether the expression names a constant.
     pub(super) names: bool,
-    /// Whether it has an operator outside all parentheses.
+    /// Whether the expression has an operator outside all parentheses.
     pub(super) operator: bool,
 }
 
-/// The part of a text that an expression may take.
+/// The part of a text that an expression may occupy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// The whole text.
     Whole,
-    /// The longest expression within other text. A binary operator has space on both sides or on neither, so `N -2` is
-    /// two operands. Comparisons and `&&`, `||` do not count as operators there.
+    /// The longest expression at the start of other text. A binary operator has space on both sides or on neither, so
+    /// `N -2` is two operands. Comparisons, `&&` and `||` end the expression.
     Within,
-    /// The same reach as [`Reach::Within`], after an operator with this precedence and a left side that the assembler
-    /// does not compute.
+    /// The same as [`Reach::Within`], but an operator with this precedence comes before the expression, and the
+    /// assembler does not compute that operator. Only operators that bind more strongly belong to the expression.
     Behind(u8),
 }
 
-/// Binary operators with their precedence. An operator comes before the ones that it begins with.
+/// Binary operators with their precedence. An operator comes before each shorter operator with which it begins: `<<`
+/// before `<`.
 #[rustfmt::skip]
 const OPERATORS: [(&str, u8); 18] = [
     ("||", 1), ("&&", 2), ("==", 6), ("!=", 6), ("<<", 8), (">>", 8), ("<=", 7), (">=", 7), ("<", 7), (">", 7),
     ("|", 3), ("^", 4), ("&", 5), ("+", 9), ("-", 9), ("*", 10), ("/", 10), ("%", 10),
 ];
 
-/// The lowest precedence within other text: `|`.
+/// The lowest precedence of an operator in [`Reach::Within`]: that of `|`.
 const PLAIN: u8 = 3;
 
-/// Returns the precedence of the binary operator with one character.
+/// Returns the precedence of a binary operator that has one character.
 pub(super) fn precedence(operator: u8) -> Option<u8> {
     OPERATORS.iter().find(|(text, _)| text.as_bytes() == [operator]).map(|(_, precedence)| *precedence)
 }
@@ -90,7 +91,7 @@ pub(super) fn precedence(operator: u8) -> Option<u8> {
 /// Maximum depth of nested parentheses and signs.
 const DEPTH: usize = 100;
 
-/// Reads an expression. `constant` returns the value of a name.
+/// Reads an expression at the start of a text. `constant` returns the value of a name.
 pub(super) fn read(
     text: &str,
     reach: Reach,
@@ -170,7 +171,7 @@ impl Parser<'_> {
             self.at = behind;
             let right = match self.binary(precedence + 1) {
                 Ok(right) => right,
-                // Within other text, the rest may belong to that text: `N + $r1`.
+                // Within other text, the operator and the text after it may belong to that text: `N + $r1`.
                 Err(_) if !self.whole && self.depth == 0 => {
                     (self.at, self.names) = (before, names);
                     break;
@@ -254,7 +255,7 @@ impl Parser<'_> {
     }
 }
 
-/// Parses an integer, decimal, `0x…` or `0b…`, or a float.
+/// Parses a decimal, `0x…` or `0b…` integer, or a float.
 fn number(text: &str) -> Option<Value> {
     let plain = text.replace('_', "");
     let integer = match plain.strip_prefix("0b") {

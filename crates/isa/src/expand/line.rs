@@ -1,11 +1,11 @@
-//! One line: its text with the origins of its parts, and the replacements in it.
+//! One line of a source: its text, the origins of its parts, and the replacement of names in it.
 
 use std::collections::HashMap;
 
 use super::expression::{self, Reach, Value, Wrong, precedence};
 use crate::source::{number_len, word_len};
 
-/// A range of a file from which a part of a line comes.
+/// A range of a file that is the origin of a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) at: usize,
@@ -36,7 +36,8 @@ impl Shown {
         Shown { text: String::new(), parts: Vec::new() }
     }
 
-    /// Returns the origin of the whole line without space at its ends, as far as it has a single origin.
+    /// Returns the origin of the line without the space at its ends. If the line has several origins, the range covers
+    /// the first up to the last.
     pub(super) fn all(&self) -> Part {
         let start = self.text.len() - self.text.trim_start().len();
         self.part(start, self.text.trim_end().len().max(start))
@@ -65,13 +66,13 @@ impl Shown {
         out
     }
 
-    /// Returns this line with another at its end.
+    /// Returns this line followed by another line.
     pub(super) fn followed_by(mut self, more: &Shown) -> Shown {
         self.push(more, 0, more.text.len());
         self
     }
 
-    /// Adds bytes `start` to `end` of another line.
+    /// Appends bytes `start` to `end` of another line.
     fn push(&mut self, from: &Shown, start: usize, end: usize) {
         if start >= end {
             return;
@@ -89,14 +90,15 @@ impl Shown {
         self.text.push_str(&from.text[start..end]);
     }
 
-    /// Adds a text that replaces a part.
+    /// Appends a text that replaces a part of a file.
     fn put(&mut self, text: &str, part: Part) {
         self.parts.push((self.text.len(), Part { verbatim: false, ..part }));
         self.text.push_str(text);
     }
 }
 
-/// Returns the number of bytes of the label at the start of a line, with its colon: `name:` or `@name:`.
+/// Returns the length in bytes of the label at the start of a line, with its colon: `name:` or `@name:`. Returns 0 if
+/// the line has no label.
 pub(super) fn label(text: &str) -> usize {
     let trimmed = text.trim_start();
     let name = trimmed.strip_prefix('@').unwrap_or(trimmed);
@@ -112,7 +114,7 @@ pub(super) fn arguments(text: &str) -> Vec<&str> {
     argument_places(text, 0).into_iter().map(|(start, end)| &text[start..end]).collect()
 }
 
-/// Returns the ranges of the texts between the commas of a line, from `from` on.
+/// Returns the range of each text that [`arguments`] returns, from byte `from` of the line on.
 pub(super) fn argument_places(text: &str, from: usize) -> Vec<(usize, usize)> {
     let mut places = Vec::new();
     let (mut depth, mut start, mut quoted) = (0_i32, from, false);
@@ -141,7 +143,8 @@ pub(super) fn argument_places(text: &str, from: usize) -> Vec<(usize, usize)> {
     places
 }
 
-/// The line with `\NAME` replaced for each name that has a value. It ends early once it is longer than `most` bytes.
+/// Replaces `\NAME` in a line for each name that has a value. The result ends early once it is longer than `most`
+/// bytes.
 pub(super) fn filled(line: &Shown, values: &[(String, Shown)], most: usize) -> Shown {
     let text = &line.text;
     let mut out = Shown::empty();
@@ -161,7 +164,7 @@ pub(super) fn filled(line: &Shown, values: &[(String, Shown)], most: usize) -> S
     out
 }
 
-/// Returns a `\NAME` that was not replaced.
+/// Returns the first `\NAME` that was not replaced, and its origin.
 pub(super) fn unknown_parameter(line: &Shown) -> Option<(String, Part)> {
     let text = &line.text;
     text.match_indices('\\').find_map(|(at, _)| {
@@ -170,7 +173,8 @@ pub(super) fn unknown_parameter(line: &Shown) -> Option<(String, Part)> {
     })
 }
 
-/// The line with its constants, expressions and aliases replaced. It ends early once it is longer than `most` bytes.
+/// Replaces the constants, expressions and aliases in a line. The result ends early once it is longer than `most`
+/// bytes.
 pub(super) fn resolved(
     line: &Shown,
     constant: &dyn Fn(&str) -> Option<Value>,
@@ -192,7 +196,7 @@ pub(super) fn resolved(
             continue;
         }
         let rest = &text[at..];
-        // `\(…)` is an expression at any position.
+        // `\(…)` is an expression wherever it occurs.
         if rest.starts_with("\\(") {
             let read = expression::read(&rest[1..closing(rest)], Reach::Whole, constant);
             let read =
@@ -204,7 +208,7 @@ pub(super) fn resolved(
             continue;
         }
         let before = text[..at].bytes().next_back();
-        // A part of a longer word: a component, a register, a label.
+        // The text continues a longer word: a component, a register or a label.
         let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_.$@%\\#".contains(&byte));
         let word = word_len(rest);
         let starts_name = word > 0 && !byte.is_ascii_digit();
@@ -233,10 +237,11 @@ pub(super) fn resolved(
             continue;
         }
         let read = expression::read(rest, reach(text, at), constant).ok();
-        // Parentheses alone belong to the machine's syntax.
+        // Parentheses without an operator inside belong to the machine's syntax.
         let read = read.filter(|read| {
             let end = at + read.len;
-            // A macro's arguments are replaced like names; `0-15` after a colon is a range of R700.
+            // Expressions with a macro's arguments are computed like expressions with names. But `0-15` after a colon
+            // is a range of R700.
             let replaced = line.parts.iter().any(|(start, part)| !part.verbatim && (at..end).contains(start));
             let computed = replaced && read.operator && before != Some(b':');
             (read.names || computed) && (byte != b'(' || read.operator)
@@ -256,8 +261,8 @@ pub(super) fn resolved(
     Ok(out)
 }
 
-/// Returns the offset after the parenthesis that closes the first one of a text; the end of the text if there is
-/// none.
+/// Returns the offset after the parenthesis that closes the first opening parenthesis of a text. Returns the length of
+/// the text if no parenthesis closes it.
 fn closing(text: &str) -> usize {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -281,12 +286,13 @@ fn is_binary(text: &str, at: usize) -> bool {
     operand && spaced == behind
 }
 
-/// Returns the reach of an expression at a place. An operator before it may bind more strongly than those inside.
+/// Returns the reach of an expression at an offset. An operator before the offset may bind more strongly than the
+/// operators of the expression.
 fn reach(text: &str, at: usize) -> Reach {
     let before = text[..at].trim_end();
     let operator = before.bytes().next_back().and_then(precedence);
     match operator.filter(|_| is_binary(text, before.len().saturating_sub(1))) {
-        // An addition does not change its right side.
+        // After `+`, the whole expression can be computed first, because that does not change the sum.
         Some(_) if before.ends_with('+') => Reach::Within,
         Some(precedence) => Reach::Behind(precedence),
         None => Reach::Within,

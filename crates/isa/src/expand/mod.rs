@@ -1,8 +1,9 @@
 //! Parts of a source text that all machines share: named constants, expressions, included files, conditions, repeated
 //! lines and macros.
 //!
-//! [`expand`] resolves them. It returns a plain text for the machine's assembler and records the origin of each part,
-//! so that messages about the plain text become messages about the source ([`Expanded::in_source`]).
+//! [`expand`] resolves them. It returns a plain text for the machine's assembler and records the origin of each part of
+//! that text. [`Expanded::in_source`] uses the origins to turn a message about the plain text into a message about the
+//! source.
 //!
 //! ```
 //! use reconverge_isa::expand::{Given, expand};
@@ -37,12 +38,12 @@ pub struct Included {
     pub text: Result<String, String>,
 }
 
-/// Files and constants for a source.
+/// Included files and constants for the expansion of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// The files that the source and these files include.
+    /// The files that the source includes, and the files that those files include.
     pub files: Vec<Included>,
-    /// Constants: `NAME` is 1, `NAME=EXPRESSION` has the value of the expression.
+    /// Definitions of constants. `NAME` defines the value 1, and `NAME=EXPRESSION` defines the value of the expression.
     pub defines: Vec<String>,
 }
 
@@ -64,7 +65,7 @@ const DIRECTIVES: [(Directive, DirectiveRow); 13] = [
     (Directive::EndIf,     DirectiveRow::new(".endif", "", "ends a condition")),
 ];
 
-/// Returns the directives of the texts of all machines.
+/// Returns the directives that the source texts of all machines have.
 pub fn directives() -> impl Iterator<Item = DirectiveRow> {
     DIRECTIVES.into_iter().map(|(_, row)| row)
 }
@@ -96,13 +97,14 @@ fn directive(line: &str) -> Option<(Directive, &str, &str)> {
     Some((*found, name, rest))
 }
 
-/// Returns whether a text has anything to expand. For a listing, this search is the only cost.
+/// Returns whether a text has anything to expand. For a text without anything to expand, such as a listing, this search
+/// is the only cost.
 fn has_any(source: &str) -> bool {
     source.contains("\\(") || without_mark(source).split('\n').any(|line| directive(line).is_some())
 }
 
-/// Returns the paths of the files that a text includes, relative to the folder of the source. `of` is the text's own
-/// path from there, and empty for the source itself.
+/// Returns the paths of the files that the text of the file `of` includes. All paths, including `of`, are relative to
+/// the folder of the source. For the source itself, `of` is empty.
 pub fn included_by(text: &str, of: &str) -> Vec<String> {
     let name = |(_, line)| match directive(line) {
         Some((Directive::Include, _, rest)) => Some(beside(of, quoted(rest)?)),
@@ -111,7 +113,8 @@ pub fn included_by(text: &str, of: &str) -> Vec<String> {
     lines(text).filter_map(name).collect()
 }
 
-/// Returns the path of a file that the file `of` names: relative to the folder of `of`, unless it is absolute.
+/// Returns the path of the file that the file `of` includes as `name`: relative to the folder of `of`, unless `name` is
+/// absolute.
 pub fn beside(of: &str, name: &str) -> String {
     match of.rsplit_once(['/', '\\']) {
         Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
@@ -119,7 +122,7 @@ pub fn beside(of: &str, name: &str) -> String {
     }
 }
 
-/// Returns the text between quotation marks, if it is the whole rest of a line.
+/// Returns the text between quotation marks, if nothing else is in the text.
 fn quoted(text: &str) -> Option<&str> {
     let inside = text.trim().strip_prefix('"')?.strip_suffix('"')?;
     (!inside.is_empty() && !inside.contains('"')).then_some(inside)
@@ -140,13 +143,13 @@ pub struct Expanded {
 /// A constant that `.equ` defines.
 #[derive(Clone, Debug)]
 pub struct ConstantAt {
-    /// Name.
+    /// Name of the constant.
     pub name: String,
-    /// Value.
+    /// Value of the constant.
     pub value: Value,
-    /// Place of the directive.
+    /// Span of the directive.
     pub span: Span,
-    /// The file of the directive, if it is one that the source includes.
+    /// The included file that contains the directive; `None` if the source itself contains it.
     pub file: Option<Arc<SourceFile>>,
 }
 
@@ -157,14 +160,15 @@ struct Piece {
     part: Part,
 }
 
-/// The source, a file, or one use of a macro or repetition.
+/// Where lines come from: the source, an included file, or one use of a macro or repetition.
 #[derive(Clone, Debug)]
 struct Context {
-    /// The words before its line in messages; empty for the source itself.
+    /// Description of the context in messages, which precedes the line of its use: `in the macro m,`. Empty for the
+    /// source.
     what: String,
-    /// The file of its lines; 0 is the source.
+    /// Index of the file that contains the context's lines; 0 is the source.
     file: usize,
-    /// The context that entered this one, and the part of it that did.
+    /// The enclosing context, and the part of its file that includes the file or uses the macro or repetition.
     parent: Option<(usize, Part)>,
 }
 
@@ -172,7 +176,7 @@ struct Context {
 /// the source has none of them and is plain text.
 ///
 /// # Errors
-/// All mistakes in them, with positions in the source or in a file that it includes.
+/// Returns all mistakes in these constructs, with positions in the source or in an included file.
 pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagnostic>> {
     if given.defines.is_empty() && !has_any(source) {
         return Ok(None);
@@ -183,8 +187,8 @@ pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagn
     }
 }
 
-/// Resolves the same constructs as [`expand`], as far as possible. The text omits the wrong lines; the messages
-/// describe them.
+/// Resolves the same constructs as [`expand`], and continues after mistakes. The returned text omits the lines with
+/// mistakes. The messages describe them.
 pub fn expand_partly(source: &str, given: &Given) -> (Expanded, Vec<Diagnostic>) {
     let own = Arc::new(SourceFile { name: String::new(), text: source.to_owned() });
     let mut expander = Expander {
@@ -227,8 +231,8 @@ impl Expanded {
         }
     }
 
-    /// Returns the offset in the source for an offset in the plain text. Lines of macros and included files have the
-    /// offset of the line that uses the macro or includes the file.
+    /// Returns the offset in the source for an offset in the plain text. A line of a macro or an included file has the
+    /// offset of the source line that uses the macro or includes the file.
     pub fn offset_in_source(&self, offset: usize) -> usize {
         let (mut context, span) = self.origin(Span::new(offset, offset));
         let mut at = span.start;
@@ -243,8 +247,8 @@ impl Expanded {
         &self.constants
     }
 
-    /// Returns the parts of the source itself that are replaced, each with its replacement, in the order of the plain
-    /// text.
+    /// Returns the parts of the source that were replaced, each with its replacement, in the order of the plain text.
+    /// Parts of included files and macros are not returned.
     pub fn replaced(&self) -> impl Iterator<Item = (Span, &str)> {
         let ends = self.pieces.iter().skip(1).map(|piece| piece.start).chain([self.text.len()]);
         let own = |piece: &Piece| piece.context == 0 && !piece.part.verbatim;
@@ -275,7 +279,7 @@ impl Expanded {
         (piece.context, Span::new(start, end.max(start)))
     }
 
-    /// Adds the file of a message, and the macros and files that led to its line.
+    /// Adds the file of a message, and the uses of macros and files through which its line was reached.
     fn placed(&self, mut diagnostic: Diagnostic, context: usize) -> Diagnostic {
         let file = self.contexts[context].file;
         if file > 0 {
@@ -308,7 +312,7 @@ struct Line {
     comment: Option<Shown>,
 }
 
-/// Returns the lines of a file.
+/// Splits the text of a file into lines.
 fn whole(text: &str) -> Vec<Line> {
     let comment = |end: usize| {
         let comment = text[end..].split('\n').next().unwrap_or_default().trim_end_matches('\r');
@@ -319,7 +323,7 @@ fn whole(text: &str) -> Vec<Line> {
         comment: comment(at + line.len()),
     };
     let mut all: Vec<Line> = lines(text).map(line).collect();
-    // The text ends with an end of line, not with an empty line.
+    // The last `\n` ends a line; an empty line does not follow it.
     if text.ends_with('\n') {
         all.pop();
     }
@@ -329,7 +333,7 @@ fn whole(text: &str) -> Vec<Line> {
 /// A macro.
 #[derive(Clone, Debug)]
 struct Macro {
-    /// Parameters with their default texts.
+    /// Parameters, each with its default text if it has one.
     parameters: Vec<(String, Option<String>)>,
     lines: Vec<Line>,
     file: usize,
@@ -341,9 +345,9 @@ struct Expander<'a> {
     constants: HashMap<String, Value>,
     aliases: HashMap<String, String>,
     macros: HashMap<String, Arc<Macro>>,
-    /// Bytes and lines written so far, for the limit.
+    /// Bytes and lines produced so far, which [`EXPANSION`] limits.
     used: u64,
-    /// Number of macros used so far: `\@` in the next one.
+    /// Number of macro uses so far. In the next use, `\@` has this value.
     calls: usize,
     /// Whether the limit has been reached.
     full: bool,
@@ -353,17 +357,18 @@ struct Expander<'a> {
 /// Maximum depth of nested macros, repetitions and files.
 const DEPTH: usize = 64;
 
-/// Number of errors after which the rest is not read.
+/// Number of errors after which no more lines are read.
 const MOST_ERRORS: usize = 20;
 
-/// State of a condition.
+/// State of one branch of a condition (`.if`, `.elif` or `.else`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Branch {
-    /// The assembler reads its lines.
+    /// The assembler reads the lines of this branch.
     Taken,
-    /// The assembler skips its lines, and may read those of the next branch.
+    /// The assembler skips the lines of this branch. It may read the lines of a later branch.
     Not,
-    /// An earlier branch was taken, or the enclosing lines are skipped.
+    /// The assembler skips the lines of this and all later branches, because it read an earlier branch or skips the
+    /// enclosing lines.
     Done,
 }
 
@@ -376,13 +381,13 @@ impl Expander<'_> {
         self.errors.push(self.out.placed(diagnostic, context));
     }
 
-    /// The bytes that may still come out.
+    /// Returns the number of bytes that the limit still allows.
     fn left(&self) -> usize {
         usize::try_from(EXPANSION.get().saturating_sub(self.used)).unwrap_or(usize::MAX)
     }
 
-    /// Counts what comes out, and the lines and arguments on the way to it. Beyond the limit there is one error, and nothing more is
-    /// read.
+    /// Counts `bytes` bytes and one line against the limit, and returns whether the total is within the limit. The
+    /// first excess is an error, and no more lines are read.
     fn count(&mut self, bytes: usize, context: usize, part: Part) -> bool {
         self.used += bytes as u64 + 1;
         if self.used > EXPANSION.get() && !self.full {
@@ -409,7 +414,7 @@ impl Expander<'_> {
         }
     }
 
-    /// Reads lines that belong together: a file, a macro, a repetition.
+    /// Reads the lines of one file, one use of a macro or one repetition.
     fn block(&mut self, lines: &[Line], context: usize) {
         let mut at = 0;
         let mut branches: Vec<(Branch, bool, Part)> = Vec::new();
@@ -467,7 +472,8 @@ impl Expander<'_> {
                         self.error(context, part, "`.endif` without `.if`", "");
                     }
                 }
-                // A skipped macro or repetition ends at its own last line.
+                // The lines of a macro or repetition are collected even if the condition skips them: an `.endif` in
+                // them is not that of the condition.
                 Directive::Macro | Directive::Repeat => {
                     let Some(end) = self.end_of(lines, at, found, context, part) else { return };
                     let body = &lines[at..end];
@@ -491,7 +497,8 @@ impl Expander<'_> {
         }
     }
 
-    /// Returns the line that ends a macro or a repetition, which may contain others.
+    /// Returns the index of the line that ends a macro or a repetition. Other macros and repetitions may be nested in
+    /// it.
     fn end_of(
         &mut self,
         lines: &[Line],
@@ -526,7 +533,7 @@ impl Expander<'_> {
         None
     }
 
-    /// Returns the value of an expression that is the rest of a line.
+    /// Returns the value of the expression from byte `start` to the end of a line.
     fn value(&mut self, line: &Line, start: usize, context: usize) -> Option<Value> {
         let text = &line.shown.text[start..];
         match expression::read(text, Reach::Whole, &|name| self.constants.get(name).copied()) {
@@ -566,7 +573,7 @@ impl Expander<'_> {
         known == (name == ".ifdef")
     }
 
-    /// Returns a name at the start of the rest of a line, and the position after it and a comma.
+    /// Returns the name at byte `start` of a line, and the position after the name and an optional comma.
     fn name<'l>(
         &mut self,
         line: &'l Line,
@@ -588,7 +595,7 @@ impl Expander<'_> {
         Some((name, line.shown.text.len() - behind.len()))
     }
 
-    /// `.equ NAME, EXPRESSION`.
+    /// Executes `.equ NAME, EXPRESSION`.
     fn equ(&mut self, line: &Line, start: usize, context: usize) {
         let Some((name, behind)) = self.name(line, start, context, "expected `.equ NAME, EXPRESSION`") else {
             return;
@@ -604,13 +611,13 @@ impl Expander<'_> {
         }
     }
 
-    /// `.alias NAME, TEXT`.
+    /// Executes `.alias NAME, TEXT`.
     fn alias(&mut self, line: &Line, start: usize, context: usize) {
         let usage = "expected `.alias NAME, TEXT`";
         let Some((name, behind)) = self.name(line, start, context, usage) else { return };
         let text = line.shown.text[behind..].trim();
         if text.is_empty() {
-            self.error(context, line.shown.all(), "an alias stands for a text", usage);
+            self.error(context, line.shown.all(), "the text of the alias is missing", usage);
             return;
         }
         let known = |name: &str| self.constants.get(name).copied();
@@ -621,11 +628,11 @@ impl Expander<'_> {
         }
         let before = self.aliases.insert(name.to_owned(), text.clone());
         if before.is_some_and(|before| before != text) || self.constants.contains_key(name) {
-            self.error(context, line.shown.all(), format!("`{name}` already stands for something else"), "");
+            self.error(context, line.shown.all(), format!("`{name}` already has another meaning"), "");
         }
     }
 
-    /// `.include "FILE"`.
+    /// Executes `.include "FILE"`.
     fn include(&mut self, line: &Line, start: usize, context: usize) {
         let part = line.shown.all();
         let Some(name) = quoted(&line.shown.text[start..]) else {
@@ -651,7 +658,7 @@ impl Expander<'_> {
         }
     }
 
-    /// Enters a context within another one.
+    /// Adds a context within another one and returns its index. Returns `None` if the contexts are nested too deeply.
     fn enter(&mut self, what: String, file: usize, parent: usize, part: Part) -> Option<usize> {
         let mut depth = 0;
         let mut around = Some(parent);
@@ -661,7 +668,7 @@ impl Expander<'_> {
         }
         if depth > DEPTH {
             let message = format!("expected at most {DEPTH} nested macros, repetitions and files");
-            self.error(parent, part, message, "something asks for itself without an end");
+            self.error(parent, part, message, "a macro or an included file uses itself without an end");
             self.full = true;
             return None;
         }
@@ -669,7 +676,7 @@ impl Expander<'_> {
         Some(self.out.contexts.len() - 1)
     }
 
-    /// `.macro NAME [PARAMETER[=TEXT], …]`.
+    /// Executes `.macro NAME [PARAMETER[=TEXT], …]`.
     fn define_macro(&mut self, line: &Line, start: usize, body: &[Line], context: usize) {
         let usage = "expected `.macro NAME PARAMETER, PARAMETER=TEXT`";
         let Some((name, behind)) = self.name(line, start, context, usage) else { return };
@@ -697,7 +704,7 @@ impl Expander<'_> {
         }
     }
 
-    /// `.rept COUNT[, NAME]`.
+    /// Executes `.rept COUNT[, NAME]`.
     fn repeat(&mut self, line: &Line, start: usize, body: &[Line], context: usize) {
         let text = &line.shown.text[start..];
         let (count, name) = match text.rsplit_once(',') {
@@ -716,7 +723,7 @@ impl Expander<'_> {
             return self.error(
                 context,
                 line.shown.all(),
-                format!("lines are not repeated {count} times"),
+                format!("expected a count of at least 0, found {count}"),
                 "",
             );
         };
@@ -740,7 +747,7 @@ impl Expander<'_> {
         }
     }
 
-    /// Lines with their parameters filled in; `None` beyond the limit.
+    /// Returns lines with their parameters filled in, or `None` if they exceed the limit.
     fn filled(
         &mut self,
         lines: &[Line],
@@ -759,7 +766,7 @@ impl Expander<'_> {
         Some(all)
     }
 
-    /// A line that is not one of these directives: a use of a macro, or text for the machine.
+    /// Expands a line without a directive: a use of a macro, or text for the machine.
     fn plain(&mut self, Line { shown: line, comment }: &Line, context: usize, part: Part) {
         let label = line::label(&line.text);
         let rest = &line.text[label..];
@@ -813,7 +820,7 @@ impl Expander<'_> {
         };
         let Some(lines) = self.filled(&found.lines, &values, parent, part) else { return };
         let unknown = lines.iter().find_map(|line| line::unknown_parameter(&line.shown));
-        // The parameters of what is defined or repeated inside are filled in there.
+        // Macros and repetitions inside this macro have their own parameters, which are filled in later.
         let inner = lines.iter().any(|line| {
             matches!(directive(&line.shown.text), Some((Directive::Macro | Directive::Repeat, ..)))
         });
@@ -834,7 +841,8 @@ impl Expander<'_> {
     fn write(&mut self, line: &Shown, comment: Option<&Shown>, context: usize, part: Part) {
         let known = |name: &str| self.constants.get(name).copied();
         let resolved = match line::resolved(line, &known, &self.aliases, self.left()) {
-            // A machine may read comments: those of latte-assembler's sources hold what a program needs.
+            // The comment stays, because a machine may read it: comments of latte-assembler's sources contain data that
+            // the program needs.
             Ok(resolved) => match comment {
                 Some(comment) => resolved.followed_by(comment),
                 None => resolved,
@@ -850,7 +858,7 @@ impl Expander<'_> {
             resolved.parts.iter().map(|(start, part)| Piece { start: base + start, context, part: *part });
         out.pieces.extend(pieces);
         out.text.push_str(&resolved.text);
-        // The end of the line also has an origin: messages about missing text point there.
+        // The end of the line also has an origin, because messages about missing text point at it.
         let end = resolved.part(resolved.text.len(), resolved.text.len());
         out.pieces.push(Piece { start: out.text.len(), context, part: end });
         out.text.push('\n');

@@ -1,4 +1,4 @@
-//! Expanded texts, and the positions of messages.
+//! Tests of expanded texts and of the positions of messages.
 
 use super::*;
 
@@ -106,7 +106,8 @@ fn conditions_choose_lines() {
         let given = Given { defines: define.map(str::to_owned).into_iter().collect(), ..Given::default() };
         assert_eq!(with(source, &given), out, "{define:?}");
     }
-    // Skipped lines are not read, but their constructs end at their own last lines.
+    // Skipped lines are not read. But a skipped macro extends to its own `.endm`, so the `.endif` inside does not end
+    // the `.if`.
     assert_eq!(plain(".if 0\n.macro m\n.endif\n.endm\n.equ X, Y\n.endif\n"), "");
 }
 

@@ -85,7 +85,7 @@ pub(super) struct Cursor<'a> {
 
 /// The position of a group in its block.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct Arrival {
     /// The index of the next instruction.
     pub(super) inside: u16,
     /// Whether the block before has led to this one.
@@ -170,21 +170,21 @@ impl<'a> Cursor<'a> {
 
     /// Finds the next block, and returns the position in it.
     #[inline(always)]
-    pub(super) fn enter(&mut self) -> ControlFlow<Stop, Entry> {
+    pub(super) fn enter(&mut self) -> ControlFlow<Stop, Arrival> {
         if self.flow.pc() == self.waiting {
             return ControlFlow::Break(Stop::Met);
         }
         self.activate();
         let chained = self.number != NONE;
         let inside = if chained { 0 } else { self.find()? };
-        ControlFlow::Continue(Entry { inside, chained })
+        ControlFlow::Continue(Arrival { inside, chained })
     }
 
     /// Runs the current block from its start, or one instruction of it.
     #[inline(always)]
     pub(super) fn run<O: Observer>(
         &mut self,
-        Entry { inside, chained }: Entry,
+        Arrival { inside, chained }: Arrival,
         observer: &mut O,
     ) -> ControlFlow<Stop> {
         let block = &self.lowered.blocks[self.number as usize];

@@ -1,32 +1,32 @@
-//! The bytes of a buffer: owned, or part of a memory that others also use.
+//! The bytes of a buffer. They are owned, or part of a memory that is also used elsewhere.
 
-// Borrowed bytes are accessed through a pointer.
+// Unsafe code is required because borrowed bytes are accessed through a pointer.
 #![allow(unsafe_code)]
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// The bytes of a buffer. They are owned, except those of [`Bytes::borrowed`]; a copy always owns its bytes.
+/// The bytes of a buffer. They are owned, except for those of [`Bytes::borrowed`]. A clone always owns its bytes.
 pub struct Bytes {
     start: NonNull<u8>,
     length: usize,
-    /// Whether they are a boxed slice, which is freed with this value.
+    /// Whether the bytes are a boxed slice, which is freed together with this value.
     own: bool,
 }
 
-// SAFETY: the bytes are plain data, which this value accesses under the rules of a slice.
+// SAFETY: the bytes are plain data, and this value accesses them under the same rules as a slice.
 unsafe impl Send for Bytes {}
-// SAFETY: as above.
+// SAFETY: the bytes are plain data, and this value accesses them under the same rules as a slice.
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
-    /// Returns bytes in the memory of a chip, so that a launch runs on them in place.
+    /// Returns bytes that are part of a chip's memory, so that a launch works on that memory without a copy.
     ///
     /// # Safety
-    /// While the value exists, the range is valid for reads and writes, and no other reference to it in this process
-    /// is used. Accesses through other mappings of the same pages are like those of another processor: a launch may
-    /// see them or not.
+    /// While the value exists, the range must be valid for reads and writes, and no other reference to it may be used
+    /// in this process. Accesses through other mappings of the same pages are like accesses of another processor: a
+    /// launch may or may not see them.
     pub(crate) unsafe fn borrowed(start: NonNull<u8>, length: usize) -> Bytes {
         Bytes { start, length, own: false }
     }
@@ -36,7 +36,7 @@ impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Bytes {
         let length = bytes.len();
         let start = Box::into_raw(bytes.into_boxed_slice()).cast();
-        // SAFETY: a box is not null.
+        // SAFETY: the pointer of a box is not null.
         Bytes { start: unsafe { NonNull::new_unchecked(start) }, length, own: true }
     }
 }
@@ -51,7 +51,7 @@ impl Drop for Bytes {
     fn drop(&mut self) {
         if self.own {
             let slice = std::ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.length);
-            // SAFETY: they are a boxed slice of this length, which is not used any more.
+            // SAFETY: the bytes are a boxed slice of this length, and this value is its only user.
             drop(unsafe { Box::from_raw(slice) });
         }
     }
@@ -62,7 +62,7 @@ impl Deref for Bytes {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the bytes are valid as long as the value, by `From` or by the caller of `borrowed`.
+        // SAFETY: the bytes are valid as long as this value exists. `From` or the caller of `borrowed` ensures that.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -70,7 +70,7 @@ impl Deref for Bytes {
 impl DerefMut for Bytes {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and the value is borrowed mutably.
+        // SAFETY: the bytes are valid as in `deref`, and this value is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }

@@ -1,4 +1,4 @@
-//! Buffers, views and commits.
+//! Tests of buffers, views and commits.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn an_access_must_lie_in_one_buffer() {
 fn a_view_sees_its_own_writes_and_the_memory_stays_as_it_was() {
     let memory = memory();
     let mut view = Tracked::new(&memory);
-    assert!(view.store(0x10fe, &[1, 2, 3, 4])); // crosses a page
+    assert!(view.store(0x10fe, &[1, 2, 3, 4])); // the bytes cross a page boundary
     assert_eq!(word(&mut view, 0x10fe), Some(0x0403_0201));
     assert_eq!(word(&mut view, 0x10fa), Some(0x0909_0909));
     assert_eq!(memory.bytes(0x10fe, 4), Some(&[9, 9, 9, 9][..]));
@@ -60,7 +60,7 @@ fn a_view_sees_its_own_writes_and_the_memory_stays_as_it_was() {
 
 #[test]
 fn a_view_is_to_its_group_what_the_memory_itself_would_be() {
-    // Buffers that are adjacent, that share a page and a piece, and that span several pieces.
+    // Some buffers are adjacent, some share a page and a piece, and some span several pieces.
     let size = 64 * 256;
     let places =
         [(0x80, 700), (0x80 + 700, 100), (1000, 5000), (size - 100, 3 * size), (5 * size, 9), (6 * size, 0)];
@@ -104,7 +104,7 @@ fn commits_in_order_equal_running_in_order() {
     let (mut first, mut second, mut third) =
         (Tracked::new(&before), Tracked::new(&before), Tracked::new(&before));
     first.store(0x1000, &[100; 4]);
-    second.store(0x1002, &[200; 4]); // overwrites part of the first, reads nothing of it
+    second.store(0x1002, &[200; 4]); // overwrites part of the first store without reading it
     word(&mut third, 0x1004);
     let mut written = Written::default();
     let footprints = [first, second].map(|view| {
@@ -146,7 +146,7 @@ fn a_commit_reaches_every_buffer_of_a_page() {
     assert_eq!(words, [Some(0x0403_0201), Some(0x0807_0605)]);
 }
 
-/// Pseudorandom numbers.
+/// A generator of pseudorandom numbers.
 struct Random(u32);
 
 impl Random {
@@ -156,7 +156,7 @@ impl Random {
     }
 }
 
-/// Kind of access of a group to its picked bytes.
+/// What a group does with the picked bytes.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Read,
@@ -164,7 +164,7 @@ enum Way {
     Change,
 }
 
-/// An access of a group in one of the shapes that a warp has.
+/// An access of a group, in one of the shapes that accesses of a warp have.
 #[derive(Clone, Debug)]
 struct Access {
     way: Way,
@@ -195,7 +195,7 @@ impl Access {
         Access { way, address, count, row, bits: if all && !row { 0 } else { bits }, size, offsets }
     }
 
-    /// Returns the offsets of the picked bytes, from the first byte on.
+    /// Returns the offsets of the picked bytes, relative to the first byte of the range.
     fn picked(&self) -> Vec<usize> {
         let lanes = (0..32).filter(|lane| self.bits >> lane & 1 != 0);
         match (self.row, self.bits) {
@@ -208,8 +208,8 @@ impl Access {
         }
     }
 
-    /// Accesses a memory or a view of it. The written bytes depend on all earlier reads of the group. Returns `None`
-    /// if bytes do not exist.
+    /// Performs the access on a memory or on a view of a memory. The written bytes depend on all earlier reads of the
+    /// group. Returns `None` if bytes do not exist.
     fn run(&self, store: &mut impl Store, seen: &mut u32) -> Option<()> {
         let picked = match (self.row, self.bits) {
             (false, 0) => Picked::All,
@@ -237,8 +237,8 @@ impl Access {
     }
 }
 
-/// Groups on buffers that are adjacent and that share pages, close to each other or far apart. Results are those of
-/// groups in order, and few groups run again if their accesses do not overlap.
+/// Runs groups on buffers that are adjacent and share pages. The groups access bytes close to each other or far apart.
+/// The results are those of running the groups in order. If accesses do not overlap, few groups run again.
 #[test]
 fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
     let places = [(0x80, 700), (0x80 + 700, 100), (1002, 5000), (0x3f9c, 0x9000), (0x20000, 300_000)];
@@ -291,14 +291,14 @@ fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
     assert!(verdicts.iter().all(|count| *count > 50), "{verdicts:?}");
 }
 
-/// Returns which of the accesses succeed.
+/// Performs the accesses of a group and returns which of them succeed.
 fn run(group: &[Access], store: &mut impl Store) -> Vec<bool> {
     let mut seen = 1;
     group.iter().map(|access| access.run(store, &mut seen).is_some()).collect()
 }
 
-/// Judges a second group by the stores of a first one: without paged chunks, and after the plan has learned from
-/// them.
+/// Returns two verdicts on a second group after the stores of a first group: one without paged chunks, and one after
+/// the plan has been updated.
 fn verdict(first: impl Fn(&mut Tracked<'_>), second: impl Fn(&mut Tracked<'_>)) -> [Verdict; 2] {
     let memory = Memory::new(vec![Buffer::new(0x1000, vec![0; 1024])]).unwrap();
     let mut plan = Plan::new(&memory);
@@ -322,17 +322,17 @@ fn neighbours_do_not_conflict() {
     let store =
         |address, count: usize| move |view: &mut Tracked<'_>| assert!(view.store(address, &[1; 64][..count]));
     let load = |address| move |view: &mut Tracked<'_>| assert!(word(view, address).is_some());
-    // Words of one line, bytes of one word, the same bytes.
+    // Stores to different words, to different bytes of a word, and to the same bytes.
     assert_eq!(verdict(store(0x1000, 64), store(0x1040, 64)), [Right; 2]);
     assert_eq!(verdict(store(0x1000, 1), store(0x1001, 1)), [Right; 2]);
     assert_eq!(verdict(store(0x1000, 4), store(0x1000, 4)), [Right; 2]);
-    // Loads next to stores, and loads of stored words.
+    // Loads of words near stored words, and loads of stored words.
     assert_eq!(verdict(store(0x1000, 64), load(0x1040)), [Unknown, Right]);
     assert_eq!(verdict(store(0x1000, 64), load(0x103c)), [Unknown, Stale]);
     assert_eq!(verdict(store(0x1003, 1), load(0x1000)), [Unknown, Stale]);
     assert_eq!(verdict(store(0x1000, 4), load(0x1100)), [Right; 2]);
     assert_eq!(verdict(load(0x1000), load(0x1000)), [Right; 2]);
-    // Updates in place: of separate words, and of the same word.
+    // In-place updates of separate words, and of words that overlap.
     let update = |address| {
         move |view: &mut Tracked<'_>| {
             let bytes = view.changing(address, 128, Picked::Row(u32::MAX)).unwrap();

@@ -1,21 +1,24 @@
-//! The memory that a group sees while others run: its [`Tracked`] view, and the record of its accesses for the
-//! commit.
+//! The memory as a group sees it while other groups run ([`Tracked`]), and the record of the group's accesses for the
+//! commit ([`Footprint`]).
 //!
-//! A view has two ways to the bytes, by *chunk* of a buffer (256 bytes or more):
+//! A buffer is divided into *chunks* of 256 bytes or more. A view accesses the bytes of a chunk in one of two ways:
 //!
-//! * **In a chunk that no store of the group has reached**, loads go to the memory itself. All that is kept is a bit
-//!   that the chunk was read; an access that spans chunks notes them all. A buffer that a launch only reads costs no more.
-//! * **In a paged chunk**, which a store has reached, loads and stores use the view's [`Shadow`]: a copy of the
-//!   buffer's size that the system zeroes when it is first touched. A *page* (256 bytes) is copied into it before its
-//!   first use. A page has two bits per word: read before it was written, and written. Stores of less than a word
-//!   have a bit per byte. Lanes that reach contiguous words are marked with two shifts, others one by one.
+//! * **If no store of the group has reached the chunk**, loads read the memory itself. The view only sets a bit that
+//!   the chunk was read. An access that spans several chunks sets the bits of all of them. A buffer that a launch only
+//!   reads has no further cost.
+//! * **If a store has reached the chunk**, it is *paged*: loads and stores use the view's [`Shadow`], which has as many
+//!   bytes as the buffer. The system provides zeroed memory for the shadow on first access. Before a *page* (256 bytes)
+//!   of the shadow is first used, it is copied from the buffer. A page has two bits per word: one if the word was read
+//!   before it was written, and one if it was written. Stores of less than a word have a bit per byte. Accesses of
+//!   lanes to contiguous words set their bits with two shifts; other accesses set them lane by lane.
 //!
-//! Elements lie in the shadow at the same distances as in the memory, so the same code handles the bytes of both.
+//! Elements have the same distances in the shadow as in the memory, so the same code handles the bytes of both.
 //!
-//! A [`Footprint`] is [`Verdict::Stale`] if an earlier group has since written words that it read from pages. If an
-//! earlier group has written to a *chunk* that it read directly, the verdict is [`Verdict::Unknown`]. The group runs
-//! again in either case. After an unknown verdict the [`Plan`] also makes the chunk paged for all later groups. If
-//! another chunk of the buffer has such a conflict, the plan makes the whole buffer paged: the next verdict is exact.
+//! A [`Footprint`] gets the verdict [`Verdict::Stale`] if an earlier group has since written words that the group read
+//! from pages. The verdict is [`Verdict::Unknown`] if an earlier group has written to a *chunk* that the group read
+//! directly. In both cases, the group runs again. After an unknown verdict, the [`Plan`] also makes the chunk paged for
+//! all later groups. If another chunk of the same buffer then has such a conflict, the plan makes the whole buffer
+//! paged, so that later verdicts are exact.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -28,30 +31,32 @@ use super::{Buffer, Memory, Picked, Store};
 use crate::mask::members;
 use crate::pool;
 
-/// Bytes of a page.
+/// Size of a page in bytes.
 const PAGE: usize = 256;
 
-/// Bytes of a word, for which a page has a bit.
+/// Size of a word in bytes. A page has one bit per word.
 const WORD: usize = 4;
 
-/// Pages of a piece, which one thread commits: many, so that the cost of finding a piece is small.
+/// Number of pages in a piece. Each piece is committed by one thread. A piece has many pages, so that the cost of
+/// finding pieces is small.
 const PIECE: usize = 64;
 
-/// Maximum number of chunks of a buffer. Their bits are scanned if an access spans the whole buffer.
+/// Maximum number of chunks of a buffer. The number is limited because an access that spans the whole buffer scans the
+/// bits of all chunks.
 const CHUNKS: usize = 512;
 
-/// Pages of a buffer among all pages. Offsets in a buffer count from the start of its first page, an address that is
-/// a multiple of [`PAGE`].
+/// Numbers of a buffer's pages among the pages of all buffers. Offsets in a buffer count from the start of its first
+/// page, whose address is a multiple of [`PAGE`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Layout {
     address: u32,
-    /// Bytes of the buffer.
+    /// Size of the buffer in bytes.
     len: usize,
-    /// Bytes of the first page before the buffer.
+    /// Number of bytes of the first page that precede the buffer.
     lead: usize,
-    /// The number of its first page: a multiple of [`PIECE`].
+    /// Number of the buffer's first page, a multiple of [`PIECE`].
     first_page: usize,
-    /// The logarithm of the bytes of a chunk.
+    /// Binary logarithm of the size of a chunk in bytes.
     shift: u32,
 }
 
@@ -73,19 +78,20 @@ impl Layout {
         (self.lead + self.len).div_ceil(PAGE)
     }
 
-    /// Returns the number of words of a set of the buffer's chunks.
+    /// Returns the number of 64-bit words that a set of the buffer's chunks occupies.
     fn chunk_words(&self) -> usize {
         ((self.lead + self.len) >> self.shift) / 64 + 1
     }
 }
 
-/// Returns a word with the bits from `first` to `last` set, both included.
+/// Returns a word in which the bits from `first` to `last`, both inclusive, are set.
 #[inline(always)]
 fn between(first: usize, last: usize) -> u64 {
     u64::MAX << (first & 63) & u64::MAX >> (63 - (last & 63))
 }
 
-/// Calls `act` with each word of a set that has bits from `first` to `last`, and those bits.
+/// Calls `act` with each word of a set that contains some of the bits `first` to `last`, and with the mask of those
+/// bits in the word.
 #[inline(always)]
 fn words_of(set: &mut [u64], first: usize, last: usize, mut act: impl FnMut(&mut u64, u64)) {
     let (low, high) = (first / 64, last / 64);
@@ -116,7 +122,7 @@ fn has_all(set: &mut [u64], first: usize, last: usize) -> bool {
     missing == 0
 }
 
-/// Returns the runs of set bits.
+/// Returns the ranges of contiguous set bits.
 fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
     std::iter::from_fn(move || {
         let start = bits.trailing_zeros();
@@ -130,17 +136,18 @@ fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
 #[derive(Clone, Debug, Default)]
 struct Area {
     layout: Layout,
-    /// The chunks whose bytes are found in pages.
+    /// The paged chunks, as a set of bits.
     paged: Vec<u64>,
-    /// The chunks in which the group has read the memory itself.
+    /// The chunks in which the group has read the memory itself, as a set of bits.
     read: Vec<u64>,
-    /// Bytes of the pages. This field and those after it are empty until there is a page.
+    /// Bytes of the pages. This field and the fields after it are empty until the buffer has a page.
     bytes: Vec<u8>,
-    /// The pages that have been copied from the memory.
+    /// The pages that have been copied from the memory, as a set of bits.
     open: Vec<u64>,
-    /// By page, the words that were read before they were written, and those that were written.
+    /// For each page, the words that were read before they were written, and the words that were written.
     marks: Vec<[u64; 2]>,
-    /// By page, the bytes of words that were not written as a whole; empty until there is one.
+    /// For each page, the bytes that were written in words that were not written as a whole. Empty until there is such
+    /// a byte.
     partial: Vec<[u64; PAGE / 64]>,
 }
 
@@ -150,8 +157,8 @@ impl Area {
         Area { layout: layout.clone(), paged: none.clone(), read: none, ..Area::default() }
     }
 
-    /// Opens the pages that contain the picked bytes from `at` on, marks these bytes, and returns all of the bytes.
-    /// New pages are added to `opened`.
+    /// Opens the pages that contain the picked bytes of a range, and marks these bytes as read or written. Returns the
+    /// whole range. `at` is the offset of the range. New pages are added to `opened`.
     #[inline(always)]
     fn bytes<const READ: bool, const WRITE: bool>(
         &mut self,
@@ -216,7 +223,7 @@ impl Area {
         self.marks = vec![[0; 2]; pages];
     }
 
-    /// Copies these pages from the buffer, unless they have already been copied.
+    /// Copies the pages from `first` to `last` from the buffer, unless they have already been copied.
     #[inline(never)]
     fn open(&mut self, from: &[u8], opened: &mut Vec<u32>, first: usize, last: usize) {
         for page in first..=last {
@@ -232,7 +239,8 @@ impl Area {
         }
     }
 
-    /// Marks words from `at` on, a multiple of [`WORD`]; no more than a page has.
+    /// Marks words as read or written. `at` is a multiple of [`WORD`]. Bit n of `words` represents word n from `at` on.
+    /// There are at most as many words as in a page.
     #[inline(always)]
     fn mark_words<const READ: bool, const WRITE: bool>(&mut self, at: usize, words: u64) {
         let (page, word) = (at / PAGE, at / WORD % 64);
@@ -254,7 +262,7 @@ impl Area {
         }
     }
 
-    /// Marks any bytes. A word that is read in part counts as read.
+    /// Marks any bytes as read or written. A word that is read in part counts as read.
     #[inline(never)]
     fn mark_bytes<const READ: bool, const WRITE: bool>(&mut self, at: usize, count: usize) {
         let end = at + count;
@@ -281,7 +289,7 @@ impl Area {
         }
     }
 
-    /// Marks the chunks that contain the picked bytes as paged. `at` is the offset of the first byte.
+    /// Marks the chunks that contain the picked bytes as paged. `at` is the offset of the first byte of the range.
     #[inline(always)]
     fn page(&mut self, at: usize, count: usize, picked: Picked<'_>) {
         let shift = self.layout.shift;
@@ -301,7 +309,7 @@ impl Area {
     }
 }
 
-/// The allocation of a view, which a later view reuses. All of its views belong to the same launch.
+/// The allocation of a view, which a later view of the same launch reuses.
 #[derive(Clone, Debug, Default)]
 pub struct Shadow {
     areas: Vec<Area>,
@@ -309,12 +317,12 @@ pub struct Shadow {
     opened: Vec<u32>,
 }
 
-/// Memory as groups see it while others run: the old contents, plus their own stores.
+/// Memory as a group sees it while other groups run: the contents at the start, changed by the group's own stores.
 #[derive(Clone, Debug)]
 pub struct Tracked<'a> {
     memory: &'a Memory,
     shadow: Shadow,
-    /// The buffer of the latest access.
+    /// Index of the buffer of the latest access.
     last: usize,
 }
 
@@ -324,7 +332,7 @@ impl<'a> Tracked<'a> {
         Self::with(memory, &Plan::new(memory), Shadow::default())
     }
 
-    /// Returns a view in the allocation of an earlier view, or in a new one.
+    /// Returns a view that uses the allocation of an earlier view, or a new one if `shadow` is empty.
     pub fn with(memory: &'a Memory, plan: &Plan, mut shadow: Shadow) -> Self {
         if shadow.areas.is_empty() {
             shadow.areas = plan.layouts.iter().map(Area::new).collect();
@@ -336,7 +344,7 @@ impl<'a> Tracked<'a> {
         Tracked { memory, shadow, last: 0 }
     }
 
-    /// Returns the accesses of the groups, and the allocation for another view.
+    /// Returns the accesses of the view's group, and the allocation for another view.
     pub fn finish(mut self) -> (Footprint, Shadow) {
         let Shadow { areas, opened } = &mut self.shadow;
         let mut footprint = Footprint { pages: Vec::with_capacity(opened.len()), ..Footprint::default() };
@@ -373,7 +381,7 @@ impl<'a> Tracked<'a> {
         (footprint, self.shadow)
     }
 
-    /// Returns the buffer that contains all of the bytes, and their offset in it.
+    /// Returns the index of the buffer that contains all of the bytes, and their offset in that buffer.
     #[inline(always)]
     fn find(&mut self, address: u32, count: usize) -> Option<(usize, usize)> {
         let inside = |area: &Area| {
@@ -450,19 +458,19 @@ impl Store for Tracked<'_> {
     }
 }
 
-/// A page that a group wrote.
+/// A page that a group has written to.
 #[derive(Clone, Debug)]
 struct Page {
     number: u32,
-    /// The words that were written.
+    /// The words that were written as a whole, one bit per word.
     written: u64,
-    /// The bytes that were written of other words.
+    /// The bytes that were written in other words, one bit per byte.
     partial: [u64; PAGE / 64],
     data: [u8; PAGE],
 }
 
 impl Page {
-    /// Writes the stores of the page to a part of the memory, which starts at this offset of the page's buffer.
+    /// Writes the stores of the page to a part of the memory. `start` is the offset of that part in the page's buffer.
     fn write(&self, layout: &Layout, start: usize, bytes: &mut [u8]) {
         let page = (self.number as usize - layout.first_page) * PAGE;
         let mut copy = |run: Range<usize>| {
@@ -474,7 +482,7 @@ impl Page {
         }
     }
 
-    /// Returns the words that were written at least in part.
+    /// Returns the words that were written as a whole or in part.
     fn words(&self) -> u64 {
         let bytes =
             self.partial.iter().enumerate().flat_map(|(number, bits)| {
@@ -484,27 +492,28 @@ impl Page {
     }
 }
 
-/// Accesses of groups, separate from the memory that they ran against.
+/// The accesses of a group, separate from the memory that it ran on.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
     pages: Vec<Page>,
-    /// Runs of pages in the same piece of the memory, with the piece's number.
+    /// Ranges of `pages` that belong to the same piece of the memory, each with the piece's number.
     pieces: Vec<(usize, Range<usize>)>,
-    /// The words read in pages, by number of the page.
+    /// The words that were read in pages, by page number.
     words: Vec<(u32, u64)>,
-    /// The chunks in which the memory itself was read, of all buffers.
+    /// The chunks of all buffers in which the memory itself was read.
     read: Vec<u64>,
-    /// The chunks in which something was written.
+    /// The chunks of all buffers in which something was written.
     wrote: Vec<u64>,
 }
 
 impl Footprint {
-    /// Returns the number of pages that the groups wrote.
+    /// Returns the number of pages that the group has written to.
     pub fn pages(&self) -> usize {
         self.pages.len()
     }
 
-    /// Adds a page. Runs are found here, while the page is in the cache: a commit goes through hundreds of footprints.
+    /// Adds a page. The ranges of `pieces` are computed here, while the page is in the cache, because a commit reads
+    /// hundreds of footprints.
     fn add(&mut self, page: Page) {
         let (piece, place) = (page.number as usize / PIECE, self.pages.len());
         match self.pieces.last_mut() {
@@ -516,8 +525,8 @@ impl Footprint {
 }
 
 impl Memory {
-    /// Writes what groups wrote, in their order. The threads of the pool of [`pool::install`] share the pieces of
-    /// the memory.
+    /// Writes the stores of groups to the memory, in the order of the groups. The threads of the pool of
+    /// [`pool::install`] work on different pieces of the memory.
     pub fn commit(&mut self, footprints: &[Footprint]) {
         let mut by_piece = BTreeMap::<usize, Vec<&[Page]>>::new();
         for footprint in footprints {
@@ -543,7 +552,7 @@ impl Memory {
         let write = |(layout, start, bytes, pages): (&Layout, usize, &mut [u8], &Vec<&[Page]>)| {
             pages.iter().copied().flatten().for_each(|page| page.write(layout, start, bytes));
         };
-        // Most commits are small, and another thread costs more than it saves.
+        // Most commits are small. For them, a second thread would cost more than it saves.
         match parts.len() {
             0 | 1 => parts.into_iter().for_each(write),
             _ if pool::threads() == 1 => parts.into_iter().for_each(write),
@@ -552,7 +561,7 @@ impl Memory {
     }
 }
 
-/// A cheap hash for page numbers: no result depends on the order of the map.
+/// A cheap hash for page numbers. It may be weak, because no result depends on the order of the map.
 #[derive(Default)]
 struct PageHasher(u64);
 
@@ -566,39 +575,40 @@ impl Hasher for PageHasher {
         }
     }
     fn write_u32(&mut self, number: u32) {
-        // The map takes the bucket from the low bits of the hash and a tag from the high bits: the product fills both.
+        // The map takes the bucket from the low bits of the hash and a tag from the high bits. The rotated product
+        // fills both.
         self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20);
     }
 }
 
-/// Whether a group saw the memory that it would have seen in launch order.
+/// Whether a group saw the memory as in launch order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The group saw that memory.
+    /// The group saw the memory as in launch order.
     Right,
-    /// The group may have seen something else: an earlier group wrote near the group's reads.
+    /// The group may have seen different memory, because an earlier group wrote to a chunk that the group read.
     Unknown,
-    /// The group read a word that an earlier group has since written, at least in part.
+    /// The group read a word of which an earlier group has since written at least a part.
     Stale,
 }
 
-/// Stores of earlier groups since the views were made.
+/// Stores of earlier groups since the views were created.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     pages: HashMap<u32, u64, BuildHasherDefault<PageHasher>>,
     chunks: Vec<u64>,
-    /// Whether chunks suffice: no group has read in pages.
+    /// Whether chunks are recorded without their pages. That is sufficient if no group has read in pages.
     coarse: bool,
 }
 
 impl Written {
-    /// Returns an empty record, to be compared only with some of these footprints.
+    /// Returns an empty record. Only these footprints may be compared with it later.
     pub fn before<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> Written {
         let coarse = footprints.into_iter().all(|footprint| footprint.words.is_empty());
         Written { coarse, ..Written::default() }
     }
 
-    /// Returns whether groups with this footprint saw the memory that they would have seen in launch order.
+    /// Returns whether the group with this footprint saw the memory as in launch order.
     pub fn judge(&self, footprint: &Footprint) -> Verdict {
         let stale = |(page, words): &(u32, u64)| self.pages.get(page).is_some_and(|set| set & words != 0);
         if footprint.words.iter().any(stale) {
@@ -608,7 +618,7 @@ impl Written {
         if meets { Verdict::Unknown } else { Verdict::Right }
     }
 
-    /// Adds the stores of groups.
+    /// Adds the stores of a group.
     pub fn add(&mut self, footprint: &Footprint) {
         self.chunks.resize(footprint.wrote.len(), 0);
         self.chunks.iter_mut().zip(&footprint.wrote).for_each(|(all, wrote)| *all |= wrote);
@@ -620,25 +630,25 @@ impl Written {
     }
 }
 
-/// Which chunks are paged for all groups of a launch, because some of them read where others write.
+/// The chunks that are paged for all later groups of a launch, because some groups read where others write.
 #[derive(Clone, Debug)]
 pub struct Plan {
     layouts: Vec<Layout>,
     /// Paged chunks of each buffer.
     paged: Vec<Vec<u64>>,
-    /// Buffers with a conflict between a read and a write.
+    /// For each buffer, whether a read conflicted with a write.
     clashed: Vec<bool>,
 }
 
 impl Plan {
-    /// Returns a plan without paged chunks, for a launch without history.
+    /// Returns a plan without paged chunks, for the start of a launch.
     pub fn new(memory: &Memory) -> Plan {
         let layouts = Layout::of(memory);
         let paged = layouts.iter().map(|layout| vec![0; layout.chunk_words()]).collect();
         Plan { clashed: vec![false; layouts.len()], layouts, paged }
     }
 
-    /// Updates the plan after an unknown verdict, from the stores and the footprint.
+    /// Updates the plan after an unknown verdict on this footprint. `written` are the stores of earlier groups.
     pub fn learn(&mut self, written: &Written, footprint: &Footprint) {
         let mut clashes = written.chunks.iter().zip(&footprint.read).map(|(wrote, read)| wrote & read);
         for (paged, clashed) in self.paged.iter_mut().zip(&mut self.clashed) {

@@ -1,22 +1,23 @@
-//! Anisotropic filters: the result is the mean of several positions along the longer side of the area that a pixel
+//! Anisotropic filters. The result is the mean of several positions along the longer side of the area that a pixel
 //! covers.
 //!
-//! No document of the three machines states the arithmetic. The number of positions and their level of detail are
-//! those of the example in EXT_texture_filter_anisotropic: N = min(ceil(Pmax / Pmin), maximum), and log2(Pmax / N).
+//! No document of the three machines states the arithmetic. This module takes the number N of positions, and their
+//! level of detail, from the example in EXT_texture_filter_anisotropic: N = min(ceil(Pmax / Pmin), maximum), and
+//! log2(Pmax / N).
 //!
-//! **Open**: the positions, and their weights. Here the positions are the middles of N equal parts of the longer
-//! side, with equal weights. In the example they are closer together, at i / (N + 1). Tesla supports equal parts:
-//! Mesa's driver resolves eight samples of a pixel, four in a row, with two positions, and NV92 passes all tests of
-//! such resolves.
+//! **Open question**: the positions and their weights. This module divides the longer side into N equal parts and uses
+//! their middles, with equal weights. In the example of the extension, the positions are closer together, at i / (N +
+//! 1). Tests suggest equal parts for Tesla: Mesa's driver resolves eight samples of a pixel, four of them in a row,
+//! with two positions, and NV92 passes all tests of such resolves.
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 
-/// Changes of s, t and r from a pixel to the one to its right, and to the one below. For a cube they are changes of
-/// the coordinates on a face, 0 to 1.
+/// Changes of s, t and r from a pixel to the pixel on its right, and to the pixel below it. For a cube, the changes are
+/// those of the coordinates on a face, which run from 0 to 1.
 pub type Gradients = [[f32; 3]; 2];
 
-/// A ratio this little above a whole number counts as that number, so that rounded coordinates do not turn one
-/// position into two.
+/// If a ratio of sides exceeds a whole number by at most this amount, it counts as that number. Otherwise, rounding
+/// errors of coordinates could turn one position into two.
 const TOLERANCE: f64 = 1.0 / 64.0;
 
 /// The positions whose mean an anisotropic filter computes.
@@ -24,14 +25,14 @@ const TOLERANCE: f64 = 1.0 / 64.0;
 pub struct Footprint {
     /// Number of positions; 0 also means one.
     count: u8,
-    /// The longer side: changes of the coordinates.
+    /// The longer side, as changes of the coordinates.
     pub(super) longer: [f32; 3],
-    /// Amount that is subtracted from the level of detail: the logarithm of the number of positions.
+    /// Binary logarithm of the number of positions, which is subtracted from the level of detail.
     pub(super) finer: f32,
 }
 
 impl Footprint {
-    /// Returns the positions of a pixel. Sides of length zero, infinity and NaN leave one position.
+    /// Returns the footprint of a pixel. If the longer side is zero, infinite or a NaN, the footprint has one position.
     pub fn new(image: &Image, sampler: &Sampler, gradients: Gradients) -> Footprint {
         if sampler.anisotropy <= 1 {
             return Footprint::default();
@@ -53,8 +54,8 @@ impl Footprint {
         self.count.max(1)
     }
 
-    /// Returns one of the positions of a pixel. `at` has its middle and level of detail. A single position is `at`
-    /// itself.
+    /// Returns position `number` of a pixel. `at` is the middle of the pixel, with its level of detail. If the
+    /// footprint has a single position, it is `at`.
     pub fn place(&self, image: &Image, at: &Position, number: u8) -> Position {
         if self.count() == 1 {
             return *at;
@@ -62,7 +63,8 @@ impl Footprint {
         let along = along(number, self.count().into());
         let moved = |from: [f32; 3]| [0, 1, 2].map(|axis| from[axis] + self.longer[axis] * along);
         let coordinates = match image.shape {
-            // Positions beyond the edge of a face are on its plane, which other faces hide.
+            // A position beyond the edge of the face stays on the plane of the face, so its direction points at another
+            // face.
             Shape::Cube | Shape::CubeArray => {
                 let face = Face::of(at.coordinates);
                 let [s, t] = face.project(at.coordinates);
@@ -74,8 +76,8 @@ impl Footprint {
         Position { coordinates, lod: at.lod - self.finer, ..*at }
     }
 
-    /// Returns the mean of the components that `read` returns for the positions, as bits. The texel of a single
-    /// position keeps its bits.
+    /// Returns the bits of the mean of the components that `read` returns for the positions. If there is a single
+    /// position, its components are returned unchanged.
     pub fn mean(&self, image: &Image, at: &Position, read: impl Fn(&Position) -> [u32; 4]) -> [u32; 4] {
         if self.count() == 1 {
             return read(at);
@@ -88,14 +90,14 @@ impl Footprint {
         sum.map(|sum| self.share(sum))
     }
 
-    /// Returns the bits of the mean, from the sum of a component.
+    /// Returns the bits of the mean of a component, for the sum over all positions.
     pub(super) fn share(&self, sum: f32) -> u32 {
         let mean = sum / f32::from(self.count());
         if mean.is_nan() { QUIET_NAN } else { mean.to_bits() }
     }
 }
 
-/// Returns the offset of a position on the longer side, -1/2 to 1/2.
+/// Returns the offset of a position along the longer side, from -1/2 to 1/2.
 #[inline(always)]
 pub(super) fn along(number: u8, count: f32) -> f32 {
     (f32::from(number) + 0.5) / count - 0.5
@@ -106,7 +108,7 @@ mod tests {
     use super::super::{Filter, Level, MipFilter, lod_of_gradients, sample};
     use super::*;
 
-    /// Four levels of 8 by 8 texels: red is the number of the level, green the column.
+    /// Returns an image whose largest level has 8 by 8 texels. Red is the number of the level, and green is the column.
     fn image() -> Image {
         let level = |number: u32| {
             let size = 8 >> number;
@@ -121,7 +123,7 @@ mod tests {
         Sampler { mag: filter, min: filter, mip: MipFilter::Linear, anisotropy, ..Sampler::default() }
     }
 
-    /// Returns changes of `right` texels of level 0 along s, and `below` along t.
+    /// Returns gradients of `right` texels of level 0 along s, and of `below` texels along t.
     fn sides(right: f32, below: f32) -> Gradients {
         [[right / 8.0, 0.0, 0.0], [0.0, below / 8.0, 0.0]]
     }
@@ -137,7 +139,7 @@ mod tests {
     #[test]
     fn a_square_is_filtered_as_without_anisotropy() {
         for size in [0.3, 1.0, 1.7, 2.0, 5.0] {
-            // Coordinates have few bits: a side is a little longer than the other.
+            // Coordinates have few bits, so one side may be slightly longer than the other.
             for below in [size, size * 1.0001] {
                 assert_eq!(read(&sampler(16), sides(size, below)), read(&sampler(1), sides(size, below)));
             }
@@ -165,7 +167,7 @@ mod tests {
         };
         assert_eq!([0, 1, 2, 4, 16].map(|most| count(most, 16.0, 1.0)), [1, 1, 2, 4, 16]);
         assert_eq!([1.5, 2.0, 2.5, 3.5].map(|right| count(16, right, 1.0)), [2, 2, 3, 4]);
-        // Pmax / N: log2(16 / 2) is 3.
+        // The level is log2(Pmax / N): log2(16 / 2) is 3.
         assert_eq!(read(&sampler(2), sides(16.0, 1.0))[0], 3.0);
         assert_eq!(read(&sampler(8), sides(16.0, 1.0))[0], 1.0);
     }
@@ -179,7 +181,7 @@ mod tests {
         assert_eq!(Footprint::new(&image(), &sampler(16), sides(4.0, 0.0)).count(), 16);
     }
 
-    /// A direction near the edge of a face: half of the positions are on the adjacent face.
+    /// For a direction near the edge of a face, half of the positions are on the adjacent face.
     #[test]
     fn places_of_a_cube_continue_on_the_next_face() {
         let texels = (0..6).flat_map(|face| [[(face as f32).to_bits(); 4]; 4]).collect();
@@ -188,7 +190,7 @@ mod tests {
         let sampler = Sampler { anisotropy: 16, ..Sampler::default() };
         let footprint = Footprint::new(&cube, &sampler, gradients);
         assert_eq!(footprint.count(), 4);
-        // s of +z is 1 at the edge to +x.
+        // On face +z, s is 1 at the edge to face +x.
         let at = Position { coordinates: [0.999_999, 0.0, 1.0], ..Position::default() };
         let faces = [0, 1, 2, 3].map(|number| Face::of(footprint.place(&cube, &at, number).coordinates).0);
         assert_eq!(faces, [4, 4, 0, 0]);

@@ -1,24 +1,26 @@
 //! Texels in their memory format: elements whose fields are converted to numbers when they are read.
 //!
-//! [`Elements::texel`] is the plain version. The sampler over rows (`rows/stored.rs`) converts lanes together.
+//! [`Elements::texel`] converts one texel and defines the results. The sampler over rows (`rows/stored.rs`) converts
+//! the texels of several lanes at once.
 
 use std::sync::Arc;
 
-/// A field of an element, from its least significant bit on.
+/// A bit field of an element. Bits are counted from the least significant one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The byte of the element from which four bytes are read.
+    /// Offset in the element of the four bytes that are read for the field.
     byte: u8,
-    /// Number of bits of the four bytes below the field.
+    /// Number of bits below the field in these four bytes.
     shift: u8,
-    /// Number of bits of the field.
+    /// Number of bits in the field.
     width: u8,
 }
 
 impl Field {
-    /// Returns the field of `width` bits from bit `first` of an element on. Returns `None` if no four bytes contain the field.
+    /// Returns the field of `width` bits from bit `first` of an element on. Returns `None` if no four contiguous bytes
+    /// contain the field.
     pub fn new(first: u8, width: u8) -> Option<Field> {
-        // The first word, if it contains the field: all components are then read together.
+        // If possible, the first word of the element is read, so that one read serves several components.
         let byte = if u32::from(first) + u32::from(width) <= u32::BITS { 0 } else { first / 8 };
         let shift = first - byte * 8;
         (width > 0 && u32::from(shift) + u32::from(width) <= u32::BITS).then_some(Field {
@@ -28,22 +30,22 @@ impl Field {
         })
     }
 
-    /// Returns the byte of the element from which four bytes are read.
+    /// Returns the offset in the element of the four bytes that are read for the field.
     pub(super) fn byte(self) -> usize {
         self.byte.into()
     }
 
-    /// Returns the number of bits of the four bytes below the field.
+    /// Returns the number of bits below the field in these four bytes.
     pub(super) fn shift(self) -> u32 {
         self.shift.into()
     }
 
-    /// Returns the largest number of the field.
+    /// Returns the largest number that the field can contain.
     pub(super) fn most(self) -> u32 {
         u32::MAX >> (u32::BITS - u32::from(self.width))
     }
 
-    /// Returns the number of bits above the field, if the field is moved to the lowest bits of a word.
+    /// Returns the number of bits of a word that the field does not use.
     pub(super) fn above(self) -> u32 {
         u32::BITS - u32::from(self.width)
     }
@@ -52,9 +54,10 @@ impl Field {
 /// The source of a component of a texel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// The same word in every texel.
+    /// A constant: the same word in every texel.
     Word(u32),
-    /// A fraction in [0, 1]: the field, of up to 24 bits, divided by its largest number, rounded once.
+    /// A fraction from 0 to 1: the number in the field divided by the field's largest number, rounded once. The field
+    /// has up to 24 bits.
     Fraction(Field),
     /// The bits of the field.
     Bits(Field),
@@ -62,21 +65,21 @@ pub enum Channel {
     Signed(Field),
     /// A float with five bits of exponent: 16 bits with a sign, 11 or 10 bits without one.
     SmallFloat(Field),
-    /// The word at the field's index in a list.
+    /// The word of a list at the index in the field.
     Listed(Field, Arc<[u32]>),
 }
 
-/// A channel that is a byte, as a fraction of 255.
+/// A channel that consists of one byte, which is a fraction of 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteChannel {
-    /// The byte with this number.
+    /// The byte of the element with this number.
     Byte(u8),
     /// The same byte in every texel.
     Constant(u8),
 }
 
 impl Channel {
-    /// Returns the field, if the channel has one.
+    /// Returns the field that the channel reads, if it reads one.
     pub(super) fn field(&self) -> Option<Field> {
         match self {
             Channel::Word(_) => None,
@@ -88,7 +91,7 @@ impl Channel {
         }
     }
 
-    /// Returns the byte of an element that holds the channel, as a fraction.
+    /// Returns the channel as a byte, if it is a fraction in a whole byte of the first word, or the constant 0 or 1.
     pub fn as_byte(&self) -> Option<ByteChannel> {
         const ONE: u32 = 1f32.to_bits();
         match self {
@@ -101,7 +104,7 @@ impl Channel {
         }
     }
 
-    /// Returns whether all components are [bounded](are_bounded).
+    /// Returns whether all values of the channel are [bounded](are_bounded).
     pub(super) fn is_bounded(&self) -> bool {
         match self {
             Channel::Word(word) => are_bounded(&[*word]),
@@ -111,7 +114,7 @@ impl Channel {
         }
     }
 
-    /// Returns whether all numbers of the field have a meaning.
+    /// Returns whether the channel defines a value for each number in the field.
     fn is_complete(&self) -> bool {
         match self {
             Channel::Word(_) | Channel::Bits(_) | Channel::Signed(_) => true,
@@ -121,7 +124,7 @@ impl Channel {
         }
     }
 
-    /// Returns the component of an element. `word` returns the four bytes from a byte offset of the element on.
+    /// Returns the channel's component of an element. `word` returns the four bytes at an offset in the element.
     fn read(&self, word: impl Fn(usize) -> u32) -> u32 {
         let Some(field) = self.field() else {
             return if let Channel::Word(bits) = self { *bits } else { 0 };
@@ -129,7 +132,7 @@ impl Channel {
         let number = word(field.byte()) >> field.shift() & field.most();
         match self {
             Channel::Word(_) | Channel::Bits(_) => number,
-            // Numbers of 24 bits are exact, and a quotient is rounded once.
+            // Numbers of up to 24 bits are exact as singles, and the quotient is rounded once.
             Channel::Fraction(_) => (number as f32 / field.most() as f32).to_bits(),
             Channel::Signed(_) => ((number << field.above()) as i32 >> field.above()) as u32,
             Channel::SmallFloat(_) => small_float(number << small_float_shift(field)),
@@ -143,12 +146,13 @@ pub(super) fn are_bounded(words: &[u32]) -> bool {
     const LEAST: u32 = (127 - 100) << 23;
     const SPAN: u32 = 200 << 23;
     let is_bounded = |word: u32| word == 0 || (word & 0x7fff_ffff).wrapping_sub(LEAST) <= SPAN;
-    // The compiler vectorizes a conjunction of a chunk's words, but not a search for the first one.
+    // The compiler vectorizes a conjunction over the words of a chunk, but not a search for the first word that is not
+    // bounded.
     let are = |words: &[u32]| words.iter().fold(true, |bounded, word| bounded & is_bounded(*word));
     words.chunks(1024).all(are)
 }
 
-/// Returns the number of bits by which a small float is shifted to become a half, without or with a sign.
+/// Returns the number of bits by which a small float is shifted left to become a half float.
 pub(super) fn small_float_shift(field: Field) -> u32 {
     match field.width {
         16 => 0,
@@ -157,50 +161,51 @@ pub(super) fn small_float_shift(field: Field) -> u32 {
     }
 }
 
-/// Returns a half as a single. A NaN becomes a quiet one and keeps the other bits.
+/// Converts a half float to a single. A NaN becomes quiet and keeps its other bits.
 #[inline(always)]
 pub(super) fn small_float(half: u32) -> u32 {
     let magnitude = half & 0x7fff;
-    // The exponent is 112 too small. The product is exact, and makes numbers without a leading one normal.
+    // After the shift, the exponent is too small by 112, which the multiplication by 2^112 corrects. The product is
+    // exact, and denormal halves become normal singles.
     let finite = (f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000)).to_bits();
     let quiet = if magnitude > 0x7c00 { 0x0040_0000 } else { 0 };
     let special = magnitude << 13 | 0x7f80_0000 | quiet;
     (half & 0x8000) << 16 | if magnitude >= 0x7c00 { special } else { finite }
 }
 
-/// Offsets of the texels of a level among bytes.
+/// Positions of the elements of a level within a list of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strides {
-    /// Byte offset of the first element.
+    /// Offset of the first element in bytes.
     pub start: usize,
-    /// Bytes from one element of a row to the next.
+    /// Number of bytes from one element of a row to the next.
     pub element: usize,
-    /// Bytes from one row to the next.
+    /// Number of bytes from one row to the next.
     pub row: usize,
-    /// Bytes from one slice to the next.
+    /// Number of bytes from one slice to the next.
     pub slice: usize,
 }
 
 impl Strides {
-    /// Returns the byte offset of an element.
+    /// Returns the offset of an element in bytes.
     pub fn place(&self, x: usize, y: usize, z: usize) -> usize {
         self.start + z * self.slice + y * self.row + x * self.element
     }
 }
 
-/// The elements of a level among bytes that several levels share.
+/// The elements of one level. They are in a list of bytes that several levels may share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elements {
     bytes: Arc<Vec<u8>>,
     strides: Strides,
     channels: [Channel; 4],
-    /// Number of bytes from the start of an element to the end of its reads.
+    /// Number of bytes from the start of an element to the end of the last read for it.
     reads: usize,
 }
 
 impl Elements {
-    /// Returns the elements of a level of a size, or `None` if a channel reads past the end of the bytes or does not
-    /// have a number for a field.
+    /// Returns the elements of a level. Returns `None` if a channel would read past the end of the bytes, or does not
+    /// define a value for each number in its field.
     pub fn new(
         bytes: &Arc<Vec<u8>>,
         strides: Strides,
@@ -214,7 +219,7 @@ impl Elements {
         (complete && elements.reaches(size)).then_some(elements)
     }
 
-    /// Returns whether all elements of a level of a size are within the bytes.
+    /// Returns whether the bytes contain all elements of a level of this size.
     pub(super) fn reaches(&self, [width, height, depth]: [u32; 3]) -> bool {
         let Strides { start, element, row, slice } = self.strides;
         let steps = [(width, element), (height, row), (depth, slice)];
@@ -229,7 +234,7 @@ impl Elements {
         &self.bytes
     }
 
-    /// Returns the offsets of the elements.
+    /// Returns the positions of the elements.
     pub fn strides(&self) -> Strides {
         self.strides
     }
@@ -239,22 +244,22 @@ impl Elements {
         &self.channels
     }
 
-    /// Returns bits of r, g, b, a of a texel.
+    /// Returns the bits of red, green, blue and alpha of a texel.
     ///
     /// # Panics
-    /// The texel is outside of the level.
+    /// Panics if the texel is outside the bytes.
     pub fn texel(&self, x: usize, y: usize, z: usize) -> [u32; 4] {
         let element = &self.bytes[self.strides.place(x, y, z)..][..self.reads];
         let word = |byte: usize| u32::from_le_bytes(std::array::from_fn(|at| element[byte + at]));
         self.channels.each_ref().map(|channel| channel.read(word))
     }
 
-    /// Returns whether elements at the same offset of two levels have the same meaning if their bytes are equal.
+    /// Returns whether elements of the two levels have the same meaning if their bytes are equal.
     pub(super) fn is_like(&self, other: &Elements) -> bool {
         (self.strides.element, &self.channels) == (other.strides.element, &other.channels)
     }
 
-    /// Returns the bytes of a row of elements, if all of them exist.
+    /// Returns the bytes of a row of elements, if the list contains all of them.
     pub(super) fn row(&self, width: usize, y: usize, z: usize) -> Option<&[u8]> {
         self.bytes.get(self.strides.place(0, y, z)..)?.get(..width * self.strides.element)
     }
@@ -264,7 +269,7 @@ impl Elements {
 mod tests {
     use super::*;
 
-    /// Returns the number of a half, from its definition. (IEEE 754)
+    /// Returns the value of a half float, computed from its definition in IEEE 754.
     fn value(half: u32) -> f64 {
         let (exponent, fraction) = (half >> 10 & 0x1f, f64::from(half & 0x3ff));
         let sign = if half & 0x8000 != 0 { -1. } else { 1. };

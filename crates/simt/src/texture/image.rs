@@ -7,22 +7,22 @@ use thiserror::Error;
 
 use super::elements::{Channel, Elements, are_bounded};
 
-/// Meaning of an image's coordinates.
+/// The shape of an image, which determines the meaning of coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// s.
+    /// One axis; coordinate s.
     D1,
-    /// s, t.
+    /// Two axes; coordinates s and t.
     D2,
-    /// s, t, r.
+    /// Three axes; coordinates s, t and r.
     D3,
-    /// A direction; six layers, +x -x +y -y +z -z.
+    /// A cube; the coordinates are a direction. It has six layers: +x -x +y -y +z -z.
     Cube,
-    /// s; the layer is a separate coordinate.
+    /// Layers of one axis; coordinate s, and a separate coordinate for the layer.
     D1Array,
-    /// s, t; the layer is a separate coordinate.
+    /// Layers of two axes; coordinates s and t, and a separate coordinate for the layer.
     D2Array,
-    /// A direction; six layers per element.
+    /// Several cubes with six layers each; a direction, and a separate coordinate for the cube.
     CubeArray,
 }
 
@@ -37,35 +37,35 @@ impl Shape {
     }
 }
 
-/// One mip level.
+/// One mip level of an image.
 #[derive(Clone, Debug)]
 pub struct Level {
-    /// Texels per row.
+    /// Number of texels per row.
     pub width: u32,
-    /// Rows.
+    /// Number of rows per slice.
     pub height: u32,
-    /// Slices of a 3D image, layers of an array, faces of a cube.
+    /// Number of slices of a 3D image, layers of an array, or faces of a cube.
     pub depth: u32,
     /// The texels.
     pub texels: Texels,
 }
 
-/// Texels of a level, row by row from t = 0, slice by slice.
+/// Texels of a level. They are ordered by row from t = 0 on, then by slice.
 #[derive(Clone)]
 pub enum Texels {
-    /// Bits of r, g, b, a.
+    /// Bits of red, green, blue and alpha.
     Words(Vec<[u32; 4]>),
     /// Elements that are converted when they are read.
     Elements(Elements),
-    /// Bits of r, g, b, a, which the first read computes.
+    /// Bits of red, green, blue and alpha, computed by the first read.
     Later(Arc<LazyLock<Vec<[u32; 4]>, Decode>>),
 }
 
-/// Computes all texels of a level.
+/// A function that computes all texels of a level.
 pub type Decode = Box<dyn FnOnce() -> Vec<[u32; 4]> + Send>;
 
 impl Texels {
-    /// Returns texels that the first read computes.
+    /// Returns texels that `decode` computes at the first read.
     pub fn later(decode: impl FnOnce() -> Vec<[u32; 4]> + Send + 'static) -> Texels {
         Texels::Later(Arc::new(LazyLock::new(Box::new(decode))))
     }
@@ -94,7 +94,7 @@ impl fmt::Debug for Texels {
 }
 
 impl Image {
-    /// Returns the number of bytes of the texels that are not elements, once all are decoded.
+    /// Returns the size in bytes of all texels that are not elements, after they have been decoded.
     pub fn decoded_bytes(&self) -> usize {
         let bytes = |level: &Level| match level.texels {
             Texels::Elements(_) => 0,
@@ -108,10 +108,10 @@ impl Image {
 }
 
 impl Level {
-    /// Returns bits of r, g, b, a of a texel.
+    /// Returns the bits of red, green, blue and alpha of a texel.
     ///
     /// # Panics
-    /// The texel is outside of the level.
+    /// Panics if the texel is outside the level.
     pub fn texel(&self, x: usize, y: usize, z: usize) -> [u32; 4] {
         let number = || (z * self.height as usize + y) * self.width as usize + x;
         match &self.texels {
@@ -121,18 +121,18 @@ impl Level {
         }
     }
 
-    /// Returns bits of r, g, b, a of all texels, row by row from t = 0, slice by slice.
+    /// Returns the bits of red, green, blue and alpha of all texels, by row from t = 0 on, then by slice.
     pub fn texels(&self) -> impl Iterator<Item = [u32; 4]> {
         self.rows().flat_map(|row| self.row(row))
     }
 
-    /// Returns y and z of all rows.
+    /// Returns the coordinates y and z of all rows.
     fn rows(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let [_, height, depth] = self.size().map(|size| size as usize);
         (0..depth).flat_map(move |z| (0..height).map(move |y| (y, z)))
     }
 
-    /// Returns bits of r, g, b, a of the texels of a row.
+    /// Returns the bits of red, green, blue and alpha of the texels in a row.
     fn row(&self, (y, z): (usize, usize)) -> impl Iterator<Item = [u32; 4]> {
         (0..self.width as usize).map(move |x| self.texel(x, y, z))
     }
@@ -143,7 +143,7 @@ impl Level {
     }
 }
 
-/// Levels are equal if their sizes and texels are, whatever form the texels have.
+/// Compares sizes and texels. The form in which the texels are stored does not matter.
 impl PartialEq for Level {
     fn eq(&self, other: &Level) -> bool {
         if self.size() != other.size() {
@@ -157,7 +157,8 @@ impl PartialEq for Level {
         };
         self.rows().all(|(y, z)| {
             let width = self.width as usize;
-            // Rows of equal bytes are equal. Rows of different bytes may still be equal.
+            // If the bytes of two rows are equal, the texels are equal. If the bytes differ, the texels may still be
+            // equal.
             let equal =
                 like.is_some_and(|(own, others)| match (own.row(width, y, z), others.row(width, y, z)) {
                     (Some(own), Some(others)) => own == others,
@@ -170,18 +171,18 @@ impl PartialEq for Level {
 
 impl Eq for Level {}
 
-/// Texels with their shape.
+/// Texels in mip levels, with a shape.
 #[derive(Clone, Debug)]
 pub struct Image {
     pub(super) shape: Shape,
     pub(super) levels: Vec<Level>,
-    /// Whether the levels are samples.
+    /// Whether the levels are the samples of multisampled texels.
     of_samples: bool,
-    /// [`Image::is_bounded`], by level.
+    /// Result of [`Image::is_bounded`] for each level.
     bounded: Vec<bool>,
 }
 
-/// Images are equal if their shapes and levels are, whatever form the texels have.
+/// Compares shapes and levels. The form in which the texels are stored does not matter.
 impl PartialEq for Image {
     fn eq(&self, other: &Image) -> bool {
         (self.shape, self.of_samples) == (other.shape, other.of_samples) && self.levels == other.levels
@@ -190,69 +191,69 @@ impl PartialEq for Image {
 
 impl Eq for Image {}
 
-/// Reason why an image is not valid.
+/// Reason why levels do not form a valid image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ImageError {
-    /// There is no level, or one without texels.
+    /// There is no level, or a level has no texels.
     #[error("level {level} has no texels")]
     Empty {
-        /// The level.
+        /// Number of the level.
         level: usize,
     },
     /// The number of texels is not width * height * depth.
-    #[error("level {level} has {found} texels where its size needs {wanted}")]
+    #[error("level {level}: expected {wanted} texels for its size, found {found}")]
     Texels {
-        /// The level.
+        /// Number of the level.
         level: usize,
-        /// Texels needed.
+        /// Number of texels that the size requires.
         wanted: u64,
-        /// Texels found.
+        /// Number of texels found.
         found: usize,
     },
     /// Elements extend past the end of their bytes.
     #[error("level {level} is larger than the bytes of its elements")]
     Beyond {
-        /// The level.
+        /// Number of the level.
         level: usize,
     },
-    /// A level is not half as large as the one before, rounded down but at least 1; layers and faces stay.
-    /// (OpenGL 3.0, "Texture Completeness")
-    #[error("level {level} is {found:?} where {wanted:?} follows the level before")]
+    /// A level does not have half the size of the level before it, rounded down but at least 1. The number of layers or
+    /// faces must not change. (OpenGL 3.0, "Texture Completeness")
+    #[error("level {level}: expected size {wanted:?} after the level before, found {found:?}")]
     Chain {
-        /// The level.
+        /// Number of the level.
         level: usize,
         /// Expected width, height and depth.
         wanted: [u32; 3],
         /// Width, height and depth found.
         found: [u32; 3],
     },
-    /// The level before has one texel, so it cannot be halved.
+    /// The level before this one has a single texel, so this level must not exist.
     #[error("level {level} follows a level that cannot be halved")]
     Surplus {
-        /// The level.
+        /// Number of the level.
         level: usize,
     },
-    /// The size does not fit the shape: a 1D image has one row, a cube six square faces.
-    #[error("level {level} is {width} x {height} x {depth}, which no {shape:?} image can be")]
+    /// The size does not fit the shape. For example, a 1D image has one row, and a cube has six square faces.
+    #[error("level {level}: a {shape:?} image cannot have the size {width} x {height} x {depth}")]
     Size {
-        /// The level.
+        /// Number of the level.
         level: usize,
-        /// The shape.
+        /// Shape of the image.
         shape: Shape,
-        /// Texels per row.
+        /// Number of texels per row.
         width: u32,
-        /// Rows.
+        /// Number of rows per slice.
         height: u32,
-        /// Slices.
+        /// Number of slices.
         depth: u32,
     },
 }
 
 impl Image {
-    /// Returns an image of these levels, the largest first.
+    /// Returns an image with these mip levels. The largest level comes first.
     ///
     /// # Errors
-    /// The sizes and texels do not fit together.
+    /// Returns an error if the sizes or the numbers of texels do not fit together.
     pub fn new(shape: Shape, levels: Vec<Level>) -> Result<Image, ImageError> {
         Image::check(shape, &levels)?;
         for (before, pair) in levels.windows(2).enumerate() {
@@ -271,11 +272,11 @@ impl Image {
         Ok(Image::of_levels(shape, levels, false))
     }
 
-    /// Returns an image with several samples per texel. Sample n is read as level n, and all samples have the same
+    /// Returns an image with several samples per texel. Sample n is read as level n. All samples must have the same
     /// size.
     ///
     /// # Errors
-    /// The sizes and texels do not fit together.
+    /// Returns an error if the sizes or the numbers of texels do not fit together.
     pub fn of_samples(shape: Shape, samples: Vec<Level>) -> Result<Image, ImageError> {
         Image::check(shape, &samples)?;
         let size = Level::size;
@@ -295,16 +296,16 @@ impl Image {
         Image { shape, bounded: bounded.collect(), levels, of_samples }
     }
 
-    /// Returns whether all components of a level are known to be [bounded](are_bounded) singles.
+    /// Returns whether all components of a level are known to be [bounded](are_bounded).
     ///
-    /// A mean of such numbers with weights from 0 to 1, and a mean of two such means, is neither infinite nor a NaN.
-    /// With a weight of 0 or 1 it is one of them, bit for bit: only -0 could turn into 0, but no product of a weight
-    /// above 0 underflows.
+    /// A mean of bounded numbers with weights from 0 to 1, or a mean of two such means, is neither infinite nor a NaN.
+    /// If a weight is 0 or 1, the mean has the bits of one of the numbers. The only possible change would be from -0 to
+    /// +0. It does not occur, because no product with a weight above 0 underflows.
     pub(super) fn is_bounded(&self, level: usize) -> bool {
         self.bounded[level]
     }
 
-    /// Checks each level by itself.
+    /// Checks each level on its own.
     fn check(shape: Shape, levels: &[Level]) -> Result<(), ImageError> {
         if levels.is_empty() {
             return Err(ImageError::Empty { level: 0 });
@@ -339,10 +340,10 @@ impl Image {
         Ok(())
     }
 
-    /// Returns the faces of a cube as the layers of a 2D array, six per element; any other image unchanged.
+    /// Returns a cube image as a 2D array in which each cube has six layers. Returns any other image unchanged.
     ///
-    /// This is for a program that has projected the direction itself and names the face, as after the CUBE
-    /// instruction of R700: s and t run from 0 to 1 on the layer, and clamp to its edge.
+    /// Use this function if the program projects directions itself and then selects the face, as after the CUBE
+    /// instruction of R700. Coordinates s and t then run from 0 to 1 on the layer, and clamp to its edge.
     pub fn with_faces_as_layers(self) -> Image {
         let shape = match self.shape {
             Shape::Cube | Shape::CubeArray => Shape::D2Array,
@@ -351,15 +352,15 @@ impl Image {
         Image { shape, ..self }
     }
 
-    /// Returns a 2D image of one level.
+    /// Returns a 2D image with one level.
     ///
     /// # Errors
-    /// The sizes and texels do not fit together.
+    /// Returns an error if the number of texels does not fit the size.
     pub fn flat(width: u32, height: u32, texels: Vec<[u32; 4]>) -> Result<Image, ImageError> {
         Image::new(Shape::D2, vec![Level { width, height, depth: 1, texels: texels.into() }])
     }
 
-    /// Returns the meaning of the coordinates.
+    /// Returns the shape of the image.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -374,7 +375,7 @@ impl Image {
         if self.of_samples { self.levels.len() as u32 } else { 1 }
     }
 
-    /// Returns a texel by position; `None` if the position or the level is outside the image.
+    /// Returns the texel at a position, or `None` if the position or the level is outside the image.
     pub fn texel(&self, level: usize, x: i64, y: i64, z: i64) -> Option<[u32; 4]> {
         let level = self.levels.get(level)?;
         let inside = |at: i64, size: u32| (0..i64::from(size)).contains(&at).then_some(at as usize);

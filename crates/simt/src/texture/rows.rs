@@ -1,18 +1,20 @@
-//! The sampler over whole rows of lanes. Results are those of [`sample`] and its variants lane by lane, bit for bit.
+//! The sampler over whole rows of lanes. Its results equal those of [`sample`] and its variants for each lane, bit for
+//! bit.
 //!
-//! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane: the filter and the level
-//! if the level of detail cannot change them, the sizes of the levels, and whether a lane can read the border.
-//! [`Plan::read`] then processes eight lanes at a time, in vectors. It computes texel coordinates, wrapping and
-//! weights one level at a time (`near.rs`). It reads the texels and converts those of levels with elements together
-//! (`stored.rs`), then mixes them. If lanes read different levels, each level is read for all eight lanes, and each
-//! lane keeps its own result. The faces of a cube are layers, onto which `cube.rs` projects the directions first.
-//! [`Plan::read_flat`] is faster for the most frequent reads. [`Plan::fetch`] reads texels by their numbers. `lods.rs`
-//! computes levels of detail.
+//! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane. These are the sizes of the
+//! levels, whether a lane can read the border, and the filter and the level if the level of detail cannot change them.
+//! [`Plan::read`] processes eight lanes at a time, in vectors. For one level after another, it computes texel
+//! coordinates, wrapping and weights (`near.rs`), reads and converts the texels (`stored.rs`), and mixes them. If lanes
+//! read different levels, each level is read for all eight lanes, and each lane keeps the result of its own level. For
+//! a cube, `cube.rs` first projects the directions onto the faces, which are then read as layers. [`Plan::read_flat`]
+//! is a faster function for the most frequent reads. [`Plan::fetch`] reads texels by their indices. `lods.rs` computes
+//! levels of detail.
 //!
-//! [`Plan::read_along`], in `along.rs`, reads the positions of anisotropic filters.
+//! [`Plan::read_along`] in `along.rs` reads the positions of anisotropic filters.
 //!
-//! The per-lane sampler handles lanes that lie 2^22 texels or more from the image's origin, and lanes at the edges of
-//! the faces of a seamless cube. They do not slow down the rest of a fetch.
+//! Two kinds of lanes are read by the per-lane sampler instead: lanes that are 2^22 texels or more away from the
+//! image's origin, and lanes at the edges of the faces of a seamless cube. Other lanes of the same fetch are still read
+//! as rows.
 
 use super::{
     Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, Wrap, filter_of,
@@ -40,39 +42,40 @@ pub use lods::{lods_of_differences, lods_of_gradients, lods_of_quads, lods_on_fa
 use near::{Along, Near, reads_border};
 use stored::{Fields, Fractions, OfFractions, Stored, Wholes};
 
-/// A row: one word per lane.
+/// A row, with one word per lane.
 pub type Words<const N: usize> = [u32; N];
 
-/// Lanes of a vector. Groups of all machines are multiples of it.
+/// Number of lanes in a vector. On all machines, the number of lanes in a group is a multiple of it.
 const EIGHT: usize = 8;
-/// A bit for each lane of a vector.
+/// The set of all lanes in a vector, with one bit per lane.
 const EIGHT_LANES: u64 = (1 << EIGHT) - 1;
-/// Maximum number of vectors of a group.
+/// Maximum number of vectors in a group.
 const VECTORS: usize = u64::BITS as usize / EIGHT;
 
-/// Result that lanes read.
+/// Kind of result that lanes read.
 #[derive(Clone, Copy, Debug)]
 pub enum Read<'a, const N: usize> {
-    /// [`sample`]
+    /// The result of [`sample`].
     Floats,
-    /// [`sample_bits`]
+    /// The result of [`sample_bits`].
     Bits,
-    /// [`sample_compare`] with the bits of each lane's reference value: the bits of the share, four times.
+    /// The bits of the result of [`sample_compare`], in all four components. The row contains the bits of each lane's
+    /// reference value.
     Compare(Compare, &'a Words<N>),
     /// [`gather`]: the first component of the four texels.
     Gather,
 }
 
-/// Positions that lanes read: [`Position`] as rows of bits.
+/// The positions that lanes read: the fields of [`Position`] as rows of bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Positions<'a, const N: usize> {
-    /// [`Position::coordinates`]
+    /// [`Position::coordinates`] of each lane.
     pub coordinates: [&'a Words<N>; 3],
-    /// [`Position::layer`]
+    /// [`Position::layer`] of each lane.
     pub layer: &'a Words<N>,
-    /// [`Position::offset`]
+    /// [`Position::offset`], which is the same for all lanes.
     pub offset: [i32; 3],
-    /// [`Position::lod`]; ignored if [`Plan::needs_lod`] returns `false`.
+    /// [`Position::lod`] of each lane. It is ignored if [`Plan::needs_lod`] returns `false`.
     pub lod: &'a Words<N>,
 }
 
@@ -88,19 +91,19 @@ impl<const N: usize> Positions<'_, N> {
     }
 }
 
-/// Texels that lanes read by number.
+/// Texels that lanes read by their indices.
 #[derive(Clone, Copy, Debug)]
 pub struct Texel<'a, const N: usize> {
-    /// Signed integers.
+    /// Indices along each axis, as signed integers.
     pub numbers: [&'a Words<N>; 3],
-    /// Added to the numbers.
+    /// Offset that is added to the indices.
     pub offset: [i32; 3],
-    /// The mip level.
+    /// Mip level of each lane.
     pub level: &'a Words<N>,
 }
 
 impl<const N: usize> Texel<'_, N> {
-    /// The plain version of [`Plan::fetch`], for one lane.
+    /// Returns the texel that [`Plan::fetch`] reads for one lane.
     pub fn of(&self, image: &Image, lane: usize) -> [u32; 4] {
         let [x, y, z] =
             [0, 1, 2].map(|axis| i64::from(self.numbers[axis][lane] as i32) + i64::from(self.offset[axis]));
@@ -108,51 +111,52 @@ impl<const N: usize> Texel<'_, N> {
     }
 }
 
-/// An image and a sampler, prepared for reading.
+/// An image and a sampler, prepared for reads of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Sampler of the image. The faces of a cube clamp to their edges.
+    /// The sampler. For a cube, its wrap modes are changed to clamp to the edges of the faces.
     sampler: Sampler,
-    /// The filter and the level, if no level of detail can change them.
+    /// The filter and the level for floats, if the level of detail cannot change them.
     fixed: Option<(Filter, usize)>,
-    /// The level for integer texels, if no level of detail can change it.
+    /// The level for integer texels, if the level of detail cannot change it.
     fixed_bits: Option<usize>,
-    /// Grid of each level, if the image is read by rows.
+    /// Grid of each level. Empty if the image must be read lane by lane.
     grids: Vec<Grid>,
-    /// The read of floats, if it is that of one level without a border.
+    /// The fast read of floats, if it reads a single level without a border.
     flat: Option<Flat>,
 }
 
-/// Size of a level that is read by rows, and the positions of its texels.
+/// Size of a level that is read as rows, and the positions of its texels in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Grid {
-    /// Axes that are filtered and wrapped: 1 to 3.
+    /// Number of axes that are filtered and wrapped, 1 to 3.
     axes: usize,
-    /// Texels along each axis, or layers.
+    /// Number of texels along each axis, or number of layers.
     size: [i32; 3],
-    /// Scale from coordinates to texels, by axis.
+    /// Factor that converts coordinates to texels, for each axis.
     factor: [f32; 3],
-    /// The last layer; faces of cubes are layers.
+    /// Number of the last layer. The faces of cubes are layers.
     last_layer: f32,
-    /// Byte offset of the first texel, and the steps to the next texel, row and layer.
+    /// Offset of the first texel, and the steps to the next texel, row and layer, in bytes.
     first: i32,
     steps: [i32; 3],
-    /// The fast conversion, if elements consist of fractions.
+    /// The fast conversion of elements that consist of fractions.
     fractions: Option<Fractions>,
 }
 
-/// Axes of this many texels or more, and levels of 2^31 bytes, are read lane by lane. So are lanes this far outside.
+/// Distance from the origin, in texels, from which lanes are read one by one. An image is also read lane by lane if a
+/// level has a quarter of this number of texels along an axis, or extends over 2^31 bytes or more.
 const FAR: f32 = 4_194_304.0;
-/// Bytes of a texel that is not an element.
+/// Size in bytes of a texel that is not an element.
 const TEXEL: usize = size_of::<[u32; 4]>();
-/// With offsets up to this limit, coordinates within [`FAR`] stay far from overflow.
+/// Maximum size of an offset for reads of rows. Sums of such an offset and a coordinate within [`FAR`] do not overflow.
 const OFFSET: i32 = 1 << 16;
 
 impl Plan {
-    /// Returns the plan of an image and a sampler.
+    /// Returns a plan for an image and a sampler.
     pub fn new(image: &Image, sampler: &Sampler) -> Plan {
         let one_level = sampler.mip == MipFilter::None || image.levels.len() == 1;
-        // The extremes of the level of detail after clamping determine the result if both give the same one.
+        // If the smallest and the largest level of detail select the same filter and level, all others do as well.
         let ends = [f32::NEG_INFINITY, f32::INFINITY];
         let [first, last] = ends.map(|lod| (filter_of(sampler, lod), levels_of(image, sampler, lod)));
         let [first_bits, last_bits] = ends.map(|lod| nearest_level(image, sampler, lod));
@@ -174,14 +178,15 @@ impl Plan {
         }
     }
 
-    /// Returns the level of which all lanes read single texels as floats, if nothing can change that.
+    /// Returns the level from which all lanes read single texels as floats, if neither the level of detail nor the
+    /// filter can change that.
     pub fn nearest_level(&self) -> Option<usize> {
         let single =
             self.fixed.filter(|(filter, _)| *filter == Filter::Nearest && self.sampler.anisotropy <= 1);
         single.map(|(_, level)| level)
     }
 
-    /// Returns whether the level of detail can change the result.
+    /// Returns whether the level of detail can change the result of a read.
     pub fn needs_lod<const N: usize>(&self, read: Read<'_, N>) -> bool {
         match read {
             Read::Floats | Read::Compare(..) => self.fixed.is_none(),
@@ -190,7 +195,7 @@ impl Plan {
         }
     }
 
-    /// Reads the image that the plan was made for: four components of the given lanes. The values of other lanes are
+    /// Reads four components for the given lanes. `image` must be the image of the plan. The results of other lanes are
     /// unspecified.
     pub fn read<W: Wide, const N: usize>(
         &self,
@@ -201,7 +206,7 @@ impl Plan {
         lanes: u64,
         values: &mut [Words<N>; 4],
     ) {
-        // With an offset, any lane may cross the edge of a face of a seamless cube.
+        // With an offset, any lane may cross an edge between faces of a seamless cube.
         let within_faces = !self.sampler.seamless || at.offset == [0; 3];
         let near = at.offset.iter().all(|offset| offset.abs() <= OFFSET);
         let by_rows = !self.grids.is_empty() && within_faces && near;
@@ -233,7 +238,7 @@ impl Plan {
         }
     }
 
-    /// Reads texels of the image that the plan was made for by their numbers. A texel outside of the image is 0.
+    /// Reads texels by their indices. `image` must be the image of the plan. A texel outside the image is 0.
     pub fn fetch<W: Wide, const N: usize>(
         &self,
         wide: W,
@@ -261,7 +266,7 @@ impl Plan {
         rows.at_level(level::Level::of(wide));
     }
 
-    /// The plain version of [`Plan::read`], for one lane.
+    /// Returns the result of [`Plan::read`] for one lane, with the per-lane sampler.
     pub fn read_lane<const N: usize>(
         &self,
         image: &Image,
@@ -281,17 +286,17 @@ impl Plan {
     }
 }
 
-/// Returns a row as vectors of lanes.
+/// Returns a row as vectors of eight lanes.
 fn eights<const N: usize>(row: &Words<N>) -> &[Words8] {
     row.as_chunks().0
 }
 
-/// Returns whether coordinates are directions.
+/// Returns whether the coordinates of an image are directions.
 fn is_cube(image: &Image) -> bool {
     matches!(image.shape, Shape::Cube | Shape::CubeArray)
 }
 
-/// Returns the grid of a level; `None` if the level is not read by rows.
+/// Returns the grid of a level, or `None` if the level cannot be read as rows.
 fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Option<Grid> {
     let Level { width, height, depth, .. } = *level;
     let axes = image.shape.axes();
@@ -310,12 +315,13 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
             (strides.start, steps, Fractions::new(elements.channels()))
         }
     };
-    // Positions are counted in 31 bits.
+    // Positions of texels must fit into 31 bits.
     let sizes = [width, height, depth].map(|size| size as usize);
     let last =
         sizes.iter().zip(steps).try_fold(first, |at, (size, step)| size.checked_mul(step)?.checked_add(at));
     last.filter(|last| i32::try_from(*last).is_ok())?;
-    // Unnormalised coordinates count texels of level 0. A product with a power of two is the quotient by its inverse.
+    // Unnormalised coordinates count texels of level 0. The product with this power of two equals the quotient by its
+    // inverse.
     let unscaled = 1.0 / (1u64 << number.min(63)) as f32;
     let factor = [width, height, depth].map(|size| if sampler.unnormalised { unscaled } else { size as f32 });
     Some(Grid {
@@ -329,7 +335,7 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
     })
 }
 
-/// [`Read`], with vectors of lanes.
+/// [`Read`], with the reference values as vectors.
 #[derive(Clone, Copy)]
 enum Reading<'a> {
     Floats,
@@ -338,7 +344,7 @@ enum Reading<'a> {
     Gather,
 }
 
-/// [`Positions`] as vectors of lanes.
+/// [`Positions`], with the rows as vectors.
 #[derive(Clone, Copy)]
 struct Eights<'a> {
     coordinates: [&'a [Words8]; 3],
@@ -347,7 +353,7 @@ struct Eights<'a> {
     lod: &'a [Words8],
 }
 
-/// [`Plan::read`] by rows. It returns the lanes that [`Plan::read_lane`] must read.
+/// The task of reading rows for [`Plan::read`]. Its result is the set of lanes that [`Plan::read_lane`] must read.
 struct ReadRows<'a> {
     plan: &'a Plan,
     image: &'a Image,
@@ -357,14 +363,15 @@ struct ReadRows<'a> {
     values: [&'a mut [Words8]; 4],
 }
 
-/// Returns the vectors that contain some of the lanes, by number, with their lanes.
+/// Returns the vectors that contain at least one of the lanes: the number of each vector, and the set of its lanes.
 fn vectors(lanes: u64) -> impl Iterator<Item = (usize, u32)> {
     let of = move |number: usize| (lanes >> (EIGHT * number) & EIGHT_LANES) as u32;
     (0..VECTORS).map(move |number| (number, of(number))).filter(|(_, lanes)| *lanes != 0)
 }
 
 impl ReadRows<'_> {
-    /// Reads the rows. This function is not generic, so it is compiled in this crate and not again in each machine.
+    /// Reads the rows. This function is not generic, so that it is compiled in this crate and not again in the crate of
+    /// each machine.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> u64 {
         level.run(self)
@@ -401,16 +408,16 @@ impl Task for ReadRows<'_> {
     }
 }
 
-/// Conversion of texels before they are mixed.
+/// A conversion of texels before they are mixed.
 trait Convert<const C: usize>: Copy {
-    /// Whether all results are finite and not below 0, whatever the texels are.
+    /// Whether all results are finite and not negative, for any texels.
     const TAME: bool;
 
-    /// Converts the texels of vector `number`.
+    /// Converts the texels of the vector with this number.
     fn convert<E: Eight>(self, wide: E, number: usize, texels: [E::Ints; C]) -> [E::Ints; C];
 }
 
-/// No conversion.
+/// The conversion that leaves texels unchanged.
 #[derive(Clone, Copy)]
 struct Keep;
 
@@ -423,7 +430,8 @@ impl<const C: usize> Convert<C> for Keep {
     }
 }
 
-/// Comparison: 1 if the lane's reference value and the texel pass, 0 otherwise.
+/// The conversion that compares: the result is 1 if the comparison of the lane's reference value with the texel holds,
+/// otherwise 0.
 #[derive(Clone, Copy)]
 struct Pass<'a>(Compare, &'a [Words8]);
 
@@ -448,7 +456,7 @@ impl Convert<1> for Pass<'_> {
     }
 }
 
-/// The rule that chooses the level.
+/// The kind of texels, which determines how the level is chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Floats,
@@ -457,25 +465,25 @@ enum Of {
 
 /// The levels and filters that eight lanes choose.
 struct Choices<E: Eight> {
-    /// The larger level.
+    /// The larger of the levels that each lane reads.
     levels: E::Ints,
-    /// Mask of the lanes with linear filtering.
+    /// Mask of the lanes that use linear filtering.
     linear: E::Ints,
-    /// Weight of the next smaller level; 0 if the lane reads one level.
+    /// Weight of the next smaller level, or 0 if the lane reads only one level.
     weights: E::Floats,
 }
 
 impl<E: Eight> Choices<E> {
-    /// Computes [`filter_of`] with [`levels_of`], or [`nearest_level`], for all lanes.
+    /// Computes [`filter_of`] and [`levels_of`] for all lanes, or [`nearest_level`] for [`Of::Bits`].
     #[inline(always)]
     fn new(wide: E, plan: &Plan, levels: usize, lods: &Words8, of: Of) -> Choices<E> {
         let sampler = &plan.sampler;
-        // An image that is read by rows has few levels.
+        // An image that is read as rows has few levels, so the number is exact as a single.
         let (last, zero) = ((levels - 1) as f32, wide.floats(0.0));
         let lod = wide.add(wide.of_bits(wide.load(lods)), wide.floats(sampler.lod_bias));
-        // A NaN becomes 0.
+        // Replace a NaN by 0.
         let lod = wide.of_bits(wide.and(wide.equal(lod, lod), wide.bits(lod)));
-        // A limit that is a NaN does not limit, as in `clamped_lod`.
+        // As in `clamped_lod`, a limit that is a NaN has no effect.
         let at_least = wide.max(wide.floats(sampler.min_lod), lod);
         let lod = wide.min(wide.floats(sampler.max_lod), at_least);
         let mask = |filter: Filter| wide.ints(if filter == Filter::Linear { -1 } else { 0 });
@@ -487,7 +495,7 @@ impl<E: Eight> Choices<E> {
         let (levels, weights) = match (sampler.mip, of) {
             (MipFilter::None, _) => (wide.ints(0), zero),
             (MipFilter::Linear, Of::Floats) => {
-                // Levels beyond the last one are not mixed, and neither is a level of detail below 0.
+                // Nothing is mixed if the level of detail is at or beyond the last level, or below 0.
                 let level = limited(lod, last);
                 let larger = wide.to_ints(level);
                 (larger, wide.sub(level, wide.to_floats(larger)))
@@ -495,7 +503,7 @@ impl<E: Eight> Choices<E> {
             (MipFilter::Nearest, _) | (MipFilter::Linear, Of::Bits) => {
                 let above = limited(wide.add(lod, wide.floats(0.5)), last + 1.0);
                 let whole = wide.to_ints(above);
-                // The ceiling minus 1: a mask of all ones is -1.
+                // Compute the ceiling minus 1. For a whole number, the mask `exact` is all ones, which is -1.
                 let exact = wide.equal(wide.to_floats(whole), above);
                 (wide.max_ints(wide.add_ints(whole, exact), wide.ints(0)), zero)
             }
@@ -504,7 +512,7 @@ impl<E: Eight> Choices<E> {
     }
 }
 
-/// Reads the levels that lanes choose and mixes them. Returns the lanes that are too far away.
+/// Reads the levels that lanes choose and mixes them. Returns the lanes that are too far away to be read as rows.
 #[inline(always)]
 fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     wide: E,
@@ -522,7 +530,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     if let Some(choice) = fixed {
         return wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, values)).0;
     }
-    // Clearing a smaller array is faster.
+    // The arrays have the size of the group, because clearing a smaller array is faster.
     match at.lod.len() {
         0..=2 => by_choice::<E, V, C, 2>(wide, (plan, image), at, lanes, of, convert, values),
         3..=4 => by_choice::<E, V, C, 4>(wide, (plan, image), at, lanes, of, convert, values),
@@ -530,7 +538,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     }
 }
 
-/// [`leveled`] for a group of up to `M` vectors in which each lane chooses its level.
+/// Implements [`leveled`] for a group of up to `M` vectors in which each lane chooses its level.
 #[inline(always)]
 fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
     wide: E,
@@ -558,7 +566,7 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
     let Some(choice) = first else { return 0 };
     let mut others = [[[0; EIGHT]; M]; C];
     if same {
-        // Usually all lanes read the same levels.
+        // The common case: all lanes read the same levels.
         let rows = values.each_mut().map(|row| &mut **row);
         let (mut far, mut tame) = wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, rows));
         if mixed != 0 {
@@ -570,7 +578,8 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
         }
         return far;
     }
-    // Lanes that read each level with each filter: as the larger of their two levels, and as the smaller one.
+    // For each level and each filter, the lanes that read it as the larger of their two levels, and the lanes that read
+    // it as the smaller one.
     let mut readers = [[[0u64; 2]; 2]; LEVELS];
     for lane in members(lanes) {
         let chosen = &all[lane / EIGHT];
@@ -613,20 +622,20 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
 /// The levels and filters that eight lanes have chosen.
 #[derive(Clone, Copy)]
 struct Chosen {
-    /// The larger level.
+    /// The larger of the levels that each lane reads.
     levels: Words8,
-    /// Lanes with linear filtering.
+    /// Set of the lanes that use linear filtering.
     linear: u32,
     /// Bits of the weight of the next smaller level.
     weights: Words8,
-    /// Lanes whose weight is not 0.
+    /// Set of the lanes whose weight is not 0.
     mixed: u32,
 }
 
 impl Chosen {
     const NONE: Chosen = Chosen { levels: [0; EIGHT], linear: 0, weights: [0; EIGHT], mixed: 0 };
 
-    /// Returns the filter and larger level of a lane.
+    /// Returns the filter of a lane and the larger of its levels.
     #[inline(always)]
     fn of(&self, lane: usize) -> (Filter, usize) {
         let filter = if self.linear >> lane & 1 != 0 { Filter::Linear } else { Filter::Nearest };
@@ -634,7 +643,7 @@ impl Chosen {
     }
 }
 
-/// Mixes the values of two levels.
+/// The task of mixing the values of two levels.
 struct Mixing<'a, const C: usize, const M: usize> {
     tame: bool,
     chosen: &'a [Chosen; M],
@@ -661,11 +670,12 @@ impl<const C: usize, const M: usize> Task for Mixing<'_, C, M> {
     }
 }
 
-/// Maximum number of levels of an image that is read by rows, plus one: its sizes have fewer bits.
+/// An upper limit for the number of levels, plus one, of an image that is read as rows. Sizes of such an image have
+/// fewer bits than this.
 const LEVELS: usize = 24;
 
-/// Reads one level with one filter, for all vectors with some of the lanes. It returns the lanes that are too far away, and
-/// whether all values are finite and not below 0.
+/// The task of reading one level with one filter, for all vectors that contain some of the lanes. Its results are the
+/// lanes that are too far away, and whether all values are finite and not negative.
 struct OneLevel<'a, 'b, V, const C: usize> {
     grid: &'a Grid,
     level: &'a Level,
@@ -691,13 +701,13 @@ impl<'a, 'b, V: Convert<C>, const C: usize> OneLevel<'a, 'b, V, C> {
         OneLevel { grid, level, sampler, filter, at, lanes, convert, values }
     }
 
-    /// Returns whether all values are finite and not below 0.
+    /// Returns whether all values are finite and not negative.
     #[inline(always)]
     fn is_tame<S: Stored<C>>(&self) -> bool {
         V::TAME || S::TAME && !reads_border(self.sampler, self.grid)
     }
 
-    /// Runs the work with the storage form of the level's texels.
+    /// Runs work with the form in which the level's texels are stored.
     #[inline(always)]
     fn with_stored<E: Eight>(self, wide: E, work: impl WithStored<V, C>) -> (u64, bool) {
         match (&self.level.texels, &self.grid.fractions) {
@@ -711,7 +721,7 @@ impl<'a, 'b, V: Convert<C>, const C: usize> OneLevel<'a, 'b, V, C> {
     }
 }
 
-/// Work on the texels of a level, for any storage form.
+/// Work on the texels of a level, for any form in which they are stored.
 trait WithStored<V, const C: usize> {
     fn run<E: Eight, S: Stored<C>>(self, wide: E, stored: S, level: OneLevel<'_, '_, V, C>) -> (u64, bool);
 }
@@ -729,7 +739,7 @@ impl<V: Convert<C>, const C: usize> Task for OneLevel<'_, '_, V, C> {
     }
 }
 
-/// Nearest filtering.
+/// The work of nearest filtering.
 struct NearestOf;
 
 impl<V: Convert<C>, const C: usize> WithStored<V, C> for NearestOf {
@@ -748,7 +758,7 @@ impl<V: Convert<C>, const C: usize> WithStored<V, C> for NearestOf {
     }
 }
 
-/// Linear filtering.
+/// The work of linear filtering along one or two axes.
 struct LinearOf;
 
 impl<V: Convert<C>, const C: usize> WithStored<V, C> for LinearOf {
@@ -775,7 +785,7 @@ impl<V: Convert<C>, const C: usize> WithStored<V, C> for LinearOf {
     }
 }
 
-/// Returns the lanes of a vector that mix texels of several faces of a cube: the sampler reads them lane by lane.
+/// Returns the lanes of a vector that mix texels of several faces of a cube. Such lanes are read one by one.
 #[inline(always)]
 fn at_edges<E: Eight>(wide: E, grid: &Grid, at: &Eights<'_>, number: usize) -> u32 {
     let mut outside = wide.ints(0);
@@ -788,7 +798,7 @@ fn at_edges<E: Eight>(wide: E, grid: &Grid, at: &Eights<'_>, number: usize) -> u
     wide.lanes(outside)
 }
 
-/// Linear filtering along three axes.
+/// The work of linear filtering along three axes.
 struct VolumeOf;
 
 impl<V: Convert<C>, const C: usize> WithStored<V, C> for VolumeOf {
@@ -812,7 +822,7 @@ impl<V: Convert<C>, const C: usize> WithStored<V, C> for VolumeOf {
     }
 }
 
-/// Reads four texels, converts them and mixes them along s, then along t.
+/// Reads four texels per lane, converts them, and mixes them along s, then along t.
 #[inline(always)]
 fn along_s_and_t<E: Eight, V: Convert<C>, S: Stored<C>, const C: usize>(
     wide: E,
@@ -830,8 +840,8 @@ fn along_s_and_t<E: Eight, V: Convert<C>, S: Stored<C>, const C: usize>(
     mix(wide, tame, near.weights[1], low, high)
 }
 
-/// Converts the texels of a row along s and mixes them. It is a function because a closure is not always compiled for
-/// the level.
+/// Converts two texels that are neighbours along s, and mixes them. This is a function, because a closure is not always
+/// compiled for the level.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "a part of `LinearOf`, inlined")]
 fn along_s<E: Eight, V: Convert<C>, const C: usize>(
@@ -849,7 +859,7 @@ fn along_s<E: Eight, V: Convert<C>, const C: usize>(
     mix(wide, tame, near.weights[0], low, high)
 }
 
-/// First components of the four texels that linear filtering would mix.
+/// The work of a gather: returns the first components of the four texels that linear filtering would mix.
 struct GatherOf<'a>([&'a mut [Words8]; 4]);
 
 impl WithStored<Keep, 1> for GatherOf<'_> {
@@ -866,7 +876,7 @@ impl WithStored<Keep, 1> for GatherOf<'_> {
         for (number, _) in vectors(lanes) {
             let near = Near::corners(wide, sampler, grid, &at, number);
             far |= u64::from(near.far) << (EIGHT * number);
-            // (0, 1), (1, 1), (1, 0), (0, 0)
+            // The order of the results is (0, 1), (1, 1), (1, 0), (0, 0).
             for (values, corner) in values.iter_mut().zip([2, 3, 1, 0]) {
                 let [texel] = near.bordered(wide, sampler, corner, stored.read(wide, near.place(corner)));
                 values[number] = wide.store(texel);
@@ -876,7 +886,7 @@ impl WithStored<Keep, 1> for GatherOf<'_> {
     }
 }
 
-/// A [`GatherOf`] of a level.
+/// The task of running [`GatherOf`] on a level.
 struct Gathering<'a>(OneLevel<'a, 'a, Keep, 1>, [&'a mut [Words8]; 4]);
 
 impl Task for Gathering<'_> {
@@ -901,10 +911,10 @@ fn store<E: Eight, const C: usize>(
     }
 }
 
-/// Returns low * (1 - weight) + high * weight. At weights 0 and 1 the result is one side, bit for bit.
+/// Returns low * (1 - weight) + high * weight. For weights 0 and 1, the result has exactly the bits of one side.
 ///
-/// `tame`: all numbers are finite and not below 0. The plain sum then gives that result at these weights, and never a
-/// NaN.
+/// `tame` means that all numbers are finite and not negative. The sum is then exact for weights 0 and 1, and never a
+/// NaN, so no correction is necessary.
 #[inline(always)]
 fn mix<E: Eight, const C: usize>(
     wide: E,

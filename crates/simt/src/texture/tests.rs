@@ -1,4 +1,4 @@
-//! The sampler lane by lane.
+//! Tests of the per-lane sampler.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn weights_are_those_that_sample_mixes_with() {
     let linear =
         Sampler { mag: Filter::Linear, min: Filter::Linear, mip: MipFilter::Linear, ..Sampler::default() };
     let at = |lod| Position { coordinates: [0.4375, 0.5, 0.9], lod, ..Position::default() };
-    // Texel coordinate 1.75 of the first level, 0.875 of the second.
+    // The coordinate is 1.75 texels on the first level, and 0.875 texels on the second level.
     assert_eq!(weights(&image, &linear, &at(0.0)), [0.25, 0.0, 0.0, 0.0]);
     assert_eq!(weights(&image, &linear, &at(1.25)), [0.375, 0.0, 0.0, 0.25]);
     assert_eq!(weights(&image, &linear, &at(9.0))[3], 0.0, "nothing is behind the last level");
@@ -120,7 +120,7 @@ fn layers_are_rounded_and_clamped() {
     }
 }
 
-/// OpenGL 3.0, table 3.19.
+/// The expected faces are those of OpenGL 3.0, table 3.19.
 #[test]
 fn cube_directions_choose_their_face() {
     let image = ramp(Shape::Cube, 1, 1, 6);
@@ -247,9 +247,9 @@ fn clamp_mixes_half_of_the_border_however_far_outside() {
         let sampler = Sampler { mag: Filter::Linear, ..wrap(mode) };
         [-7.0, 0.0, 0.25, 1.0, 1.125, 7.0, f32::INFINITY].map(|s| read(&image, &sampler, [s, 0.0, 0.0]))
     };
-    // Half of -9 and half of 0, or of 3.
+    // The results outside are the mean of the border colour -9 and texel 0 or 3.
     assert_eq!(row(Wrap::Clamp), [-4.5, -4.5, 0.5, -3.0, -3.0, -3.0, -3.0]);
-    // At 0 the image meets its mirror image, not the border.
+    // At 0, the image is mixed with its mirror image, not with the border.
     assert_eq!(row(Wrap::MirrorOnce), [-3.0, 0.0, 0.5, -3.0, -3.0, -3.0, -3.0]);
     assert_eq!(row(Wrap::ClampToBorder), [-9.0, -4.5, 0.5, -3.0, -9.0, -9.0, -9.0]);
 }
@@ -290,7 +290,7 @@ fn a_level_mixed_with_itself_is_unchanged() {
         depth: 1,
         texels: vec![[value; 4]; size as usize].into(),
     };
-    // In binary32, 0.1 * 0.7 + 0.1 * 0.3 is not 0.1; -0 * 1 + 1 * 0 is +0.
+    // In binary32, 0.1 * 0.7 + 0.1 * 0.3 is not 0.1, and -0 * 1 + 1 * 0 is +0.
     let (tenth, minus_zero) = (0.1f32.to_bits(), (-0.0f32).to_bits());
     let image = Image::new(Shape::D1, vec![level(4, 0), level(2, minus_zero), level(1, tenth)]).unwrap();
     let sampler = Sampler { mip: MipFilter::Linear, max_lod: f32::INFINITY, ..Sampler::default() };
@@ -303,7 +303,7 @@ fn a_level_mixed_with_itself_is_unchanged() {
 
 #[test]
 fn a_texel_of_weight_zero_does_not_count_on_either_side() {
-    // 2^-25 below the centre of texel 1: its weight rounds to 1.
+    // The coordinate is 2^-25 below the centre of a texel, so the weight of that texel rounds to 1.
     let texels = vec![bits(f32::INFINITY), bits(1.0)];
     let image = Image::flat(2, 1, texels).unwrap();
     let linear = Sampler { mag: Filter::Linear, unnormalised: true, ..wrap(Wrap::Repeat) };
@@ -348,15 +348,16 @@ fn a_quad_gives_the_level_of_detail_of_its_differences() {
 #[test]
 fn on_a_cube_the_level_of_detail_is_that_on_the_face() {
     let image = ramp(Shape::Cube, 8, 8, 6);
-    // A quarter of the face to the right: 0.5 of the -1..1 that a face spans; the direction's length does not matter.
+    // The lane to the right is a quarter of the face away: 0.5 of the range from -1 to 1 that a face spans. The lengths
+    // of the directions have no effect.
     let quad = [[0.0, 0.0, 1.0], [1.0, 0.0, 2.0], [0.0, 0.0, 4.0]];
     assert_eq!(lod_of_quad(&image, &Sampler::default(), quad[0], quad), 1.0);
 }
 
-/// OpenGL 3.0, table 3.19: each face seen from inside, its corners by s and t.
+/// OpenGL 3.0, table 3.19. The test covers the texels of each face by their s and t.
 #[test]
 fn each_face_has_its_own_axes() {
-    // Direction of the face, of growing s, of growing t.
+    // For each face, its direction, the direction in which s grows, and the direction in which t grows.
     let faces: [[[f32; 3]; 3]; 6] = [
         [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]],
         [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]],
@@ -390,21 +391,21 @@ fn on_the_edges_of_a_cube_z_wins_over_y_over_x() {
     assert_eq!(read(&image, &Sampler::default(), [1.0, -1.0, 1.0]), 19.0, "the far corner of +z");
 }
 
-/// OpenGL 3.2, 3.8.8: with TEXTURE_CUBE_MAP_SEAMLESS a filter reads texels of the adjacent face; at a corner there
-/// are three.
+/// OpenGL 3.2, 3.8.8: with TEXTURE_CUBE_MAP_SEAMLESS, a filter also reads texels of the adjacent face. At a corner of
+/// the cube, three texels meet.
 #[test]
 fn seamless_filters_mix_texels_of_adjacent_faces() {
     let image = ramp(Shape::Cube, 2, 2, 6);
     let linear = Sampler { mag: Filter::Linear, min: Filter::Linear, ..Sampler::default() };
     let seamless = Sampler { seamless: true, ..linear };
-    // The middle of the edge between +z (texels 16 to 19) and +x (0 to 3).
+    // The direction is the middle of the edge between +z (texels 16 to 19) and +x (texels 0 to 3).
     let edge = [1.0, 0.0, 1.0];
     assert_eq!(read(&image, &linear, edge), (17. + 19.) / 2.);
     assert_eq!(read(&image, &seamless, edge), ((17. + 19.) / 2. + (0. + 2.) / 2.) / 2.);
-    // The corner of +z, +x and +y: their texels there are 17, 0 and 11.
+    // At the corner of +z, +x and +y, the texels of these faces are 17, 0 and 11.
     let corner = read(&image, &seamless, [1.0, 1.0, 1.0]);
     assert!((corner - (17. + 0. + 11.) / 3.).abs() < 1e-5, "{corner}");
-    // Both sides of every edge have the same result on each face.
+    // At every edge, both faces return nearly the same result.
     let single = Image::new(
         Shape::Cube,
         vec![Level { width: 5, height: 5, depth: 6, texels: (0..150).map(|n| bits(n as f32)).collect() }],
@@ -470,13 +471,13 @@ fn nearest_always_gives_a_texel_or_the_border() {
             offset: [next(), next(), next()].map(|bits| bits.to_bits() as i32),
             lod: next(),
         };
-        // 5 images, 8 modes: no common factor, so every pair comes up.
+        // The number of images and the number of modes have no common factor, so every pair of them occurs.
         let mut sampler = wrap(modes[round % modes.len()]);
         sampler.unnormalised = round % 3 == 0;
         let value = f32::from_bits(sample(image, &sampler, &position)[0]);
         let known = value == -9.0 || (value >= 0.0 && (value as usize) < image.levels[0].texels().count());
         assert!(known && value.fract() == 0.0, "{value} at {position:?}");
-        // Linear filtering of any bit pattern must not panic.
+        // Linear filtering must not panic for any bit pattern.
         sampler.mag = Filter::Linear;
         sampler.mip = MipFilter::Linear;
         sample(image, &sampler, &position);

@@ -1,7 +1,8 @@
-//! Outstanding fills: rows that are to hold a value but have not been stored.
+//! Outstanding fills: rows that contain a value for every reader, but have not been stored yet.
 //!
 //! A driver clears whole surfaces, often several times before anything reads them. A fill is stored when an access
-//! reaches its rows, or when the owner of the view settles it. Rows that a later fill covers are never stored.
+//! reaches its rows, or when the owner of the view calls [`Vram::settle`]. Rows that a later fill covers are never
+//! stored.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -9,41 +10,41 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Vram, WORD, load, store};
 
-/// Words to fill with a value, in rows.
+/// Rows of words to fill with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowFill {
     /// Offset of the first word in bytes.
     pub start: usize,
     /// Number of words in a row.
     pub words: usize,
-    /// Bytes from the start of a row to the start of the next one: at least those of a row.
+    /// Number of bytes from the start of a row to the start of the next one. It must be at least the size of a row.
     pub pitch: usize,
     /// Number of rows.
     pub rows: usize,
     /// The value, a little-endian word.
     pub value: u32,
-    /// Bits of each word that are replaced by those of the value. All others are unchanged.
+    /// Bits of each word that are replaced by the bits of the value. The other bits are unchanged.
     pub mask: u32,
 }
 
-/// Number of words up to which a fill is stored at once.
+/// Maximum number of words of a fill that is stored at once instead of being outstanding.
 const FEW: usize = 1 << 12;
 
 /// Maximum number of outstanding fills.
 const MOST: usize = 64;
 
-/// Number of words that are stored together.
+/// Number of words that are stored by one call.
 const PIECE: usize = 256;
 
 impl RowFill {
-    /// Returns the offset after the last word, or `None` if a number is too large or rows overlap.
+    /// Returns the offset after the last word. Returns `None` if the offset overflows or rows overlap.
     fn end(&self) -> Option<usize> {
         let row = self.words.checked_mul(WORD).filter(|row| self.rows <= 1 || *row <= self.pitch)?;
         let before = self.rows.saturating_sub(1).checked_mul(self.pitch)?;
         self.start.checked_add(before)?.checked_add(row)
     }
 
-    /// Returns the rows that an access to a range may reach.
+    /// Returns the rows of the fill that an access to a range may reach.
     fn rows_in(&self, range: &Range<usize>) -> Range<usize> {
         let pitch = self.pitch.max(1);
         let first = range.start.saturating_sub(self.start) / pitch;
@@ -51,30 +52,30 @@ impl RowFill {
         first.min(end)..end
     }
 
-    /// Returns the fill of some of the rows.
+    /// Returns a fill of only these rows.
     fn part(&self, rows: Range<usize>) -> RowFill {
         RowFill { start: self.start + rows.start * self.pitch, rows: rows.len(), ..*self }
     }
 
-    /// Returns the fills of the rows before and after some of the rows.
+    /// Returns the fills of the rows before and after these rows.
     fn others(&self, rows: &Range<usize>) -> impl Iterator<Item = RowFill> {
         let parts = [0..rows.start, rows.end..self.rows];
         let fill = *self;
         parts.into_iter().filter(|part| !part.is_empty()).map(move |part| fill.part(part))
     }
 
-    /// Returns the bytes from the first word to the last one. The fill is in memory.
+    /// Returns the range from the first word to the last one. The fill must be in memory.
     fn range(&self) -> Range<usize> {
         self.start..self.end().unwrap_or(self.start)
     }
 
-    /// Returns whether the rows of another fill begin and end in the same columns.
+    /// Returns whether the rows of both fills begin and end in the same columns of the same pitch.
     fn has_columns_of(&self, other: &RowFill) -> bool {
         let apart = self.start.abs_diff(other.start);
         self.words == other.words && self.pitch == other.pitch && apart.is_multiple_of(self.pitch.max(1))
     }
 
-    /// Stores the value in all rows.
+    /// Stores the value in all rows of the memory.
     fn store(&self, memory: Vram<'_>) {
         let (value, mask) = ((self.value & self.mask).to_le(), self.mask.to_le());
         let mut piece = [value; PIECE];
@@ -92,15 +93,15 @@ impl RowFill {
     }
 }
 
-/// The outstanding fills of a view of memory.
+/// The fills of a view of memory that have not been stored yet.
 #[derive(Debug, Default)]
 pub struct Fills {
-    /// Start and end of a range that contains all fills; empty if no fill is outstanding.
+    /// Start and end of a range that contains all fills. Both are 0 if no fill is outstanding.
     start: AtomicUsize,
     end: AtomicUsize,
     /// Number of calls of [`Fills::pause`] since the last fill was added.
     pauses: AtomicU32,
-    /// Fills in no particular order. No row is in two of them.
+    /// The fills, in no particular order. No two of them contain the same row.
     list: Mutex<Vec<RowFill>>,
 }
 
@@ -117,8 +118,7 @@ impl Fills {
         range.start < self.end.load(Ordering::Acquire) && self.start.load(Ordering::Relaxed) < range.end
     }
 
-    /// Records the end of a submission. Returns the number of submissions that have ended since the last fill was
-    /// added.
+    /// Records the end of a submission. Returns how many submissions have ended since the last fill was added.
     pub fn pause(&self) -> u32 {
         self.pauses.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -132,7 +132,7 @@ impl Fills {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the list.
+    /// Replaces the list of fills and updates the range that contains them.
     fn replace(&self, list: &mut Vec<RowFill>, new: Vec<RowFill>) {
         *list = new;
         let start = list.iter().map(|fill| fill.start).min().unwrap_or(0);
@@ -141,7 +141,7 @@ impl Fills {
         self.end.store(end, Ordering::Release);
     }
 
-    /// Stores the fills of all rows that an access to a range may reach. `memory` is the view without fills.
+    /// Stores the rows of fills that an access to a range may reach. `memory` is the view without outstanding fills.
     #[cold]
     pub(super) fn settle(&self, memory: Vram<'_>, range: &Range<usize>) {
         let mut list = self.list();
@@ -159,7 +159,8 @@ impl Fills {
         self.replace(&mut list, kept);
     }
 
-    /// Adds a fill, which is in memory, and drops the rows that it covers. `memory` is the view without fills.
+    /// Adds a fill and drops the rows of earlier fills that it covers. The fill must be in memory. `memory` is the view
+    /// without outstanding fills.
     pub(super) fn add(&self, memory: Vram<'_>, fill: RowFill) {
         let covered = fill.start..fill.start.saturating_add(fill.rows.saturating_mul(fill.pitch));
         let mut list = self.list();
@@ -188,18 +189,19 @@ impl Fills {
 }
 
 impl<'a> Vram<'a> {
-    /// Returns a view whose large [fills](Vram::fill) are outstanding until an access of this view or of its copies
-    /// reaches them. The owner of the view calls [`Vram::settle`] at the end.
+    /// Returns a view with outstanding fills. A large [fill](Vram::fill) of this view or of its copies is stored only
+    /// when an access of one of them reaches it. The owner of the view must call [`Vram::settle`] at the end.
     pub fn with_fills(self, fills: &'a Fills) -> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }
 
-    /// Returns a view of the stored bytes. Before an access to it, the caller [settles](Vram::settle) the range.
+    /// Returns a view of the bytes as they are stored, without the outstanding fills. The caller must
+    /// [settle](Vram::settle) a range before an access to it.
     pub fn as_stored(self) -> Vram<'a> {
         Vram { fills: None, ..self }
     }
 
-    /// Returns whether this view was made by [`Vram::with_fills`].
+    /// Returns whether this view was created by [`Vram::with_fills`].
     pub fn may_have_fills(self) -> bool {
         self.fills.is_some()
     }
@@ -210,7 +212,7 @@ impl<'a> Vram<'a> {
         self.fills.is_some_and(Fills::has_any)
     }
 
-    /// Stores the outstanding fills of a range, and perhaps more of them.
+    /// Stores the outstanding fills in a range. It may also store other fills.
     #[inline]
     pub fn settle(self, range: Range<usize>) {
         if let Some(fills) = self.fills.filter(|fills| fills.may_reach(&range)) {
@@ -218,7 +220,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Fills rows. Returns `false`, without an effect, if the words are not aligned, are not all in memory, or rows overlap.
+    /// Fills rows. Returns `false` and has no effect if the words are not aligned or not all in memory, or if rows
+    /// overlap.
     pub fn fill(self, fill: &RowFill) -> bool {
         let Some(end) = fill.end() else { return false };
         let aligned = fill.rows <= 1 || fill.pitch.is_multiple_of(WORD);
@@ -250,7 +253,7 @@ mod tests {
     }
 
     fn random_fill(random: &mut Random) -> RowFill {
-        // Few kinds of columns, so that fills often have the same columns.
+        // There are few kinds of columns, so that fills often have the same columns.
         let (words, pitch) = [(64, 256), (64, 256), (50, 256), (64, 512), (128, 512)][random.below(5)];
         let mask = [u32::MAX, u32::MAX, 0xff_ffff, 0xffff_ff00][random.below(4)];
         let start = random.below(150) * 256 + [0, 0, 0, 4][random.below(4)];
@@ -258,7 +261,7 @@ mod tests {
         RowFill { start, words, pitch, rows, value: (random.below(1 << 24) as u32).wrapping_mul(257), mask }
     }
 
-    /// Random fills and accesses, compared with memory that is filled at once.
+    /// Compares random outstanding fills and accesses with memory in which fills are stored at once.
     #[test]
     fn outstanding_fills_read_as_if_they_were_stored() {
         let mut random = Random(5);
@@ -307,7 +310,7 @@ mod tests {
         let first = RowFill { start: 0, words: 128, pitch: 512, rows: 128, value: 1, mask: u32::MAX };
         assert!(memory.fill(&first) && memory.fill(&RowFill { value: 2, ..first }));
         assert_eq!((fills.list().len(), memory.as_stored().word(0)), (1, Some(0)));
-        // A row in the middle leaves two parts.
+        // A read of a row in the middle leaves two parts of the fill outstanding.
         assert_eq!((memory.word(512 * 50), fills.list().len()), (Some(2), 2));
         assert_eq!(
             (memory.as_stored().word(512 * 50), memory.as_stored().word(512 * 51)),

@@ -1,26 +1,26 @@
-//! Vectors of eight lanes, for code that is written in vectors. Such code performs many steps on few lanes and keeps
-//! its values in registers. The compiler turns loops over rows of sixteen lanes into a mixture of single words and
-//! vectors (rustc 1.95).
+//! Vectors of eight lanes, for code that is written explicitly with vectors. Such code performs many steps on few lanes
+//! and keeps its values in registers. If it were written as loops over rows of sixteen lanes, the compiler would
+//! produce a mixture of single words and vectors (rustc 1.95).
 
 use super::Wide;
 
-/// Words of eight lanes in memory.
+/// One word for each of eight lanes, in memory.
 pub type Words8 = [u32; 8];
 
-/// A level with vectors of eight lanes. Masks are vectors of all ones and zeros.
+/// A level with vectors of eight lanes. A mask is a vector in which each word is all ones or all zeros.
 pub trait Eight: Wide {
-    /// Eight singles.
+    /// A vector of eight singles.
     type Floats: Copy;
-    /// Eight integers, or a mask.
+    /// A vector of eight integers, or a mask.
     type Ints: Copy;
 
-    /// Reads words.
+    /// Returns a vector with these words.
     fn load(self, words: &Words8) -> Self::Ints;
-    /// Returns words.
+    /// Returns the words of a vector.
     fn store(self, vector: Self::Ints) -> Words8;
-    /// Returns the same integer in all lanes.
+    /// Returns a vector with the same integer in all lanes.
     fn ints(self, value: i32) -> Self::Ints;
-    /// Returns the same single in all lanes.
+    /// Returns a vector with the same single in all lanes.
     fn floats(self, value: f32) -> Self::Floats;
     /// Returns the bits of singles.
     fn bits(self, a: Self::Floats) -> Self::Ints;
@@ -28,7 +28,7 @@ pub trait Eight: Wide {
     fn of_bits(self, a: Self::Ints) -> Self::Floats;
     /// Converts integers to singles, rounded to nearest.
     fn to_floats(self, a: Self::Ints) -> Self::Floats;
-    /// Converts singles to integers, rounded towards zero. The result for a NaN is any integer.
+    /// Converts singles to integers, rounded towards zero. The result for a NaN is unspecified.
     fn to_ints(self, a: Self::Floats) -> Self::Ints;
     /// Rounds down to whole numbers.
     fn floor(self, a: Self::Floats) -> Self::Floats;
@@ -41,17 +41,17 @@ pub trait Eight: Wide {
     fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     /// a / b.
     fn div(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// a * b + c, rounded once. Slow on a level without [`Wide::FUSED`].
+    /// a * b + c, rounded once. This is slow on a level without [`Wide::FUSED`].
     fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
-    /// The smaller operand; b if one is a NaN.
+    /// The smaller operand, or b if one of them is a NaN.
     fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// The larger operand; b if one is a NaN.
+    /// The larger operand, or b if one of them is a NaN.
     fn max(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// Mask: a < b.
+    /// Mask of the lanes with a < b.
     fn less(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
-    /// Mask: a <= b.
+    /// Mask of the lanes with a <= b.
     fn less_equal(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
-    /// Mask: a = b.
+    /// Mask of the lanes with a = b.
     fn equal(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
 
     /// a + b, modulo 2^32.
@@ -64,9 +64,9 @@ pub trait Eight: Wide {
     fn min_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// The larger operand, as signed integers.
     fn max_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// Mask: a > b, as signed integers.
+    /// Mask of the lanes with a > b, as signed integers.
     fn greater_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// Mask: a = b.
+    /// Mask of the lanes with a = b.
     fn equal_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// a & b.
     fn and(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
@@ -82,19 +82,19 @@ pub trait Eight: Wide {
     fn shr(self, a: Self::Ints, count: u32) -> Self::Ints;
     /// a >> count, arithmetic, for counts below 32.
     fn sar(self, a: Self::Ints, count: u32) -> Self::Ints;
-    /// a if the mask is set, otherwise b.
+    /// a in the lanes of the mask, b in other lanes.
     fn choose(self, mask: Self::Ints, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Returns the lanes whose word has its highest bit set.
     fn lanes(self, a: Self::Ints) -> u32;
 
-    /// Returns the mask of a set of lanes.
+    /// Returns a set of lanes as a mask.
     #[inline(always)]
     fn mask(self, lanes: u32) -> Self::Ints {
         let bits = self.load(&[1, 2, 4, 8, 16, 32, 64, 128]);
         self.equal_ints(self.and(self.ints(lanes as i32), bits), bits)
     }
 
-    /// Returns the little-endian words at these byte offsets.
+    /// Returns the little-endian words at these offsets in bytes.
     ///
     /// # Panics
     /// Panics if a word is not inside the bytes.
@@ -103,40 +103,41 @@ pub trait Eight: Wide {
         self.check_places(bytes.len().checked_sub(size_of::<u32>()), places);
         let mut words = [0; 8];
         for (word, place) in words.iter_mut().zip(self.store(places)) {
-            // SAFETY: the four bytes from the place on are inside, and a load needs no alignment.
+            // SAFETY: `bytes` contains the four bytes from the offset on, and the load does not require alignment.
             let found = unsafe { bytes.as_ptr().add(place as usize).cast::<u32>().read_unaligned() };
             *word = u32::from_le(found);
         }
         self.load(&words)
     }
 
-    /// [`Eight::words_at`], and the words of the four bytes after them.
+    /// Returns the little-endian words at these offsets in bytes, and the words directly after them.
     ///
     /// # Panics
-    /// As [`Eight::words_at`].
+    /// Panics if a word is not inside the bytes.
     #[inline(always)]
     fn pairs_at(self, bytes: &[u8], places: Self::Ints) -> [Self::Ints; 2] {
         let behind = self.add_ints(places, self.ints(size_of::<u32>() as i32));
         [self.words_at(bytes, places), self.words_at(bytes, behind)]
     }
 
-    /// [`Eight::pairs_at`] at two offsets per lane. The distance between the two is usually the same in all lanes.
+    /// Returns the results of [`Eight::pairs_at`] for two offsets per lane. The function is fast if the distance
+    /// between the two is the same in all lanes, which is the usual case.
     ///
     /// # Panics
-    /// As [`Eight::words_at`].
+    /// Panics if a word is not inside the bytes.
     #[inline(always)]
     fn two_pairs_at(self, bytes: &[u8], places: [Self::Ints; 2]) -> [[Self::Ints; 2]; 2] {
         [self.pairs_at(bytes, places[0]), self.pairs_at(bytes, places[1])]
     }
 
-    /// Returns one byte of each word, zero-extended: byte n for n below 4.
+    /// Returns byte number `byte`, 0 to 3, of each word, zero-extended.
     #[inline(always)]
     fn byte(self, words: Self::Ints, byte: u32) -> Self::Ints {
         self.and(self.shr(words, 8 * (byte & 3)), self.ints(0xff))
     }
 
-    /// Returns the texels of a list at these byte offsets, multiples of 16, component by component. An offset past the
-    /// last texel reads the last one.
+    /// Returns the texels at these offsets in bytes, as one vector per component. Each offset must be a multiple of 16.
+    /// An offset past the last texel reads the last texel.
     ///
     /// # Panics
     /// Panics if the list is empty.
@@ -148,11 +149,11 @@ pub trait Eight: Wide {
         [0, 1, 2, 3].map(|component: usize| self.load(&found.map(|texel| texel[component])))
     }
 
-    /// Returns the [mean](Eight::mean) of four texels: the first weight mixes the first two and the last two, the second
-    /// weight both results.
+    /// Returns the [mean](Eight::mean) of four texels per lane. The first weight mixes the first two texels, and also
+    /// the last two. The second weight mixes these two results.
     ///
     /// # Panics
-    /// As [`Eight::texels_at`].
+    /// Panics if the list is empty.
     #[inline(always)]
     fn mean_at(
         self,
@@ -165,7 +166,7 @@ pub trait Eight: Wide {
         self.mean(along_t, self.mean(along_s, a, b), self.mean(along_s, c, d))
     }
 
-    /// Returns a * (1 - weight) + b * weight, as singles, each operation rounded.
+    /// Returns a * (1 - weight) + b * weight for singles. Each operation is rounded.
     #[inline(always)]
     fn mean<const C: usize>(
         self,
@@ -182,17 +183,17 @@ pub trait Eight: Wide {
         mean
     }
 
-    /// Checks that all offsets are at most `last`. (`None`: there is no valid offset.)
+    /// Checks that all offsets are at most `last`. If `last` is `None`, no offset is valid.
     #[inline(always)]
     fn check_places(self, last: Option<usize>, places: Self::Ints) {
         let last = last.map_or(-1, |last| i32::try_from(last).unwrap_or(i32::MAX));
-        // An offset with the sign bit set is beyond all valid ones.
+        // An offset with its sign bit set is larger than all valid ones.
         let beyond = self.or(self.greater_ints(places, self.ints(last)), places);
         assert!(self.lanes(beyond) == 0, "a place among the bytes");
     }
 }
 
-/// Defines functions of lanes, by name; some with a count that is the same for all lanes.
+/// Defines functions that compute each lane separately. The argument after `;` is a count that all lanes share.
 macro_rules! by_lane {
     ($($name:ident($($argument:ident: $kind:ident),+ $(; $count:ident)?) -> $result:ident = $value:expr;)+) => {
         $(
@@ -207,7 +208,7 @@ macro_rules! by_lane {
     };
 }
 
-/// Returns all ones for `true`.
+/// Returns a word of ones for `true`, and 0 for `false`.
 #[inline(always)]
 fn mask(yes: bool) -> u32 {
     if yes { u32::MAX } else { 0 }
@@ -276,14 +277,14 @@ impl Eight for super::Baseline {
     }
 }
 
-/// Defines functions that one intrinsic computes, by name.
+/// Defines functions that consist of one expression with intrinsics.
 #[cfg(target_arch = "x86_64")]
 macro_rules! by_intrinsic {
     ($($name:ident($($argument:ident: $kind:ty),+) -> $result:ty = $value:expr;)+) => {
         $(
             #[inline(always)]
             fn $name(self, $($argument: $kind),+) -> $result {
-                // SAFETY: the processor has AVX2 and FMA, or there would be no token.
+                // SAFETY: the processor has AVX2 and FMA, because the token exists.
                 unsafe { $value }
             }
         )+
@@ -303,14 +304,14 @@ mod avx2 {
 
         #[inline(always)]
         fn load(self, words: &Words8) -> __m256i {
-            // SAFETY: the processor has AVX2; the load needs no alignment and stays inside eight words.
+            // SAFETY: the processor has AVX2. The load does not require alignment and reads exactly eight words.
             unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
         }
 
         #[inline(always)]
         fn store(self, vector: __m256i) -> Words8 {
             let mut words = [0; 8];
-            // SAFETY: the processor has AVX2; the store needs no alignment and stays inside eight words.
+            // SAFETY: the processor has AVX2. The store does not require alignment and writes exactly eight words.
             unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) };
             words
         }
@@ -355,7 +356,7 @@ mod avx2 {
         fn words_at(self, bytes: &[u8], places: __m256i) -> __m256i {
             self.check_places(bytes.len().checked_sub(4), places);
             let at = places_of(places).map(|place| bytes.as_ptr().wrapping_add(place).cast::<i32>());
-            // SAFETY: the processor has AVX2; four bytes from each place on are inside of the bytes.
+            // SAFETY: the processor has AVX2, and `bytes` contains four bytes from each offset on.
             unsafe {
                 let word = |number: usize| at[number].read_unaligned();
                 _mm256_setr_epi32(word(0), word(1), word(2), word(3), word(4), word(5), word(6), word(7))
@@ -365,7 +366,7 @@ mod avx2 {
         #[inline(always)]
         fn pairs_at(self, bytes: &[u8], places: __m256i) -> [__m256i; 2] {
             self.check_places(bytes.len().checked_sub(8), places);
-            // SAFETY: the processor has AVX2; eight bytes from each place on are inside of the bytes.
+            // SAFETY: the processor has AVX2, and `bytes` contains eight bytes from each offset on.
             unsafe { pairs(bytes.as_ptr(), &places_of(places)) }
         }
 
@@ -374,8 +375,8 @@ mod avx2 {
             let [first, second] = places;
             self.check_places(bytes.len().checked_sub(8), first);
             self.check_places(bytes.len().checked_sub(8), second);
-            // SAFETY: the processor has AVX2; eight bytes from each place on are inside of the bytes. The places of
-            // one vector are those of the other one if all lanes have the same distance.
+            // SAFETY: the processor has AVX2, and `bytes` contains eight bytes from each offset on. If the distance is
+            // the same in all lanes, the first offsets plus the distance are the second offsets.
             unsafe {
                 let distance = _mm256_sub_epi32(second, first);
                 let of_first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(distance));
@@ -391,7 +392,7 @@ mod avx2 {
 
         #[inline(always)]
         fn byte(self, words: __m256i, byte: u32) -> __m256i {
-            // The byte of each lane, then zeros.
+            // For each lane, the number of the selected byte, followed by three numbers that select zeros.
             let which = (byte & 3) as i32 | 0x8080_8000_u32 as i32;
             // SAFETY: the processor has AVX2.
             unsafe {
@@ -403,12 +404,12 @@ mod avx2 {
         #[inline(always)]
         fn texels_at(self, texels: &[[u32; 4]], places: __m256i) -> [__m256i; 4] {
             let at = inside(texels, places);
-            // SAFETY: the processor has AVX2; each texel is one of the list.
+            // SAFETY: the processor has AVX2, and each address is that of a texel in the list.
             unsafe { by_component([of_two::<0>(&at), of_two::<1>(&at), of_two::<2>(&at), of_two::<3>(&at)]) }
         }
 
-        /// Mixes texels of two lanes in a vector and then moves components together. This takes eight moves instead of
-        /// 32, and the texels of all lanes need not be in registers at once.
+        /// Mixes the texels of two lanes in one vector, and then moves equal components together. This takes eight
+        /// moves instead of 32, and the texels of all lanes need not be in registers at the same time.
         #[inline(always)]
         fn mean_at(
             self,
@@ -419,7 +420,7 @@ mod avx2 {
             let one = self.floats(1.0);
             let rest = [self.sub(one, weights[0]), self.sub(one, weights[1])];
             let corners = [inside(texels, a), inside(texels, b), inside(texels, c), inside(texels, d)];
-            /// The mean of lanes n and n + 4.
+            /// Computes the mean for lanes n and n + 4.
             macro_rules! two {
                 ($n:literal) => {{
                     const ALL: i32 = 0b0101_0101 * $n;
@@ -438,40 +439,41 @@ mod avx2 {
                     self.add(self.mul(low, rest_t), self.mul(high, weight))
                 }};
             }
-            // SAFETY: the processor has AVX2; each texel is one of the list.
+            // SAFETY: the processor has AVX2, and each address is that of a texel in the list.
             unsafe { by_component([two!(0), two!(1), two!(2), two!(3)]) }
         }
     }
 
-    /// Returns the texels of a list at these byte offsets, as [`Eight::texels_at`] reads them.
+    /// Returns the addresses of the texels at these offsets in bytes. An offset past the last texel selects the last
+    /// texel.
     #[inline(always)]
     fn inside(texels: &[[u32; 4]], places: __m256i) -> [*const f32; 8] {
         let last = size_of_val(texels) - size_of::<[u32; 4]>();
         let last = u32::try_from(last).unwrap_or(!15) as i32;
-        // SAFETY: only code for AVX2 has such a vector.
+        // SAFETY: a vector of this type exists only in code for AVX2.
         let places = unsafe { _mm256_min_epu32(places, _mm256_set1_epi32(last)) };
         places_of(places).map(|place| texels.as_ptr().wrapping_byte_add(place).cast())
     }
 
-    /// Returns the texels of lanes n and n + 4.
+    /// Returns the texels of lanes N and N + 4.
     ///
     /// # Safety
-    /// The processor has AVX2, and four words can be read from each address.
+    /// The processor must have AVX2, and four words must be readable at each address.
     #[inline(always)]
     unsafe fn of_two<const N: usize>(at: &[*const f32; 8]) -> __m256 {
-        // SAFETY: guaranteed by the caller; the loads need no alignment.
+        // SAFETY: the caller guarantees the level and the addresses. The loads do not require alignment.
         unsafe {
             _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(_mm_loadu_ps(at[N])), _mm_loadu_ps(at[N + 4]))
         }
     }
 
-    /// Returns the components of texels. Vector n holds the texels of lanes n and n + 4.
+    /// Returns texels as one vector per component. Argument n contains the texels of lanes n and n + 4.
     ///
     /// # Safety
-    /// The processor has AVX2.
+    /// The processor must have AVX2.
     #[inline(always)]
     unsafe fn by_component([a, b, c, d]: [__m256; 4]) -> [__m256i; 4] {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the processor has AVX2.
         unsafe {
             let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
             let (ab_high, cd_high) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
@@ -484,20 +486,20 @@ mod avx2 {
         }
     }
 
-    /// Returns the two words of the eight bytes at each offset.
+    /// Returns the two words in the eight bytes at each offset from `start`.
     ///
     /// # Safety
-    /// The processor has AVX2, and eight bytes can be read at each place from `start` on.
+    /// The processor must have AVX2, and eight bytes must be readable at each offset from `start`.
     #[inline(always)]
     unsafe fn pairs(start: *const u8, places: &[usize; 8]) -> [__m256i; 2] {
-        /// The words at two offsets.
+        /// Loads the words at the offsets of two lanes.
         macro_rules! two {
             ($a:expr, $b:expr) => {{
                 let lower = _mm_loadl_epi64(start.wrapping_add(places[$a]).cast());
                 _mm_castpd_ps(_mm_loadh_pd(_mm_castsi128_pd(lower), start.wrapping_add(places[$b]).cast()))
             }};
         }
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the level and the addresses.
         unsafe {
             let x = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(two!(0, 1)), two!(4, 5));
             let y = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(two!(2, 3)), two!(6, 7));
@@ -507,10 +509,10 @@ mod avx2 {
         }
     }
 
-    /// Returns offsets as numbers: two leave their vector at once.
+    /// Returns the offsets in a vector as numbers. Two offsets are extracted together.
     #[inline(always)]
     fn places_of(places: __m256i) -> [usize; 8] {
-        // SAFETY: only code for AVX2 has such a vector.
+        // SAFETY: a vector of this type exists only in code for AVX2.
         unsafe {
             let (lower, upper) = (_mm256_castsi256_si128(places), _mm256_extracti128_si256::<1>(places));
             let [a, b] = [_mm_cvtsi128_si64(lower), _mm_extract_epi64::<1>(lower)];

@@ -1,4 +1,4 @@
-//! Anisotropic filters over rows of lanes. Results are those of [`Footprint::mean`] lane by lane, bit for bit.
+//! Anisotropic filters over rows of lanes. The results equal those of [`Footprint::mean`] for each lane, bit for bit.
 
 use super::super::anisotropy::{Footprint, Gradients, along};
 use super::super::{Image, Sampler};
@@ -6,15 +6,15 @@ use super::{Plan, Positions, Read, Words, is_cube};
 use crate::mask::members;
 use crate::wide::Wide;
 
-/// Returns whether a read of this kind has several positions.
+/// Returns whether a read of this kind can have several positions.
 fn is_anisotropic<const N: usize>(sampler: &Sampler, read: Read<'_, N>) -> bool {
     sampler.anisotropy > 1 && matches!(read, Read::Floats | Read::Compare(..))
 }
 
 impl Plan {
-    /// Reads as [`Plan::read`]. If `sampler`, for which the plan was made, has an anisotropic filter, reads the mean
-    /// of the positions of each lane's footprint. `at` has the coordinates of the lanes that read, and `gradients`
-    /// returns their changes.
+    /// Reads as [`Plan::read`] does. If `sampler` has an anisotropic filter, the result of a lane is the mean over the
+    /// positions of its footprint. The plan must have been created for `sampler`. `at` has the coordinates of the lanes
+    /// that read. `gradients` returns the changes of the coordinates for a lane.
     #[inline(always)]
     pub fn read_along<W: Wide, const N: usize>(
         &self,
@@ -37,7 +37,7 @@ impl Plan {
         let mut before = None;
         for lane in members(lanes) {
             let gradients = gradients(lane);
-            // Usually the lanes of a quad have the same footprint.
+            // The lanes of a quad usually have the same footprint.
             let footprint = match before {
                 Some((same, footprint)) if same == gradients => footprint,
                 _ => Footprint::new(image, sampler, gradients),
@@ -48,7 +48,7 @@ impl Plan {
         self.read_footprints(wide, image, read, (at, &rows), lanes, values);
     }
 
-    /// Reads position by position, each for the lanes that have it.
+    /// Reads one position after another, each for the lanes whose footprint contains it.
     #[inline(never)]
     fn read_footprints<W: Wide, const N: usize>(
         &self,
@@ -82,7 +82,7 @@ impl Plan {
                 *values = texels;
             }
         }
-        // The texel of a single position keeps its bits.
+        // Lanes with a single position keep the bits of its texel.
         for lane in members(lanes & footprints.with_place(1)) {
             let footprint = &footprints.of_lanes[lane];
             (0..4).for_each(|channel| values[channel][lane] = footprint.share(sums[channel][lane]));
@@ -90,7 +90,7 @@ impl Plan {
     }
 }
 
-/// The footprints of lanes, and their fields as rows.
+/// The footprints of lanes, with some of their fields as rows.
 struct Footprints<const N: usize> {
     of_lanes: [Footprint; N],
     counts: [f32; N],
@@ -105,13 +105,13 @@ impl<const N: usize> Footprints<N> {
         (0..3).for_each(|axis| self.longer[axis][lane] = footprint.longer[axis]);
     }
 
-    /// Returns the lanes that have a position with this number.
+    /// Returns the lanes whose footprint has a position with this number.
     fn with_place(&self, number: u8) -> u64 {
         let has = |lane: usize| u64::from(self.counts[lane] > number.into()) << lane;
         (0..N).fold(0, |set, lane| set | has(lane))
     }
 
-    /// Returns the coordinates and levels of detail of a position of each lane, as [`Footprint::place`] does.
+    /// Returns the coordinates and levels of detail of position `number` of each lane, as [`Footprint::place`] does.
     fn places(&self, at: &Positions<'_, N>, number: u8) -> ([Words<N>; 3], Words<N>) {
         let (mut coordinates, mut lods, mut places) = ([[0; N]; 3], [0; N], [0.0; N]);
         for lane in 0..N {
@@ -128,7 +128,7 @@ impl<const N: usize> Footprints<N> {
         (coordinates, lods)
     }
 
-    /// Returns the same as [`Footprints::places`] on a cube, lane by lane.
+    /// Returns the result of [`Footprints::places`] for a cube, computed lane by lane.
     fn places_of_cube(&self, image: &Image, at: &Positions<'_, N>, number: u8) -> ([Words<N>; 3], Words<N>) {
         let (mut coordinates, mut lods) = ([[0; N]; 3], [0; N]);
         for lane in 0..N {

@@ -1,5 +1,5 @@
-//! Cubes: the face that each direction points at, and the position on it. [`Face`](super::super::Face) is the plain
-//! version.
+//! Cubes: the face that each direction points at, and the position on that face. The results equal those of
+//! [`Face`](super::super::Face).
 
 use super::super::{Image, Shape};
 use super::{EIGHT, Eights, VECTORS, vectors};
@@ -8,11 +8,11 @@ use crate::wide::{Eight, Wide, Words8};
 
 const SIGN: i32 = i32::MIN;
 
-/// The faces of eight directions.
+/// The faces that eight directions point at.
 pub(super) struct Faces<E: Eight> {
-    /// Lanes whose largest component is x, y or z.
+    /// Masks of the lanes whose largest component is x, y and z.
     along: [E::Ints; 3],
-    /// Lanes in which that component is negative.
+    /// Mask of the lanes in which the largest component is negative.
     below: E::Ints,
 }
 
@@ -35,7 +35,7 @@ impl<E: Eight> Faces<E> {
     pub(super) fn numbers(&self, wide: E) -> E::Ints {
         let [_, along_y, along_z] = self.along;
         let first = wide.or(wide.and(along_y, wide.ints(2)), wide.and(along_z, wide.ints(4)));
-        // A mask of all ones is -1.
+        // The mask is -1 for negative components, so subtracting it adds 1.
         wide.sub_ints(first, self.below)
     }
 
@@ -52,35 +52,35 @@ impl<E: Eight> Faces<E> {
     }
 }
 
-/// Returns the magnitudes of numbers. This and the others are functions, since a closure is not always compiled for
-/// the level.
+/// Returns the magnitudes of numbers. This is a function like those after it, because a closure is not always compiled
+/// for the level.
 #[inline(always)]
 fn magnitude<E: Eight>(wide: E, numbers: E::Ints) -> E::Floats {
     wide.of_bits(wide.and(numbers, wide.ints(!SIGN)))
 }
 
-/// Maps components along a face to places from 0 to 1.
+/// Maps components along a face to positions from 0 to 1.
 #[inline(always)]
 fn on_face<E: Eight>(wide: E, component: E::Ints, largest: E::Floats) -> E::Floats {
     let quotient = wide.div(wide.of_bits(component), largest);
     wide.mul(wide.add(quotient, wide.floats(1.0)), wide.floats(0.5))
 }
 
-/// Directions as positions on layers: the faces are the layers of an image of two axes.
+/// The positions of directions on faces, where the faces are the layers of an image with two axes.
 pub(super) struct OnLayers {
     coordinates: [[Words8; VECTORS]; 2],
     layers: [Words8; VECTORS],
 }
 
 impl OnLayers {
-    /// Returns the positions of the lanes with their coordinates on layers.
+    /// Returns the positions of lanes with the coordinates and layers replaced by these.
     pub(super) fn of<'a>(&'a self, at: &Eights<'a>) -> Eights<'a> {
         let [s, t] = self.coordinates.each_ref();
         Eights { coordinates: [s, t, at.coordinates[2]], layer: &self.layers, ..*at }
     }
 }
 
-/// Projects the directions of lanes.
+/// The task of projecting the directions of lanes onto faces.
 pub(super) struct Project<'a, 'b> {
     pub(super) image: &'a Image,
     pub(super) at: &'b Eights<'a>,
@@ -118,7 +118,7 @@ impl Task for Project<'_, '_> {
     }
 }
 
-/// Returns the bits of numbers, 0 for a NaN.
+/// Returns the bits of numbers, with 0 instead of a NaN.
 #[inline(always)]
 fn without_nans<E: Eight>(wide: E, numbers: E::Floats) -> E::Ints {
     wide.and(wide.equal(numbers, numbers), wide.bits(numbers))

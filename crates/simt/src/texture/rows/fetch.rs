@@ -1,4 +1,4 @@
-//! Fetches texels of lanes by their numbers, without a filter.
+//! Reads texels of lanes by their indices, without a filter.
 
 use super::super::{Image, Level, Texels};
 use super::stored::{Fields, OfFractions, Stored, Wholes};
@@ -6,7 +6,7 @@ use super::{EIGHT, Grid, Plan, vectors};
 use crate::level::{self, Task};
 use crate::wide::{Eight, Wide, Words8};
 
-/// [`Plan::fetch`] by rows.
+/// The task of reading rows for [`Plan::fetch`].
 pub(super) struct FetchRows<'a> {
     pub(super) plan: &'a Plan,
     pub(super) image: &'a Image,
@@ -18,7 +18,8 @@ pub(super) struct FetchRows<'a> {
 }
 
 impl FetchRows<'_> {
-    /// Reads the rows, as [`ReadRows::at_level`](super::ReadRows::at_level).
+    /// Reads the rows. This function is not generic, for the same reason as
+    /// [`ReadRows::at_level`](super::ReadRows::at_level).
     #[inline(never)]
     pub(super) fn at_level(self, level: level::Level) {
         level.run(self);
@@ -47,7 +48,7 @@ impl Task for FetchRows<'_> {
                 let (mut inside, mut places) = (same, wide.ints(grid.first));
                 for axis in 0..3 {
                     let (zero, size) = (wide.ints(0), wide.ints(grid.size[axis]));
-                    // A sum that overflows is also far outside.
+                    // If the sum overflows, the index is still far outside the image.
                     let index = wide.load(&numbers[axis][vector]);
                     let index = wide.add_ints(index, wide.ints(offset[axis]));
                     let holds = wide.and_not(wide.greater_ints(size, index), wide.greater_ints(zero, index));
@@ -68,7 +69,7 @@ impl Task for FetchRows<'_> {
     }
 }
 
-/// Texels of a level, for the lanes that are inside.
+/// The task of reading texels of one level, for the lanes whose indices are inside it.
 struct Fetching<'a> {
     grid: &'a Grid,
     level: &'a Level,

@@ -1,9 +1,10 @@
-//! Reads one level of a 2D image whose coordinates repeat or clamp to the edge: most reads of most programs.
+//! Reads one level of a 2D image whose coordinates repeat or clamp to the edge. Most reads of most programs are of this
+//! kind.
 //!
-//! [`Plan::read_flat`] writes texels directly into the rows of a result. It leaves vectors with unusual coordinates to
-//! [`Plan::read`]. Filter, wrap modes and form of the texels are the same for all vectors, so nothing is decided for a
-//! lane, and little for a vector. Times for 32 lanes: 25 ns instead of 42 for nearest filtering, and 69 instead of
-//! 125 for bilinear filtering (rustc 1.95, AVX2, an AMD EPYC).
+//! [`Plan::read_flat`] writes texels directly into the rows of a result. Vectors with unusual coordinates are left to
+//! [`Plan::read`]. The filter, the wrap modes and the form of the texels are the same for all vectors. So the code has
+//! no decisions per lane, and only few per vector. Times for 32 lanes: 25 ns instead of 42 ns for nearest filtering,
+//! and 69 ns instead of 125 ns for bilinear filtering (rustc 1.95, AVX2, an AMD EPYC).
 
 use std::cell::Cell;
 
@@ -13,28 +14,28 @@ use super::{EIGHT, EIGHT_LANES, FAR, Grid, OFFSET, Plan, Words};
 use crate::level::{self, Task};
 use crate::wide::{Eight, Wide, Words8};
 
-/// Rows of a read with [`Plan::read_flat`]. A result may replace a coordinate.
+/// Rows of a read with [`Plan::read_flat`]. A row of results may be the same row as one of the coordinates.
 #[derive(Clone, Copy, Debug)]
 pub struct FlatRows<'a> {
-    /// s and t.
+    /// Coordinates s and t.
     pub coordinates: [&'a [Cell<Words8>]; 2],
-    /// [`Position::offset`](super::Position::offset) along both.
+    /// [`Position::offset`](super::Position::offset) along s and t.
     pub offset: [i32; 2],
-    /// The results by component of the texels.
+    /// Rows for the results, for each component of the texels. Components with `None` are not written.
     pub texels: [Option<&'a [Cell<Words8>]>; 4],
-    /// The lanes that read.
+    /// Set of the lanes that read.
     pub lanes: u64,
 }
 
 impl<'a> FlatRows<'a> {
-    /// Returns a row of its own as cells.
+    /// Returns a row as cells, if no other code uses it.
     #[inline(always)]
     pub fn row<const N: usize>(row: &'a mut Words<N>) -> &'a [Cell<Words8>] {
         Cell::from_mut(row.as_chunks_mut().0).as_slice_of_cells()
     }
 }
 
-/// The read of an image that consists of one level, with its wrap modes.
+/// A read of one level of an image, with its filter and wrap modes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Flat {
     level: usize,
@@ -43,7 +44,8 @@ pub(super) struct Flat {
     grid: Grid,
 }
 
-/// An axis. The number of a texel is first limited to a range, then masked. Only one of the two has an effect.
+/// Wrapping along an axis. The index of a texel is first limited to a range, then masked. For any wrap mode, only one
+/// of these steps has an effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Axis {
     least: i32,
@@ -52,8 +54,8 @@ struct Axis {
 }
 
 impl Axis {
-    /// Returns the axis of a wrap mode, if no lane reads a border and the number of texels is a power of two where it
-    /// must be.
+    /// Returns the wrapping of a mode along an axis of `size` texels. Returns `None` if the mode can read the border,
+    /// or if it repeats and `size` is not a power of two.
     fn new(wrap: Wrap, size: i32) -> Option<Axis> {
         match wrap {
             Wrap::ClampToEdge => Some(Axis { least: 0, most: size - 1, mask: -1 }),
@@ -64,7 +66,7 @@ impl Axis {
         }
     }
 
-    /// Returns the positions of texels, by number.
+    /// Returns the positions of texels along the axis, for their indices.
     #[inline(always)]
     fn places<E: Eight>(&self, wide: E, numbers: E::Ints, step: i32) -> E::Ints {
         let limited = wide.min_ints(wide.max_ints(numbers, wide.ints(self.least)), wide.ints(self.most));
@@ -73,7 +75,8 @@ impl Axis {
 }
 
 impl Flat {
-    /// Returns the read of floats of an image, whose level of detail can choose only this filter and level.
+    /// Returns the read of floats with this filter and level, which the level of detail cannot change. Returns `None`
+    /// if the image or the sampler is not supported.
     pub(super) fn new(
         image: &Image,
         sampler: &Sampler,
@@ -93,15 +96,15 @@ impl Flat {
 }
 
 impl Plan {
-    /// Returns whether [`Plan::read_flat`] can read lanes.
+    /// Returns whether [`Plan::read_flat`] can be used with this plan.
     #[inline(always)]
     pub fn is_flat(&self) -> bool {
         self.flat.is_some()
     }
 
-    /// Reads floats of the image for which the plan was created, for lanes whose level of detail has no effect, and
-    /// writes the rows of their results. Returns the lanes that [`Plan::read`] must read. Their coordinates and results are
-    /// unchanged.
+    /// Reads floats and writes the rows of the results. `image` must be the image of the plan, and the level of detail
+    /// of the lanes must have no effect. Returns the lanes that [`Plan::read`] must read. The coordinates and results
+    /// of these lanes are unchanged.
     #[inline(always)]
     pub fn read_flat<W: Wide>(&self, wide: W, image: &Image, rows: &FlatRows<'_>) -> u64 {
         match &self.flat {
@@ -112,7 +115,8 @@ impl Plan {
 }
 
 impl Flat {
-    /// Reads the rows. This function is not generic, so it is compiled in this crate and not again in each machine.
+    /// Reads the rows. This function is not generic, so that it is compiled in this crate and not again in the crate of
+    /// each machine.
     #[inline(never)]
     fn read_at_level(&self, level: level::Level, image: &Image, rows: &FlatRows<'_>) -> u64 {
         if rows.offset.iter().any(|offset| offset.abs() > OFFSET) {
@@ -122,7 +126,7 @@ impl Flat {
     }
 }
 
-/// [`Plan::read_flat`] with code for a level.
+/// The task of [`Plan::read_flat`], compiled for each level.
 struct ReadFlat<'a> {
     flat: &'a Flat,
     level: &'a Level,
@@ -155,7 +159,7 @@ impl ReadFlat<'_> {
         }
     }
 
-    /// Reads vector by vector.
+    /// Reads one vector after another.
     #[inline(always)]
     fn vectors<E: Eight, S: Stored<4>, const LINEAR: bool>(&self, wide: E, stored: S) -> u64 {
         let FlatRows { coordinates: [s, t], offset, texels, lanes } = *self.rows;
@@ -168,7 +172,8 @@ impl ReadFlat<'_> {
             }
             let x = wide.mul(wide.of_bits(wide.load(&s[number].get())), wide.floats(grid.factor[0]));
             let y = wide.mul(wide.of_bits(wide.load(&t[number].get())), wide.floats(grid.factor[1]));
-            // A NaN has the largest magnitude. The positions of such lanes are also inside the image.
+            // A NaN has the largest magnitude, so its lane is not near. In inactive lanes, the positions are also
+            // limited to the image.
             let magnitudes = wide.max_ints(magnitudes(wide, x), magnitudes(wide, y));
             let near = wide.lanes(wide.greater_ints(wide.ints(FAR.to_bits() as i32), magnitudes));
             if !u64::from(near) & of_vector != 0 {
@@ -179,7 +184,7 @@ impl ReadFlat<'_> {
                 let (x, weights_s) = lower(wide, x, offset[0]);
                 let (y, weights_t) = lower(wide, y, offset[1]);
                 let one = wide.ints(1);
-                // Written out, because a closure is not always compiled for the level.
+                // These calls are written out, because a closure is not always compiled for the level.
                 let left = along_s.places(wide, x, grid.steps[0]);
                 let right = along_s.places(wide, wide.add_ints(x, one), grid.steps[0]);
                 let above = along_t.places(wide, y, grid.steps[1]);
@@ -216,13 +221,14 @@ impl ReadFlat<'_> {
     }
 }
 
-/// Returns bits without the sign.
+/// Returns the bits of numbers without the sign.
 #[inline(always)]
 fn magnitudes<E: Eight>(wide: E, a: E::Floats) -> E::Ints {
     wide.and(wide.bits(a), wide.ints(i32::MAX))
 }
 
-/// Returns the lower texels next to coordinates, moved by an offset, and the weights of the upper ones.
+/// Returns the indices of the lower texels next to coordinates, moved by an offset, and the weights of the upper
+/// texels.
 #[inline(always)]
 fn lower<E: Eight>(wide: E, texels: E::Floats, offset: i32) -> (E::Ints, E::Floats) {
     let shifted = wide.sub(texels, wide.floats(0.5));

@@ -1,6 +1,6 @@
-//! Levels of detail of rows of lanes.
+//! Levels of detail for rows of lanes.
 //!
-//! The logarithm is that of `libm`, operation by operation, of several quads at once. (FreeBSD `e_log2.c`)
+//! The logarithm performs the same operations as that of `libm`, for several quads at once. (FreeBSD `e_log2.c`)
 
 use super::super::{Image, Sampler};
 use super::cube::Faces;
@@ -8,13 +8,14 @@ use super::{EIGHT, Words, is_cube};
 use crate::level::{self, Task};
 use crate::wide::{Eight, Wide};
 
-/// The number of lanes that are computed together. Groups of all machines are multiples of it.
+/// Number of lanes in a part. The lanes of a part are computed together. On all machines, the number of lanes in a
+/// group is a multiple of it.
 const PART: usize = 16;
-/// A mask with a bit for each lane of a part.
+/// The set of all lanes in a part, with one bit per lane.
 const PART_LANES: u64 = (1 << PART) - 1;
 
-/// Returns the level of detail of each of the given lanes: [`lod_of_quad`](super::super::lod_of_quad), with the
-/// lane's own direction selecting the face. Coordinates and result are rows of bits.
+/// Returns the level of detail of each of the given lanes, as [`lod_of_quad`](super::super::lod_of_quad) computes it.
+/// On a cube, the lane's own direction selects the face. Coordinates and results are rows of bits.
 pub fn lods_of_quads<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -28,9 +29,9 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
     on_faces(wide, image, sampler, (coordinates, None), lanes)
 }
 
-/// Returns the level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad),
-/// computed from the direction that selects the face and the directions of the origin lane, the lane to its right and
-/// the lane below.
+/// Returns the level of detail on a cube for each of the given lanes, as [`lod_of_quad`](super::super::lod_of_quad)
+/// computes it. `facing` are the directions that select the face. `quad` are the directions of the origin lane, of the
+/// lane to its right and of the lane below it.
 pub fn lods_on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -42,7 +43,7 @@ pub fn lods_on_faces<W: Wide, const N: usize>(
     on_faces(wide, image, sampler, (facing, Some(quad)), lanes)
 }
 
-/// Implements [`lods_on_faces`]. Without directions of quads, those that select the face are in quads.
+/// Implements [`lods_on_faces`]. If `quad` is `None`, the directions in `facing` are those of lanes in quads.
 fn on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -65,8 +66,8 @@ fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PA
     rows.map(|row| &row.as_chunks().0[part])
 }
 
-/// Returns the level of detail of each of the given lanes: [`lod_of_gradients`](super::super::lod_of_gradients) of
-/// the differences in its quad, computed once per quad.
+/// Returns the level of detail of each of the given lanes: [`lod_of_gradients`](super::super::lod_of_gradients) of the
+/// differences in the lane's quad. It is computed once per quad.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -84,8 +85,8 @@ pub fn lods_of_differences<W: Wide, const N: usize>(
     lods
 }
 
-/// Returns [`lod_of_gradients`](super::super::lod_of_gradients) of each of the given lanes, from rows of the bits of
-/// its gradients.
+/// Returns [`lod_of_gradients`](super::super::lod_of_gradients) for each of the given lanes. The gradients are rows of
+/// bits.
 pub fn lods_of_gradients<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -103,7 +104,7 @@ pub fn lods_of_gradients<W: Wide, const N: usize>(
     lods
 }
 
-/// Returns the number of texels in a coordinate's step of 1, for the axes that the image has.
+/// Returns the number of texels per unit of each coordinate, or `None` for axes that the image does not have.
 fn scales(image: &Image, sampler: &Sampler) -> [Option<f64>; 3] {
     let level = &image.levels[0];
     let axes = image.shape.axes();
@@ -112,17 +113,17 @@ fn scales(image: &Image, sampler: &Sampler) -> [Option<f64>; 3] {
     [0, 1, 2].map(|axis| (axis < axes).then(|| scale(axis)))
 }
 
-/// Number of quads of a part.
+/// Number of quads in a part.
 const QUADS: usize = PART / 4;
 
-/// [`lods_of_differences`] for a part of the lanes.
+/// The task of [`lods_of_differences`] for one part of the lanes.
 struct Differences<'a> {
     coordinates: [&'a Words<PART>; 3],
     scales: [Option<f64>; 3],
 }
 
 impl Differences<'_> {
-    /// Computes the part in a function that is compiled in this crate, once for each level.
+    /// Computes the part. This function is not generic, so that it is compiled in this crate, once for each level.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> Words<PART> {
         level.run(self)
@@ -156,7 +157,8 @@ impl Task for Differences<'_> {
     }
 }
 
-/// Returns the bits of the levels of detail of the larger of two gradients, from the squares of their lengths.
+/// Returns the bits of the levels of detail for the larger of two gradients. `squares` are the squares of their
+/// lengths.
 #[inline(always)]
 fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
     let mut larger = [0.0; Q];
@@ -172,17 +174,17 @@ fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
     lods
 }
 
-/// [`lods_on_faces`] for a part of the lanes.
+/// The task of [`lods_on_faces`] for one part of the lanes.
 struct OnFaces<'a> {
     facing: [&'a Words<PART>; 3],
-    /// Directions of the origin lane, the lane to its right and the lane below. `None`: the directions in `facing` of
-    /// lanes 0, 1 and 2 of their quads.
+    /// Directions of the origin lane, of the lane to its right and of the lane below it. `None` means that these are
+    /// lanes 0, 1 and 2 of each quad, whose directions are in `facing`.
     quad: Option<[[&'a Words<PART>; 3]; 3]>,
     scales: [Option<f64>; 3],
 }
 
 impl OnFaces<'_> {
-    /// Computes the part, as [`Differences::at_level`].
+    /// Computes the part. See [`Differences::at_level`].
     #[inline(never)]
     fn at_level(self, level: level::Level) -> Words<PART> {
         level.run(self)
@@ -195,7 +197,7 @@ impl Task for OnFaces<'_> {
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Words<PART> {
         let wide = wide.eight();
-        // Coordinates s and t: of the origin lane, of the lane to its right, and of the lane below.
+        // Coordinates s and t of the origin lane, of the lane to its right, and of the lane below it.
         let mut places = [[[0; PART]; 2]; 3];
         for half in 0..PART / EIGHT {
             let faces = Faces::of(wide, directions(wide, &self.facing, half, None));
@@ -225,7 +227,8 @@ impl Task for OnFaces<'_> {
     }
 }
 
-/// Returns the directions of eight lanes of a part, or of a lane of their quads.
+/// Returns the directions of eight lanes of a part. If `of_quad` is a lane number in the quad, each lane gets the
+/// direction of that lane of its quad instead.
 #[inline(always)]
 fn directions<E: Eight>(
     wide: E,
@@ -236,7 +239,8 @@ fn directions<E: Eight>(
     [eight(wide, x, half, of_quad), eight(wide, y, half, of_quad), eight(wide, z, half, of_quad)]
 }
 
-/// Returns the words of eight lanes of a part, or of a lane of their quads.
+/// Returns the words of eight lanes of a part. If `of_quad` is a lane number in the quad, each lane gets the word of
+/// that lane of its quad instead.
 #[inline(always)]
 fn eight<E: Eight>(wide: E, row: &Words<PART>, half: usize, of_quad: Option<usize>) -> E::Ints {
     let words = &row.as_chunks::<EIGHT>().0[half];
@@ -245,14 +249,14 @@ fn eight<E: Eight>(wide: E, row: &Words<PART>, half: usize, of_quad: Option<usiz
     wide.load(&[first, first, first, first, second, second, second, second])
 }
 
-/// [`lods_of_gradients`] for a part of the lanes.
+/// The task of [`lods_of_gradients`] for one part of the lanes.
 struct Gradients<'a> {
     gradients: [[&'a Words<PART>; 3]; 2],
     scales: [Option<f64>; 3],
 }
 
 impl Gradients<'_> {
-    /// Computes the part, as [`Differences::at_level`].
+    /// Computes the part. See [`Differences::at_level`].
     #[inline(never)]
     fn at_level(self, level: level::Level) -> Words<PART> {
         level.run(self)
@@ -268,7 +272,7 @@ impl Task for Gradients<'_> {
     }
 }
 
-/// Returns the levels of detail of two gradients of each lane.
+/// Returns the level of detail of each lane, from its two gradients.
 #[inline(always)]
 fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -> Words<PART> {
     let mut squares = [[0.0f64; PART]; 2];
@@ -281,7 +285,8 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
             }
         }
     }
-    // Usually the lanes of a quad have the same level of detail; on a cube, if they face the same way.
+    // The lanes of a quad usually have the same level of detail. On a cube, that is the case if their directions point
+    // at the same face.
     let mut differ = 0;
     for squares in &squares {
         for quad in squares.as_chunks::<4>().0 {
@@ -306,7 +311,8 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
     lods
 }
 
-/// Returns [`libm::log2`] of numbers that are infinite, NaNs, or normal and above 0; any number for 0.
+/// Returns [`libm::log2`] of each number. The numbers must be infinite, NaN, or normal and above 0. For 0, the result
+/// is unspecified.
 #[inline(always)]
 fn log2<const Q: usize>(numbers: &[f64; Q]) -> [f64; Q] {
     const HIGH: f64 = f64::from_bits(0x3ff7_1547_6520_0000);
@@ -323,7 +329,7 @@ fn log2<const Q: usize>(numbers: &[f64; Q]) -> [f64; Q] {
     let mut logarithms = [0.0; Q];
     for lane in 0..Q {
         let number = numbers[lane];
-        // To 2^k (1 + f), with 1 + f between the halves of the square root of 2 and the root.
+        // Split the number into 2^k (1 + f), with 1 + f between half the square root of 2 and the square root of 2.
         let high = (number.to_bits() >> 32) as u32;
         let moved = high.wrapping_add(0x3ff0_0000 - 0x3fe6_a09e);
         let exponent = (moved >> 20) as i32 - 0x3ff;
@@ -364,7 +370,7 @@ mod tests {
                     1.0 + f64::from(random.next()) / f64::from(u32::MAX)
                         * if round & 1 == 0 { 1e-3 } else { -0.6 }
                 }
-                // Squares of singles.
+                // Squares of singles, as the code above computes them.
                 2 => {
                     let single = f64::from(f32::from_bits(random.next() & 0x7f7f_ffff).max(1e-40));
                     single * single

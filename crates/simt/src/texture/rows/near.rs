@@ -1,34 +1,35 @@
-//! The texels near the coordinates of eight lanes: their positions, wrapped, and the weights of the upper ones.
+//! The texels near the coordinates of eight lanes: their positions after wrapping, and the weights of the upper texels.
 
 use super::super::{Sampler, Wrap, wrap_of_nearest};
 use super::{Eights, FAR, Grid};
 use crate::wide::{Eight, Words8};
 
-/// The texels near coordinates, by their sides along s and t: number x + 2 y. Side 1 is the upper one.
+/// The texels near coordinates. Along each axis, side 0 is the lower texel and side 1 is the upper one. The texel on
+/// side x along s and side y along t has the number x + 2 y.
 pub(super) struct Near<E: Eight> {
-    /// The lanes that are too far away.
+    /// Set of the lanes that are too far away to be read as rows.
     pub(super) far: u32,
     places: [E::Ints; 4],
-    /// Lanes whose texel is outside the image, by axis and side.
+    /// Masks of the lanes whose texel is outside the image, by axis and side.
     outside: [[E::Ints; 2]; 2],
-    /// The weights of the upper texels, by axis.
+    /// Weights of the upper texels, by axis.
     pub(super) weights: [E::Floats; 2],
-    /// Whether some wrap mode has a border.
+    /// Whether a wrap mode can read the border.
     border: bool,
 }
 
-/// Texels along an axis on both sides.
+/// The texels along one axis, on both sides of the coordinates.
 pub(super) struct Along<E: Eight> {
-    /// The offset that the index of each side adds to the position of the element.
+    /// For each side, the part of the texel's position that depends on this axis.
     places: [E::Ints; 2],
     outside: [E::Ints; 2],
-    /// The weight of the upper texel.
+    /// Weight of the upper texel.
     pub(super) weight: E::Floats,
-    /// Whether the wrap mode uses the border.
+    /// Whether the wrap mode can read the border.
     border: bool,
 }
 
-/// Returns whether a wrap mode uses the border.
+/// Returns whether a wrap mode can read the border.
 #[inline(always)]
 fn has_border(wrap: Wrap) -> bool {
     match wrap {
@@ -38,7 +39,7 @@ fn has_border(wrap: Wrap) -> bool {
 }
 
 impl<E: Eight> Near<E> {
-    /// Returns the texels that contain the coordinates of vector `number`: side 0 along both axes.
+    /// Returns the texels that contain the coordinates of vector `number`. All four texels are the same.
     #[inline(always)]
     pub(super) fn nearest(
         wide: E,
@@ -64,8 +65,8 @@ impl<E: Eight> Near<E> {
         Near { far, places: [place; 4], outside: [[outside; 2]; 2], weights, border }
     }
 
-    /// Returns the texels on both sides of the coordinates of vector `number`, along s and t as far as the image has
-    /// them.
+    /// Returns the texels on both sides of the coordinates of vector `number`, along s, and along t if the image has
+    /// this axis.
     #[inline(always)]
     pub(super) fn corners(
         wide: E,
@@ -82,7 +83,7 @@ impl<E: Eight> Near<E> {
             border |= along.border;
         }
         let [s, t] = along;
-        // Written out, because a closure is not always compiled for the level.
+        // These sums are written out, because a closure is not always compiled for the level.
         let [lower, upper] = [wide.add_ints(t.places[0], place), wide.add_ints(t.places[1], place)];
         let places = [
             wide.add_ints(s.places[0], lower),
@@ -94,8 +95,8 @@ impl<E: Eight> Near<E> {
         Near { far, places, outside, weights: [s.weight, t.weight], border }
     }
 
-    /// Returns the texels on one of the slices on both sides of the coordinates, from those on the first slice of a
-    /// 3D image.
+    /// Returns the texels on the slice on one side of the coordinates of a 3D image. `self` are the texels on the first
+    /// slice of the image.
     #[inline(always)]
     pub(super) fn on_slice(&self, wide: E, slices: &Along<E>, side: usize) -> Near<E> {
         let (mut places, [mut s, t]) = (self.places, self.outside);
@@ -108,13 +109,13 @@ impl<E: Eight> Near<E> {
         Near { places, outside: [s, t], border: self.border | slices.border, ..*self }
     }
 
-    /// Returns the position of a texel.
+    /// Returns the positions of the texel with this number.
     #[inline(always)]
     pub(super) fn place(&self, corner: usize) -> E::Ints {
         self.places[corner]
     }
 
-    /// Returns the components of a texel, or of the border outside the image.
+    /// Returns the components of a texel, with the border colour for lanes whose texel is outside the image.
     #[inline(always)]
     pub(super) fn bordered<const C: usize>(
         &self,
@@ -134,15 +135,15 @@ impl<E: Eight> Near<E> {
 }
 
 impl<E: Eight> Along<E> {
-    /// Returns an axis whose two sides are the same.
+    /// Returns the result for an axis that the image does not have: both sides are the same.
     #[inline(always)]
     fn none(wide: E) -> Along<E> {
         let sides = [wide.ints(0); 2];
         Along { places: sides, outside: sides, weight: wide.floats(0.0), border: false }
     }
 
-    /// Returns the texels along an axis on both sides of the coordinates of a vector. Lanes that are too far away are
-    /// added to `far`.
+    /// Returns the texels along an axis on both sides of the coordinates of a vector. Adds lanes that are too far away
+    /// to `far`.
     #[inline(always)]
     pub(super) fn new(
         wide: E,
@@ -154,7 +155,7 @@ impl<E: Eight> Along<E> {
     ) -> Along<E> {
         let (wrap, offset) = (sampler.wrap[axis], at.offset[axis]);
         let mut texels = texels_along(wide, &at.coordinates[axis][number], grid.factor[axis], far);
-        // These two modes clamp the coordinate itself, so the weights are clamped with it.
+        // `Clamp` and `MirrorOnce` clamp the coordinate itself, which also affects the weights.
         let (size, moved) = (grid.size[axis] as f32, offset as f32);
         let stops = match wrap {
             Wrap::Clamp => Some([-moved, size - moved]),
@@ -183,12 +184,12 @@ impl<E: Eight> Along<E> {
     }
 }
 
-/// Returns whether lanes can read the border of a level.
+/// Returns whether lanes that read a level may read the border.
 pub(super) fn reads_border(sampler: &Sampler, grid: &Grid) -> bool {
     sampler.wrap[..grid.axes].iter().any(|wrap| has_border(*wrap))
 }
 
-/// Returns the positions of the first texels of lanes' layers.
+/// Returns the position of the first texel of each lane's layer.
 #[inline(always)]
 fn first<E: Eight>(wide: E, grid: &Grid, layers: &Words8) -> E::Ints {
     let first = wide.ints(grid.first);
@@ -199,18 +200,18 @@ fn first<E: Eight>(wide: E, grid: &Grid, layers: &Words8) -> E::Ints {
     wide.add_ints(first, wide.mul_ints(layer, wide.ints(grid.steps[2])))
 }
 
-/// Returns numbers of layers, rounded to even and clamped; 0 for a NaN.
+/// Returns the numbers of layers, rounded to nearest even and clamped, with 0 for a NaN.
 #[inline(always)]
 pub(super) fn layers<E: Eight>(wide: E, layers: &Words8, last: f32) -> E::Ints {
     let layer = wide.max(wide.of_bits(wide.load(layers)), wide.floats(0.0));
     let layer = wide.min(layer, wide.floats(last));
-    // Beyond 2^23 there are no fractions.
+    // Singles of 2^23 or more have no fraction, so adding and subtracting 2^23 rounds to a whole number.
     let whole = wide.floats(8_388_608.0);
     wide.to_ints(wide.sub(wide.add(layer, whole), whole))
 }
 
-/// Returns the coordinates of an axis in texels, all nearer than [`FAR`]: 0 for a NaN, and for lanes that are
-/// farther, which are added to `far`.
+/// Returns the coordinates along an axis in texels, all nearer than [`FAR`]. A NaN is replaced by 0. A coordinate that
+/// is farther is also replaced by 0, and its lane is added to `far`.
 #[inline(always)]
 fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut u32) -> E::Floats {
     let scaled = wide.bits(wide.mul(wide.of_bits(wide.load(coordinates)), wide.floats(factor)));
@@ -224,11 +225,11 @@ fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut 
     wide.of_bits(wide.and(scaled, near))
 }
 
-/// Returns texel numbers along an axis, wrapped so that all are inside. The second result is the mask of lanes that
-/// read the border.
+/// Returns the indices of texels along an axis, wrapped so that all are inside the image, and the mask of the lanes
+/// that read the border.
 ///
-/// An index is a texel nearer than [`FAR`] plus an offset, and a level has up to a quarter of [`FAR`] texels along an
-/// axis: no sum overflows, and singles can represent all numbers.
+/// An index is a coordinate nearer than [`FAR`] plus an offset, and a level has less than a quarter of [`FAR`] texels
+/// along an axis. So no sum overflows, and singles represent all these numbers exactly.
 #[inline(always)]
 fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints, E::Ints) {
     let (zero, last) = (wide.ints(0), wide.ints(size - 1));
@@ -252,7 +253,8 @@ fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints
     }
 }
 
-/// Returns `index` modulo `size`, not negative. The quotient of singles is wrong by at most one.
+/// Returns `index` modulo `size` as a number that is not negative. The quotient of singles may be wrong by one, which
+/// is corrected.
 #[inline(always)]
 fn modulo<E: Eight>(wide: E, index: E::Ints, size: i32) -> E::Ints {
     let (zero, size_of_all) = (wide.ints(0), wide.ints(size));

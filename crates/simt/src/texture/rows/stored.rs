@@ -1,33 +1,34 @@
-//! Texels of a level for all lanes of a row: words, or elements that are converted together.
+//! Reads the texels of a level for all lanes of a row. They are stored as words, or as elements that are converted for
+//! several lanes at once.
 //!
-//! [`Elements::texel`](super::Elements::texel) is the plain version.
+//! For elements, the results equal those of [`Elements::texel`](super::Elements::texel).
 
 use super::super::elements::{Channel, Elements, Field, small_float_shift};
 use crate::wide::Eight;
 
-/// The texels of a level, addressed by their positions: the first `C` components of each.
+/// The texels of a level, which are read at positions in bytes. The first `C` components of each texel are returned.
 pub(super) trait Stored<const C: usize> {
-    /// Whether all components are finite and not below 0.
+    /// Whether all components are finite and not negative.
     const TAME: bool;
 
     /// Reads the texels at these positions.
     fn read<E: Eight>(&self, wide: E, places: E::Ints) -> [E::Ints; C];
 
-    /// Reads the texels at two positions of each lane, which are usually adjacent.
+    /// Reads the texels at two positions per lane. The two positions are usually adjacent.
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // Written out, because a closure for both is not always compiled for the level.
+        // The calls are written out, because a closure for them is not always compiled for the level.
         [self.read(wide, places[0]), self.read(wide, places[1])]
     }
 
-    /// [`Stored::read_two`] at four positions. The second two are usually one row after the first two.
+    /// Reads the texels at four positions per lane. The second two positions are usually one row after the first two.
     #[inline(always)]
     fn read_four<E: Eight>(&self, wide: E, [a, b, c, d]: [E::Ints; 4]) -> [[E::Ints; C]; 4] {
         let ([a, b], [c, d]) = (self.read_two(wide, [a, b]), self.read_two(wide, [c, d]));
         [a, b, c, d]
     }
 
-    /// Mixes the texels at four positions along s, then along t. All numbers of the level are
+    /// Returns the mean of the texels at four positions, mixed along s, then along t. All numbers of the level must be
     /// [bounded](super::Image::is_bounded).
     #[inline(always)]
     fn mean<E: Eight>(
@@ -41,10 +42,10 @@ pub(super) trait Stored<const C: usize> {
     }
 }
 
-/// Texels as bits of r, g, b, a. A position is a byte offset.
+/// Texels that are stored as bits of red, green, blue and alpha.
 pub(super) struct Wholes<'a>(pub(super) &'a [[u32; 4]]);
 
-/// Returns the first components of a texel.
+/// Returns the first `C` components of a texel.
 #[inline(always)]
 fn first<T: Copy, const C: usize>(texel: [T; 4]) -> [T; C] {
     *texel.first_chunk().expect("up to four components")
@@ -64,21 +65,22 @@ impl<const C: usize> Stored<C> for Wholes<'_> {
     }
 }
 
-/// The arithmetic of elements whose channels are all fractions of one word, or 0 or 1.
+/// The conversion of elements whose channels are all fractions in one word, or the constants 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fractions {
     channels: [Fraction; 4],
-    /// Whether all of them are bytes.
+    /// Whether all fractions are bytes.
     bytes: bool,
 }
 
-/// A fraction, and a constant that is added to it. One of the two is 0.
+/// The conversion of one channel, which is a fraction or a constant. For a constant, the fraction is 0. For a fraction,
+/// the constant is 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fraction {
     shift: u32,
-    /// The largest number.
+    /// The largest number that the field can contain.
     most: u32,
-    /// The reciprocal of `most`, and the amount by which it is too small. Both are 0 for a constant.
+    /// The reciprocal of `most` as a single, and the exact reciprocal minus that single. Both are 0 for a constant.
     reciprocal: [f32; 2],
     constant: f32,
 }
@@ -101,16 +103,16 @@ impl Fraction {
         }
     }
 
-    /// Returns the bits of the fraction's numbers in these words.
+    /// Returns the bits of the channel's values in these words.
     #[inline(always)]
     fn of<E: Eight>(&self, wide: E, words: E::Ints, bytes: bool) -> E::Ints {
-        // Up to 24 bits: exact as a float.
+        // The number has up to 24 bits, so it is exact as a single.
         let number = wide.to_floats(match bytes {
             true => wide.byte(words, self.shift / 8),
             false => wide.and(wide.shr(words, self.shift), wide.ints(self.most as i32)),
         });
         let (reciprocal, constant) = (self.reciprocal, wide.floats(self.constant));
-        // Both expressions are the quotient, rounded once, for all numbers of a fraction.
+        // For all numbers in a fraction, both expressions return the correctly rounded quotient.
         wide.bits(match E::FUSED {
             true => {
                 let rest = wide.mul_add(number, wide.floats(reciprocal[1]), constant);
@@ -123,7 +125,7 @@ impl Fraction {
 }
 
 impl Fractions {
-    /// Returns the arithmetic of these channels, if they are all fractions of the first word, or 0 or 1.
+    /// Returns the conversion for these channels, if they are all fractions in the first word, or the constants 0 or 1.
     pub(super) fn new(channels: &[Channel; 4]) -> Option<Fractions> {
         let [r, g, b, a] = channels.each_ref().map(Fraction::new);
         let channels = [r?, g?, b?, a?];
@@ -132,7 +134,7 @@ impl Fractions {
     }
 }
 
-/// Elements that consist of fractions. A position is a byte offset.
+/// Texels that are stored as elements, which [`Fractions`] converts.
 pub(super) struct OfFractions<'a> {
     bytes: &'a [u8],
     fractions: &'a Fractions,
@@ -163,7 +165,8 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
 
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // If no lane wraps around, a word and the next one are read together.
+        // If the two words are adjacent in all lanes, they are read together. That is not the case if a lane wraps
+        // around.
         let [first, second] = match follows(wide, places) {
             true => wide.pairs_at(self.bytes, places[0]),
             false => [wide.words_at(self.bytes, places[0]), wide.words_at(self.bytes, places[1])],
@@ -184,14 +187,14 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
     }
 }
 
-/// Returns whether the second position is the word after the first one in all lanes.
+/// Returns whether, in all lanes, the second position is that of the word after the first one.
 #[inline(always)]
 fn follows<E: Eight>(wide: E, [first, second]: [E::Ints; 2]) -> bool {
     let word = wide.ints(size_of::<u32>() as i32);
     wide.lanes(wide.equal_ints(wide.sub_ints(second, first), word)) == 0xff
 }
 
-/// Elements of any channels. A position is a byte offset.
+/// Texels that are stored as elements with any channels.
 pub(super) struct Fields<'a> {
     bytes: &'a [u8],
     channels: &'a [Channel; 4],
@@ -229,13 +232,13 @@ impl<const C: usize> Stored<C> for Fields<'_> {
     }
 }
 
-/// Returns the component of elements, from the words that contain its field.
+/// Returns the component of a channel. `words` are the words that contain its field.
 #[inline(always)]
 fn component<E: Eight>(wide: E, channel: &Channel, field: Field, words: E::Ints) -> E::Ints {
     let numbers = wide.and(wide.shr(words, field.shift()), wide.ints(field.most() as i32));
     match channel {
         Channel::Word(_) | Channel::Bits(_) => numbers,
-        // Up to 24 bits.
+        // The number has up to 24 bits, so it is exact as a single.
         Channel::Fraction(_) => {
             let most = wide.floats(field.most() as f32);
             wide.bits(wide.div(wide.to_floats(numbers), most))
@@ -307,7 +310,7 @@ mod tests {
         for width in [1, 2, 4, 5, 6, 8, 10, 11, 16, 24] {
             let field = Field::new(32 - width, width).unwrap();
             let fraction = Fraction::new(&Channel::Fraction(field)).unwrap();
-            // All codes of 24 bits would take long; the test takes every 1,021st.
+            // A test of all codes of 24 bits would take too long, so only every 1,021st code is tested.
             let step = if width > 16 { 1021 } else { 1 };
             for first in (0..1u32 << width).step_by(8 * step) {
                 let numbers: Words8 =

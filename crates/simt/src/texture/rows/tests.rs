@@ -1,4 +1,4 @@
-//! The sampler over rows, compared with the sampler lane by lane.
+//! Tests that compare the sampler over rows with the per-lane sampler.
 
 use std::sync::Arc;
 
@@ -23,25 +23,25 @@ const WRAPS: [Wrap; 8] = [
 ];
 const FILTERS: [Filter; 2] = [Filter::Nearest, Filter::Linear];
 const MIPS: [MipFilter; 3] = [MipFilter::None, MipFilter::Nearest, MipFilter::Linear];
-/// The forms of texels.
+/// The forms in which texels are stored.
 #[derive(Clone, Copy, Debug)]
 enum ImageForm {
-    /// Small numbers, and sometimes any bits.
+    /// Words: small numbers, and sometimes any bits.
     Words,
-    /// Numbers that filtering can mix without checks.
+    /// Words: bounded numbers, which filtering can mix without checks.
     Bounded,
-    /// Bytes that are fractions, in any order, and 0 and 1.
+    /// Elements whose channels are fractions in bytes, in any order, or 0 or 1.
     Bytes,
-    /// Fields that are fractions.
+    /// Elements whose channels are fractions in fields.
     Fractions,
-    /// Elements of any channels.
+    /// Elements with any channels.
     Elements,
 }
 
 const FORMS: [ImageForm; 5] =
     [ImageForm::Words, ImageForm::Bounded, ImageForm::Bytes, ImageForm::Fractions, ImageForm::Elements];
 
-/// Returns the texels of a level.
+/// Returns random texels for a level of a size.
 fn texels([width, height, depth]: [u32; 3], form: ImageForm, random: &mut Random) -> Texels {
     let below = |random: &mut Random, count: usize| random.below(count as u32) as usize;
     let constant = |random: &mut Random| Channel::Word(if random.once_in(2) { 0 } else { 1f32.to_bits() });
@@ -76,12 +76,12 @@ fn texels([width, height, depth]: [u32; 3], form: ImageForm, random: &mut Random
         ImageForm::Elements => {
             let bytes = 1 + below(random, 16);
             let most = 8 * bytes as u32;
-            // A field of `least` to `width` bits, if the element has as many.
+            // Returns a field of `least` to `width` bits, or fewer if the element is smaller.
             let any = |random: &mut Random, least: u32, width: u32| {
                 let (least, width) = (least.min(most), width.min(most));
                 let width = least + random.below(1 + width - least);
                 let first = random.below(1 + most - width);
-                // A wide field begins with a byte.
+                // A field of more than 24 bits begins at a byte, so that four bytes contain it.
                 field(if width > 24 { first & !7 } else { first }, width)
             };
             let channel = |_| match random.below(7) {
@@ -108,7 +108,7 @@ fn texels([width, height, depth]: [u32; 3], form: ImageForm, random: &mut Random
     Texels::Elements(elements.expect("elements inside of the bytes"))
 }
 
-/// Returns an image with mip levels.
+/// Returns a random image with mip levels.
 fn image(shape: Shape, random: &mut Random) -> Image {
     let form = one_of(random, &FORMS);
     let sizes = [1, 2, 3, 4, 5, 7, 8, 12, 16];
@@ -138,7 +138,7 @@ fn image(shape: Shape, random: &mut Random) -> Image {
     Image::new(shape, levels).expect("the levels halve")
 }
 
-/// Returns the bits of a number: usually small, sometimes special or any bits.
+/// Returns the bits of a number. It is usually small, and sometimes special or any bits.
 fn number(random: &mut Random) -> u32 {
     let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e-40, 1e30, -1e30, 1.0];
     match random.below(8) {
@@ -148,10 +148,10 @@ fn number(random: &mut Random) -> u32 {
     }
 }
 
-/// 2^-100 and 2^100: the limits of numbers that are mixed without checks.
+/// 2^-100 and 2^100, the limits of bounded numbers, which are mixed without checks.
 const BOUNDS: [f32; 2] = [7.888_609e-31, 1.267_650_6e30];
 
-/// Returns the bits of a bounded number: usually small, sometimes at the limits.
+/// Returns the bits of a bounded number. It is usually small, and sometimes at the limits.
 fn bounded_number(random: &mut Random) -> u32 {
     let [least, most] = BOUNDS;
     match random.below(4) {
@@ -160,8 +160,8 @@ fn bounded_number(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns the bits of a coordinate: inside and around the image, on edges and centres of texels, at the limits of
-/// the rows, or special.
+/// Returns the bits of a coordinate. It is inside or near the image, on the edge or centre of a texel, at the limit of
+/// reads of rows, or special.
 fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     let scale = if unnormalised { 1.0 } else { size as f32 };
     let halves = random.below(12 * size) as f32 / 2.0 - 3.0 * size as f32;
@@ -177,8 +177,8 @@ fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     }
 }
 
-/// Turns coordinates into directions. In some quads they are close to one another, so that most quads have one face
-/// and some cross an edge. In others the components have equal size.
+/// Turns coordinates into directions. In some quads, the directions are close to one another, so that most of these
+/// quads are on one face and some cross an edge. In other quads, two components have the same size.
 fn directions<const N: usize>(coordinates: &mut [[u32; N]; 3], random: &mut Random) {
     let signed = |random: &mut Random| random.below(1 << 16) as f32 / 32768.0 - 1.0;
     for lane in 0..N {
@@ -283,7 +283,7 @@ impl<const N: usize> Task for Numbered<'_, N> {
     }
 }
 
-/// A read with [`Plan::read_along`] and the changes of each lane.
+/// The task of a read with [`Plan::read_along`], with the gradients of each lane.
 struct OfFootprints<'a, 'b, const N: usize>(
     &'a Plan,
     &'a Image,
@@ -305,7 +305,7 @@ impl<const N: usize> Task for OfFootprints<'_, '_, N> {
     }
 }
 
-/// Compares texels that are fetched by their numbers, inside and outside the image.
+/// Compares texels that are fetched by their indices, inside and outside the image.
 fn compare_numbers<const N: usize>(plan: &Plan, image: &Image, random: &mut Random) {
     let mut numbers = [[0; N]; 3];
     let mut level = [0; N];
@@ -338,7 +338,7 @@ fn compare_numbers<const N: usize>(plan: &Plan, image: &Image, random: &mut Rand
     }
 }
 
-/// Compares every lane of a fetch on every level of vector instructions, and the level of detail of its quads.
+/// Compares every lane of each kind of read, and the levels of detail, on every level of vector instructions.
 fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random) {
     let size = [image.levels[0].width, image.levels[0].height, image.levels[0].depth];
     let mut coordinates = [[0; N]; 3];
@@ -383,7 +383,7 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
             }
         }
     }
-    // Changes of about a texel, with sides up to 16 times as long as the other.
+    // Gradients of about a texel. One side may be many times as long as the other.
     let change = |random: &mut Random| (random.below(64) as f32 - 32.0) / (1 << random.below(8)) as f32;
     let sides: Vec<Gradients> = (0..N)
         .map(|_| match random.below(8) {
@@ -436,7 +436,7 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
     }
 }
 
-/// Compares the bits of a level of detail with an expected one; all NaNs are equal.
+/// Compares the bits of a level of detail with the expected level. All NaNs count as equal.
 fn same_lod(found: u32, expected: f32, of: &[[f32; 3]]) {
     let same = found == expected.to_bits() || expected.is_nan() && f32::from_bits(found).is_nan();
     assert!(same, "{found:x} {expected} {of:?}");
@@ -451,7 +451,7 @@ fn read_name<const N: usize>(read: Read<'_, N>) -> String {
     }
 }
 
-/// Shown in hexadecimal when it differs.
+/// A word that assertions show in hexadecimal.
 #[derive(PartialEq)]
 struct Hex(u32);
 
@@ -502,15 +502,15 @@ impl Task for Flatly<'_> {
     }
 }
 
-/// Compares lanes that a flat read has read, on every level of vector instructions. The results are in any rows, also
-/// those of the coordinates. Returns the number of lanes.
+/// Compares the lanes that a flat read has read, on every level of vector instructions. The results are written to any
+/// rows, including those of the coordinates. Returns the number of lanes compared.
 fn compare_flat<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random) -> u32 {
     let plan = Plan::new(image, sampler);
     let mut rows = [[0; N]; 6];
     rows.as_flattened_mut().iter_mut().for_each(|word| *word = random.next());
     let mut usual = 0;
     for vector in 0..N / EIGHT {
-        // Most vectors have usual coordinates only.
+        // In most vectors, all coordinates are usual ones.
         let special = random.once_in(3);
         for (axis, size) in [image.levels[0].width, image.levels[0].height].into_iter().enumerate() {
             for word in &mut rows[axis][EIGHT * vector..][..EIGHT] {
@@ -523,7 +523,7 @@ fn compare_flat<const N: usize>(image: &Image, sampler: &Sampler, random: &mut R
     }
     let offset = [(); 2].map(|()| if random.once_in(2) { random.below(16) as i32 - 8 } else { 0 });
     let lanes = if random.once_in(2) { u64::MAX } else { random.next_u64() } & u64::MAX >> (64 - N);
-    // No two results have the same row.
+    // Each result gets a different row.
     let mut free = vec![0, 1, 2, 3, 4, 5];
     let chosen = [(); 4].map(|()| {
         let row = free.swap_remove(random.below(free.len() as u32) as usize);
