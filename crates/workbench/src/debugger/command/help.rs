@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{COMMANDS, Command};
 
-/// Returns the help of all commands, in lines of up to 80 characters.
+/// Returns the help for all commands. Lines have up to 80 characters.
 pub fn help() -> String {
     let mut text = String::new();
     for Command { names, takes, help, .. } in COMMANDS {
