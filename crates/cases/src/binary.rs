@@ -15,6 +15,10 @@ use crate::{Case, CaseKind, Folder, ReadError, Verdict};
 /// A program and its machine.
 #[derive(Clone, Debug)]
 pub struct RoundTrip {
+    /// The machine and chip.
+    pub target: Target,
+    /// The program.
+    pub program: Program,
     /// The whole file, for the first program of a file that has modules and programs for one chip. The file must also
     /// survive the round trip.
     pub image: Option<Box<Image>>,
@@ -107,8 +111,8 @@ pub fn read_as(
     }
     let (target, image) = (opened.target, opened.image);
     let whole = image;
-    // The file as a whole is tested only if it has modules: otherwise it contains nothing but its programs. One text
-    // cannot hold programs for several chips.
+    // A file without modules contains only programs, which are tested one by one. One text cannot hold programs for
+    // several chips.
     let one_text = !whole.modules.is_empty() && target.several_chips(&whole).is_none();
     let mut image = one_text.then(|| Box::new(whole.clone()));
     let programs = whole.programs.clone().into_iter();
