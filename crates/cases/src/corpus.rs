@@ -26,7 +26,7 @@ pub struct ShaderCase<Program, Place, Constants> {
     pub arch: String,
     /// The chip.
     pub chip: Option<String>,
-    /// The hexadecimal PCI id or chip id with which the driver compiled the program.
+    /// PCI id (Radeon) or chipset number (GeForce) that the driver received, in hexadecimal.
     pub id: Option<String>,
     /// The pipeline stage. The default is a fragment program.
     pub stage: Option<String>,

@@ -26,7 +26,7 @@ pub struct LaunchCase {
     folder: Arc<dyn Folder>,
 }
 
-/// Reads the files that a launch names from the case's folder.
+/// Reads files that a launch names. Their paths are relative to the folder of the case.
 pub(crate) struct Beside<'a>(pub(crate) &'a dyn Folder);
 
 impl Files for Beside<'_> {

@@ -32,9 +32,9 @@ const WORD: u32 = 0x1000;
 enum Table {
     /// Sources, flags and result of an arithmetic instruction.
     Arithmetic,
-    /// The columns of [`Table::Arithmetic`]. The operand is in $r1 and the result in $r2.
+    /// The columns of [`Table::Arithmetic`]. The sources are in $r1 and the next registers.
     Special,
-    /// The columns of [`Table::Arithmetic`]. Operands and result are in pairs of registers.
+    /// The columns of [`Table::Arithmetic`]. The sources are in pairs of registers.
     Double,
     /// An atomic operation: the word in memory before and after.
     Atomic,
@@ -79,7 +79,7 @@ impl Row {
         self.number(column)?.ok_or_else(|| format!("missing column {column}"))
     }
 
-    /// Returns a chip for which the row holds: the oldest one, or G200 if the row holds for any chip.
+    /// Returns a chip for which the row holds.
     fn chip(&self) -> Result<Chip, String> {
         match self.text(1) {
             "G80+G84" | "G84+" => Ok(Chip::G84),

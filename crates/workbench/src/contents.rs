@@ -45,7 +45,7 @@ pub struct ProgramContents {
     pub base: u32,
     /// Number of registers per lane that the container states.
     pub registers: Option<u32>,
-    /// Number of registers per lane that the instructions use. (R700)
+    /// Number of registers per lane that the instructions need. (R700)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers_needed: Option<u32>,
     /// Bytes of shared memory per block.
@@ -54,7 +54,7 @@ pub struct ProgramContents {
     pub local: Option<u32>,
     /// Number of stack entries that the container states.
     pub stack: Option<u32>,
-    /// Number of stack entries that the instructions use. (R700)
+    /// Number of stack entries that the instructions need. (R700)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stack_needed: Option<u32>,
     /// Number of barriers.
@@ -140,7 +140,8 @@ pub struct Named {
 /// Returns the contents of a file.
 ///
 /// # Errors
-/// Returns an error if a program has a pipeline stage that the machine does not support.
+/// Returns an error if a program cannot be disassembled, for example because the machine does not have its pipeline
+/// stage.
 pub fn contents(opened: &Opened) -> Result<Contents, TargetError> {
     let Opened { target, image, .. } = opened;
     let machine = target.machine();

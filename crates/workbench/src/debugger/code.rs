@@ -21,8 +21,8 @@ impl Debugger {
         self.spelled(address) + &place.unwrap_or_default()
     }
 
-    /// Returns an address with its label in the user's source, or with the line number if it has no label: `0x78
-    /// (next)`, `0x50 (:20)`.
+    /// Returns an address with its label in the user's source: `0x78 (next)`. Without a label, returns the address with
+    /// its line number: `0x50 (:20)`.
     pub fn named(&self, address: u32) -> String {
         let name = self.source.as_ref().and_then(|source| {
             let label = source.label_of(address).map(str::to_owned);
