@@ -1,8 +1,8 @@
-//! The debugger's command line: each line is a command, and its answer consists of lines of text.
+//! The debugger's command line. Each line is a command, and its answer is text.
 //!
-//! [`COMMANDS`] has a row for each command with its names, its arguments and its help. `help.rs` prints the rows, and
-//! `completion.rs` completes words from their arguments. `call.rs` has a command's arguments and its answer. The other
-//! modules implement the commands, by subject.
+//! [`COMMANDS`] is the table of commands, with their names, arguments and help. `help.rs` prints the table, and
+//! `completion.rs` completes words from it. `call.rs` defines the arguments and the answer of a command. Each of the
+//! other modules implements the commands of one subject.
 
 mod call;
 mod completion;
@@ -35,15 +35,15 @@ pub use values::memory;
 pub struct Command {
     /// The names of the command, the shortest last.
     pub names: &'static [&'static str],
-    /// The arguments; empty if the command takes none.
+    /// Syntax of the arguments; empty if the command does not have arguments.
     pub takes: &'static str,
-    /// The sentence that the help shows.
+    /// The sentence in the help.
     pub help: &'static str,
     run: fn(&mut Call<'_>) -> Done,
 }
 
 impl Command {
-    /// Returns whether the command changes flow state, whose words depend on the machine.
+    /// Returns whether the command changes flow state. The arguments of such a command depend on the machine.
     fn sets_flow(&self) -> bool {
         self.takes.contains(" …")
     }
@@ -110,10 +110,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().flat_map(|command| command.names.iter().copied())
 }
 
-/// Executes a line. An empty line and a line that begins with `#` do nothing.
+/// Executes a line. Empty lines and lines that begin with `#` have no effect.
 ///
 /// # Errors
-/// Returns an error if the line is not a command, or if an expectation does not hold.
+/// Returns an error if the line is not a command, or if the condition of an `expect` command does not hold.
 pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> {
     let line = line.split_once(" #").map_or(line, |(line, _)| line).trim();
     if line.is_empty() || line.starts_with('#') {
