@@ -144,7 +144,7 @@ impl<P, Place, Constants> ShaderCase<P, Place, Constants>
 where
     Self: Shader<Constants = Constants>,
 {
-    /// Tests the round trip of the program and runs it. Runs both modes unless the settings choose one.
+    /// Converts the program to text and back, and runs it. Both modes run unless the settings choose one.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let image = match self.image() {
             Ok(image) => image,

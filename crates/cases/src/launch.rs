@@ -155,7 +155,8 @@ impl LaunchCase {
 }
 
 impl LaunchCase {
-    /// Tests the round trip of the program and runs the launch. If the launch states a mode, it runs only in that mode.
+    /// Converts the program to text and back, and runs the launch. If the launch states a mode, it runs only in that
+    /// mode.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         if let Err(why) = round_trip(&self.opened.target, &self.program) {
             return Verdict::Failed(why);

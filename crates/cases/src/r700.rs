@@ -149,7 +149,7 @@ pub(crate) struct LlvmExport {
 }
 
 impl LlvmCase {
-    /// Tests the round trip of the program and runs it. Runs both modes unless the settings choose one.
+    /// Converts the program to text and back, and runs it. Both modes run unless the settings choose one.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let (session, target) = match self.prepare(&self.image()).and_then(|it| Ok((it, self.target()?))) {
             Ok(ready) => ready,

@@ -144,8 +144,8 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
 type Left = (Option<u64>, Option<u64>);
 
 impl VectorCase {
-    /// Executes the row on the engine of the settings. For a lockstep engine, executes it on both engines one after the
-    /// other.
+    /// Executes the row on the engine that the settings state. For a lockstep engine, executes the row on each of the
+    /// two engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let engines = match settings.options.engine {
             Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
@@ -279,7 +279,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
         Some(w1) => [w0, w1 as u32],
-        // Short instructions come in pairs of 64 bits. The second one of the pair is a copy, which does not run.
+        // Short instructions come in pairs of 64 bits. The second one of this pair is a copy, which does not run.
         None => [w0, w0],
     };
     let inst = decode(instruction, chip, stage).map_err(|error| error.to_string())?;

@@ -140,7 +140,7 @@ pub trait Cause: fmt::Display + fmt::Debug {
         None
     }
 
-    /// If the cause is a read of shared memory that was not written before, returns its byte address.
+    /// If the cause is a read of shared memory that was not written before, returns the byte address of the read.
     fn unwritten(&self) -> Option<u32> {
         None
     }

@@ -60,8 +60,7 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns all mnemonics in sorted order.
     fn mnemonics(&self) -> Vec<&'static str>;
 
-    /// Returns the directives that only this machine has. [`reconverge_isa::expand`] lists the directives of all
-    /// machines.
+    /// Returns the directives of this machine. [`reconverge_isa::expand`] lists the directives that all machines share.
     fn directives(&self) -> Vec<DirectiveRow>;
 
     /// `back` is the program that results from assembling the listing of `program`. Returns whether the two are equal
@@ -254,7 +253,7 @@ pub(crate) fn same_program<M: Machine + ?Sized>(
     }
     match machine.keeps(program, back) {
         true => Ok(()),
-        false => Err("the facts that the container states come back differently".to_owned()),
+        false => Err("the properties that the container states are different".to_owned()),
     }
 }
 

@@ -282,9 +282,9 @@ impl Manifest {
                 ParamKind::F64 => float().map(f64::to_bits),
                 ParamKind::U32 | ParamKind::S32 | ParamKind::U64 | ParamKind::S64 => integer(),
             };
-            let value = value.ok_or_else(|| wrong("it has no value of its kind"))?;
+            let value = value.ok_or_else(|| wrong("expected a value of the stated kind"))?;
             let offset = u32::try_from(param.offset).ok().filter(|_| (1..=8).contains(&param.bytes));
-            let offset = offset.ok_or_else(|| wrong("it is outside the parameter area"))?;
+            let offset = offset.ok_or_else(|| wrong("expected a 32-bit offset and 1 to 8 bytes"))?;
             let bytes = value.to_le_bytes()[..param.bytes].to_vec();
             params.push(ParamValue {
                 name: param.name.clone(),

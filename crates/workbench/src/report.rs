@@ -296,7 +296,7 @@ impl Report {
 /// Returns an error if the template does not have an element for the runs.
 pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
     const PLACE: &str = "<script id=\"runs\" type=\"application/json\">[]</script>";
-    let (before, after) = template.split_once(PLACE).ok_or("the page has no place for runs")?;
+    let (before, after) = template.split_once(PLACE).ok_or("the page template has no element for runs")?;
     let runs: Vec<String> =
         runs.iter().map(Report::json).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     let place = PLACE.trim_end_matches("[]</script>");
@@ -418,19 +418,22 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
         ),
         Why::Branch { depth } => (
             format!("branch, entry {}", depth + 1),
-            format!("a branch switched it off: entry {} of the stack, from the inside, has it", depth + 1),
+            format!(
+                "a branch switched it off: it is in entry {} of the stack, counted from the innermost",
+                depth + 1
+            ),
             1,
         ),
         Why::Break => ("break".into(), left(isa).into(), 2),
         Why::Continue => ("continue".into(), skipped(isa).into(), 3),
         Why::Parked { pc } => {
             let at = machine.isa().spelled(pc);
-            (format!("parked at {at}"), format!("a token of the stack has it: it resumes at {at}"), 4)
+            (format!("parked at {at}"), format!("a token of the stack holds it: it resumes at {at}"), 4)
         }
         Why::Exited => ("exited".into(), "it has finished".into(), 5),
         Why::Uncovered => (
             "uncovered".into(),
-            "it has no work or was discarded: where it runs, it helps its quad, and its results are dropped"
+            "it has no work or was discarded: if it runs, it helps its quad, and its results are dropped"
                 .into(),
             6,
         ),
@@ -441,10 +444,10 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
 /// Describes a lane that has left a loop, and where the machine stores this.
 fn left(isa: Isa) -> &'static str {
     match isa {
-        Isa::R500 => "it has left the loop: the loop's frame has it as broken, until the frame is popped",
+        Isa::R500 => "it has left the loop: the loop's frame marks it as broken, until the frame is popped",
         Isa::R700 => "it has left the loop: it is inactive-break (IX), until the LOOP entry is popped",
         Isa::Tesla => {
-            "it has left the loop: the mask of broken lanes has it, until the BREAK token is popped"
+            "it has left the loop: the mask of broken lanes holds it, until the BREAK token is popped"
         }
     }
 }
@@ -452,7 +455,7 @@ fn left(isa: Isa) -> &'static str {
 /// Describes a lane that skips the rest of an iteration, and where the machine stores this.
 fn skipped(isa: Isa) -> &'static str {
     match isa {
-        Isa::R500 => "it waits for the next iteration: the loop's frame has it as continued",
+        Isa::R500 => "it waits for the next iteration: the loop's frame marks it as continued",
         Isa::R700 => "it waits for the next iteration: it is inactive-continue (IC)",
         Isa::Tesla => "it waits for the next iteration",
     }

@@ -469,8 +469,8 @@ fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Opti
     }
     let shown: Vec<String> = (0..count).map(|index| array.shown(index)).collect();
     Some(format!(
-        "{place}: each of the {lanes} lanes has one of the {count} numbers; ({}) gives all lanes one register, ({}) states the same \
-         without this note",
+        "{place}: each of the {lanes} lanes has one of the {count} numbers; use ({}) to give all numbers to every lane, or \
+         ({}) to state one number per lane without this note",
         shown.join(","),
         shown.join("),(")
     ))

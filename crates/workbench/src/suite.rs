@@ -359,7 +359,7 @@ fn lit_on_r700(inputs: &Inputs, _: u32) -> Launch {
     (texture(inputs, "texels", 64, "linear", "repeat"), Arc::new(machine))
 }
 
-/// Returns a launch of R500 pixels. The named inputs are in consecutive temporaries from temp[0] on.
+/// Returns a launch of R500 pixels. The named inputs are in consecutive temporaries from `temp[0]` on.
 fn from_temps(inputs: &Inputs, names: &[&str]) -> Launch {
     let input = |(temp, name): (u8, &&str)| r500::launch::InputValues {
         temp,
@@ -369,7 +369,7 @@ fn from_temps(inputs: &Inputs, names: &[&str]) -> Launch {
     (Vec::new(), Arc::new(machine))
 }
 
-/// Returns a launch of R500 pixels in rows of 512. temp[0] holds the pixel positions.
+/// Returns a launch of R500 pixels in rows of 512. `temp[0]` holds the pixel positions.
 fn picture_on_r500(lanes: u32, texture: Vec<TextureValues>) -> Launch {
     let input = vec![r500::launch::InputValues { temp: 0, values: positions(lanes, 512) }];
     (texture, Arc::new(r500::Launch { input, ..r500::Launch::default() }))

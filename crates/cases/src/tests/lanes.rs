@@ -70,7 +70,7 @@ impl Lanes for R500Case {
         only(self, lanes)
     }
 
-    /// Runs in lenient mode, because strict mode objects to some of the driver's programs.
+    /// Runs in lenient mode, because some of the driver's programs do not run without problems in strict mode.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
         use reconverge_r500::run::{run, run_watched};
         let image = self.image()?;

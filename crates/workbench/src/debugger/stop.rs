@@ -374,13 +374,13 @@ impl FlowChange {
     /// Returns a label and a sentence for the menus of debug clients.
     pub fn labels(self) -> (&'static str, &'static str) {
         match self {
-            FlowChange::Diverge => ("Lanes diverge", "Lanes of a group part: some run, the others wait."),
+            FlowChange::Diverge => ("Lanes diverge", "Lanes of a group diverge: some run, the others wait."),
             FlowChange::Resume => (
                 "Lanes resume",
-                "Lanes that waited run, and those that ran wait or have ended. No lanes meet.",
+                "Waiting lanes run, and the lanes that ran before wait or have ended. No lanes meet.",
             ),
             FlowChange::Reconverge => {
-                ("Lanes reconverge", "Lanes that waited run again together with lanes that ran.")
+                ("Lanes reconverge", "Waiting lanes run together with lanes that ran before.")
             }
         }
     }

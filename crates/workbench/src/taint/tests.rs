@@ -108,7 +108,7 @@ fn lanes_are_apart() {
 fn operations_side_by_side_read_before_any_writes() {
     let program = vec![vec![rcp()], vec![add(5, 1), add(1, 2)], vec![op("bra", Exact, &[(2, Flow)], &[])]];
     assert_eq!(straight(program).worst(Flow).unwrap().grade.fidelity, Approximate);
-    // An instruction that computes a value and outputs it outputs the new value.
+    // If an instruction computes a value and also outputs it, the output is the new value.
     let exit = op("exit", Specified, &[(1, Output)], &[]);
     assert_eq!(straight(vec![vec![rcp(), exit]]).worst(Output).unwrap().grade.fidelity, Approximate);
 }

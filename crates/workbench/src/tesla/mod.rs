@@ -212,14 +212,14 @@ impl Machine for Tesla {
                 ("variables", module.variables == back.variables),
             ];
             if let Some((field, _)) = fields.iter().find(|(_, same)| !same) {
-                return Err(format!("module {number}: {field} come back differently"));
+                return Err(format!("module {number}: different {field}"));
             }
         }
         for (number, (program, back)) in image.programs.iter().zip(&back.programs).enumerate() {
             let module = if image.modules.is_empty() { back.module } else { program.module };
             if let Some(field) = difference(&Program { module, ..program.clone() }, back) {
                 let name = program.name.clone().unwrap_or_else(|| number.to_string());
-                return Err(format!("program {name}: {field} come back differently"));
+                return Err(format!("program {name}: different {field}"));
             }
         }
         Ok(())

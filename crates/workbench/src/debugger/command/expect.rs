@@ -38,7 +38,7 @@ pub(super) fn expect(call: &mut Call<'_>) -> Done {
             (!is_so).then(|| format!("lane {}: {why}", lane.0))
         }
         ["marked"] => {
-            let marked = debugger.marked.ok_or_else(|| "`mark` has remembered no state".to_owned())?;
+            let marked = debugger.marked.ok_or_else(|| "no state is marked; use `mark` first".to_owned())?;
             let after = || counted(debugger.position(), "instruction");
             (marked != debugger.digest()).then(|| format!("the state after {} differs", after()))
         }

@@ -151,7 +151,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Done {
     let lane = of.unwrap_or(call.debugger.lane());
     let group = call.debugger.group();
     if !call.debugger.change(Change::Register { group, register, lane, value }) {
-        return Err(format!("{place} of lane {} does not take {value:#x} here", lane.0).into());
+        return Err(format!("cannot set {place} of lane {} to {value:#x} here", lane.0).into());
     }
     text(format!(
         "{}@{} is {}\n",
@@ -174,7 +174,7 @@ pub(super) fn write(call: &mut Call<'_>) -> Done {
     let (group, lane, many) = (call.debugger.group(), call.debugger.lane(), bytes.len());
     if !call.debugger.change(Change::Memory { space, group, lane, address, bytes }) {
         let places = places(call.debugger, space);
-        return Err(format!("{space} does not take {many} bytes at {address:#x}{places}").into());
+        return Err(format!("cannot write {many} bytes to {space} at {address:#x}{places}").into());
     }
     text(format!("{many} bytes of {space} from {address:#x} are changed\n"))
 }

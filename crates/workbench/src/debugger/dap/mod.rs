@@ -284,7 +284,7 @@ impl Adapter {
             (Phase::Initialized, "launch" | "attach" | "terminate") => Ok(()),
             (_, "launch") => wrong("comes a second time: `disconnect`, and start another session"),
             (Phase::Initialized, _) if REQUESTS.contains(&command) => wrong("comes before `launch`"),
-            (Phase::Stopped, "configurationDone") => wrong("comes a second time: `continue` goes on"),
+            (Phase::Stopped, "configurationDone") => wrong("comes a second time: use `continue`"),
             (Phase::Launched, _) if moves => wrong("comes before `configurationDone`"),
             _ => Ok(()),
         }
@@ -534,8 +534,8 @@ impl Adapter {
                 }
                 Ok(json!({ "result": answer.text, "variablesReference": 0 }))
             }
-            // If the text is a formula, returns its value. If it is not, and looks like a command, reports an unknown
-            // command instead of an invalid formula.
+            // If the text is a formula, returns its value. If the text is not a formula but looks like a command,
+            // reports an unknown command instead of an invalid formula.
             Err(command::CommandError::Unknown(name, more)) => {
                 let is_word = name.chars().all(|letter| letter.is_alphabetic() || letter == '-');
                 let is_command = is_word && (!more.is_empty() || name == expression);

@@ -308,10 +308,10 @@ impl Adapter {
                     name.trim_matches(['[', ']']).parse().map_err(|_| format!("`{name}` is not a lane"))?;
                 (group, register, Lane(lane))
             }
-            _ => return Err(format!("`{name}` follows from the launch: registers can be changed")),
+            _ => return Err(format!("`{name}` cannot be changed; only registers can")),
         };
         if !self.debugger()?.change(Change::Register { group, register, lane, value }) {
-            return Err(format!("{name} of lane {} does not take {value:#x} here", lane.0));
+            return Err(format!("cannot set {name} of lane {} to {value:#x} here", lane.0));
         }
         Ok(json!({ "value": shown_in(register, value) }))
     }
@@ -375,13 +375,11 @@ impl Adapter {
                 Change::Memory { space, group, lane, address, bytes: value.to_le_bytes().to_vec() }
             }
             (None, None) => {
-                return Err(format!(
-                    "`{expression}` follows from the launch: registers and memory can be changed"
-                ));
+                return Err(format!("`{expression}` cannot be changed; only registers and memory can"));
             }
         };
         if !debugger.change(change) {
-            return Err(format!("`{expression}` does not take {value:#x} here"));
+            return Err(format!("cannot set `{expression}` to {value:#x} here"));
         }
         self.value_of(expression).map(|answer| json!({ "value": answer["result"] }))
     }
@@ -406,7 +404,7 @@ impl Adapter {
         let bytes = data.map_err(|error| format!("`data` is not base64: {error}"))?;
         let count = bytes.len();
         if !self.debugger()?.change(Change::Memory { space, group, lane, address, bytes }) {
-            return Err(format!("{space} does not take {count} bytes at {address:#x}"));
+            return Err(format!("cannot write {count} bytes to {space} at {address:#x}"));
         }
         Ok(json!({ "offset": 0, "bytesWritten": count }))
     }
