@@ -1,7 +1,7 @@
-//! Bare programs: words, containers, images. Each must survive the round trip through text.
+//! Programs without expected results: words, containers, images. Each must survive the conversion to text and back.
 //!
-//! The machine of bare words is not in the bytes. It comes from `index.json` in the file's folder or above it, or from
-//! the caller.
+//! Bare words do not name their machine. It comes from `index.json` in the file's folder or a folder above, or from the
+//! caller.
 
 use reconverge_isa::lint::Finding;
 use reconverge_isa::{Image, Isa, Program};
@@ -19,12 +19,13 @@ pub struct RoundTrip {
     pub target: Target,
     /// The program.
     pub program: Program,
-    /// The file, if this is its first program. All of the file must then survive the round trip.
+    /// The whole file, for the first program of a file that has modules and programs for one chip. The file must also
+    /// survive the round trip.
     pub image: Option<Box<Image>>,
 }
 
 impl RoundTrip {
-    /// Tests the round trip from words to text and back. Malformed parts of the program are findings.
+    /// Converts the program to text and back, and compares the words. Malformed parts of the program are findings.
     pub fn judge(&self) -> Verdict {
         if let Err(why) = round_trip(&self.target, &self.program) {
             return Verdict::Failed(why);
@@ -69,7 +70,7 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
 /// Returns the programs of a file that is an assembler source or a container.
 ///
 /// # Errors
-/// Fails if the file is damaged, or if it contradicts `known`.
+/// Fails if the file is damaged, or if its machine, chip or stage contradicts `known`.
 pub fn read_as(
     path: &str,
     bytes: &[u8],
@@ -80,7 +81,7 @@ pub fn read_as(
     let item = indexed(folder);
     let case = |name: &str, kind| Case { file: path.to_owned(), name: name.to_owned(), kind };
     if let Some(item) = &item {
-        // The index uses r600 for the older family of the same machine.
+        // `index.json` calls the older chips r600. The R700 machine includes them.
         known.isa = known.isa.or(match item.isa.as_str() {
             "r600" => Some(Isa::R700),
             other => other.parse().ok(),
@@ -110,7 +111,8 @@ pub fn read_as(
     }
     let (target, image) = (opened.target, opened.image);
     let whole = image;
-    // A file without modules is only its programs. A text cannot have programs for several chips.
+    // A file without modules contains only programs, which are tested one by one. One text cannot hold programs for
+    // several chips.
     let one_text = !whole.modules.is_empty() && target.several_chips(&whole).is_none();
     let mut image = one_text.then(|| Box::new(whole.clone()));
     let programs = whole.programs.clone().into_iter();

@@ -17,7 +17,7 @@ use crate::modes::{Trouble, ended, in_modes, lanes_fit};
 use crate::opened::OpenedCase;
 use crate::{Settings, Verdict};
 
-/// A shader case. The type parameters cover the differences between machines.
+/// A shader case. The type parameters are the formats that differ between machines.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ShaderCase<Program, Place, Constants> {
     /// Unique name.
@@ -26,9 +26,9 @@ pub struct ShaderCase<Program, Place, Constants> {
     pub arch: String,
     /// The chip.
     pub chip: Option<String>,
-    /// The number that was presented to the driver, hexadecimal.
+    /// PCI id (Radeon) or chipset number (GeForce) that the driver received, in hexadecimal.
     pub id: Option<String>,
-    /// The stage of the pipeline; a fragment program if absent.
+    /// The pipeline stage. The default is a fragment program.
     pub stage: Option<String>,
     /// Code and registers.
     pub program: Program,
@@ -43,14 +43,14 @@ pub struct ShaderCase<Program, Place, Constants> {
     /// Interpretation of the four output words.
     #[serde(default)]
     pub out: Out,
-    /// Sets of constants, each with its results. All use the same code.
+    /// Sets of constants, each with its expected results. All runs use the same code.
     pub runs: Vec<Run<Constants>>,
 }
 
 /// An interpolated value.
 #[derive(Clone, Debug, Deserialize)]
 pub struct InputCase<Place> {
-    /// Register or slot in which the program finds the value.
+    /// Register or slot that holds the value at the start.
     #[serde(flatten)]
     pub place: Place,
     /// The value by lane.
@@ -82,7 +82,7 @@ pub struct TextureCase {
 }
 
 impl TextureCase {
-    /// Returns the texture of this unit.
+    /// Returns the texture as part of a launch.
     ///
     /// # Errors
     /// Fails if the unit or the number of texels is invalid.
@@ -103,7 +103,7 @@ pub trait Shader {
     const ISA: Isa;
     /// The output that is compared.
     const OUTPUT: &'static str;
-    /// Value of an output that a lane does not write; `None` if not writing it is a failure.
+    /// Value to compare if a lane does not write the output. `None` means that such a lane fails the case.
     const UNWRITTEN: Option<[u32; 4]>;
 
     /// Returns the program.
@@ -144,7 +144,7 @@ impl<P, Place, Constants> ShaderCase<P, Place, Constants>
 where
     Self: Shader<Constants = Constants>,
 {
-    /// Tests the round trip of the program and runs it, in both modes unless one is chosen.
+    /// Converts the program to text and back, and runs it. Both modes run unless the settings choose one.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let image = match self.image() {
             Ok(image) => image,
@@ -167,10 +167,10 @@ where
         Target::new(Self::ISA, self.chip()).map_err(|error| error.to_string())
     }
 
-    /// Returns the program, after its round trip.
+    /// Returns the program after its conversion to text and back.
     ///
     /// # Errors
-    /// Fails if the program is invalid, or if it does not survive the round trip.
+    /// Fails if the program is invalid, or if converting it to text and back changes it.
     pub(crate) fn image(&self) -> Result<Image, String> {
         let program = self.program()?;
         round_trip(&self.target()?, &program)?;

@@ -1,4 +1,4 @@
-//! Compares the results of lanes with the expected ones. (Corpus description, "Expectation")
+//! Compares the results of lanes with the expected results. (Corpus description, "Expectation")
 
 use reconverge_workbench::result::Differences;
 use serde::Deserialize;
@@ -9,27 +9,28 @@ use crate::hex::Quad;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Out {
-    /// Numbers, -0 equal to +0.
+    /// Floats. -0 equals +0.
     #[default]
     Float,
-    /// Bits.
+    /// Words that must be equal bit for bit.
     Int,
 }
 
 /// The expected results of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Expectation {
-    /// One entry per lane; `null` for a lane that must be discarded.
+    /// One entry per lane. `null` means that the lane must be discarded.
     pub expect: Option<Vec<Option<Quad>>>,
-    /// Three or four components. The output, clamped to 0..1, must be within 0.01 of them.
+    /// Three or four expected components. Each component of the output, clamped to 0..1, must be within 0.01 of the
+    /// expected one.
     pub probe: Option<Vec<f32>>,
 }
 
-/// Tolerance of a probe for each component.
+/// Maximum difference between a component of the output and of the probe.
 const PROBE_TOLERANCE: f32 = 0.01;
 
 impl Expectation {
-    /// Compares with the outputs of the lanes; `None` is a lane that was discarded.
+    /// Compares the outputs of the lanes with the expectation. `None` in `lanes` is a lane that was discarded.
     ///
     /// # Errors
     /// Returns a description of the first difference.
@@ -96,7 +97,7 @@ fn compare_probe(probe: &[f32], lanes: &[Option<[u32; 4]>]) -> Result<(), String
     differences.sentence(probe.len() * lanes.len(), "number").map_or(Ok(()), Err)
 }
 
-/// Returns a word as bits and as a number.
+/// Formats a word as bits and as a float.
 fn show(bits: u32) -> String {
     format!("{bits:08x} ({})", f32::from_bits(bits))
 }

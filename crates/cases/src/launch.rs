@@ -26,7 +26,7 @@ pub struct LaunchCase {
     folder: Arc<dyn Folder>,
 }
 
-/// Access to the files that a request names.
+/// Reads files that a launch names. Their paths are relative to the folder of the case.
 pub(crate) struct Beside<'a>(pub(crate) &'a dyn Folder);
 
 impl Files for Beside<'_> {
@@ -69,7 +69,7 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
     let file = next_to(path, &name);
     let named = HandedIn { path: &file, bytes: &bytes, folder };
     let case = LaunchCase::of(launch, &name, named, folder).map_err(damaged)?;
-    // The case has the launch's own name, because several launches may have one program.
+    // Several launches may use one program, so the case is named after the launch file.
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
     Ok(vec![Case { file: path.to_owned(), name, kind: CaseKind::Launch(Box::new(case)) }])
 }
@@ -102,11 +102,11 @@ pub struct HandedIn<'a> {
     pub folder: &'a Arc<dyn Folder>,
 }
 
-/// Returns the case of a launch file with another program instead of the one that it names, such as a solution to an
-/// exercise.
+/// Returns the case of a launch file with `program` instead of the program that the file names. For example, `program`
+/// is a solution to an exercise.
 ///
-/// A program that does not assemble is a case that fails. The case belongs to the program's file. Its name is that of
-/// the program's file, or that of the launch file if `several` launch files are judged.
+/// If the program does not assemble, the case fails. The case lists the program's file as its file. Its name is the
+/// name of the program's file, or of the launch file if `several` launch files are judged.
 ///
 /// # Errors
 /// Fails if the launch file is wrong.
@@ -128,8 +128,8 @@ pub fn read_with(
 }
 
 impl LaunchCase {
-    /// Returns the case of a launch and a program, which is named `name` in its folder. `folder` has the launch's
-    /// files.
+    /// Returns the case of a launch and a program. `name` is the program's file name, and `folder` has the files of the
+    /// launch.
     fn of(
         launch: LaunchFile,
         name: &str,
@@ -155,7 +155,8 @@ impl LaunchCase {
 }
 
 impl LaunchCase {
-    /// Tests the round trip of the program and runs the launch. A launch that names a mode runs only in that mode.
+    /// Converts the program to text and back, and runs the launch. If the launch states a mode, it runs only in that
+    /// mode.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         if let Err(why) = round_trip(&self.opened.target, &self.program) {
             return Verdict::Failed(why);

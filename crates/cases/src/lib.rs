@@ -1,13 +1,15 @@
 //! Reads and runs the cases that `check` compares, in every schema.
 //!
-//! * [`read()`] recognises a file by its content and returns its [`Case`]s. [`Folder`] reads other files of its folder.
-//! * [`Case::judge`] runs a case, compares, and returns a [`Verdict`].
-//! * [`summary`] adds verdicts up.
+//! * [`read()`] recognises a file by its content and returns its [`Case`]s. A [`Folder`] reads other files near that
+//!   file.
+//! * [`Case::judge`] runs a case, compares its results with the expected ones, and returns a [`Verdict`].
+//! * [`summary`] counts the verdicts of many cases.
 //! * [`opened`] finds a case by name, and returns its program and its launches.
 //!
 //! Each schema has a module: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, without
 //! expectations), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
-//! words and containers, round trip). Several of them use [`hex`] (words in JSON) and [`expect`] (comparing lanes).
+//! words and containers, round trip). Several of the modules use [`hex`] (words in JSON) and [`expect`] (comparing
+//! lanes).
 
 #![forbid(unsafe_code)]
 
@@ -45,35 +47,35 @@ pub use summary::{Known, Outcome, Status, Summary};
 /// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything is as expected. `findings` are objections of strict mode, which do not fail the case.
+    /// All results are as expected. `findings` are problems that strict mode reports. They do not fail the case.
     Passed {
         /// One line per finding.
         findings: Vec<String>,
     },
-    /// Something is not as expected.
+    /// A result is not as expected, for the given reason.
     Failed(String),
-    /// The case needs something that is not implemented.
+    /// The case needs a feature that is not implemented.
     Unsupported(String),
     /// The case has nothing to compare, for the given reason.
     Skipped(String),
-    /// The case did not end within its time.
+    /// The case did not end within the time limit.
     Timeout(String),
 }
 
 impl Verdict {
-    /// Passed, with nothing to add.
+    /// Passed without findings.
     pub const PASSED: Verdict = Verdict::Passed { findings: Vec::new() };
 }
 
 /// Settings for running cases.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The only mode to run in. `None` runs both modes; a strict trap is then a finding if lenient mode returns the
-    /// expected result.
+    /// The only mode to run in. `None` runs both modes. A trap in strict mode is then a finding if lenient mode returns
+    /// the expected result.
     pub mode: Option<Mode>,
-    /// Options of the runs. The mode in them is ignored.
+    /// Options of the runs. `options.mode` is ignored.
     pub options: Options,
-    /// Sums of the fast engine's instructions by path, over runs in lockstep.
+    /// Number of instructions that the fast engine ran on each of its paths, added up over all lockstep runs.
     pub shares: Arc<Mutex<Shares>>,
 }
 
@@ -111,29 +113,30 @@ pub enum CaseKind {
     Manifest(Box<manifest::ManifestCase>),
     /// A launch file with its program.
     Launch(Box<launch::LaunchCase>),
-    /// Words that must survive the round trip through text.
+    /// Words that must not change when they are converted to text and back.
     RoundTrip(Box<binary::RoundTrip>),
     /// A case with nothing to compare, and the reason.
     Skip(String),
-    /// A case that needs something that is not implemented.
+    /// A case that needs a feature that is not implemented.
     Unsupported(String),
-    /// A file without a readable case, and the reason.
+    /// A file from which no case can be read, and the reason.
     Broken(String),
 }
 
 impl Case {
-    /// Returns a case that always fails, for a file without a readable case. Its name is that of the file.
+    /// Returns a case that always fails, for a file from which no case can be read. The case has the name of the file.
     pub fn broken(file: &str, why: String) -> Case {
         let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
         Case { file: file.to_owned(), name, kind: CaseKind::Broken(why) }
     }
 
-    /// Returns the name among all files, as in baselines: `FILE:NAME`, or `FILE` if the case is named after its file.
+    /// Returns a name that is unique among all files, as in baselines: `FILE:NAME`, or `FILE` if the case is named
+    /// after its file.
     pub fn id(&self) -> String {
         id(&self.file, &self.name)
     }
 
-    /// Runs the case and compares.
+    /// Runs the case and compares its results with the expected ones.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         match &self.kind {
             CaseKind::R500(case) => case.judge(settings),
@@ -164,7 +167,7 @@ pub trait Folder: fmt::Debug + Send + Sync {
     /// Returns the bytes of the file at a path relative to the folder.
     ///
     /// # Errors
-    /// Returns the reason for the user, without the file's name, if the file cannot be read.
+    /// If the file cannot be read, returns the reason without the file's name.
     fn read(&self, relative: &str) -> Result<Vec<u8>, String>;
     /// Finds the closest folder above the file that contains `name`. Returns the file's path relative to that folder,
     /// and the bytes of `name`.
@@ -193,7 +196,7 @@ pub enum ReadError {
     Unknown {
         /// The file.
         file: String,
-        /// The reason from the last format that was tried.
+        /// The reason why the last format that was tried does not match.
         why: String,
     },
     /// The file ends early, or its compression is damaged.
@@ -204,7 +207,7 @@ pub enum ReadError {
         /// The problem.
         why: String,
     },
-    /// A line is not a case.
+    /// A line that is not a case.
     #[error("{file}:{line}: {why}")]
     Line {
         /// The file.
@@ -216,7 +219,7 @@ pub enum ReadError {
     },
 }
 
-/// Returns the cases of a file, with unique names. `path` is for messages. `isa` is the machine of bare words, if it is
+/// Returns the cases of a file, with unique names. `path` appears in messages. `isa` is the machine of bare words, if
 /// known.
 ///
 /// # Errors
@@ -232,8 +235,8 @@ pub fn read(
     Ok(cases)
 }
 
-/// Renames cases so that each name is unique. A case without a name gets that of its file; later cases with the same
-/// name get `#2`, `#3` and so on.
+/// Renames cases so that each name is unique. A case without a name gets the name of its file. If several cases have
+/// one name, `#2`, `#3` and so on are appended from the second case on.
 fn name_apart(path: &str, cases: &mut [Case]) {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(cases.len());
     for case in cases {
@@ -299,7 +302,7 @@ fn gunzip(path: &str, bytes: &[u8]) -> Result<Vec<u8>, ReadError> {
     Ok(unpacked)
 }
 
-/// Returns the lines of a JSON Lines file, numbered from 1, without empty ones.
+/// Parses the lines of a JSON Lines file. Lines are numbered from 1, and empty lines are skipped.
 fn json_lines<'a, T: serde::Deserialize<'a>>(
     path: &'a str,
     bytes: &'a [u8],

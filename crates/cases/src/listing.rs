@@ -1,4 +1,5 @@
-//! Words with a listing. The words must survive the round trip. A listing alone has nothing to compare.
+//! Words with a listing. The words must survive the conversion to text and back. A listing without words has nothing to
+//! compare.
 
 use reconverge_isa::{Isa, Program};
 use reconverge_workbench::Target;
@@ -21,7 +22,7 @@ struct Line {
 /// Returns the cases of a JSON Lines file.
 ///
 /// # Errors
-/// Fails if a line is not such a record.
+/// Fails if a line is not a record of words with a listing.
 pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     json_lines::<Line>(path, bytes)
         .map(|line| {

@@ -56,8 +56,8 @@ fn load(path: &str, manifest: Manifest, folder: &Arc<dyn Folder>) -> Result<Vec<
 }
 
 impl ManifestCase {
-    /// Runs the launches, in both modes unless one is chosen. Then assembles the program's text and runs the launches
-    /// with the result, which must leave the same bytes.
+    /// Runs the launches, in both modes unless the settings choose one. Then converts the program to text, assembles
+    /// the text, and runs the launches with the assembled program. Both programs must leave the same bytes in memory.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let back = match self.of_text() {
             Ok(back) => back,
@@ -79,12 +79,14 @@ impl ManifestCase {
         })
     }
 
-    /// Returns the program's file without launches: the launches of a manifest share memory, so none can run alone.
+    /// Returns the program's file without launches. The launches of a manifest share memory, so a single launch cannot
+    /// run alone.
     pub(crate) fn open(&self) -> OpenedCase {
         OpenedCase { opened: self.opened.clone(), launches: Vec::new() }
     }
 
-    /// Returns the program's file with the image that the text of this image assembles to.
+    /// Converts the program's image to text, assembles the text, and returns the program's file with the assembled
+    /// image.
     fn of_text(&self) -> Result<Opened, String> {
         let Opened { target, image, .. } = &self.opened;
         let text = target.machine().image_text(target, image, Style::default());

@@ -12,9 +12,9 @@ use crate::{Settings, Verdict};
 /// The reason why a run does not return the expected result.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The program trapped: the trap, and the text of the instruction if it is known.
+    /// The program trapped. The trap includes the text of the instruction, if known.
     Trap(Box<Trapped>),
-    /// The results are as expected, but strict mode objects to how the program ended.
+    /// The results are as expected, but strict mode reports a problem with the state at the program's end.
     Finding(String),
     /// The results differ, or the case is invalid.
     Wrong(String),
@@ -30,7 +30,7 @@ impl From<Error> for Trouble {
 }
 
 impl Trouble {
-    /// Returns the trouble for an error in a run of `program`. A trap gets the text of its instruction.
+    /// Converts an error in a run of `program`. If the error is a trap, adds the text of the trapping instruction.
     pub(crate) fn of(error: Error, target: &Target, program: &Program) -> Trouble {
         let mut trouble = Trouble::from(error);
         if let Trouble::Trap(trap) = &mut trouble {
@@ -40,15 +40,15 @@ impl Trouble {
     }
 }
 
-/// Checks how a program ended.
+/// Checks the state at the end of the program.
 ///
 /// # Errors
-/// Returns the finding if strict mode objects to how the program ended.
+/// Returns the problem that strict mode reports, as a finding.
 pub(crate) fn ended(outcome: &dyn Outcome) -> Result<(), Trouble> {
     outcome.finding().map_or(Ok(()), |finding| Err(Trouble::Finding(finding)))
 }
 
-/// Checks the number of lanes before anything is allocated for them.
+/// Checks the number of lanes before memory is allocated for the lanes.
 ///
 /// # Errors
 /// Fails if `lanes` is greater than [`LANES`].
@@ -56,9 +56,9 @@ pub(crate) fn lanes_fit(lanes: usize) -> Result<(), String> {
     if lanes > LANES.size() { Err(Error::Lanes(lanes).to_string()) } else { Ok(()) }
 }
 
-/// Executes every run of a case and compares. Unless a mode is chosen, both modes must return the expected result,
-/// except that a strict trap is a finding if lenient mode returns it. An objection of strict mode to how the program
-/// ended is always a finding.
+/// Executes every run of a case with `judge`. If no mode is chosen, every run executes in both modes, and lenient mode
+/// must return the expected result. A trap in strict mode is then a finding; a wrong result in strict mode fails the
+/// case. A problem that strict mode reports at the program's end is always a finding.
 pub(crate) fn in_modes<Run>(
     settings: &Settings,
     runs: &[Run],

@@ -1,7 +1,7 @@
-//! One case of a file, for `run`, `dis` and `explain`: its program, and the launches that it describes.
+//! One case of a file with its program and launches, for `run`, `dis` and `explain`.
 //!
-//! [`crate::read()`] lists the cases of a file, [`find`] chooses one by name, and [`Case::open`] returns program and
-//! launches.
+//! [`crate::read()`] lists the cases of a file. [`find`] returns a case by name. [`Case::open`] returns the program and
+//! the launches of a case.
 
 use reconverge_isa::source::closest;
 use reconverge_isa::{Image, Program};
@@ -14,15 +14,16 @@ use crate::{Case, CaseKind};
 /// A case's program and launches.
 #[derive(Clone, Debug)]
 pub struct OpenedCase {
-    /// The program with its machine and chip. The image has this program alone, or all programs of the case's file.
+    /// The program with its machine and chip. The image has only this program, or all programs of the file that the
+    /// case names.
     pub opened: Opened,
-    /// One launch with all inputs for each set of constants; none if the case has only words. Launches do not contain
-    /// the expected results, which [`Case::judge`] compares.
+    /// One launch with all inputs for each set of constants. The list is empty if the case has only words. Launches do
+    /// not contain the expected results; [`Case::judge`] compares those.
     pub launches: Vec<LaunchFile>,
 }
 
 impl OpenedCase {
-    /// Returns a program that a case states as words, with its launches.
+    /// Returns the case of a program that is given as words.
     pub(crate) fn of(target: Target, program: Program, launches: Vec<LaunchFile>) -> OpenedCase {
         let (isa, chip) = (Some(target.isa), target.chip_name().map(str::to_owned));
         let image = Image { format: "case", isa, chip, programs: vec![program], ..Image::default() };
@@ -31,7 +32,7 @@ impl OpenedCase {
     }
 }
 
-/// A case that does not exist or cannot be opened.
+/// The reason why a case cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OpenCaseError {
     /// No case has this name.
@@ -41,10 +42,10 @@ pub enum OpenCaseError {
         name: String,
         /// Number of cases in the file.
         count: usize,
-        /// The closest name.
+        /// The most similar name among the cases.
         meant: Option<String>,
     },
-    /// The case has no program of its own to open.
+    /// The case does not contain a valid program.
     #[error("{name}: {why}")]
     NoProgram {
         /// The case.
@@ -92,7 +93,7 @@ impl Case {
     /// Returns the program and the launches of the case.
     ///
     /// # Errors
-    /// Fails if the case lacks its own program, or if the program is invalid.
+    /// Fails if the case does not contain a program, or if the program is invalid.
     pub fn open(&self) -> Result<OpenedCase, OpenCaseError> {
         let refused = |why: String| OpenCaseError::NoProgram { name: self.name.clone(), why };
         match &self.kind {
@@ -113,7 +114,7 @@ impl Case {
     }
 }
 
-/// Returns `1 lane`, `2 lanes`.
+/// Returns a number with its noun: `1 lane`, `2 lanes`.
 fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

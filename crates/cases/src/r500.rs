@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::corpus::{Run, Shader, ShaderCase, quads};
 use crate::hex::{Quad, Word, Words};
 
-/// A case.
+/// A case with an R500 fragment program.
 pub type R500Case = ShaderCase<Code, Place, Constants>;
 
 /// Code and registers.
@@ -25,13 +25,13 @@ pub struct Code {
     regs: BTreeMap<String, Word>,
 }
 
-/// A temporary.
+/// Number of the temporary that holds an input.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Place {
     temp: u8,
 }
 
-/// Float constants by number.
+/// Float constants, indexed by their number.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constants {
     #[serde(default)]

@@ -31,18 +31,18 @@ pub struct Code {
     regs: BTreeMap<String, Word>,
     #[serde(default)]
     loop_const: BTreeMap<usize, Word>,
-    /// SQ_BOOL_CONST.
+    /// Value of the register SQ_BOOL_CONST.
     #[serde(default)]
     bool_const: Word,
 }
 
-/// A general-purpose register.
+/// Number of the general-purpose register that holds an input.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Place {
     gpr: u8,
 }
 
-/// Constant buffers: runs of a first word and words.
+/// Contents of the constant buffers. Each list entry has the index of its first word, and the words from that index on.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constants {
     #[serde(default)]
@@ -93,7 +93,7 @@ impl Shader for R700Case {
                 });
             }
         }
-        // Every constant buffer can also be fetched from. Words that are not listed are zero.
+        // Programs can also fetch from a constant buffer. A buffer without stated contents holds zeros.
         let unlisted = (0..16).filter(|number| !run.constants.kcache.contains_key(number));
         let buffer = unlisted.map(|number| BufferValues::new(number, words([].into_iter()), 16));
         Ok(Arc::new(Launch {
@@ -105,7 +105,7 @@ impl Shader for R700Case {
         }))
     }
 
-    /// Texture unit 0 is resource 18 in a pixel shader. (Corpus description)
+    /// Texture unit N is resource 18 + N in a pixel shader. (Corpus description)
     fn texture(&self, texture: &TextureCase) -> Result<TextureValues, String> {
         let unit = u8::try_from(texture.unit).ok().filter(|unit| *unit < FIRST_TEXTURE);
         let unit = unit.ok_or_else(|| format!("texture unit {}", texture.unit))?;
@@ -113,7 +113,7 @@ impl Shader for R700Case {
     }
 }
 
-/// A program that LLVM compiled, with the values that its source computes.
+/// A program that LLVM compiled, with the values that the program's source computes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LlvmCase {
     /// Name of the program.
@@ -149,7 +149,7 @@ pub(crate) struct LlvmExport {
 }
 
 impl LlvmCase {
-    /// Tests the round trip of the program and runs it, in both modes unless one is chosen.
+    /// Converts the program to text and back, and runs it. Both modes run unless the settings choose one.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let (session, target) = match self.prepare(&self.image()).and_then(|it| Ok((it, self.target()?))) {
             Ok(ready) => ready,

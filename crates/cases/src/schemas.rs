@@ -12,7 +12,7 @@ struct Header {
     arch: String,
 }
 
-/// Reads a line as a case of a machine.
+/// Parses a line as a case of one machine.
 type Schema = fn(&[u8]) -> serde_json::Result<CaseKind>;
 
 /// The machines that have cases.
@@ -51,7 +51,7 @@ pub(crate) fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
 /// Returns the cases of a file of programs that LLVM compiled.
 ///
 /// # Errors
-/// Fails if a line is not such a case.
+/// Fails if a line is not a case with a program from LLVM.
 pub(crate) fn read_llvm(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     json_lines::<r700::LlvmCase>(path, bytes)
         .map(|case| {

@@ -1,4 +1,4 @@
-//! Verdicts added up.
+//! Counts of verdicts, and the cases that failed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -16,17 +16,17 @@ pub struct Outcome {
     pub file: String,
     /// The case.
     pub name: String,
-    /// The verdict in words; empty for a plain pass.
+    /// The reason for the verdict; empty if the case passed without findings.
     pub why: String,
 }
 
 impl Outcome {
-    /// Returns the name among all files, as [`Case::id`] does.
+    /// Returns the case's unique name among all files, as [`Case::id`] does.
     pub fn id(&self) -> String {
         crate::id(&self.file, &self.name)
     }
 
-    /// Returns file and case, for messages.
+    /// Returns the names of the file and the case, for messages.
     pub fn place(&self) -> String {
         let (file, name) = (&self.file, &self.name);
         if self.id() == *file { file.clone() } else { format!("{file} {name}") }
@@ -34,23 +34,23 @@ impl Outcome {
 }
 
 reconverge_isa::choices! {
-    /// Status under which a case is counted, in the words of deqp-runner.
+    /// Status of a case, in the terms of deqp-runner.
     #[derive(Serialize)]
     pub enum Status {
         /// The result is the expected one.
         Pass = "Pass",
-        /// Not as expected, or in need of something that is not implemented.
+        /// The result is not the expected one, or the case needs a feature that is not implemented.
         Fail = "Fail",
-        /// The case did not end within its time.
+        /// The case did not end within the time limit.
         Timeout = "Timeout",
-        /// Nothing to compare.
+        /// The case has nothing to compare.
         Skip = "Skip",
         /// The case fails, and the baseline lists it.
         ExpectedFail = "ExpectedFail",
         /// The case passes, although the baseline lists it as failing.
         #[serde(rename = "UnexpectedImprovement(Pass)")]
         UnexpectedPass = "UnexpectedImprovement(Pass)",
-        /// The case fails, and is known to fail at times.
+        /// The case fails, and the baseline lists it as flaky.
         Flake = "Flake",
     }
 }
@@ -71,7 +71,7 @@ pub struct Timed {
 /// Failures of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// The common reason, without numbers.
+    /// The common reason. Numbers are removed from its text.
     pub reason: String,
     /// Number of failures.
     pub count: usize,
@@ -82,30 +82,30 @@ pub struct Reason {
 pub struct Known {
     /// Ids of cases that are known to fail.
     pub failing: HashSet<String>,
-    /// Ids of cases that are known to fail at times.
+    /// Patterns for the ids of flaky cases, which fail in some runs.
     pub flaky: Vec<Regex>,
 }
 
 /// All verdicts of a check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
-    /// All cases, passed or not; skipped ones included.
+    /// Number of all cases, including skipped ones.
     pub cases: usize,
     /// Number of cases with the expected result.
     pub passed: usize,
     /// Number of cases with another result.
     pub failed: usize,
-    /// Number of cases that need something that is not implemented.
+    /// Number of cases that need a feature that is not implemented.
     pub unsupported: usize,
     /// Number of cases with nothing to compare.
     pub skipped: usize,
-    /// Number of cases that failed but are known to fail at times. `failed` does not include them.
+    /// Number of cases that failed and are known to be flaky. `failed` does not include them.
     pub flaky: usize,
     /// Number of failed and unsupported cases that the baseline lists.
     pub expected_failures: usize,
     /// The failed and the unsupported cases.
     pub failures: Vec<Outcome>,
-    /// The failures by reason, the most frequent first.
+    /// The failures grouped by reason, the most frequent reason first.
     pub reasons: Vec<Reason>,
     /// Cases that pass although the baseline lists them.
     pub unexpected_passes: Vec<Outcome>,
@@ -117,7 +117,7 @@ pub struct Summary {
     pub skips: Vec<Outcome>,
     /// Every case with its duration.
     pub results: Vec<Timed>,
-    /// After a check in lockstep, the fast engine's instructions by path.
+    /// Number of the fast engine's instructions on each of its paths, after a check in lockstep.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<&'static str, u64>,
     /// Ids of the failures that the baseline lists.
@@ -126,7 +126,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sorts the reasons by frequency, and sets the fast engine's instructions by path.
+    /// Sorts the reasons by frequency, and sets `paths`.
     pub fn finish(&mut self, shares: &Shares) {
         self.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         let ran = Path::ALL.into_iter().filter(|path| shares.of(*path) > 0);
@@ -212,7 +212,7 @@ impl Summary {
     }
 }
 
-/// Returns the reason of a failure without its numbers.
+/// Removes the numbers from the reason of a failure.
 fn reason(why: &str) -> String {
     let why = why.split_once(" differ").map_or(why, |(before, _)| before);
     let mut words = Vec::new();

@@ -25,13 +25,14 @@ pub struct Code {
     regs: BTreeMap<String, Word>,
 }
 
-/// Four interpolant slots.
+/// Numbers of the four interpolant slots that hold an input.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Place {
     slots: Vec<u16>,
 }
 
-/// Constant segments: a list of first words, each with the words from there on.
+/// Contents of the constant segments. Each list entry has the index of its first word, and the words from that index
+/// on.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constants {
     #[serde(default)]
@@ -50,7 +51,7 @@ impl Shader for TeslaCase {
     const OUTPUT: &'static str = "color0";
     const UNWRITTEN: Option<[u32; 4]> = None;
 
-    /// Returns the number that was presented to the driver, which is more specific than the name of the group.
+    /// Returns the case's `id` if it names a known chip, because `chip` names only a family.
     fn chip(&self) -> Option<&str> {
         let known = |id: &&str| Model::named(Isa::Tesla, id).is_some();
         self.id.as_deref().filter(known).or(self.chip.as_deref())

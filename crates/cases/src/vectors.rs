@@ -1,6 +1,6 @@
 //! Arithmetic vectors: one instruction per row, with its operands and its expected result. (Description of the vectors)
 //!
-//! A program of the instruction and `exit` executes each row. The result is then read from the registers.
+//! For each row, a program of the instruction and `exit` runs. The result is then read from the registers.
 
 use std::sync::Arc;
 
@@ -27,23 +27,23 @@ const EXIT: [u32; 2] = [0xf000_0001, 0xe000_0781];
 /// Address of the word that an atomic operation accesses.
 const WORD: u32 = 0x1000;
 
-/// The columns of a table.
+/// The kind of a table, which determines its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Table {
-    /// Sources, flags, result.
+    /// Sources, flags and result of an arithmetic instruction.
     Arithmetic,
-    /// [`Table::Arithmetic`] in registers $r1 to $r2.
+    /// The columns of [`Table::Arithmetic`]. The sources are in $r1 and the next registers.
     Special,
-    /// [`Table::Arithmetic`] in pairs of registers.
+    /// The columns of [`Table::Arithmetic`]. The sources are in pairs of registers.
     Double,
-    /// Memory before and after.
+    /// An atomic operation: the word in memory before and after.
     Atomic,
     /// Four consecutive rows are the four lanes of one instruction.
     Quad,
 }
 
 impl Table {
-    /// Returns the columns for a header and a family, which is the name of the file.
+    /// Returns the kind of a table. `header` is its first line, and `family` is the file name up to the first point.
     fn of(header: &str, family: &str) -> Table {
         let columns: Vec<&str> = header.split(',').collect();
         match () {
@@ -79,7 +79,7 @@ impl Row {
         self.number(column)?.ok_or_else(|| format!("missing column {column}"))
     }
 
-    /// Returns the oldest chip to which the row applies, or the chip to which all rows apply.
+    /// Returns a chip for which the row holds.
     fn chip(&self) -> Result<Chip, String> {
         match self.text(1) {
             "G80+G84" | "G84+" => Ok(Chip::G84),
@@ -103,9 +103,9 @@ impl Row {
 #[derive(Clone, Debug)]
 pub struct VectorCase {
     table: Table,
-    /// The row, or the four rows of a quad.
+    /// The row itself, or the four rows of its quad.
     rows: Arc<[Row]>,
-    /// Index of the case in the rows.
+    /// Index of the case's own row in `rows`.
     lane: usize,
 }
 
@@ -140,11 +140,12 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     Ok(cases)
 }
 
-/// Result (or memory), and flags (or the returned value).
+/// The result with the flags. For an atomic operation, the word in memory with the returned value.
 type Left = (Option<u64>, Option<u64>);
 
 impl VectorCase {
-    /// Executes the row, in lockstep on both engines.
+    /// Executes the row on the engine that the settings state. For a lockstep engine, executes the row on each of the
+    /// two engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let engines = match settings.options.engine {
             Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
@@ -162,7 +163,8 @@ impl VectorCase {
         verdicts.into_iter().find(|verdict| *verdict != Verdict::PASSED).unwrap_or(Verdict::PASSED)
     }
 
-    /// Returns the instruction and `exit`. The launches do not include the initial registers.
+    /// Returns a program of the instruction and `exit`, without launches, because a launch cannot set the initial
+    /// registers.
     ///
     /// # Errors
     /// Fails if the row has no words.
@@ -185,7 +187,7 @@ impl VectorCase {
         }
     }
 
-    /// Returns the row, and the text of its instruction if there is one.
+    /// Returns the row, with the disassembled instruction if it can be decoded.
     fn shown(&self) -> String {
         let row = self.rows[self.lane].0.join(",");
         let text = self.open().ok().and_then(|case| {
@@ -249,7 +251,7 @@ fn atomic(row: &Row, options: &Options) -> Result<Left, String> {
     let (mut run, inst) = machine(row, Stage::Compute, 1, options)?;
     let Operand::Mem(mem) = inst.src[0] else { return Err("not a memory operand".to_owned()) };
     let bytes = mem.access.bytes() as usize;
-    // The initial value is written directly: a store by the same interpreter would test less.
+    // The initial value is written directly to memory. A store instruction would run on the interpreter that is tested.
     let mut memory = run.memory().clone();
     let word = memory.bytes_mut(WORD, bytes).ok_or("an operand of more than eight bytes")?;
     word.copy_from_slice(&row.given(5)?.to_le_bytes()[..bytes]);
@@ -277,7 +279,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
         Some(w1) => [w0, w1 as u32],
-        // A short instruction shares its 64 bits with another one. That one is a copy of it, which does not run.
+        // Short instructions come in pairs of 64 bits. The second one of this pair is a copy, which does not run.
         None => [w0, w0],
     };
     let inst = decode(instruction, chip, stage).map_err(|error| error.to_string())?;
@@ -290,7 +292,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
             let mut compute = Compute::of(&program, chip).map_err(|error| error.to_string())?;
             compute.setup = setup.into();
             compute.block = [lanes, 1, 1];
-            // The encodings address g0[]; g14[] is all of memory.
+            // The instructions address g0[]. Segment g14[] maps all of memory, so g0[] gets its mapping.
             compute.segments.0[0] = compute.segments.0[14];
             compute.memory =
                 Memory::new(vec![Buffer::new(WORD, vec![0; 8])]).map_err(|error| error.to_string())?;

@@ -87,7 +87,7 @@ pub struct Array {
     pub bytes: Vec<u8>,
 }
 
-/// The reason why data is not a valid array.
+/// The reason why data cannot be read or converted as an array.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ArrayError {
@@ -100,10 +100,11 @@ pub enum ArrayError {
     /// The bytes are not a `.npz` file.
     #[error("not an .npz file: {0}")]
     NotNpz(String),
-    /// The `.npz` file has several arrays, or none with this name.
+    /// The `.npz` file does not have an array with the requested name, or no name was given and the file has several
+    /// arrays.
     #[error("{}; name one as FILE.npz:NAME: {}", .asked.as_ref().map_or("several arrays".to_owned(), |name| format!("no array `{name}`")), .names.join(", "))]
     NpzName {
-        /// The requested name.
+        /// The requested name, if one was given.
         asked: Option<String>,
         /// The arrays in the file.
         names: Vec<String>,
@@ -122,7 +123,7 @@ pub enum ArrayError {
     /// Not valid JSON, or not nested lists of numbers.
     #[error("JSON: {0}")]
     Json(String),
-    /// Lists of one level differ in length.
+    /// Lists at the same nesting level differ in length.
     #[error("JSON: expected lists of equal length")]
     Ragged,
     /// An element is NaN, but an integer is required.
@@ -135,12 +136,12 @@ pub enum ArrayError {
         /// The required type.
         wanted: Dtype,
     },
-    /// The required type cannot hold a number.
+    /// An element has a value that the required type cannot hold.
     #[error("element {index} is {value}, which {wanted} cannot hold exactly: give an array of {wanted}")]
     DoesNotFit {
         /// Position in row-major order.
         index: usize,
-        /// The number.
+        /// The value as text.
         value: String,
         /// The required type.
         wanted: Dtype,
@@ -153,13 +154,14 @@ pub enum ArrayError {
     NoRoom(#[from] NoRoom),
 }
 
-/// Maximum number of copies of an array in memory: as loaded, as converted, in the launch, and as an output.
+/// Maximum number of copies of an array in memory: the loaded array, the converted one, that of the launch, and an
+/// output.
 const COPIES: u64 = 4;
 
-/// Estimate of the memory for the numbers of a JSON text while they are parsed, as a multiple of the text's bytes.
+/// Estimate of the memory that parsing a JSON text needs, as a multiple of the text's length.
 const JSON_COPIES: u64 = 40;
 
-/// An element, as the widest type of its kind.
+/// An element, converted to the widest integer or floating-point type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Element {
     Integer(i128),
@@ -177,8 +179,8 @@ impl Element {
 }
 
 impl Array {
-    /// Returns the rows of some lanes if the array has one row for each of `all` lanes; otherwise returns the array
-    /// unchanged.
+    /// Returns the rows of the lanes in `lanes`, if the array divides evenly into one row for each of `all` lanes.
+    /// Otherwise, returns the array unchanged.
     pub(crate) fn rows_of(self, lanes: &Range<usize>, all: usize) -> Array {
         let Array { dtype, mut shape, bytes } = self;
         if all == 0 || !bytes.len().is_multiple_of(all) {
@@ -217,7 +219,7 @@ impl Array {
         Array { dtype, shape, bytes }
     }
 
-    /// Returns the elements as 32-bit words; only for four-byte types.
+    /// Returns the elements as 32-bit words. The element type must have four bytes.
     pub fn words(&self) -> impl Iterator<Item = u32> {
         self.bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word))
     }
@@ -225,8 +227,8 @@ impl Array {
     /// Converts the numbers to another type.
     ///
     /// # Errors
-    /// Returns an error for the first element that the type cannot hold exactly. Numbers are rounded to `f32`, and a
-    /// NaN stays a NaN.
+    /// Returns an error for the first element that the type cannot hold exactly. Conversion to `f32` rounds instead,
+    /// and a NaN stays a NaN.
     pub fn convert(&self, wanted: Dtype) -> Result<Array, ArrayError> {
         if self.dtype == wanted {
             return Ok(self.clone());
@@ -234,7 +236,7 @@ impl Array {
         Array::of(wanted, self.shape.clone(), (0..self.len()).map(|index| self.element(index)))
     }
 
-    /// Creates an array of a type from numbers.
+    /// Creates an array of type `dtype` from numbers.
     fn of(
         dtype: Dtype,
         shape: Vec<usize>,
@@ -247,7 +249,7 @@ impl Array {
         Ok(Array { dtype, shape, bytes })
     }
 
-    /// Creates an array of numbers without a stated type. The type is `f64` if a number has a fraction, `u64` if a
+    /// Creates an array from numbers and derives its type. The type is `f64` if a number has a fraction, `u64` if a
     /// number exceeds `i64`, and `i64` otherwise.
     fn of_numbers(shape: Vec<usize>, numbers: Vec<Element>) -> Result<Array, ArrayError> {
         let any = |is: fn(&Element) -> bool| numbers.iter().any(is);
@@ -288,12 +290,12 @@ impl Array {
         row * each..(row + 1) * each
     }
 
-    /// Returns an element as a number. Integers beyond 2^53 are rounded.
+    /// Returns an element as an `f64`. Integers beyond 2^53 are rounded.
     pub fn number(&self, index: usize) -> f64 {
         self.element(index).as_f64()
     }
 
-    /// Returns an element as text. Floats have a point, as in JSON.
+    /// Returns an element as text. A float has a decimal point, as in JSON.
     pub fn text(&self, index: usize) -> String {
         match self.element(index) {
             Element::Integer(value) => value.to_string(),
@@ -302,8 +304,8 @@ impl Array {
         }
     }
 
-    /// Returns the elements as nested JSON lists of numbers. A NaN or infinity becomes a string, since JSON does not
-    /// have such numbers. For large arrays, serialise the array itself, which does not need extra memory.
+    /// Returns the elements as nested JSON lists of numbers. JSON does not have NaN or infinity, so they become
+    /// strings. For a large array, serialise the array itself, which does not need extra memory.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -397,7 +399,7 @@ impl Array {
         Array { dtype: self.dtype, shape: self.shape.clone(), bytes }
     }
 
-    /// Reads an array of a `.npz` file: the array with this name, or the only array.
+    /// Reads an array of a `.npz` file: the array `name`, or the only array if `name` is `None`.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -437,7 +439,7 @@ impl Array {
         file
     }
 
-    /// Reads nested JSON lists of numbers: integers as `i64` (or `u64`), numbers with a fraction as `f64`.
+    /// Reads nested JSON lists of numbers. Integers become `i64` (or `u64`), and numbers with a fraction `f64`.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -525,14 +527,14 @@ fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     rows.iter().all(|row| row.len() == width).then(|| Array::of_numbers(shape, rows.concat()))
 }
 
-/// Writes nested lists of numbers, as [`Array::to_json`] returns them, one element at a time.
+/// Serialises the array as nested lists of numbers, like [`Array::to_json`], but one element at a time.
 impl serde::Serialize for Array {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Level { array: self, shape: &self.shape, elements: 0..self.len() }.serialize(serializer)
     }
 }
 
-/// A part of an array with this shape.
+/// A part of an array: the elements with these indices, in this shape.
 struct Level<'a> {
     array: &'a Array,
     shape: &'a [usize],
@@ -580,7 +582,7 @@ fn range(text: &str) -> Result<Array, ArrayError> {
     if !count.is_finite() || step == 0.0 {
         return Err(unknown());
     }
-    // A count beyond 2^64 becomes the largest `usize`.
+    // The conversion saturates: a count beyond 2^64 becomes the largest `usize`.
     let count = count.max(0.0) as usize;
     room((count as u64).saturating_mul(8), COPIES)?;
     let values = (0..count).map(|index| first + step * index as f64);
@@ -623,7 +625,7 @@ fn flatten(value: &serde_json::Value, shape: &[usize], out: &mut Vec<Element>) -
             });
         }
         (serde_json::Value::Bool(value), []) => out.push(Element::Integer(i128::from(*value))),
-        // Strings that `to_json` writes for numbers that JSON does not have.
+        // `to_json` writes NaN and infinities as these strings.
         (serde_json::Value::String(text), []) if matches!(text.as_str(), "NaN" | "inf" | "-inf") => {
             out.push(Element::Float(text.parse().unwrap_or(f64::NAN)));
         }
@@ -699,7 +701,7 @@ mod tests {
         assert_eq!(read(npy("|b1", "False", "(2,)", &[0, 1])), "[0,1]");
         assert_eq!(read(npy("|u1", "True", "(2, 3)", &[1, 4, 2, 5, 3, 6])), "[[1,2,3],[4,5,6]]");
         assert_eq!(read(npy("<u8", "False", "(1,)", &[0xff; 8])), "[18446744073709551615]");
-        // A shape whose sizes multiply to more than 64 bits.
+        // The product of the dimensions does not fit in 64 bits.
         let huge = npy("<f4", "True", "(4294967296, 4294967296, 4294967296)", &[]);
         assert!(matches!(Array::from_npy(&huge), Err(ArrayError::Length { .. })));
     }

@@ -1,5 +1,4 @@
-//! Selection of one pixel or vertex of a launch, by the positions in the launch file, and reduction of the launch to
-//! it.
+//! Selects one pixel or vertex of a launch by the positions that the launch file lists, and reduces the launch to it.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,20 +11,21 @@ use crate::values::{Files, Values};
 /// The requested pixel or vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A pixel, and the number of its fragment, from 0 (default: the last fragment).
+    /// A pixel, given by its coordinates.
     Pixel {
-        /// Column, from the left.
+        /// Column, counted from the left.
         x: i32,
-        /// Row, from the row that is stored first.
+        /// Row, counted from the row that is first in memory.
         y: i32,
-        /// Number of the fragment. Fragments of several primitives may cover one pixel.
+        /// Number of the fragment from 0, since several primitives may cover one pixel. `None` selects the last
+        /// fragment.
         fragment: Option<usize>,
     },
-    /// A vertex, and its instance.
+    /// A vertex, given by its index and instance.
     Vertex {
-        /// The index.
+        /// Index of the vertex.
         index: u32,
-        /// The instance.
+        /// Number of the instance.
         instance: u32,
     },
 }
@@ -33,9 +33,9 @@ pub enum Asked {
 /// The lane that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The lane of the launch.
+    /// The lane's index in the whole launch.
     pub lane: usize,
-    /// The lanes of the reduced launch: a quad of pixels, or one vertex.
+    /// The lanes that remain in the reduced launch: a quad of pixels, or one vertex.
     pub lanes: Range<usize>,
     /// Number of lanes of the whole launch.
     pub of: usize,
@@ -54,10 +54,10 @@ impl fmt::Display for Asked {
 }
 
 impl LaunchFile {
-    /// Reduces the launch to the quad of a pixel, or to a vertex.
+    /// Reduces the launch to the quad that contains a pixel, or to a vertex.
     ///
     /// # Errors
-    /// Returns an error if the file does not describe its lanes, or if no lane matches the request.
+    /// Returns an error if the file does not list the positions of its lanes, or if no lane matches the request.
     pub fn choose(&mut self, asked: Asked, files: &dyn Files) -> Result<Piece, Error> {
         let piece = match asked {
             Asked::Pixel { x, y, fragment } => {
@@ -101,12 +101,12 @@ impl LaunchFile {
 /// Returns the words of a list with one row per lane.
 fn rows(values: Option<&Values>, field: &str, dtype: Dtype, files: &dyn Files) -> Result<Vec<u32>, Error> {
     let values = values.ok_or_else(|| {
-        Error::Machine(format!("missing `{field}` in the launch, which describes its lanes"))
+        Error::Machine(format!("missing `{field}` in the launch, which states the positions of the lanes"))
     })?;
     Ok(values.load_as(field, dtype, files)?.words().collect())
 }
 
-/// Describes the positions of the pixels of a launch.
+/// Describes the ranges of the x and y coordinates of a launch's pixels.
 fn extent(rows: &[[u32; 3]]) -> String {
     let covered =
         || rows.iter().filter(|row| row[2] == 1).map(|[x, y, _]| (x.cast_signed(), y.cast_signed()));

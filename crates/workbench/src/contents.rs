@@ -37,31 +37,31 @@ pub struct ProgramContents {
     pub stage: Option<&'static str>,
     /// Index of the program's module.
     pub module: Option<usize>,
-    /// 32-bit words of code.
+    /// Number of 32-bit words of code.
     pub words: usize,
-    /// Instructions of the listing.
+    /// Number of instructions in the listing.
     pub instructions: usize,
-    /// Address of the first instruction, in the machine's own unit.
+    /// Address of the first instruction, in the machine's address unit.
     pub base: u32,
-    /// Registers per lane.
+    /// Number of registers per lane that the container states.
     pub registers: Option<u32>,
-    /// Registers per lane that the instructions need. (R700)
+    /// Number of registers per lane that the instructions need. (R700)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers_needed: Option<u32>,
     /// Bytes of shared memory per block.
     pub shared: Option<u32>,
     /// Bytes of local memory per lane.
     pub local: Option<u32>,
-    /// Entries of the stack.
+    /// Number of stack entries that the container states.
     pub stack: Option<u32>,
-    /// Entries of the stack that the instructions need. (R700)
+    /// Number of stack entries that the instructions need. (R700)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stack_needed: Option<u32>,
     /// Number of barriers.
     pub barriers: Option<u32>,
-    /// Parameters, by offset.
+    /// Parameters, ordered by offset.
     pub parameters: Vec<Parameter>,
-    /// Bytes of all parameters.
+    /// Size of all parameters in bytes.
     pub parameter_bytes: Option<u32>,
     /// Constants that belong to this program alone.
     pub constants: Vec<Data>,
@@ -78,11 +78,11 @@ pub struct ModuleContents {
     pub name: Option<String>,
     /// Chip of the module.
     pub chip: Option<String>,
-    /// Constants that all programs see.
+    /// Constants that all programs of the module can read.
     pub constants: Vec<Data>,
-    /// Textures that all programs see.
+    /// Textures that all programs of the module can use.
     pub samplers: Vec<Unit>,
-    /// Variables outside the programs.
+    /// Global variables of the module.
     pub variables: Vec<Named>,
 }
 
@@ -91,7 +91,7 @@ pub struct ModuleContents {
 pub struct Parameter {
     /// Name of the parameter.
     pub name: Option<String>,
-    /// Offset of the first byte.
+    /// Offset of the first byte in the parameter memory.
     pub offset: u32,
     /// Size in bytes.
     pub bytes: u32,
@@ -100,9 +100,9 @@ pub struct Parameter {
 /// Contents of a constant bank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Data {
-    /// The bank.
+    /// Number of the constant bank.
     pub bank: u32,
-    /// Offset of the first byte.
+    /// Offset of the first byte in the bank.
     pub offset: u32,
     /// Number of bytes.
     pub bytes: usize,
@@ -133,14 +133,15 @@ pub struct Named {
     pub name: String,
     /// Size in bytes.
     pub bytes: u32,
-    /// `constant` or `global`.
+    /// Memory space: `constant` or `global`.
     pub space: &'static str,
 }
 
 /// Returns the contents of a file.
 ///
 /// # Errors
-/// Returns an error if the machine does not have the type of a program.
+/// Returns an error if a program cannot be disassembled, for example because the machine does not have its pipeline
+/// stage.
 pub fn contents(opened: &Opened) -> Result<Contents, TargetError> {
     let Opened { target, image, .. } = opened;
     let machine = target.machine();

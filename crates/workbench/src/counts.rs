@@ -1,4 +1,4 @@
-//! The counts of a run that conditions use.
+//! Counts of a run, for the conditions of a launch file.
 
 use reconverge_isa::Program;
 use reconverge_simt::{Engine, Options, Statistics};
@@ -10,7 +10,7 @@ use crate::stats::{Class, Profile};
 use crate::target::Target;
 use crate::trace::Recorded;
 
-/// Returns the counts that every run has.
+/// Returns the counts that are available without observing the run.
 fn plain(statistics: &Statistics) -> RunCounts {
     let Statistics { instructions, lane_instructions, divergent_branches } = *statistics;
     [
@@ -22,8 +22,8 @@ fn plain(statistics: &Statistics) -> RunCounts {
     .collect()
 }
 
-/// Returns the counts that conditions need. `statistics` comes from a run of the launch. The other counts come from
-/// another run, which is observed. `session` is the launch.
+/// Returns the counts that the conditions need. `statistics` has the counts of a finished run. If a condition needs
+/// other counts, a copy of `session` runs again and is observed.
 ///
 /// # Errors
 /// The errors of [`Session::run_traced`].
@@ -78,7 +78,7 @@ pub fn needed(
     Ok(counts)
 }
 
-/// Returns the count for the instructions of a class.
+/// Returns the kind of count for the instructions of a class.
 const fn count_of(class: Class) -> RunCount {
     match class {
         Class::Alu => RunCount::Alu,

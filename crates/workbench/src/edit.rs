@@ -1,4 +1,4 @@
-//! Replacement of one instruction in its program, by text.
+//! Replaces one instruction of a program by assembler text.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::target::{Target, TargetError};
 /// Words to change in a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Index of the first word.
+    /// Index of the first changed word.
     pub first: usize,
     /// The new words, starting at `first`.
     pub words: Vec<u32>,
@@ -27,40 +27,40 @@ pub enum EditError {
     /// No instruction starts at the address.
     #[error(transparent)]
     Address(#[from] ExplainError),
-    /// The target is invalid.
+    /// The program cannot be disassembled.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The text does not assemble. Positions refer to the text.
+    /// The text does not assemble. The positions of the errors refer to the text.
     #[error("the text does not assemble: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Text(Vec<Diagnostic>),
-    /// The text has a different length.
+    /// The new instruction has a different length than the old one.
     #[error("expected {wanted}, as in the old instruction `{old}`; found {found} in `{text}`{help}")]
     Length {
-        /// The new text.
+        /// Text of the new instruction.
         text: String,
         /// Length of the new instruction.
         found: String,
-        /// The old text.
+        /// Text of the old instruction.
         old: String,
         /// Length of the old instruction.
         wanted: String,
-        /// The remedy.
+        /// The remedy, as the end of the message.
         help: &'static str,
     },
-    /// The text also changes words of other instructions.
+    /// The new text also changes words of other instructions.
     #[error("`{text}` also changes the instruction at {elsewhere}; assemble the whole program instead")]
     Elsewhere {
-        /// The new text.
+        /// Text of the new instruction.
         text: String,
-        /// The first other address that changes.
+        /// Address of the first other instruction that changes.
         elsewhere: String,
     },
 }
 
-/// Returns the words that change if `text` replaces the instruction at `address` of a program.
+/// Returns the words that change if `text` replaces the instruction at `address`.
 ///
-/// The program's listing is assembled with `text` instead of the instruction's own text. So `text` can be anything
-/// that the listing can have at this position: an instruction, an operation of an ALU group, or a fetch.
+/// The function inserts `text` into the program's listing and assembles the listing. So `text` can be anything that is
+/// legal at this position of a listing: an instruction, an operation of an ALU group, or a fetch.
 ///
 /// # Errors
 /// See [`EditError`].
@@ -76,7 +76,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let own = listing.marks[index].words.clone();
     let heading = machine.heading(target, program);
     let (before, after) = (&listing.text[..place.start], &listing.text[place.end..]);
-    // Keeps the number before the first operation of a group and before a control-flow instruction.
+    // In a listing, a number precedes the first operation of an ALU group and a control-flow instruction. The new text
+    // gets the old number if it has none.
     let number = |text: &str| text.trim_start().split(' ').next().and_then(|word| word.parse::<u32>().ok());
     let prefix = match (number(&listing.text[place.clone()]), number(text)) {
         (Some(number), None) => format!("{number} "),
@@ -99,7 +100,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
             programs.into_iter().next().map(|program| program.words).unwrap_or_default()
         }
         Err(errors) => {
-            // The rest of the program does not fit after a text of a different length.
+            // A text of a different length makes the rest of the listing invalid. The length is then the better
+            // message.
             return Err(match length_alone(target, text) {
                 Some(found) if found != own.len() => length(found),
                 _ => EditError::Text(within(errors, start..start + text.len())),
@@ -110,7 +112,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         return Err(length((words.len() + own.len()).saturating_sub(program.words.len())));
     }
     let changed: Vec<usize> = (0..words.len()).filter(|at| words[*at] != program.words[*at]).collect();
-    // A group's literals do not belong to a line. They belong to the operations that read them.
+    // The literals of an ALU group belong to no line of the listing. They may change with the operation that reads
+    // them.
     let may_change =
         |at: &usize| own.contains(at) || listing.marks.iter().all(|mark| !mark.words.contains(at));
     if let Some(at) = changed.iter().find(|at| !may_change(at)) {
@@ -123,7 +126,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     Ok(Change { first, words: words[first..end].to_vec() })
 }
 
-/// Returns the number of words of an instruction.
+/// Returns the number of words of an instruction, assembled alone.
 fn length_alone(target: &Target, text: &str) -> Option<usize> {
     let machine = target.machine();
     let (program, address) = machine.one(target, text).ok()?;
@@ -131,8 +134,8 @@ fn length_alone(target: &Target, text: &str) -> Option<usize> {
     Some(line_at(&lines, target.isa, address).ok()?.words.len())
 }
 
-/// Returns the range of an instruction's text in a listing, without the labels and directives before it, the comment
-/// after it and the end of the line.
+/// Returns the range of an instruction's text in a listing. The range does not include preceding labels and directives,
+/// the comment, and the line end.
 fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
     let mut start = index.checked_sub(1).map_or(0, |before| listing.marks[before].end);
     let end = listing.marks[index].end;
@@ -201,7 +204,7 @@ mod tests {
                       @e: EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n";
         let (target, program) = program(Isa::R700, source);
         let change = |address, text| replace(&target, &program, address, text);
-        // The first operation of a group keeps its number. The other one does not have a number.
+        // The first operation of a group keeps its number. Later operations do not have a number.
         assert_eq!(change(6, "x: ADD R1.x, R2.x, 3.5f").unwrap().words.len(), 1);
         assert_eq!(change(7, "y: ADD R1.y, R2.x, 2.5f").unwrap().words.len(), 1);
         let literal = change(6, "x: MUL R1.x, R2.x, 7.5f").unwrap();

@@ -1,4 +1,4 @@
-//! Errors of launches, and traps.
+//! Errors of launches, including traps.
 
 use std::fmt;
 
@@ -15,28 +15,28 @@ use crate::values::ValuesError;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Numbers cannot be loaded.
+    /// The numbers of an input cannot be loaded.
     #[error(transparent)]
     Values(#[from] ValuesError),
-    /// The program or the launch does not fit the machine.
+    /// The program or the launch is not valid for the machine.
     #[error("{0}")]
     Machine(String),
     /// A texture is invalid.
     #[error("texture {unit}: {error}")]
     Texture {
-        /// The unit.
+        /// The texture unit.
         unit: u8,
         /// The problem.
         error: ImageError,
     },
-    /// The number of values does not fit.
+    /// A field has the wrong number of values.
     #[error("{place}: expected {wanted}, found {found} numbers")]
     Count {
-        /// The field that the numbers fill.
+        /// The field.
         place: String,
-        /// Numbers found.
+        /// Number of values found.
         found: usize,
-        /// The expected values.
+        /// Description of the expected values.
         wanted: String,
     },
     /// The launch has no lanes, or more than the limit.
@@ -45,15 +45,16 @@ pub enum Error {
     /// The launch needs more memory than is available.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
-    /// Numbers do not have rows, and the launch does not state its number of lanes.
+    /// The number of lanes is unknown: the launch does not state it, and the numbers of the input are not divided into
+    /// rows.
     #[error(
         "{place}: unknown number of lanes for a file of {count} numbers without rows; state --lanes (lanes = in a launch \
          file){}", splits(*.count)
     )]
     Flat {
-        /// The field that the numbers fill.
+        /// The field with the numbers.
         place: String,
-        /// Numbers found.
+        /// Number of values found.
         count: usize,
     },
     /// A value is not one of the expected names.
@@ -63,39 +64,39 @@ pub enum Error {
         place: String,
         /// The value.
         found: String,
-        /// The expected values.
+        /// Description of the expected values.
         help: String,
     },
     /// The program does not assemble, or cannot be loaded.
     #[error("{0}")]
     Program(String),
-    /// The machine does not have this option of the command line.
+    /// The command-line option does not exist for programs of this machine.
     #[error("--{option} is not for {isa} programs")]
     Option {
-        /// The name.
+        /// Name of the option.
         option: String,
         /// The machine.
         isa: Isa,
     },
-    /// The engines that run in lockstep differ: a defect of one of them, not of the program.
+    /// Two engines that run in lockstep have different results. This is a defect of an engine, not of the program.
     #[error("{0}")]
     Differ(String),
-    /// Generated code has a memory fault: a defect of the compiled engine, not of the program.
+    /// Generated code accessed invalid memory. This is a defect of the compiled engine, not of the program.
     #[error("{0}")]
     Fault(CodeFault),
-    /// The program does something that is forbidden or undefined.
+    /// The program trapped because it did something forbidden or undefined.
     #[error("{0}")]
     Trap(Box<Trapped>),
 }
 
 impl Error {
-    /// Returns the error for a value that does not fit a field.
+    /// Returns the error for a value that a field does not accept.
     pub(crate) fn name(place: impl Into<String>, found: impl ToString, help: impl Into<String>) -> Error {
         Error::Name { place: place.into(), found: found.to_string(), help: help.into() }
     }
 }
 
-/// Returns a hint about the numbers of lanes among which numbers can be divided.
+/// Returns a hint with possible numbers of lanes for `count` values.
 fn splits(count: usize) -> String {
     let ways: Vec<String> = (1..=4)
         .filter(|each| count > 0 && count.is_multiple_of(*each))
@@ -121,63 +122,63 @@ impl From<CodeFault> for Error {
     }
 }
 
-/// An access to memory that was refused.
+/// A memory access that caused a trap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The memory, as `session::Space` names it.
+    /// The memory space, with its name in `session::Space`.
     pub space: &'static str,
-    /// First byte.
+    /// Address of the first byte.
     pub address: u32,
     /// Number of bytes.
     pub bytes: u32,
 }
 
-/// A cause that may be an access to memory.
+/// The cause of a trap. It may be a memory access.
 pub trait Cause: fmt::Display + fmt::Debug {
-    /// Returns the access if the cause is one.
+    /// Returns the access if the cause is an invalid memory access.
     fn access(&self) -> Option<Access> {
         None
     }
 
-    /// Returns the byte address of shared memory if the cause is a read before any write.
+    /// If the cause is a read of shared memory that was not written before, returns the byte address of the read.
     fn unwritten(&self) -> Option<u32> {
         None
     }
 
-    /// Returns the address of the other instruction if the cause is a race.
+    /// If the cause is a race, returns the address of the other instruction.
     fn other(&self) -> Option<u32> {
         None
     }
 }
 
-/// A trap.
+/// A trap with its context.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trapped {
-    /// The whole trap in one sentence.
+    /// The complete message in one sentence.
     pub message: String,
-    /// Address of the instruction, in the machine's own unit.
+    /// Address of the instruction, in the machine's address unit.
     pub pc: u32,
-    /// The lanes concerned, in their group.
+    /// The lanes that caused the trap, numbered within their group.
     pub lanes: Mask,
     /// The cause, as text.
     pub cause: String,
     /// Name of the cause without its details: `Memory`, `Flow.StackMismatch`.
     pub name: String,
-    /// The access that was refused, if the cause is one.
+    /// The access, if the cause is an invalid memory access.
     pub access: Option<Access>,
-    /// The instruction as in the user's own source, or else as the disassembler prints it.
+    /// Text of the instruction, from the user's source or otherwise from the disassembler.
     pub instruction: Option<String>,
-    /// The line of the source with the instruction.
+    /// The source line of the instruction, if known.
     pub line: Option<usize>,
-    /// The registers of the first lane concerned.
+    /// The registers of the first lane in `lanes`.
     pub state: Option<LaneState>,
-    /// The memory that is closest to the access.
+    /// Description of the buffer that is closest to the invalid access.
     pub nearest: Option<String>,
-    /// Byte address of shared memory if the cause is a read before any write.
+    /// Byte address, if the cause is a read of shared memory that was not written before.
     pub unwritten: Option<u32>,
-    /// Remedy in the launch, if one is known.
+    /// A change of the launch that avoids the trap, if known.
     pub remedy: Option<String>,
-    /// The other instruction of a race: its address, and its text.
+    /// Address and text of the other instruction, if the cause is a race.
     pub other: Option<(u32, Option<String>)>,
 }
 
@@ -186,7 +187,7 @@ pub struct Trapped {
 pub struct LaneState {
     /// Number of the lane in the launch.
     pub lane: usize,
-    /// The registers that the instruction names, in order, as names and words.
+    /// Registers that the instruction names, in the order of its operands. Each has a name and words.
     pub registers: Vec<(String, Vec<u32>)>,
 }
 
@@ -219,7 +220,7 @@ impl<C: Cause> From<&GroupTrap<C>> for Trapped {
     }
 }
 
-/// Returns the names of a cause's variants, outermost first, without their contents.
+/// Returns the variant names of a cause without the contents, joined from the outermost to the innermost.
 fn name(cause: &impl fmt::Debug) -> String {
     let text = format!("{cause:?}");
     let variants = text.split('(').map_while(|part| {
@@ -241,14 +242,14 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns the flags of a condition register: Z 1, S 2, C 4, O 8. (docs/tesla.md 1.4)
+/// Formats the flags of a condition register: Z is 1, S is 2, C is 4, O is 8. (docs/tesla.md 1.4)
 pub(crate) fn flags(value: u32) -> String {
     let set = ["Z", "S", "C", "O"].iter().enumerate().filter(|(bit, _)| value >> bit & 1 != 0);
     let names: String = set.map(|(_, name)| *name).collect();
     if names.is_empty() { "no flags".to_owned() } else { names }
 }
 
-/// Returns the words of a register: flags for a condition register of Tesla, numbers for any other register.
+/// Formats the words of a register. A Tesla condition register is shown as flags, and other registers as numbers.
 fn register_words(name: &str, values: &[u32]) -> String {
     match values {
         [value] if name.starts_with("$c") => format!("{value:#x} ({})", flags(*value)),
@@ -256,7 +257,7 @@ fn register_words(name: &str, values: &[u32]) -> String {
     }
 }
 
-/// Returns words as bits and as numbers.
+/// Formats words in hexadecimal and as numbers.
 fn words(words: &[u32]) -> String {
     let list = |text: fn(&u32) -> String| words.iter().map(text).collect::<Vec<_>>().join(" ");
     let floats = list(|word| {
@@ -272,7 +273,7 @@ fn words(words: &[u32]) -> String {
 }
 
 impl Trapped {
-    /// Returns the details that the message does not have, one per line. `file` is the program's file.
+    /// Returns the details that are not in the message, one per line. `file` is the name of the program's file.
     pub fn details(&self, file: &str) -> Vec<String> {
         let mut lines = Vec::new();
         match (self.line, &self.instruction) {
@@ -295,13 +296,13 @@ impl Trapped {
         lines
     }
 
-    /// Returns whether a group has issued more instructions than allowed. The program may then be endless.
+    /// Returns whether the trap is the limit on the number of instructions. The program may then be an endless loop.
     pub fn is_endless(&self) -> bool {
         ["Watchdog", "Timeout"].contains(&&*self.name)
     }
 
-    /// Returns the message with the text of the instruction, in one line. `file` is the program's file. The message
-    /// calls a program endless if it was stopped by a limit.
+    /// Returns the message in one line, with the text of the instruction. `file` is the name of the program's file. If
+    /// a limit stopped the program, the message starts with `endless: `.
     pub fn sentence(&self, file: &str) -> String {
         let endless = if self.is_endless() { "endless: " } else { "" };
         let remedy = self.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();

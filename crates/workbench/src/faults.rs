@@ -1,7 +1,7 @@
-//! The words of a group's flow state, for fault injection: the words that currently exist, and their values.
+//! Words of a group's flow state, which fault injection and the debugger read and change.
 //!
-//! [`Inspect::words`] lists each [`Word`], and [`Inspect::word`] reads it. A word has up to 64 bits, given by
-//! [`Word::bits`]. Masks have one bit per lane, and counters are numbers.
+//! [`Inspect::words`] lists the words that exist at present, and [`Inspect::word`] reads one of them. A word has up to
+//! 64 bits, given by [`Word::bits`]. A mask has one bit per lane, and a counter is a number.
 //!
 //! [`Inspect::words`]: crate::session::Inspect::words
 //! [`Inspect::word`]: crate::session::Inspect::word
@@ -15,17 +15,18 @@ reconverge_isa::choices! {
     /// A kind of flow state.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Kind {
-        /// Predicate bits: the four per lane and the ALU result of R500, those inside an ALU clause of R700, `$c` of Tesla.
+        /// Predicate bits. R500 has four per lane and the ALU result, R700 has them inside an ALU clause, and Tesla has
+        /// `$c`.
         Predicate = "predicate",
         /// The active lanes of the next instruction.
         ActiveMask = "active-mask",
-        /// A mask of an entry of the stack of PUSH and of loops.
+        /// A mask in an entry of R700's stack. PUSH instructions and loops add entries.
         StackEntry = "stack-entry",
-        /// The branch counter of a lane that is switched off.
+        /// The branch counter of a lane that a branch has disabled.
         BranchCounter = "branch-counter",
-        /// Lanes or address of an entry of the token stack.
+        /// The mask, address or type of an entry on Tesla's token stack.
         Token = "token",
-        /// Number of iterations that an open loop has left.
+        /// Number of remaining iterations of an open loop.
         LoopCounter = "loop-counter",
     }
 }
@@ -48,21 +49,22 @@ impl Kind {
 pub struct Word {
     /// The kind of state.
     pub kind: Kind,
-    /// Number within the kind: a channel, a stack entry (counted from the outermost), or a loop.
+    /// Index among the words of this kind: a channel, a stack entry (counted from the outermost), or a loop.
     pub number: usize,
-    /// The part of the entry: 0 is its mask, 1 its address or other mask. [`Word::TYPE`] is not in the lists of words.
+    /// Part of a stack entry: 0 for its mask, 1 for its address or second mask, or [`Word::TYPE`]. Lists of words do
+    /// not include the type.
     pub part: u8,
-    /// The lane, if each lane has such a word.
+    /// The lane, if each lane has its own word.
     pub lane: Option<Lane>,
-    /// The bits that exist.
+    /// The bits that the word has.
     pub bits: u64,
 }
 
 impl Word {
-    /// The part of a token stack entry that is its type, as a number from 1. A debugger can set it.
+    /// Part number for the type of a token stack entry. Types are numbered from 1. Only the debugger can set the type.
     pub const TYPE: u8 = 2;
 
-    /// Returns a word with one bit for each of some lanes.
+    /// Returns a word that is a mask, with one bit for each lane in `lanes`.
     pub(crate) fn of_lanes(kind: Kind, number: usize, part: u8, lanes: Mask) -> Word {
         Word { kind, number, part, lane: None, bits: lanes.0 }
     }
@@ -72,7 +74,7 @@ impl Word {
         Word { kind, number, part: 0, lane, bits: (1 << bits) - 1 }
     }
 
-    /// Returns whether the bits of the word are lanes.
+    /// Returns whether the word is a mask of lanes.
     pub fn is_mask(&self) -> bool {
         match self.kind {
             Kind::ActiveMask | Kind::StackEntry => true,

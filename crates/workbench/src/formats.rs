@@ -1,6 +1,6 @@
-//! Programs as files: the formats for a machine's programs, and the loss of each format.
+//! Writes programs to files, and detects the parts of a program that a format cannot hold.
 //!
-//! The contents that a format can hold are not listed. Instead, the file is read back and compared.
+//! No table states what a format can hold. Instead, the written file is read back and compared with the program.
 
 use std::collections::HashSet;
 
@@ -20,9 +20,9 @@ pub fn formats(isa: Isa) -> Vec<&'static str> {
     [HEX, HEX32, BIN].iter().chain(machine(isa).containers()).copied().collect()
 }
 
-/// Words as text, after a comment with the machine and the chip.
+/// Words as hexadecimal text, after a comment with the machine and the chip.
 pub const HEX: &str = "hex";
-/// Words as text alone, one per line, as collections have them.
+/// Words as hexadecimal text without a comment, one per line, as in collections of shaders.
 pub const HEX32: &str = "hex32";
 /// Words as bytes.
 pub const BIN: &str = "bin";
@@ -32,7 +32,7 @@ pub const BIN: &str = "bin";
 /// # Errors
 /// Returns an error if the extension belongs to a format of another machine.
 pub fn by_ending(isa: Isa, ending: &str) -> Result<&'static str, WriteError> {
-    // `elf` is a part of cubin-elf32; `gsh` is all of gsh.
+    // Extensions are parts of format names, for example `elf` of cubin-elf32 and `gsh` of gsh.
     let is = |format: &&str| ending.len() > 2 && format.split('-').any(|part| part.starts_with(ending));
     let of = |isa| formats(isa).into_iter().find(is);
     match of(isa) {
@@ -56,7 +56,7 @@ pub enum WriteError {
         /// The formats of the machine.
         has: Vec<&'static str>,
     },
-    /// An error of the container.
+    /// The container cannot be written.
     #[error(transparent)]
     Container(#[from] Error),
     /// The format holds only one program.
@@ -66,10 +66,10 @@ pub enum WriteError {
         format: String,
         /// Number of programs.
         programs: usize,
-        /// Formats that hold all of them.
+        /// Formats that can hold all of the programs.
         fits: Vec<&'static str>,
     },
-    /// The format cannot hold something that affects the results of the program.
+    /// The format cannot hold a part that affects the results of the program.
     #[error("{format} cannot hold {}; {}, or omit it with --drop-state", few(.lines), remedy(.fits))]
     Lost {
         /// The format.
@@ -93,7 +93,7 @@ fn remedy(fits: &[&str]) -> String {
     }
 }
 
-/// Returns the first lines, and the number of the others.
+/// Returns the first lines, and the number of remaining lines.
 fn few(lines: &[String]) -> String {
     const SHOWN: usize = 6;
     let shown: Vec<String> = lines.iter().take(SHOWN).map(|line| format!("`{line}`")).collect();
@@ -102,8 +102,8 @@ fn few(lines: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// Returns the bytes of a file of this format. It is an error if the format cannot hold the state, unless `drop_state`
-/// is set. Names and declarations that are lost, but do not change the results of a program, are listed in a note.
+/// Returns the bytes of a file of this format. If the format cannot hold the state, returns an error unless
+/// `drop_state` is set. Lost names and declarations do not affect results. They are listed in a note.
 ///
 /// # Errors
 /// See [`WriteError`].
@@ -123,18 +123,18 @@ pub fn write(
         let fits = formats(target.isa).into_iter().filter(holds).collect();
         return Err(WriteError::Lost { format: format.to_owned(), lines: kept.lines, fits });
     }
-    // Containers report their own losses.
+    // A container that has notes has already reported these losses.
     if written.notes.is_empty() || !kept.same {
         written.notes.push(format!("{format} cannot hold {}", few(&kept.lines)));
     }
     Ok(written)
 }
 
-/// Result of reading a written file back.
+/// Result of comparing a program with its written file, which was read back.
 struct Kept {
-    /// Whether the programs read back compute the same results.
+    /// Whether the program in the file has the same results.
     same: bool,
-    /// Lines of the text that are lost.
+    /// Lines of the program's text that the file does not hold.
     lines: Vec<String>,
 }
 
@@ -162,7 +162,7 @@ fn attempt(target: &Target, image: &Image, format: &str) -> Result<(Written<Vec<
     Ok((written, kept))
 }
 
-/// Returns the comment with the properties that hexadecimal words do not state. [`hex::load`] reads it.
+/// Returns a comment with the machine, chip and stage, which hexadecimal words do not contain. [`hex::load`] reads it.
 fn header(target: &Target) -> String {
     let chip = target.chip_name().map(|chip| format!(", chip {chip}")).unwrap_or_default();
     let stage = target.stage.map(|stage| format!(", stage {stage}")).unwrap_or_default();
@@ -184,20 +184,20 @@ fn compare(target: &Target, image: &Image, file: &[u8]) -> Kept {
     Kept { same: computes(image) == computes(&back), lines }
 }
 
-/// Returns the directives of a text.
+/// Returns the directives in an assembler text.
 fn directives(text: &str) -> impl Iterator<Item = String> {
     let code = |line: &str| line.split(';').next().unwrap_or_default().trim().to_owned();
     text.lines().map(code).filter(|line| line.starts_with('.'))
 }
 
-/// The bytes of constants, by bank and offset.
+/// The bytes of constants, indexed by bank and offset.
 type Constants = LiteMap<(u32, u32), u8>;
 
-/// Returns the data that determine the results of a program: words, their address, state, constants, variables of the
-/// module.
+/// The data that determine the results of a program: its words, base address, state registers and constants, and the
+/// names of its module's variables.
 type Computes<'a> = (Vec<u32>, u32, Vec<(String, u32)>, Constants, SortedSet<&'a str>);
 
-/// Returns everything that determines the results of each program.
+/// Returns the data that determine the results of each program.
 fn computes(image: &Image) -> Vec<Computes<'_>> {
     let of = |program| {
         let bytes = image.constants_of(program).flat_map(|block| {

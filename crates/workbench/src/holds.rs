@@ -1,4 +1,4 @@
-//! Conditions on the counts of a run: `holds = "instructions <= 16"` in an `[[expect]]`.
+//! Conditions on the counts of a run, as in `holds = "instructions <= 16"` of an `[[expect]]` table.
 
 use std::fmt;
 
@@ -10,55 +10,55 @@ use crate::result::Expected;
 use crate::values::Values;
 
 reconverge_isa::choices! {
-    /// A count of a run, as `stats` counts it.
+    /// A count of a run, as `stats` defines it.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum RunCount {
-        /// Instructions issued to a group.
+        /// Number of instructions that were issued to groups.
         Instructions = "instructions",
-        /// Instructions summed over the lanes that took part.
+        /// Sum of the active lanes over all issued instructions.
         LaneInstructions = "lane_instructions",
-        /// Decisions that split the lanes of a group.
+        /// Number of decisions that split the lanes of a group.
         DivergentBranches = "divergent_branches",
-        /// Share of the lanes of a group that took part, from 0 to 1.
+        /// Average share of active lanes in a group, from 0 to 1.
         SimdEfficiency = "simd_efficiency",
-        /// High-water mark of the fullest stack or counter of a group.
+        /// Maximum depth of any stack or counter of a group.
         StackHighWater = "stack_high_water",
-        /// Groups that ran.
+        /// Number of groups that ran.
         Groups = "groups",
-        /// Instructions of the class ALU.
+        /// Number of ALU instructions.
         Alu = "alu_instructions",
-        /// Instructions of the class interpolation.
+        /// Number of interpolation instructions.
         Interpolation = "interpolation_instructions",
-        /// Instructions of the class texture.
+        /// Number of texture instructions.
         Texture = "texture_instructions",
-        /// Instructions of the class memory.
+        /// Number of memory instructions.
         Memory = "memory_instructions",
-        /// Instructions of the class output.
+        /// Number of output instructions.
         Output = "output_instructions",
-        /// Instructions of the class flow.
+        /// Number of flow-control instructions.
         Flow = "flow_instructions",
-        /// Instructions of the class other.
+        /// Number of instructions of any other class.
         Other = "other_instructions",
-        /// Requests of groups to memory.
+        /// Number of memory requests by groups.
         MemoryRequests = "memory_requests",
-        /// Transactions that serve the requests.
+        /// Number of transactions that serve the requests.
         MemoryTransactions = "memory_transactions",
-        /// Bytes that the transactions move.
+        /// Number of bytes that the transactions transfer.
         BytesMoved = "bytes_moved",
-        /// Bytes that the lanes asked for.
+        /// Number of bytes that the lanes requested.
         BytesWanted = "bytes_wanted",
-        /// Passes of shared memory that conflicts of banks add: 0 if each request takes one.
+        /// Number of additional shared-memory passes due to bank conflicts. It is 0 if each request takes one pass.
         BankConflicts = "bank_conflicts",
     }
 }
 
 impl RunCount {
-    /// Returns whether every run has this count. The other counts need an observed run.
+    /// Returns whether the count is available without observing the run.
     pub const fn is_plain(self) -> bool {
         matches!(self, RunCount::Instructions | RunCount::LaneInstructions | RunCount::DivergentBranches)
     }
 
-    /// Returns whether the count needs the accesses to memory.
+    /// Returns whether the run's memory accesses must be observed to compute the count.
     pub const fn is_of_memory(self) -> bool {
         matches!(
             self,
@@ -71,7 +71,7 @@ impl RunCount {
     }
 }
 
-/// The counts of a run. A count that the machine or the chip does not define is absent.
+/// The counts of a run. If the machine or the chip does not define a count, the count is absent.
 pub type RunCounts = LiteMap<RunCount, f64>;
 
 reconverge_isa::choices! {
@@ -95,7 +95,7 @@ reconverge_isa::choices! {
 /// A condition on a count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CountRule {
-    /// The count.
+    /// The count that is compared.
     pub count: RunCount,
     comparison: Comparison,
     number: f64,
@@ -111,8 +111,8 @@ impl CountRule {
     /// Parses a condition such as `instructions <= 16`.
     ///
     /// # Errors
-    /// Returns an error if the form is wrong, the count is unknown (with a list of all counts), or the number is
-    /// malformed.
+    /// Returns an error if the form is wrong or the number is malformed. If the count is unknown, the error lists all
+    /// counts.
     pub fn parse(text: &str) -> Result<CountRule, String> {
         let wrong = |why: String| format!("holds = \"{text}\": {why}");
         let form = || {
@@ -120,7 +120,7 @@ impl CountRule {
                 "expected a count, one of <=, >=, ==, !=, <, > and a number: `instructions <= 16`".to_owned(),
             )
         };
-        // Longer signs come first.
+        // Of two signs at one position, such as `<` and `<=`, the longer one is chosen.
         let (at, comparison) = Comparison::ALL
             .into_iter()
             .filter_map(|one| Some((text.find(one.name())?, one)))
@@ -148,10 +148,10 @@ impl CountRule {
         }
     }
 
-    /// Checks the condition on the counts of a run, and returns a sentence with the count.
+    /// Checks the condition. Returns a sentence that states the count.
     ///
     /// # Errors
-    /// Returns a sentence with the count if the condition fails.
+    /// Returns such a sentence as the error if the condition does not hold or the count is absent.
     pub fn judge(&self, counts: &RunCounts) -> Result<String, String> {
         match counts.get(&self.count) {
             Some(found) if self.fits(*found) => {
@@ -163,23 +163,23 @@ impl CountRule {
     }
 }
 
-/// Returns a number with at most four decimals.
+/// Formats a number with up to four decimals.
 fn shown(number: f64) -> String {
     if number.fract() == 0. { number.to_string() } else { format!("{number:.4}") }
 }
 
-/// The `[[expect]]` of a launch file: the expected outputs of a run, and the conditions on its counts.
+/// All `[[expect]]` tables of a launch file: expected outputs, and conditions on counts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "Vec<OneExpect>")]
 pub struct Expectations {
     /// The expected outputs.
     pub outputs: Vec<Expected>,
-    /// The conditions.
+    /// The conditions on the counts of the run.
     pub holds: Vec<CountRule>,
 }
 
 impl Expectations {
-    /// Returns whether there are no expectations.
+    /// Returns whether the launch file does not state expectations.
     pub fn is_empty(&self) -> bool {
         self.outputs.is_empty() && self.holds.is_empty()
     }
@@ -207,7 +207,7 @@ impl From<Vec<OneExpect>> for Expectations {
     }
 }
 
-/// One `[[expect]]`.
+/// One `[[expect]]` table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "ExpectFields")]
 enum OneExpect {
@@ -215,7 +215,7 @@ enum OneExpect {
     Holds(CountRule),
 }
 
-/// The fields of an `[[expect]]`.
+/// The fields of an `[[expect]]` table, before they are checked.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExpectFields {

@@ -1,17 +1,16 @@
-//! Two divergent kernels for every machine that can run them. `bench` measures them, and they are worked examples of
-//! each machine's flow control.
+//! Two kernels with divergent control flow, for every machine that can run them. `bench` measures them. They are also
+//! examples of each machine's flow control.
 //!
-//! The sources are in `kernels/`, in the repository's own assembly. Both kernels compute one count per lane, over rows
-//! of [`ROW`] lanes:
+//! The sources are in `kernels/`, in the assembly language of this project. Each kernel computes one count per lane.
+//! The lanes form rows of [`ROW`] lanes:
 //!
-//! * **mandel**: c = (-2 + x * 3/1024, -1.5 + y * 3/1024) in binary32, every product and sum rounded. The count is the
-//!   number of steps z = z^2 + c, at most 255, that stay within radius 2.
-//! * **collatz**: n = lane + 1 in wrapping 32-bit integers. The count is the number of steps, at most 255, until n is 1.
-//!   R500 does not have integers, so it does not have this kernel.
+//! * **mandel**: c = (-2 + x * 3/1024, -1.5 + y * 3/1024) in binary32. Every product and sum is rounded. The count is
+//!   the number of steps z = z^2 + c, up to 255, that stay within radius 2.
+//! * **collatz**: n = lane + 1 in wrapping 32-bit integers. The count is the number of steps until n is 1, up to 255.
+//!   R500 does not have integers, so this kernel does not exist for R500.
 //!
-//! [`find`] returns a [`Kernel`], [`Kernel::prepare`] assembles it and prepares its launch, and [`Kernel::counts`]
-//! reads the counts from the results. [`hash`] folds the counts into a hash, which must equal [`Kernel::golden`] for
-//! [`LANES`] lanes.
+//! [`find`] returns a [`Kernel`]. [`Kernel::prepare`] assembles it and prepares its launch. [`Kernel::counts`] reads
+//! the counts from the results. For [`LANES`] lanes, the [`hash`] of the counts must equal [`Kernel::golden`].
 
 use std::sync::Arc;
 
@@ -29,9 +28,9 @@ use crate::{r500, r700, tesla};
 
 /// Number of lanes in a row of the image.
 pub const ROW: u32 = 1024;
-/// Number of lanes for the golden hashes.
+/// Number of lanes to which the golden hashes apply.
 pub const LANES: u32 = 1 << 20;
-/// Number of threads of a Tesla block. The lanes of a launch there are a multiple of it.
+/// Number of threads in a Tesla block. On Tesla, the number of lanes must be a multiple of it.
 pub const BLOCK: u32 = 256;
 
 /// A kernel for one machine.
@@ -41,22 +40,23 @@ pub struct Kernel {
     pub name: &'static str,
     /// The machine.
     pub isa: Isa,
-    /// The source, with comments.
+    /// The assembler source.
     pub source: &'static str,
-    /// [`hash`] of the counts of [`LANES`] lanes.
+    /// The expected [`hash`] of the counts of [`LANES`] lanes.
     pub golden: u32,
-    /// Returns the machine's part of a launch of a number of lanes.
+    /// Function that returns the machine's part of the launch for a number of lanes.
     own: fn(u32) -> Arc<dyn MachineLaunch>,
-    /// The output whose first number in each row is a lane's count.
+    /// Name of the output. The first number in each row is the lane's count.
     output: &'static str,
-    /// The number of lanes of a launch is a multiple of this number.
+    /// The number of lanes must be a multiple of this number.
     unit: u32,
 }
 
 const MANDEL: u32 = 0xcc8e_da81;
 const COLLATZ: u32 = 0xac70_67e1;
 
-/// The way in which a machine runs a kernel: its part of a launch, the output with the counts, and the unit of lanes.
+/// How a machine runs a kernel: the machine, the function for its part of the launch, the output with the counts, and
+/// the number of which the lanes must be a multiple.
 type On = (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str, u32);
 
 const fn kernel(
@@ -68,11 +68,11 @@ const fn kernel(
     Kernel { name, isa, source, golden, own, output, unit }
 }
 
-/// Positions arrive in temp\[0\]. Counts are written as numbers to render target A, red.
+/// Pixel positions are inputs in temp\[0\]. Counts are floats in the red channel of render target A.
 const ON_R500: On = (Isa::R500, on_r500, "color0", 1);
-/// Positions arrive in R0. Counts are written to pixel 0, red.
+/// Pixel positions are inputs in R0. Counts are integers in the red channel of export pixel 0.
 const ON_R700: On = (Isa::R700, on_r700, "pixel0", 1);
-/// Blocks of [`BLOCK`] threads. Counts are written to the only buffer.
+/// The launch has blocks of [`BLOCK`] threads. Counts are written to the only buffer.
 const ON_TESLA: On = (Isa::Tesla, on_tesla, "out", BLOCK);
 
 /// Every kernel.
@@ -90,15 +90,15 @@ pub fn find(isa: Isa, name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.isa == isa && kernel.name == name)
 }
 
-/// Returns the 32-bit FNV-1a hash over words instead of bytes, in lane order.
+/// Returns the 32-bit FNV-1a hash of the counts in lane order. It hashes whole words instead of bytes.
 pub fn hash(counts: &[u32]) -> u32 {
     counts.iter().fold(2_166_136_261, |hash, count| (hash ^ count).wrapping_mul(16_777_619))
 }
 
-/// The reason why a kernel does not return counts.
+/// The reason why a kernel does not return its counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The number of lanes is 0, more than [`LANES`], or on Tesla not a multiple of [`BLOCK`].
+    /// The number of lanes is 0 or more than [`LANES`], or on Tesla is not a multiple of [`BLOCK`].
     #[error("a launch of {0} lanes is not possible: 1 to {LANES}, on tesla a multiple of {BLOCK}")]
     Lanes(u32),
     /// The source does not assemble.
@@ -113,12 +113,11 @@ pub enum KernelError {
 }
 
 impl Kernel {
-    /// Returns the launch of the first `lanes` lanes, ready to run. `lanes` is 1 to [`LANES`], on Tesla a multiple of
-    /// [`BLOCK`].
+    /// Returns a session for the first `lanes` lanes that is ready to run. `lanes` is 1 to [`LANES`]. On Tesla, it must
+    /// be a multiple of [`BLOCK`].
     ///
     /// # Errors
-    /// Returns an error if the number of lanes is invalid, or if the source does not assemble, which is a mistake in
-    /// this crate.
+    /// Returns an error if the number of lanes is invalid. If the source does not assemble, this crate has a defect.
     pub fn prepare(&self, lanes: u32) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch(lanes)?;
@@ -139,7 +138,7 @@ impl Kernel {
     /// Returns the program.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble, which is a mistake in this crate.
+    /// Returns an error if the source does not assemble, which is a defect of this crate.
     pub fn open(&self) -> Result<Opened, OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }
@@ -147,7 +146,7 @@ impl Kernel {
     /// Returns the count of each lane, in lane order, from the results of a run.
     ///
     /// # Errors
-    /// Returns [`KernelError::NoCounts`] if the output is missing, which is a mistake in this crate.
+    /// Returns [`KernelError::NoCounts`] if the output is missing, which is a defect of this crate.
     pub fn counts(&self, outcome: &dyn Outcome) -> Result<Vec<u32>, KernelError> {
         let outputs = outcome.outputs();
         let (_, array) = outputs.iter().find(|(name, _)| name == self.output).ok_or(KernelError::NoCounts)?;
@@ -157,7 +156,7 @@ impl Kernel {
     }
 }
 
-/// Returns the centre of each lane's pixel, as from a rasteriser that fills its groups along the rows.
+/// Returns the centre of each lane's pixel. Consecutive lanes are consecutive pixels in rows of `row` pixels.
 pub(crate) fn positions(lanes: u32, row: u32) -> Values {
     let centre = |pixel: u32| (pixel as f32 + 0.5).to_bits();
     let words = (0..lanes).flat_map(|lane| [centre(lane % row), centre(lane / row)]);

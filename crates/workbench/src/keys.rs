@@ -1,15 +1,16 @@
 //! Messages about unknown keys in files: launch files, campaign files, run manifests.
 //!
-//! Serde's message for an unknown field lists the known fields. [`complaint`] adds the key that was probably meant.
+//! Serde's message for an unknown field lists the known fields. [`complaint`] also suggests the known field with the
+//! most similar name.
 
 use std::path::Path;
 
 use reconverge_isa::source::closest;
 
-/// Rewrites a deserializer's message about an unknown field: the key, the key that was probably meant, and all legal
-/// keys.
+/// Rewrites a deserializer's message about an unknown field. The new message has the unknown key, the most similar
+/// legal key, and all legal keys.
 ///
-/// `more` are legal keys that the message does not list. Other messages are returned unchanged.
+/// `more` has legal keys that the original message does not list. Messages about other problems are returned unchanged.
 pub fn complaint(message: &str, more: &[&str]) -> String {
     let message = message.trim_end();
     let Some((found, mut known, rest)) = unknown_field(message) else { return message.to_owned() };
@@ -35,13 +36,13 @@ fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
         Some((list, after)) => (list, after),
         None => (rest, ""),
     };
-    // Serde has three forms: no list, `expected `a``, and `expected one of `a`, `b``.
+    // Serde writes no list, `expected `a``, or `expected one of `a`, `b``.
     let known = list.split('`').skip(1).step_by(2).collect();
     Some((found, known, after))
 }
 
-/// Returns the line, from 1, of the first `"key":` of a JSON text. Returns `None` for a text of one line, which a
-/// program wrote.
+/// Returns the line number, from 1, of the first `"key":` in a JSON text. Returns `None` if the text is a single line,
+/// since the line number is then not helpful.
 pub fn json_line(text: &str, key: &str) -> Option<usize> {
     if !text.trim_end().contains('\n') {
         return None;
@@ -52,12 +53,12 @@ pub fn json_line(text: &str, key: &str) -> Option<usize> {
     Some(text[..at].matches('\n').count() + 1)
 }
 
-/// Returns the key that a message calls unknown.
+/// Returns the unknown key that a message names.
 pub fn unknown_key(message: &str) -> Option<&str> {
     Some(unknown_field(message)?.0)
 }
 
-/// Splits a message that begins with a line, `line 7: MESSAGE` or `line 7, KEY: MESSAGE`, into the line and the rest.
+/// Splits a message of the form `line 7: MESSAGE` or `line 7, KEY: MESSAGE` into the line number and the rest.
 pub fn line_of(message: &str) -> Option<(usize, &str)> {
     let rest = message.strip_prefix("line ")?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
@@ -65,7 +66,7 @@ pub fn line_of(message: &str) -> Option<(usize, &str)> {
     Some((rest[..end].parse().ok()?, text.trim_start()))
 }
 
-/// Returns a message with the name of its file: `FILE:LINE: MESSAGE` if the message begins with a line.
+/// Returns a message with the name of its file. If the message begins with a line, the form is `FILE:LINE: MESSAGE`.
 pub fn placed(file: &str, message: &str) -> String {
     match line_of(message) {
         Some((line, rest)) => format!("{file}:{line}: {rest}"),
@@ -73,7 +74,7 @@ pub fn placed(file: &str, message: &str) -> String {
     }
 }
 
-/// Returns a path as messages name it: without a leading `./`.
+/// Returns a path without a leading `./`, for messages.
 pub fn plain(path: &Path) -> &Path {
     path.strip_prefix(".").ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path)
 }

@@ -1,4 +1,4 @@
-//! Launch files.
+//! Launch files: reading them, and running the launches that they describe.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::target::Target;
 use crate::trapped::look;
 use crate::values::{Files, ValuesError};
 
-/// The fields of [`Common`]. The other fields of a launch file belong to the machine.
+/// Names of the fields of [`Common`]. All other fields of a launch file belong to the machine.
 const COMMON: [&str; 13] = [
     "program",
     "kernel",
@@ -44,18 +44,18 @@ const COMMON: [&str; 13] = [
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum LaunchFileError {
-    /// The text begins with a brace and is not JSON.
+    /// The text begins with a brace but is not valid JSON.
     #[error("{}", of_json(.0))]
     Json(#[from] serde_json::Error),
     /// The text is JSON, but its value is not an object.
     #[error("line 1: expected a JSON object with the keys of a launch file, found {0}")]
     NotAnObject(&'static str),
-    /// The text is not TOML.
+    /// The text is not valid TOML.
     #[error("{}not TOML: {}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), .error.message())]
     Toml {
         /// The error.
         error: toml::de::Error,
-        /// The line of the text, from 1 on.
+        /// Line number in the text, from 1.
         line: Option<usize>,
     },
     /// A field is unknown, or its value has the wrong type.
@@ -63,7 +63,7 @@ pub enum LaunchFileError {
     Field {
         /// The error, with the path of the field.
         error: toml::de::Error,
-        /// The line of the text, from 1 on.
+        /// Line number in the text, from 1.
         line: Option<usize>,
     },
     /// The text does not name a machine.
@@ -72,17 +72,17 @@ pub enum LaunchFileError {
     /// The text names an unknown machine.
     #[error(transparent)]
     Machine(#[from] UnknownIsa),
-    /// The text states a trap and expectations.
+    /// The text states both a trap and expectations.
     #[error("expected either trap or [[expect]]; a launch that traps does not have results")]
     TrapAndExpect,
-    /// The text of the trap is empty, which would match every trap.
+    /// The text of the expected trap is empty, so it would match every trap.
     #[error("trap: the text is empty; state a part of the trap's message")]
     AnyTrap,
 }
 
 impl LaunchFileError {
-    /// Returns the message about a field. For an unknown field, it lists all fields that fit. At the top of the file,
-    /// these are the common fields and the machine's fields.
+    /// Returns the message about a field. If the field is unknown, the message lists all legal fields. At the top level
+    /// of the file, these are the common fields and the machine's fields.
     fn of_field(&self) -> String {
         let LaunchFileError::Field { error, .. } = self else { return self.to_string() };
         let message = error.to_string();
@@ -114,18 +114,18 @@ fn of_json(error: &serde_json::Error) -> String {
     }
 }
 
-/// Returns the line of a byte in a text, from 1.
+/// Returns the line number, from 1, of a byte position in a text.
 fn line_in(text: &str, at: usize) -> Option<usize> {
     text.get(..at).map(|before| before.matches('\n').count() + 1)
 }
 
-/// Adds the line to an error in TOML.
+/// Converts a TOML error, and adds its line number.
 fn not_toml(text: &str, error: toml::de::Error) -> LaunchFileError {
     let line = error.span().and_then(|span| line_in(text, span.start));
     LaunchFileError::Toml { error, line }
 }
 
-/// Returns the kind of a JSON value that is not an object, with its article, or `None` for any other text.
+/// If the text is a JSON value other than an object, returns its kind with an article, such as `a list`.
 fn not_an_object(text: &str) -> Option<&'static str> {
     Some(match serde_json::from_str(text).ok()? {
         serde_json::Value::Object(_) => return None,
@@ -137,19 +137,19 @@ fn not_an_object(text: &str) -> Option<&'static str> {
     })
 }
 
-/// A launch of one of the machines.
+/// A launch for one of the machines.
 #[derive(Clone, Debug)]
 pub struct LaunchFile {
     /// The machine.
     pub isa: Isa,
-    /// The common fields.
+    /// The fields that exist for all machines.
     pub common: Common,
-    /// The machine's own part.
+    /// The fields of the machine.
     pub machine: Arc<dyn MachineLaunch>,
 }
 
 impl LaunchFile {
-    /// Parses a launch file: TOML, or JSON with the same names if the text begins with a brace.
+    /// Parses a launch file. The text is JSON if it begins with a brace, and TOML otherwise. Both have the same fields.
     ///
     /// # Errors
     /// See [`LaunchFileError`].
@@ -171,10 +171,10 @@ impl LaunchFile {
         LaunchFile::of_fields(table, |at| line_in(text, at))
     }
 
-    /// Returns the fields of a launch file as written, without checking their names and values.
+    /// Returns the fields of a launch file as written. Their names and values are not checked.
     ///
     /// # Errors
-    /// Returns an error if the text is not TOML, or if it begins with a brace and is not JSON.
+    /// Returns an error if the text is neither valid TOML nor valid JSON that begins with a brace.
     pub fn fields(text: &str) -> Result<toml::Table, LaunchFileError> {
         if let Some(found) = not_an_object(text) {
             return Err(LaunchFileError::NotAnObject(found));
@@ -185,19 +185,19 @@ impl LaunchFile {
         }
     }
 
-    /// Returns the launch with these fields.
+    /// Returns the launch that a table of fields describes.
     ///
     /// # Errors
-    /// Returns an error if there is no machine, if a field is unknown, or if a value has the wrong type.
+    /// Returns an error if the machine is missing, if a field is unknown, or if a value has the wrong type.
     pub fn of(table: &toml::Table) -> Result<LaunchFile, LaunchFileError> {
-        // The lines of this text do not correspond to a file.
+        // The table was not read from this text, so messages do not have line numbers.
         let text = table.to_string();
         let parsed = DeTable::parse(&text);
         let parsed = parsed.map_err(|error| LaunchFileError::Toml { error, line: None })?;
         LaunchFile::of_fields(parsed, |_| None)
     }
 
-    /// Reads the fields. `line` returns the line of a position.
+    /// Reads the fields. `line` returns the line number of a byte position.
     fn of_fields(
         table: Spanned<DeTable<'_>>,
         line: impl Fn(usize) -> Option<usize>,
@@ -233,7 +233,7 @@ impl LaunchFile {
         LaunchFile { isa, common: Common::default(), machine }
     }
 
-    /// Sets a field from an option of the command line. `option` is its name without the dashes.
+    /// Sets a field to the value of a command-line option. `option` is the option's name without dashes.
     ///
     /// # Errors
     /// Returns an error if the machine does not have the option, or if the value is malformed.
@@ -267,14 +267,14 @@ impl LaunchFile {
         self.common.mode.as_deref().map(|name| choose("mode", name, &names)).transpose()
     }
 
-    /// Returns `options`, overridden by the launch's own options.
+    /// Returns `options` with the changes that the launch states.
     ///
     /// # Errors
     /// Returns an error if the mode is unknown.
     pub fn options(&self, options: &Options) -> Result<Options, Error> {
         let mode = self.mode()?.unwrap_or(options.mode);
         let watchdog = self.common.watchdog.unwrap_or(options.watchdog);
-        // Either of them can turn the check off.
+        // The race check runs unless the launch or the options turn it off.
         let race_check = self.common.race_check.unwrap_or(true) && options.race_check;
         Ok(Options { mode, watchdog, race_check, ..*options })
     }
@@ -284,10 +284,10 @@ impl LaunchFile {
         !self.common.expect.is_empty() || self.common.trap.is_some()
     }
 
-    /// Returns the launch of `program`, ready to run. `image` contains the program.
+    /// Returns a session with the launch of `program`, ready to run. `image` contains the program.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the program or the machine.
+    /// Returns an error if the launch is not valid for the program or the machine.
     pub fn prepare(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<Session, Error> {
         let target = self.target(image)?.for_program(image, program);
         let request = Request { common: &self.common, image, program, target: &target, files };
@@ -303,18 +303,18 @@ impl LaunchFile {
         }
     }
 
-    /// Returns the machine, with the chip and the program type that the launch states, or else the program's file.
+    /// Returns the target. The launch's chip takes precedence over the chip of the program's file.
     fn target(&self, image: &Image) -> Result<Target, Error> {
         let chip = self.common.chip.as_deref().or(image.chip.as_deref());
         let target = Target::new(self.isa, chip).map_err(|error| Error::Machine(error.to_string()))?;
         Ok(Target { stage: self.stage()?, ..target })
     }
 
-    /// Returns the program as the launch runs it, and the findings of [`Machine::lint`](crate::Machine::lint) in it.
-    /// Returns `None` if the launch runs the words unchanged.
+    /// If the launch changes the program before it runs, returns the changed program and its findings, as
+    /// [`Machine::lint`](crate::Machine::lint) reports them. Returns `None` if the launch runs the words unchanged.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the program or the machine.
+    /// Returns an error if the launch is not valid for the program or the machine.
     pub fn lint(
         &self,
         image: &Image,
@@ -325,7 +325,7 @@ impl LaunchFile {
         self.machine.lint(&Request { common: &self.common, image, program, target: &target, files })
     }
 
-    /// Adds its context to a trap of the launch, by repeating the launch up to the trap.
+    /// Adds the context to a trap of the launch. For this, the launch runs again up to the trap.
     pub fn look(
         &self,
         trapped: &mut Trapped,
@@ -341,8 +341,8 @@ impl LaunchFile {
         }
     }
 
-    /// Compares the end of a run with the trap or the results that the launch expects. Returns the results, if any,
-    /// and the differences as text. `file` is the program's file, for positions in messages.
+    /// Compares the result of a run with the trap or the results that the launch expects. Returns the results, if any,
+    /// and the differences as text. `file` is the name of the program's file, for messages.
     ///
     /// # Errors
     /// Returns an error if the launch cannot run, if the engines differ, or if the program traps unexpectedly.
@@ -370,8 +370,8 @@ impl LaunchFile {
     /// Runs the launch of `program` and compares its results with the expected results.
     ///
     /// # Errors
-    /// Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other errors
-    /// concern the launch.
+    /// Returns [`Error::Trap`] if the program traps, and [`Error::Differ`] if the engines differ. Other errors are
+    /// about the launch.
     pub fn run(
         &self,
         image: &Image,
@@ -381,7 +381,7 @@ impl LaunchFile {
     ) -> Result<RunResult, Error> {
         let options = self.options(options)?;
         let session = self.prepare(image, program, files)?;
-        // A second session for the conditions, which may need an observed run.
+        // `session.run` consumes the session. The conditions may need a second run, which is observed.
         let again = (!self.common.expect.holds.is_empty()).then(|| session.copy());
         let outcome = session.run(&options)?;
         let mut result = self.result(&*outcome, files)?;
@@ -391,10 +391,11 @@ impl LaunchFile {
         Ok(result)
     }
 
-    /// Evaluates the conditions on counts, and adds the sentences about them to the results. `session` is the launch.
+    /// Checks the conditions on counts, and adds a sentence about each to the results. `session` is a copy of the
+    /// launch.
     ///
     /// # Errors
-    /// Returns an error if some counts need an observed run and this run fails.
+    /// Returns an error if a count needs an observed run and that run fails.
     pub fn judge_counts(
         &self,
         result: &mut RunResult,
@@ -415,7 +416,7 @@ impl LaunchFile {
                 Ok(text) => result.held.push(text),
                 Err(text) if is_right => {
                     result.mismatches.push(format!("the results are correct, but {text}"));
-                    // Reported once.
+                    // Only the first failed condition mentions that the results are correct.
                     is_right = false;
                 }
                 Err(text) => result.mismatches.push(text),
@@ -438,10 +439,10 @@ impl LaunchFile {
     }
 }
 
-/// Returns the program with this name, or the only program.
+/// Returns the program with the name `kernel`, or the only program if `kernel` is `None`.
 ///
 /// # Errors
-/// Returns an error if there is no program, if none has this name, or if there are several and no name is given.
+/// Returns an error if the image has no program, if no program has this name, or if several exist and no name is given.
 pub fn choose_program<'a>(image: &'a Image, kernel: Option<&str>) -> Result<&'a Program, Error> {
     let programs = &image.programs;
     let names =
@@ -478,11 +479,11 @@ mod tests {
         assert!(second.starts_with("line 8: ") && second.contains("in `segment.base`"), "{second}");
         let json = wrong("{\"isa\": \"tesla\", \"grid_id\": 65536}");
         assert!(json.starts_with("invalid value") && json.contains("in `grid_id`"), "{json}");
-        // A key of another machine is also unknown.
+        // A key of one machine is unknown in a launch file of another machine.
         assert!(wrong("isa = \"r700\"\ngrid = [1]\n").contains("unknown key `grid`"));
     }
 
-    /// The message has the line, the intended key, and all keys: those of the machine and the common ones.
+    /// The message states the line, suggests the intended key, and lists the common keys and the machine's keys.
     #[test]
     fn an_unknown_key_has_its_line_a_suggestion_and_the_whole_list() {
         let error = LaunchFile::parse("isa = \"tesla\"\nblcok = [1]\n").unwrap_err();
@@ -504,8 +505,8 @@ mod tests {
         );
     }
 
-    /// JSON without an object, broken JSON, broken TOML, and a missing key are each described in one line with the
-    /// position.
+    /// A JSON text that is not an object, invalid JSON, invalid TOML and a missing key each cause a message of one line
+    /// with the position.
     #[test]
     fn a_text_that_is_no_launch_is_described_in_one_line_with_its_place() {
         for (text, message) in [

@@ -1,22 +1,23 @@
-//! The common interface of every front end: machines, programs from files, launches, runs.
+//! The interface that every front end uses: machines, programs from files, launches and runs.
 //!
-//! * [`machine()`]: returns a [`Machine`] by name, with its text, explanations and findings. [`target`]: machine, chip,
-//!   program type.
-//! * [`open()`]: opens a file's bytes as programs with their machine. [`source`]: lines and labels of a user's source.
-//! * [`formats`]: writes programs to files. [`contents`]: the contents of a file. [`edit`]: replaces one instruction in its
-//!   program.
-//! * [`launch`], [`manifest`]: launch files and run manifests. [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
-//!   machines, each with its own part of a launch.
-//! * [`choose`]: one pixel or vertex of a launch.
-//! * [`session`]: a launch that is ready, and the results of a run.
-//! * [`trace`], [`stats`]: the events of a run with their groups, and counts per instruction.
-//! * [`graph`]: the control flow of a program, drawn.
-//! * [`taint`]: the exactness of values that decide what a program does.
-//! * [`mod@lint`]: the places where a program breaks a rule of its machine.
-//! * [`faults`]: the words of a group's flow state that a fault can change.
-//! * [`trapped`]: the context of a trap.
-//! * [`kernels`]: the divergent kernels that `bench` runs.
-//! * [`mod@array`], [`values`]: the numbers of inputs and outputs.
+//! * [`machine()`] returns a [`Machine`], which disassembles, assembles, explains and checks programs. A [`target`] is
+//!   a machine with a chip and a program type.
+//! * [`open()`] reads programs and their machine from the bytes of a file. [`source`] has the lines and labels of a
+//!   user's source.
+//! * [`formats`] writes programs to files. [`contents`] lists the contents of a file. [`edit`] replaces one instruction
+//!   of a program.
+//! * [`launch`] and [`manifest`] read and run launch files and run manifests. [`mod@r500`], [`mod@r700`] and
+//!   [`mod@tesla`] are the machines. Each defines its own fields of a launch.
+//! * [`choose`] reduces a launch to one pixel or vertex.
+//! * A [`session`] is a launch that is ready to run. It returns the results.
+//! * [`trace`] has the events of a run with their groups. [`stats`] counts them per instruction.
+//! * [`graph`] draws the control flow of a program.
+//! * [`taint`] finds inexact values that decide the flow, form an address or reach an output.
+//! * [`mod@lint`] lists the instructions that break a rule of the machine.
+//! * [`faults`] defines the words of a group's flow state that a fault can change.
+//! * [`trapped`] adds the context to a trap.
+//! * [`kernels`] are the divergent kernels that `bench` runs.
+//! * [`mod@array`] and [`values`] hold the numbers of inputs and outputs.
 //!
 //! This crate does not read files or print.
 //!
@@ -24,8 +25,8 @@
 //!
 //! ## Assemble
 //!
-//! A source becomes programs with their machine and chip. Its errors have positions. Every example below continues
-//! this one.
+//! [`open()`] assembles a source. The result has the programs with their machine and chip. Errors in the source have
+//! positions. All later examples use this source.
 //!
 //! ```
 //! use reconverge_workbench::{Known, open};
@@ -58,7 +59,7 @@
 //!
 //! ## Write and load
 //!
-//! [`formats::write`] creates a file, and [`open()`] detects its format by its content.
+//! [`formats::write`] returns the bytes of a file. [`open()`] detects the file's format by its content.
 //!
 //! ```
 //! # let source = "
@@ -93,7 +94,7 @@
 //!
 //! ## Disassemble
 //!
-//! The text assembles to the same words, whatever they are.
+//! The text of a program assembles to the same words, even if the words are not valid instructions.
 //!
 //! ```
 //! # let source = "
@@ -129,8 +130,9 @@
 //!
 //! ## Run
 //!
-//! A launch states the initial state of a program. It is read from a launch file, or built from
-//! [`launch::LaunchFile::empty`]. The caller provides the files that it names, through [`values::Files`].
+//! A launch describes the initial state of a program. It comes from a launch file, or from
+//! [`launch::LaunchFile::empty`] and later changes. The caller provides the files that the launch names, through
+//! [`values::Files`].
 //!
 //! ```
 //! # let source = "
@@ -173,8 +175,9 @@
 //!
 //! ## Trace
 //!
-//! A [`trace::Sink`] receives events in the order of the instructions. [`stats::Profile`] is a sink that counts. The
-//! command writes traces with a sink around `reconverge_trace::Writer`.
+//! A [`trace::Sink`] receives the events of a run in the order in which instructions are issued. [`stats::Profile`] is
+//! a sink that counts events. The command line writes trace files with a sink that contains a
+//! `reconverge_trace::Writer`.
 //!
 //! ```
 //! # let source = "
@@ -227,8 +230,8 @@
 //!
 //! ## Debug
 //!
-//! A [`debugger::Debugger`] moves forward and backward. [`debugger::command::run`] accepts the same lines as
-//! `reconverge debug`. [`session::Stepping`] does not have stops, and goes back only to snapshots.
+//! A [`debugger::Debugger`] steps forward and backward. [`debugger::command::run`] executes the commands of `reconverge
+//! debug`. [`session::Stepping`] is simpler: it has no stops and can only go back to snapshots.
 //!
 //! ```
 //! # let source = "
@@ -271,8 +274,8 @@
 //!
 //! ## Compare
 //!
-//! Two engines in lockstep are compared while they run, and a difference is an error. An output that differs from a
-//! launch's expectation is added to [`result::RunResult::mismatches`].
+//! In lockstep, two engines run the launch and are compared during the run. A difference is an error. If an output
+//! differs from the launch's expectation, the difference is added to [`result::RunResult::mismatches`].
 //!
 //! ```
 //! # let source = "
@@ -366,13 +369,13 @@ pub use text::{assemble, round_trip, round_trip_image};
 
 static MACHINES: [&dyn Machine; 3] = [&r500::R500, &r700::R700, &tesla::Tesla];
 
-/// Returns the machine with this name.
+/// Returns the implementation of a machine.
 pub fn machine(isa: Isa) -> &'static dyn Machine {
     MACHINES.into_iter().find(|machine| machine.isa() == isa).unwrap_or(MACHINES[0])
 }
 
 impl Target {
-    /// Returns the machine.
+    /// Returns the implementation of the target's machine.
     pub fn machine(&self) -> &'static dyn Machine {
         machine(self.isa)
     }

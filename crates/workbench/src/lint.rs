@@ -1,4 +1,4 @@
-//! Findings about the rules in a machine's documents: malformed words and violations of every other rule, in one list.
+//! Lists all violations of a machine's rules in a program, including malformed words.
 
 use reconverge_isa::Program;
 use reconverge_isa::lint::Finding;
@@ -9,8 +9,8 @@ use crate::open::Opened;
 use crate::target::{Target, TargetError};
 use crate::values::Files;
 
-/// Returns every violation of a rule in a program, in order of address, errors first. A malformed part is listed once,
-/// even if the machine's own rules also find it.
+/// Returns every violation of a rule in a program, ordered by address. At one address, errors come first. A malformed
+/// part is listed once, even if a rule of the machine also reports it.
 ///
 /// # Errors
 /// Returns an error if the program cannot be loaded.
@@ -19,10 +19,10 @@ pub fn findings(target: &Target, program: &Program) -> Result<Vec<Finding>, Targ
     with_faults(target, program, found)
 }
 
-/// Returns the [`findings`] of a program as a launch runs it, with the driver fixes that the launch states.
+/// Returns the [`findings`] of the program that a launch runs, which includes the driver fixes that the launch states.
 ///
 /// # Errors
-/// Returns an error if the program cannot be loaded, or if the launch does not fit it.
+/// Returns an error if the program cannot be loaded, or if the launch is not valid for the program.
 pub fn findings_in_launch(
     opened: &Opened,
     program: &Program,

@@ -1,20 +1,20 @@
-//! A program's text, and its lines as data.
+//! Listings of programs, as text and as a list of lines.
 
 use reconverge_isa::Mark;
 use reconverge_isa::limits::NESTING;
 
 use crate::target::TargetError;
 
-/// Options for the appearance of a listing.
+/// Options for the contents and layout of a listing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Adds addresses and words.
     pub hex: bool,
     /// Indents and labels flow constructs.
     pub structure: bool,
-    /// Prints common forms of an operation under their own names. (R500)
+    /// Prints special forms of an operation under their own names. (R500)
     pub idioms: bool,
-    /// Prints AMD's own assembly text. (R700)
+    /// Prints the syntax of AMD's assembler. (R700)
     pub amd: bool,
     /// Adds comments after instructions: names of their operands, values of constants, built-ins. (Tesla)
     pub notes: bool,
@@ -25,26 +25,27 @@ pub struct Style {
 pub struct Listing {
     /// The text, which the assembler accepts.
     pub text: String,
-    /// For each instruction, the end of its text and its words.
+    /// For each instruction, its words and the end of its text.
     pub(crate) marks: Vec<Mark>,
 }
 
 /// A line of a listing: a directive, or an instruction with the label before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Address in the machine's own unit; `None` for directives.
+    /// Address in the machine's address unit; `None` for directives.
     pub address: Option<u32>,
     /// The words of the instruction or directive.
     pub words: Vec<u32>,
-    /// The label before it.
+    /// The label before the instruction.
     pub label: Option<String>,
-    /// The instruction or directive, without comments and indentation; some R500 instructions take two lines.
+    /// Text of the instruction or directive, without comments and indentation. Some R500 instructions take two lines.
     pub text: String,
-    /// Number of flow constructs around it. Known if the listing has [`Style::structure`].
+    /// Number of flow constructs that contain the instruction. It is known only if the listing has
+    /// [`Style::structure`].
     pub depth: usize,
-    /// The comments after it.
+    /// The comments after the instruction.
     pub notes: Vec<String>,
-    /// Line number of its first line in the text, from 1.
+    /// Line number in the listing, from 1. If the text takes several lines, number of the first one.
     pub source_line: usize,
 }
 
@@ -55,12 +56,12 @@ impl Line {
     }
 }
 
-/// The instructions of a listing, by their addresses.
+/// The instructions of a listing, ordered by address.
 #[derive(Clone, Debug, Default)]
 pub struct Lines(Vec<Line>);
 
 impl Lines {
-    /// Returns the instructions among some lines.
+    /// Returns the lines that are instructions.
     pub fn of(lines: impl IntoIterator<Item = Line>) -> Lines {
         let mut lines = addressed(lines.into_iter().collect());
         lines.dedup_by_key(|line| line.address);
@@ -84,34 +85,34 @@ impl Lines {
     }
 }
 
-/// Returns the lines that have an address, in the order of the addresses.
+/// Returns the lines that have an address, ordered by address.
 pub(crate) fn addressed(mut lines: Vec<Line>) -> Vec<Line> {
     lines.retain(|line| line.address.is_some());
     lines.sort_by_key(|line| line.address);
     lines
 }
 
-/// Refuses constructs that nest deeper than [`NESTING`] allows.
+/// Returns an error if constructs nest deeper than [`NESTING`] allows.
 pub(crate) fn check_nesting(deepest: usize) -> Result<(), TargetError> {
     NESTING.check(deepest as u64).map_err(TargetError::Exceeded)
 }
 
 impl Listing {
-    /// Returns the listing unless its constructs nest deeper than [`NESTING`] allows.
+    /// Returns the listing unchanged if its nesting is allowed.
     ///
     /// # Errors
-    /// Returns an error if they nest deeper.
+    /// Returns an error if constructs nest deeper than [`NESTING`] allows.
     pub(crate) fn checked(self) -> Result<Listing, TargetError> {
         let deepest = self.marks.iter().map(|mark| mark.depth).max().unwrap_or(0);
         check_nesting(deepest).map(|()| self)
     }
 
-    /// Returns the instructions of the listing of `words`, by their addresses.
+    /// Returns the instructions of the listing, ordered by address. `words` are the words of the program.
     pub fn instructions(&self, words: &[u32]) -> Lines {
         Lines::of(self.lines(words))
     }
 
-    /// Returns the lines of the listing of `words`, as data.
+    /// Returns the lines of the listing. `words` are the words of the program.
     pub fn lines(&self, words: &[u32]) -> Vec<Line> {
         let mut lines = Vec::new();
         let (mut start, mut number) = (0, 1);
@@ -124,7 +125,7 @@ impl Listing {
                 line.notes.extend(
                     note.into_iter().flat_map(|note| note.split(" ; ")).map(|note| note.trim().to_owned()),
                 );
-                // Tesla's listings with words begin with the address, `/*0010*/`.
+                // If the listing shows words, a line of Tesla begins with the address, `/*0010*/`.
                 let address = code.strip_prefix("/*").and_then(|rest| rest.split_once("*/"));
                 match address.map_or(code, |(_, code)| code).trim() {
                     "" => {}

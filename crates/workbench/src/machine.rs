@@ -1,4 +1,5 @@
-//! [`Machine`], the interface of a machine for front ends. Each machine has one static value.
+//! Defines [`Machine`], the interface of a machine for front ends. Each machine has one static value that implements
+//! it.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,25 +20,25 @@ use crate::request::MachineLaunch;
 use crate::stats::Conventions;
 use crate::target::{Target, TargetError};
 
-/// One of the three machines. Functions that take a [`Target`] interpret the words for its chip and stage.
+/// One of the three machines. Functions that take a [`Target`] interpret words for the target's chip and stage.
 pub trait Machine: Sync + fmt::Debug {
-    /// Returns the name of the machine.
+    /// Returns the machine's identifier.
     fn isa(&self) -> Isa;
 
-    /// Returns the lines before a program's listing that state the machine, chip and name, which a listing omits.
+    /// Returns the lines that state the machine, chip and name of a program. A listing does not contain these lines.
     fn heading(&self, target: &Target, program: &Program) -> String;
 
-    /// Returns the text of a program and its lines as data. [`Machine::assemble`] accepts the text.
+    /// Disassembles a program. The listing has the text, which [`Machine::assemble`] accepts, and its lines.
     ///
     /// # Errors
-    /// Returns an error if the machine does not have this program type.
+    /// Returns an error if the machine does not have the program's type.
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError>;
 
-    /// Returns the text of an image: the data that its programs share, then each program with its heading.
+    /// Disassembles an image. The text has the data that the programs share, and then each program with its heading.
     /// [`Machine::assemble`] accepts the text.
     ///
     /// # Errors
-    /// Returns an error if the machine does not have the type of a program.
+    /// Returns an error if the machine does not have the type of one of the programs.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         let texts = image.programs.iter().map(|program| {
             Ok(self.heading(target, program) + &self.disassemble(target, program, style)?.text)
@@ -45,31 +46,32 @@ pub trait Machine: Sync + fmt::Debug {
         Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
     }
 
-    /// Assembles a source text. Returns its programs and the data that they share. The chip and stage of `target`
-    /// apply if the source does not state its own.
+    /// Assembles a source text. Returns its programs and the data that they share. If the source does not state a chip
+    /// or a stage, those of `target` apply.
     ///
     /// # Errors
     /// Returns every error in the source.
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>>;
 
     /// Returns the legal forms of a mnemonic in programs of the target's stage, each with an example. If the target
-    /// has no stage, all program types count. An unknown mnemonic has no forms.
+    /// does not have a stage, returns the forms for all stages. Returns an empty list for an unknown mnemonic.
     fn forms(&self, target: &Target, mnemonic: &str) -> Vec<Form>;
 
-    /// Returns all mnemonics, sorted.
+    /// Returns all mnemonics in sorted order.
     fn mnemonics(&self) -> Vec<&'static str>;
 
-    /// Returns the directives of the machine's text. [`reconverge_isa::expand`] lists the directives of all machines.
+    /// Returns the directives of this machine. [`reconverge_isa::expand`] lists the directives that all machines share.
     fn directives(&self) -> Vec<DirectiveRow>;
 
-    /// Returns whether `back`, assembled from the listing of `program`, has the properties besides the words that a
-    /// listing keeps.
+    /// `back` is the program that results from assembling the listing of `program`. Returns whether the two are equal
+    /// in all properties that a listing keeps, other than the words.
     fn keeps(&self, program: &Program, back: &Program) -> bool;
 
-    /// Checks whether `back`, assembled from the text of `image`, has everything that such a text keeps.
+    /// `back` is the image that results from assembling the text of `image`. Checks that the two are equal in
+    /// everything that the text keeps.
     ///
     /// # Errors
-    /// Returns the first difference.
+    /// Returns a description of the first difference.
     fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
         if image.programs.len() != back.programs.len() {
             return Err(format!("{} programs come back, of {}", back.programs.len(), image.programs.len()));
@@ -86,11 +88,12 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns an error if the number of words is wrong, or if the words do not encode an instruction.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError>;
 
-    /// Explains the instruction of `program` at `address`, in the machine's own unit. The words are those of the
-    /// listing at that address. A machine overrides this method if the meaning of words depends on their position.
+    /// Explains the instruction of `program` at `address`, which is in the machine's address unit. By default, the
+    /// words of the listing at that address are explained. A machine overrides this method if the meaning of words
+    /// depends on their position.
     ///
     /// # Errors
-    /// Returns an error if no instruction starts at `address`, or if the words do not encode one.
+    /// Returns an error if no instruction starts at `address`, or if the words there do not encode an instruction.
     fn explain_at(
         &self,
         target: &Target,
@@ -101,7 +104,7 @@ pub trait Machine: Sync + fmt::Debug {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// Assembles one instruction. Returns it as a complete program, and its address in that program.
+    /// Assembles one instruction. Returns a complete program that contains it, and its address in that program.
     ///
     /// # Errors
     /// Returns the errors in the text, with their positions.
@@ -109,27 +112,27 @@ pub trait Machine: Sync + fmt::Debug {
         alone(self, target, "", text)
     }
 
-    /// Returns the malformed parts of a program, such as words that do not encode an instruction or clauses that do
-    /// not close. Such words still survive the round trip.
+    /// Returns the malformed parts of a program, such as words that do not encode an instruction, or clauses without an
+    /// end. The text of a program preserves malformed words, too.
     ///
     /// # Errors
-    /// Returns an error if the machine does not have this program type.
+    /// Returns an error if the machine does not have the program's type.
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
 
-    /// Returns a more likely interpretation of the words if they do not seem to be a program of this machine. Raw
-    /// words do not identify their machine, so the result is a hint, not a proof.
+    /// If the words do not seem to be a program of this machine, returns a hint what they could be instead. Raw words
+    /// do not identify their machine, so the hint is a guess.
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let faulty = |program: &Program| self.faults(target, program).is_ok_and(|faults| !faults.is_empty());
         (faulty(program) && !faulty(&swapped(program))).then(|| OTHER_ORDER.to_owned())
     }
 
-    /// Returns the violations of documented rules that the words of a program show.
+    /// Returns the violations of documented rules that can be detected from the words of a program.
     ///
     /// # Errors
     /// Returns an error if the program cannot be loaded.
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
 
-    /// Returns every rule of [`Machine::lint`] and [`Machine::faults`].
+    /// Returns every rule that [`Machine::lint`] and [`Machine::faults`] check.
     fn rules(&self) -> Vec<&'static Rule>;
 
     /// Returns the control flow graph of a program.
@@ -138,15 +141,15 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns an error if the program cannot be loaded.
     fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError>;
 
-    /// Returns the registers that each instruction of a program reads and writes, by its address. An instruction that
-    /// issues several operations in parallel has several entries.
+    /// Returns the registers that each instruction of a program reads and writes, indexed by address. An instruction
+    /// that issues several operations in parallel has one entry per operation.
     ///
     /// # Errors
     /// Returns an error if the program cannot be loaded.
     fn uses(&self, target: &Target, program: &Program) -> Result<UsesAt, TargetError>;
 
-    /// Returns the bytes of a file in the machine's container format `format`, or `None` if the machine does not have
-    /// this format.
+    /// Returns the bytes of a file in the container format `format`. Returns `None` if the machine does not have this
+    /// format.
     ///
     /// # Errors
     /// Returns an error if the format cannot hold the image.
@@ -157,13 +160,15 @@ pub trait Machine: Sync + fmt::Debug {
         format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>>;
 
-    /// Returns the properties of the instructions of a program that counts use, from the machine's tables and manual.
+    /// Returns the properties of a program's instructions that determine how they are counted. They come from the
+    /// machine's tables and manual.
     ///
     /// # Errors
     /// Returns an error if the program cannot be loaded.
     fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError>;
 
-    /// Returns the registers and stack entries that a program needs, if the machine can compute them.
+    /// Returns the number of registers and stack entries that a program needs, if the machine can compute these
+    /// numbers.
     fn needs(&self, _target: &Target, _program: &Program) -> Needs {
         Needs::default()
     }
@@ -171,47 +176,47 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns the container formats that [`Machine::write`] supports.
     fn containers(&self) -> &'static [&'static str];
 
-    /// Parses the machine's part of a launch file.
+    /// Parses the fields of a launch file that belong to the machine.
     ///
     /// # Errors
-    /// Returns an error with the path of the field if a field is unknown or its value has the wrong type.
+    /// Returns an error that names the field if a field is unknown or its value has the wrong type.
     fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
 }
 
-/// Hint for a program that decodes well only with the bytes of each word in the other order.
+/// Hint for a program that becomes valid if the bytes of each word are reversed.
 pub(crate) const OTHER_ORDER: &str =
     "the bytes of each word seem to be in the other order; state it with --endian";
 
-/// Returns the program with the bytes of each word in the other order.
+/// Returns the program with the bytes of each word reversed.
 pub(crate) fn swapped(program: &Program) -> Program {
     Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
 }
 
-/// Registers and stack entries that a program needs, computed from its words.
+/// Number of registers and stack entries that a program needs, computed from its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Registers per lane.
+    /// Number of registers per lane.
     pub registers: Option<u32>,
-    /// Entries of the stack.
+    /// Number of stack entries.
     pub stack: Option<u32>,
 }
 
 /// Result of assembling a source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assembled {
-    /// The machine, and the chip if the source states one.
+    /// The machine with the chip, if the source states one.
     pub target: Target,
     /// The programs and the data that they share.
     pub image: Image,
     /// Warnings about text that is legal but probably not intended.
     pub warnings: Vec<Diagnostic>,
-    /// For each program, the addresses of its instructions and their positions in the text.
+    /// For each program, the addresses of its instructions with their byte positions in the text.
     pub lines: Vec<Vec<(u32, usize)>>,
 }
 
 impl Assembled {
-    /// Returns an assembled source for a machine, with this chip, these programs and no shared data. `lines` has the
-    /// positions of their instructions. A program type applies only to a source with one program.
+    /// Returns the result for a source that has these programs and no shared data. `lines` has the positions of their
+    /// instructions. The target gets a stage only if the source has exactly one program.
     ///
     /// # Errors
     /// Returns an error if the machine does not have this chip.
@@ -248,19 +253,20 @@ pub(crate) fn same_program<M: Machine + ?Sized>(
     }
     match machine.keeps(program, back) {
         true => Ok(()),
-        false => Err("the facts that the container states come back differently".to_owned()),
+        false => Err("the properties that the container states are different".to_owned()),
     }
 }
 
-/// Wraps an error that applies to a whole source.
+/// Converts an error about a target to an error about the whole source.
 pub(crate) fn in_source(error: TargetError) -> Vec<Diagnostic> {
     vec![Diagnostic::error(Span::default(), error.to_string())]
 }
 
-/// Returns the last instruction of a program that consists of `context` and then `text`, which is one instruction.
+/// Assembles `context` followed by `text`, which must be one instruction. Returns the program, and the address of that
+/// instruction.
 ///
 /// # Errors
-/// Returns the errors in the text, with their positions.
+/// Returns the errors in `text`, with their positions.
 pub(crate) fn alone<M: Machine + ?Sized>(
     machine: &M,
     target: &Target,
@@ -276,7 +282,8 @@ pub(crate) fn alone<M: Machine + ?Sized>(
     };
     let listing = machine.disassemble(target, &program, Style::default());
     let lines = listing.map_err(|error| whole(error.to_string()))?.lines(&program.words);
-    // Zeros fill the gap between a clause and the instruction that launches it.
+    // The assembler may insert zeros between a clause and the control-flow instruction that starts it. They are not
+    // part of `text`.
     let behind = lines.iter().filter(|line| line.address.is_some()).skip(context.lines().count());
     let of_text: Vec<u32> = behind
         .filter(|line| line.words.iter().any(|word| *word != 0) || context.is_empty())
@@ -289,8 +296,8 @@ pub(crate) fn alone<M: Machine + ?Sized>(
     }
 }
 
-/// Returns the errors inside a part of a source, with positions relative to the part. If no error is inside, returns
-/// all errors, each with the whole part as its position.
+/// Returns the errors that lie inside a part of a source, with positions relative to the part. If no error lies inside,
+/// returns all errors with the whole part as their position.
 pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnostic> {
     let inside = |error: &Diagnostic| part.start <= error.span.start && error.span.start <= part.end;
     let any = errors.iter().any(inside);
@@ -305,10 +312,10 @@ pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnos
     errors.into_iter().filter(|error| !any || inside(error)).map(moved).collect()
 }
 
-/// Returns the line at an address.
+/// Returns the line of the instruction at an address.
 ///
 /// # Errors
-/// Returns an error that lists the nearest instructions if no instruction starts at this address.
+/// Returns an error with the nearest instructions if no instruction starts at this address.
 pub(crate) fn line_at(lines: &[Line], isa: Isa, address: u32) -> Result<&Line, ExplainError> {
     if let Some(line) = lines.iter().find(|line| line.address == Some(address)) {
         return Ok(line);
@@ -322,44 +329,44 @@ pub(crate) fn line_at(lines: &[Line], isa: Isa, address: u32) -> Result<&Line, E
 /// A field of an explained instruction.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ExplainedField {
-    /// The word's name in the manual.
+    /// The manual's name for the word that contains the field.
     pub word: String,
-    /// Number of the word in the instruction.
+    /// Index of that word in the instruction.
     pub index: usize,
-    /// The field's name in the manual.
+    /// The manual's name for the field.
     pub name: String,
-    /// Highest bit.
+    /// Highest bit of the field.
     pub hi: u8,
-    /// Lowest bit.
+    /// Lowest bit of the field.
     pub lo: u8,
-    /// The value, right-aligned.
+    /// Value of the field, shifted to bit 0.
     pub value: u64,
-    /// The value as text.
+    /// Value of the field as text.
     pub text: String,
-    /// Meaning of the field; may be empty.
+    /// Meaning of the field. It may be empty.
     pub doc: String,
 }
 
 /// Explanation of one instruction.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Explanation {
-    /// The words.
+    /// The words of the instruction.
     pub words: Vec<u32>,
     /// The instruction as the disassembler prints it.
     pub text: String,
     /// The fields of its words.
     pub fields: Vec<ExplainedField>,
-    /// The computation, in sentences.
+    /// Sentences that describe the computation.
     pub meaning: Vec<String>,
-    /// The effect on the flow of lanes.
+    /// Sentences that describe the effect on control flow.
     pub flow: Vec<String>,
-    /// The documented rules that it violates.
+    /// The documented rules that the instruction violates.
     pub findings: Vec<String>,
-    /// The document that describes it.
+    /// The document that describes the instruction.
     pub source: String,
 }
 
-/// Words that are not one instruction.
+/// The reason why words cannot be explained as one instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ExplainError {
@@ -368,25 +375,25 @@ pub enum ExplainError {
     Count {
         /// The machine.
         isa: Isa,
-        /// The numbers of words that are legal.
+        /// Description of the legal numbers of words.
         wanted: &'static str,
         /// Number of words found.
         found: usize,
     },
-    /// No instruction has these bits.
+    /// The words do not encode an instruction. Contains the reason.
     #[error("{0}")]
     NoInstruction(String),
-    /// No instruction starts at an address of a program.
+    /// No instruction of the program starts at the address.
     #[error("no instruction starts at {}: {}", .isa.spelled(*.address), nearest(*.isa, .near))]
     NoStart {
         /// The machine.
         isa: Isa,
         /// The requested address.
         address: u32,
-        /// The nearest addresses before and after it at which instructions start.
+        /// The nearest lower and higher addresses at which instructions start.
         near: Vec<u32>,
     },
-    /// An error of the target.
+    /// The target is invalid, or the program cannot be disassembled.
     #[error(transparent)]
     Target(#[from] TargetError),
 }

@@ -1,5 +1,5 @@
-//! Run manifests: JSON that names a binary, buffers at fixed addresses, consecutive launches, and the expected
-//! contents of the buffers.
+//! Run manifests. A manifest is a JSON file that names a binary, buffers at fixed addresses, a sequence of launches,
+//! and the expected contents of the buffers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::values::Files;
 
 /// A run manifest.
 ///
-/// Fields whose names begin with `_` are notes for readers: how the manifest was made, and its purpose.
+/// Fields whose names begin with `_` are ignored. They describe the origin and the purpose of the manifest for readers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -31,24 +31,24 @@ pub struct Manifest {
     pub id: String,
     /// The machine.
     pub isa: String,
-    /// The chip or architecture.
+    /// The chip or the architecture.
     pub arch: String,
-    /// The program's file, relative to the parent of the manifest's folder.
+    /// Path of the program's file, relative to the parent of the manifest's folder.
     pub binary: String,
     /// The launches, in order. Memory persists from one launch to the next.
     launches: Vec<LaunchEntry>,
-    /// Global memory.
+    /// Buffers in global memory.
     buffers: Vec<BufferEntry>,
-    /// Contents of constant banks (`c1`: hexadecimal bytes) from the program's file.
+    /// Contents of constant banks that the program's file defines: `c1` and hexadecimal bytes.
     #[serde(default)]
     constants: BTreeMap<String, String>,
-    /// Contents that the host places at the start of a bank.
+    /// Contents that the host writes to the start of constant banks.
     #[serde(default)]
     user_constants: BTreeMap<String, String>,
     /// Expected contents of buffers.
     #[serde(default)]
     expect: Vec<ExpectEntry>,
-    /// Instructions executed, summed over threads.
+    /// Expected number of executed instructions, summed over all threads.
     thread_instructions: Option<u64>,
     #[serde(rename = "schema", default)]
     _schema: Note,
@@ -62,7 +62,7 @@ pub struct Manifest {
     _binary_sha256: Note,
 }
 
-/// A field that is not read.
+/// A field that is ignored.
 type Note = Option<serde::de::IgnoredAny>;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -138,7 +138,7 @@ struct Tolerance {
 }
 
 impl LaunchEntry {
-    /// Returns the program that the entry names, or the first one.
+    /// Returns the program that the launch names, or the first program if it names none.
     fn program<'a>(&self, image: &'a Image) -> Result<&'a Program, Error> {
         match &self.kernel {
             None => image
@@ -151,11 +151,11 @@ impl LaunchEntry {
 }
 
 impl Manifest {
-    /// The machine of all manifests.
+    /// The machine of all run manifests.
     pub const ISA: Isa = Isa::Tesla;
 
-    /// Parses a manifest. Returns `None` if the bytes are something else. A message about an unknown key begins with
-    /// its line.
+    /// Parses a manifest. Returns `None` if the bytes are not a manifest. A message about an unknown key begins with
+    /// the key's line number.
     pub fn parse(bytes: &[u8]) -> Option<Result<Manifest, String>> {
         let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
         let object = value.as_object()?;
@@ -172,11 +172,12 @@ impl Manifest {
         Some(serde_path_to_error::deserialize(value).map_err(refused))
     }
 
-    /// Runs the launches on the programs of `opened` and compares the results. The outputs are the buffers.
+    /// Runs the launches with the programs of `opened`, and compares the buffers with the expected contents. The
+    /// buffers are the outputs.
     ///
     /// # Errors
-    /// Returns [`Error::Trap`] if a program traps and [`Error::Differ`] if an engine has a defect. Other errors
-    /// concern the manifest.
+    /// Returns [`Error::Trap`] if a program traps, and [`Error::Differ`] if the engines differ. Other errors are about
+    /// the manifest.
     pub fn run(&self, opened: &Opened, options: &Options, files: &dyn Files) -> Result<RunResult, Error> {
         let image = &opened.image;
         let mut buffers = self.memory(files)?;
@@ -205,11 +206,11 @@ impl Manifest {
         Ok(result)
     }
 
-    /// Returns the only launch, ready to run, with its program.
+    /// Returns a session with the only launch, ready to run, and the program of the launch.
     ///
     /// # Errors
-    /// Returns an error if the manifest has several launches, because each continues in the memory of the previous
-    /// one. Other errors concern the manifest.
+    /// Returns an error if the manifest has several launches: each continues in the memory of the previous one, so none
+    /// can run alone. Other errors are about the manifest.
     pub fn prepare(&self, image: &Image, files: &dyn Files) -> Result<(Session, Program), Error> {
         let [entry] = &self.launches[..] else {
             let count = self.launches.len();
@@ -220,7 +221,7 @@ impl Manifest {
         Ok((session, program.clone()))
     }
 
-    /// Returns the initial contents of memory.
+    /// Returns the buffers with their initial contents.
     fn memory(&self, files: &dyn Files) -> Result<Vec<BufferValues>, Error> {
         let buffers = self.buffers.iter().map(|buffer| {
             let wrong = |why: String| Error::Machine(format!("buffer {}: {why}", buffer.name));
@@ -238,7 +239,7 @@ impl Manifest {
         buffers.collect()
     }
 
-    /// Returns one of the launches, on the current contents of memory.
+    /// Returns one of the launches. `buffers` are the current contents of memory.
     fn launch(&self, entry: &LaunchEntry, buffers: &[BufferValues]) -> Result<LaunchFile, Error> {
         let mut constant = Vec::new();
         for (bank, digits) in self.constants.iter().chain(&self.user_constants) {
@@ -252,7 +253,7 @@ impl Manifest {
             grid: entry.grid.clone(),
             block: entry.block.clone(),
             shared: Some(entry.dynamic_shared_bytes),
-            // The results that a manifest expects were observed, so block sizes are not checked.
+            // Manifests record runs that took place, so the block size is not checked against the chip's limits.
             oversized: true,
             param: self.parameters(entry)?,
             buffer: buffers.to_vec(),
@@ -281,9 +282,9 @@ impl Manifest {
                 ParamKind::F64 => float().map(f64::to_bits),
                 ParamKind::U32 | ParamKind::S32 | ParamKind::U64 | ParamKind::S64 => integer(),
             };
-            let value = value.ok_or_else(|| wrong("it has no value of its kind"))?;
+            let value = value.ok_or_else(|| wrong("expected a value of the stated kind"))?;
             let offset = u32::try_from(param.offset).ok().filter(|_| (1..=8).contains(&param.bytes));
-            let offset = offset.ok_or_else(|| wrong("it is outside the parameter area"))?;
+            let offset = offset.ok_or_else(|| wrong("expected a 32-bit offset and 1 to 8 bytes"))?;
             let bytes = value.to_le_bytes()[..param.bytes].to_vec();
             params.push(ParamValue {
                 name: param.name.clone(),
@@ -323,7 +324,7 @@ impl Manifest {
             let wanted = files.read(&expect.file).map_err(|why| wrong(format!("{}: {why}", expect.file)))?;
             let wanted =
                 wanted.get(..expect.bytes).ok_or_else(|| wrong(format!("{} is too short", expect.file)))?;
-            // If the length is not a multiple of the element size, compares bytes.
+            // Bytes are compared if the length is not a multiple of the element size.
             let dtype = if found.len().is_multiple_of(dtype.bytes()) { dtype } else { Dtype::U8 };
             let array = |bytes: Vec<u8>| Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes };
             let (wanted, found) = (array(wanted.to_vec()), array(found));
@@ -344,7 +345,7 @@ impl Manifest {
     }
 }
 
-/// Returns the element type with this name; `s32` is the same as `i32`.
+/// Returns the element type with this name. `s32` means `i32`.
 fn element(name: &str) -> Option<Dtype> {
     Dtype::from_name(&name.replace('s', "i"))
 }

@@ -1,8 +1,8 @@
-//! Single instructions in loops, whose costs `bench --micro` measures. Each kind of instruction has a [`Row`], and so
-//! has each pattern of its addresses and its mask.
+//! Programs that repeat a single instruction in a loop. `bench --micro` measures the cost of the instructions. Each
+//! [`Row`] is an instruction with a pattern of addresses and active lanes.
 //!
-//! The program of a row sets up registers, runs the instruction [`COPIES`] times per iteration and ends. The cost of
-//! the same program with an empty loop is subtracted. The programs are source text and run like any other program.
+//! The program of a row sets up registers and runs the instruction [`COPIES`] times per iteration. The cost of the same
+//! program with an empty loop is subtracted. The programs are assembler sources and run like any other program.
 
 mod r500;
 mod r700;
@@ -22,10 +22,10 @@ use crate::values::NoFiles;
 pub const COPIES: u32 = 8;
 /// Number of groups of a launch.
 pub const GROUPS: u32 = 64;
-/// Maximum number of iterations of a launch. R500 does not count further.
+/// Maximum number of iterations of a launch: R500's loop counter has eight bits.
 pub const MOST_ROUNDS: u32 = 255;
 
-/// An image as two textures, one for each filter.
+/// One image as two textures. One texture uses nearest filtering, and the other linear filtering.
 const TEXTURES: &str = r#"
 [[texture]]
 unit = 0
@@ -39,33 +39,33 @@ texels = "0..16384"
 filter = "linear"
 "#;
 
-/// The program around the instruction, and the launch.
+/// The program around the measured instruction, and its launch.
 #[derive(Debug)]
 struct Frame {
-    /// The program up to the loop's body. `{rounds}` is the number of iterations.
+    /// The program up to the loop's body. `{rounds}` stands for the number of iterations.
     before: &'static str,
     /// The end of the loop and of the program.
     behind: &'static str,
-    /// The launch file. `{positions}` is replaced by [`positions`], and `{textures}` by [`TEXTURES`].
+    /// The launch file. `{positions}` stands for [`positions`], and `{textures}` for [`TEXTURES`].
     launch: &'static str,
 }
 
-/// An instruction.
+/// An instruction that is measured.
 #[derive(Debug)]
 pub struct Row {
     /// The machine.
     pub isa: Isa,
-    /// The instruction, and the pattern of its addresses and its mask.
+    /// Description of the instruction and of its pattern of addresses and active lanes.
     pub name: &'static str,
-    /// Target for the cost: at most this multiple of the cost of [`unit()`].
+    /// Target for the cost, as a multiple of the cost of [`unit()`].
     pub bound: Option<f64>,
     frame: &'static Frame,
-    /// The line that begins a clause around the copies, if the machine has clauses.
+    /// The line that begins the clause of the copies, if the machine has clauses.
     clause: &'static str,
-    /// The instruction. `{n}` is the number of the copy, `{d}` the number of a register that no other copy writes, and
-    /// `{q}` one of four registers.
+    /// Text of the instruction. `{n}` stands for the index of the copy, `{d}` for the number of a register that only
+    /// this copy writes, and `{q}` for one of four register numbers.
     body: &'static str,
-    /// Instructions that must precede it in each copy. They are also part of the empty loop.
+    /// Instructions that must precede the measured instruction in each copy. The empty loop also contains them.
     ahead: &'static str,
 }
 
@@ -86,7 +86,7 @@ impl Row {
         Row { ahead, ..self }
     }
 
-    /// Returns the program that runs `rounds` iterations. If `alone` is set, the loop does not contain the
+    /// Returns a program that runs `rounds` iterations. If `alone` is set, the loop does not contain the measured
     /// instruction.
     pub fn source(&self, rounds: u32, alone: bool) -> String {
         let mut source = self.frame.before.replace("{rounds}", &rounds.to_string());
@@ -108,10 +108,10 @@ impl Row {
         source + self.frame.behind
     }
 
-    /// Returns the launch of [`Row::source`] with [`GROUPS`] groups, ready to run.
+    /// Returns a session for the program of [`Row::source`] with [`GROUPS`] groups, ready to run.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble or the launch is invalid. Both are mistakes in this crate.
+    /// Returns an error if the source does not assemble or the launch is invalid. Either is a defect of this crate.
     pub fn prepare(&self, rounds: u32, alone: bool) -> Result<Session, KernelError> {
         let source = self.source(rounds, alone);
         let opened = open(source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })?;
@@ -121,8 +121,7 @@ impl Row {
         Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
     }
 
-    /// Returns the number of times that the instruction executes in a launch of `rounds` iterations, summed over
-    /// groups.
+    /// Returns how often the instruction is issued in a launch of `rounds` iterations, summed over all groups.
     pub fn executions(&self, rounds: u32) -> u64 {
         u64::from(GROUPS) * u64::from(COPIES) * u64::from(rounds)
     }
@@ -133,14 +132,14 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     tesla::ROWS.iter().chain(r700::ROWS).chain(r500::ROWS)
 }
 
-/// Returns the row that is the unit of cost: an addition of a Tesla warp.
+/// Returns the row whose cost is the unit: an addition by a Tesla warp.
 pub fn unit() -> &'static Row {
     &tesla::UNIT
 }
 
-/// Returns the positions of the 4096 lanes of a launch over pixels, 64 per row, as fractions of a texture of 64 by 64
-/// texels. Quads are placed along the rows. Each position is halfway between a texel's centre and its corner, so that
-/// a linear filter weights four texels.
+/// Returns the pixel positions of the 4096 lanes of a launch, as coordinates in a texture of 64 by 64 texels. Four
+/// consecutive lanes are a quad, and consecutive quads form rows. Each position is halfway between a texel's centre and
+/// its corner, so that a linear filter weights four texels.
 fn positions() -> String {
     let mut list = String::from("[");
     for lane in 0..GROUPS * 64 {

@@ -1,4 +1,4 @@
-//! Names for a trace: registers by their numbers, and the memory that instructions access.
+//! Names that traces show for registers and for the memory that instructions access.
 
 use litemap::LiteMap;
 use reconverge_isa::{Isa, Program};
@@ -7,16 +7,17 @@ use reconverge_trace::RegisterNames;
 use crate::session::RegisterClass;
 use crate::target::{Target, TargetError};
 
-/// The memory that an instruction accesses, by name.
+/// Names of the memory that an instruction accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accessed {
-    /// Memory that it reads: one name for all loads, or one name for each load of a lane, in order.
+    /// The memory that the instruction reads. The list has one name for all loads, or one name for each load of a lane,
+    /// in order.
     pub loads: Vec<String>,
-    /// The memory that it writes.
+    /// The memory that the instruction writes.
     pub stores: Option<String>,
 }
 
-/// Returns the registers for the header of a trace.
+/// Returns the names of the registers, for the header of a trace.
 pub fn registers(classes: &[RegisterClass]) -> Vec<RegisterNames> {
     let names = |class: &RegisterClass| RegisterNames {
         name: class.name.to_owned(),
@@ -27,7 +28,7 @@ pub fn registers(classes: &[RegisterClass]) -> Vec<RegisterNames> {
     classes.iter().map(names).collect()
 }
 
-/// Returns the memory that the instructions of a program access, by address.
+/// Returns the memory that each instruction of a program accesses, indexed by address.
 ///
 /// # Errors
 /// Returns an error if the program cannot be loaded.
@@ -43,7 +44,7 @@ pub fn accessed(target: &Target, program: &Program) -> Result<LiteMap<u32, Acces
             }
             accessed.stores = accessed.stores.or(operation.stores.map(|space| space.to_string()));
         }
-        // `uses` does not include the store of an OUT to the memory of the launch, in programs of the CTM model.
+        // In programs of the CTM model, OUT stores to memory. `uses` does not include this store.
         if target.isa == Isa::R500 && accessed.stores.is_none() {
             accessed.stores = Some("memory".to_owned());
         }

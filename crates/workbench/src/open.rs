@@ -1,4 +1,4 @@
-//! Opens a file's bytes as programs with their machine.
+//! Reads the programs in a file, and determines their machine.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -15,39 +15,40 @@ use crate::source::UserSource;
 use crate::target::{Target, TargetError, is_family_of, isa_of_chip, same_chip};
 use crate::text::{Source, included};
 
-/// A file that was read.
+/// A file whose programs were read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opened {
     /// The machine and chip.
     pub target: Target,
     /// The programs, and the data that their container states.
     pub image: Image,
-    /// Warnings of the assembler, for sources.
+    /// Warnings of the assembler, if the file is a source.
     pub warnings: Vec<Diagnostic>,
-    /// For each program of a source, the addresses of its instructions and their line numbers, from 1.
+    /// For each program of a source, the addresses of its instructions with their line numbers, from 1.
     pub lines: Vec<Vec<(u32, usize)>>,
     /// Text of the file, if the file is a source.
     pub source: Option<String>,
 }
 
 impl Opened {
-    /// Returns the line of the source for the instruction at an address of a program of the image. Inside an ALU
-    /// group, this is the last line that starts at or before the address. Returns `None` if the file is not a source.
+    /// Returns the source line of the instruction at an address of one of the image's programs. If `address` lies
+    /// inside an ALU group, returns the last line whose address is not greater. Returns `None` if the file is not a
+    /// source.
     pub fn line(&self, program: &Program, address: u32) -> Option<usize> {
         let number = self.image.programs.iter().position(|known| known == program)?;
         let before = self.lines.get(number)?.iter().filter(|(known, _)| *known <= address);
         before.max_by_key(|(known, _)| *known).map(|(_, line)| *line)
     }
 
-    /// Returns the user's own source of a program of the image, with `path` as the path of the file. Returns `None` if
-    /// the file is not a source.
+    /// Returns the source of one of the image's programs. `path` is the path of the file. Returns `None` if the file is
+    /// not a source.
     pub fn user_source(&self, program: &Program, path: &Path) -> Option<UserSource> {
         let number = self.image.programs.iter().position(|known| known == program)?;
         Some(UserSource::new(self.target.isa, path, self.source.as_ref()?, self.lines.get(number)?))
     }
 }
 
-/// Properties of a file that the caller states.
+/// Properties of a file that the caller already knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// The machine.
@@ -58,20 +59,20 @@ pub struct Known {
     pub stage: Option<Stage>,
     /// The byte order of raw words.
     pub endian: Option<Endian>,
-    /// The format of the container, instead of the detected one.
+    /// The container format to use instead of the detected one.
     pub format: Option<Format>,
-    /// Macros for a C source, and constants for an assembler source: `NAME` or `NAME=VALUE`; for a C source also
+    /// Macros for a C source, or constants for an assembler source, as `NAME` or `NAME=VALUE`. A C source also allows
     /// `NAME(x)=VALUE`.
     pub defines: Vec<String>,
-    /// Whether to read the old side of a diff instead of the new one.
+    /// Whether to read the old version of the file in a diff instead of the new one.
     pub old: bool,
     /// The files that an assembler source includes.
     pub included: Vec<Included>,
 }
 
 impl Known {
-    /// Adds the files that a source includes, directly or indirectly. `read` returns the bytes of a file, by its path
-    /// relative to the folder of the source, or the reason why the file cannot be read.
+    /// Adds the files that a source includes, directly or indirectly. `read` receives a path relative to the folder of
+    /// the source. It returns the bytes of the file, or the reason why the file cannot be read.
     pub fn with_included(
         mut self,
         source: &[u8],
@@ -82,7 +83,7 @@ impl Known {
     }
 }
 
-/// A file that cannot be opened as a program.
+/// The reason why a file cannot be opened as a program.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -108,10 +109,10 @@ pub enum OpenError {
         /// The requested chip.
         asked: String,
     },
-    /// The words do not seem to be a program of the machine.
+    /// The words do not seem to be a program of the requested machine.
     #[error("{what}; --stage reads them as a program of {isa} anyway")]
     Mistaken {
-        /// A more likely interpretation, and the remedy.
+        /// What the words could be instead, with the remedy.
         what: String,
         /// The requested machine.
         isa: Isa,
@@ -129,22 +130,22 @@ pub enum OpenError {
     Source(Vec<Diagnostic>),
 }
 
-/// Returns whether a file of this name contains assembler source.
+/// Returns whether the name of a file is that of an assembler source.
 pub fn is_source(name: &str) -> bool {
     SOURCES.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Returns whether a file contains assembler source, by its name. Compilers use the same names for texts of their own,
-/// which are excluded by content.
+/// Returns whether a file is an assembler source, by its name. Texts of LLVM have the same extensions, so they are
+/// excluded by their content.
 pub fn has_source(name: &str, bytes: &[u8]) -> bool {
     is_source(name) && !is_llvm_text(bytes)
 }
 
-/// Extensions of source files; latte-assembler uses `.vsh` and `.psh`.
+/// Extensions of assembler sources. latte-assembler uses `.vsh` and `.psh`.
 pub const SOURCES: [&str; 4] = [".s", ".asm", ".vsh", ".psh"];
 
-/// Reads a file by its name, as [`open`] does. `read` returns the bytes of a file that a source includes. The path of
-/// that file starts where `name` starts.
+/// Reads a file as [`open`] does. The name of the file determines whether it is a source. `read` returns the bytes of a
+/// file that the source includes. It receives a path that is relative to the same folder as `name`.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -162,8 +163,8 @@ pub fn open_named(
     open(bytes, is_source, &known)
 }
 
-/// Reads a file as assembler source (if `is_source`) or as a container. `known` has the properties that the caller
-/// states; the file must not contradict them. A stage selects among several programs.
+/// Reads a file as an assembler source (if `is_source` is set) or as a container. The file must not contradict the
+/// properties in `known`. If the file has several programs, a stage in `known` selects among them.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -229,8 +230,9 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new(), source: None })
 }
 
-/// Renames kernels that have one name in several modules: each name gets the chip as a suffix, or else the index of
-/// the module. The container keeps the names, since a CUDA program selects the module before the kernel.
+/// Renames kernels that have the same name in several modules. Each name gets the chip as a suffix, or the index of the
+/// module if the chip is not unique. The container itself allows equal names, since a CUDA program selects the module
+/// first.
 fn qualify(image: &mut Image) {
     let mut uses: HashMap<String, Vec<(usize, Option<String>)>> = HashMap::new();
     for program in &image.programs {
@@ -255,8 +257,8 @@ fn qualify(image: &mut Image) {
     }
 }
 
-/// Keeps the programs of a log that are for a chip. A log may state only the family, which is then replaced by the
-/// chip.
+/// Keeps only the programs of a log that are for the chip `asked`. A log may state a chip family instead of a chip. The
+/// family is then replaced by `asked`.
 fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError> {
     for module in &mut image.modules {
         if module.chip.as_ref().is_some_and(|found| is_family_of(found, asked)) {
@@ -284,7 +286,7 @@ fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError
     Ok(())
 }
 
-/// Returns the image with only the programs for `stage`, if it has several programs that all state their stage.
+/// If the image has several programs and all of them state a stage, keeps only the programs for `stage`.
 fn of_stage(mut image: Image, stage: Option<Stage>) -> Result<Image, OpenError> {
     let mut stages = image.programs.iter().filter_map(|program| program.stage);
     let several = image.programs.len() > 1 && stages.clone().count() == image.programs.len();
@@ -323,7 +325,7 @@ mod tests {
             assert_eq!(errors[0].to_string(), expected);
             assert_eq!(errors[0].span.line_column(&text), (2, 1));
             for same in [alias, stated, ""] {
-                // This test is not about the text after the directive.
+                // The chip is accepted. Other errors in the source do not matter here.
                 if let Err(OpenError::Source(errors)) = opened(same) {
                     assert!(
                         !errors[0].to_string().contains("this source is for"),
@@ -383,7 +385,7 @@ mod tests {
             let stage = if isa == Isa::Tesla { Stage::Compute } else { Stage::Pixel };
             assert!(opened(isa, &swapped, Some(stage)).is_ok(), "{isa}");
         }
-        // MOV o0, v0 and MOV o1, v1 for the vertex processor.
+        // `MOV o0, v0` and `MOV o1, v1` for the vertex processor.
         let vertex = [
             0x00f0_0203,
             0x00d1_0001,

@@ -1,7 +1,7 @@
-//! A run as data for the report page: the state of every lane before every step, and the reason for it.
+//! Records a run as data for the report page: the state of every lane before every step, with the reason for the state.
 //!
-//! The counts cover the whole run. Steps, lanes, stacks and registers are recorded from the first instruction, up to
-//! bounds that the page names when it reaches them. `viewer/src/data.ts` reads this format.
+//! The counts cover the whole run. Steps, lane states, stacks and registers are recorded from the first instruction
+//! until a limit is reached. The page states the limits that were reached. `viewer/src/data.ts` reads this format.
 
 mod mechanism;
 mod record;
@@ -25,27 +25,27 @@ use mechanism::{ReportRow, heading};
 use record::Recorder;
 use written::Written;
 
-/// Maximum number of rows and columns of an output that a report shows, and of outputs.
+/// Maximum number of rows and columns that a report shows of an output, and maximum number of outputs.
 const ROWS: usize = 64;
 const COLUMNS: usize = 16;
 const OUTPUTS: usize = 16;
-/// Maximum number of lines of a program that are all explained. In a longer program, only the lines that ran are
+/// If the program has at most this number of lines, all of them are explained. Otherwise, only the lines that ran are
 /// explained.
 const EXPLAINED: usize = 256;
 
 /// Limits on the size of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Steps: instructions issued to a group.
+    /// Maximum number of steps. A step is an instruction that is issued to a group.
     pub steps: usize,
-    /// Values written to registers, one value per lane.
+    /// Maximum number of recorded register values. A write to a register has one value per lane.
     pub values: usize,
-    /// Bytes of the report in a page. If there are more, first registers and then steps are left out.
+    /// Maximum number of bytes of the report in a page. If it is exceeded, registers are omitted first and then steps.
     pub bytes: usize,
 }
 
 impl Default for Bounds {
-    /// Returns 100,000 steps and 1,500,000 values, in less than 10 MB.
+    /// Returns limits of 100,000 steps and 1,500,000 values, and a size of less than 10 MB.
     fn default() -> Bounds {
         Bounds { steps: 100_000, values: 1_500_000, bytes: 9_900_000 }
     }
@@ -113,7 +113,7 @@ struct ReportTrap {
     lanes: [u32; 2],
 }
 
-/// The first rows of an output.
+/// The first rows and columns of an output.
 #[derive(Clone, Debug, Serialize)]
 struct ReportOutput {
     name: String,
@@ -123,15 +123,15 @@ struct ReportOutput {
     left_columns: usize,
 }
 
-/// The exactness of operations: a grade, and its operations with the number of issues.
+/// A grade of exactness, with the operations that have this grade and how often each was issued.
 #[derive(Clone, Debug, Serialize)]
 struct ReportGrade {
     grade: &'static str,
     operations: Vec<(&'static str, u64)>,
 }
 
-/// The end of a run, as the page shows it: the first rows of the outputs, failed expectations, and the exactness of
-/// operations.
+/// The results of a run for the page: the trap, failed expectations, the first rows of the outputs, and the exactness
+/// of operations.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ReportOutcome {
     trap: Option<ReportTrap>,
@@ -158,12 +158,12 @@ pub struct Report {
     totals: Totals,
     whys: Vec<ReportWhy>,
     vectors: Vec<Vec<usize>>,
-    /// Heading of the machine's own flow state.
+    /// Heading for the machine's flow state.
     mechanism: &'static str,
     stacks: Vec<Vec<ReportRow>>,
     registers: Vec<RegisterClass>,
     steps: PackedSteps,
-    /// Registers of each group at its start. The step is the first step of the group.
+    /// Registers of each group at its start, as writes at the group's first step.
     initial: PackedWrites,
     writes: PackedWrites,
     registers_until: usize,
@@ -172,12 +172,12 @@ pub struct Report {
     outcome: ReportOutcome,
 }
 
-/// A program that runs, and its names.
+/// The program that runs, with the texts that describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// Title of the report.
     pub title: &'a str,
-    /// The file of the program.
+    /// The file that contains the program.
     pub opened: &'a Opened,
     /// The program.
     pub program: &'a Program,
@@ -191,20 +191,20 @@ impl Report {
         self.outcome.trap.as_ref().map(|trap| trap.message.as_str())
     }
 
-    /// Returns notes on data that the report leaves out.
+    /// Returns notes about data that the report omits.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Adds expectations that the run did not meet, as text.
+    /// Adds descriptions of expectations that the run did not meet.
     pub fn mismatched(&mut self, mismatches: &[String]) {
         self.outcome.mismatches.extend_from_slice(mismatches);
     }
 
-    /// Runs a launch and records it. A trap ends the record and is part of it.
+    /// Runs a launch and records it. If the program traps, the report ends with the trap.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the machine, if the program does not have a listing, or if the
+    /// Returns an error if the launch is not valid for the machine, if the program cannot be disassembled, or if the
     /// program alone exceeds the size limit of the report.
     pub fn of(
         subject: Subject<'_>,
@@ -224,7 +224,7 @@ impl Report {
             lines.iter().map(|line| (line.address.unwrap_or(0), shown(target.isa, line))).collect();
         let mut recorder = Recorder::new(session.start(options)?, bounds, target.isa, &listed);
         let ended = recorder.run();
-        // The whole run, for the counts and the results.
+        // The recorder may stop at a limit. A second, complete run provides the counts and the results.
         let mut profile = Profile::new(recorder.width() as u32);
         let whole = session.copy().run_traced(options, Recorded::Flow, &mut profile);
         let outcome = outcome(match (ended, whole) {
@@ -283,31 +283,32 @@ impl Report {
         recorder.finish(report, machine)
     }
 
-    /// Returns the report as it is written into a page.
+    /// Returns the report as JSON that can be inserted into a page.
     fn json(&self) -> Result<String, serde_json::Error> {
-        // `<` could end the script. In JSON, `<` occurs only in strings, which allow this escape.
+        // A `<` could end the page's script element. In JSON, `<` occurs only inside strings, where it can be escaped.
         Ok(serde_json::to_string(self)?.replace('<', "\\u003c"))
     }
 }
 
-/// Returns the page with these runs next to each other. `template` is the page that the viewer's build creates.
+/// Returns a page that shows these runs side by side. `template` is the page that the viewer's build creates.
 ///
 /// # Errors
-/// Returns an error if the template does not have a slot for runs.
+/// Returns an error if the template does not have an element for the runs.
 pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
     const PLACE: &str = "<script id=\"runs\" type=\"application/json\">[]</script>";
-    let (before, after) = template.split_once(PLACE).ok_or("the page has no place for runs")?;
+    let (before, after) = template.split_once(PLACE).ok_or("the page template has no element for runs")?;
     let runs: Vec<String> =
         runs.iter().map(Report::json).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     let place = PLACE.trim_end_matches("[]</script>");
     Ok(format!("{before}{place}[{}]</script>{after}", runs.join(",")))
 }
 
-/// Returns the lines of a listing that are issued, in order. R700's clauses follow the instruction that starts them,
-/// one level deeper. The operations of an ALU group are one line, because the group is issued as a whole.
+/// Returns the lines of a listing that are instructions, in order. On R700, the lines of a clause are nested below the
+/// instruction that starts the clause. The operations of an ALU group become one line, because they are issued
+/// together.
 fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
     let mut issued: Vec<Line> = Vec::new();
-    // The control-flow program starts at 0 and does not have gaps.
+    // Control-flow instructions have the addresses 0, 1, 2 and so on. Other addresses belong to clauses.
     let (mut next, mut depth) = (0, 0);
     for mut line in lines.into_iter().filter(|line| line.address.is_some()) {
         if isa == Isa::R700 {
@@ -329,9 +330,9 @@ fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
     issued
 }
 
-/// Returns an instruction as the page shows it. R500's ALU instructions always encode three sources, with inline code
-/// 0 for an unused source. After operands `src0.000`, which read nothing, the text `src0=#0.0078125` could be mistaken
-/// for a constant of the program.
+/// Formats an instruction for the page. R500's ALU instructions always encode three sources. An unused source encodes
+/// the inline constant 0, which prints as `#0.0078125`. Sources that no operand reads are omitted, because a reader
+/// could take the number for a constant of the program.
 fn shown(isa: Isa, line: &Line) -> String {
     if isa == Isa::R700 {
         let operations = line.text.lines().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -356,7 +357,7 @@ fn shown(isa: Isa, line: &Line) -> String {
 }
 
 impl ReportOutcome {
-    /// Returns the outcome of a run from its results.
+    /// Creates the outcome from the results of a run.
     pub fn of(result: &RunResult) -> ReportOutcome {
         let fidelity = Fidelity::ALL.into_iter().filter_map(|grade| {
             let of = result.report.operations.iter().filter(|(_, (known, _))| *known == grade);
@@ -374,7 +375,7 @@ impl ReportOutcome {
     }
 }
 
-/// Returns the outcome of a run, or of the trap that ended it.
+/// Creates the outcome from the results of a run, or from the trap that ended it. Other errors are returned.
 fn outcome(ended: Result<RunResult, Error>) -> Result<ReportOutcome, Error> {
     let result = match ended {
         Ok(result) => result,
@@ -402,8 +403,8 @@ fn output(name: &str, array: &Array) -> ReportOutput {
     }
 }
 
-/// Describes what a lane does in few words and in a sentence, with the number of its state in the viewer. The sentence names the part
-/// of the machine that remembers the lane.
+/// Describes the state of a lane in a few words and in a sentence, with the viewer's number for the state. The sentence
+/// names the part of the machine that stores the state.
 fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
     let (text, more, state): (String, String, usize) = match why {
         Why::Active => ("active".into(), "it executes the instruction".into(), 0),
@@ -417,19 +418,22 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
         ),
         Why::Branch { depth } => (
             format!("branch, entry {}", depth + 1),
-            format!("a branch switched it off: entry {} of the stack, from the inside, has it", depth + 1),
+            format!(
+                "a branch switched it off: it is in entry {} of the stack, counted from the innermost",
+                depth + 1
+            ),
             1,
         ),
         Why::Break => ("break".into(), left(isa).into(), 2),
         Why::Continue => ("continue".into(), skipped(isa).into(), 3),
         Why::Parked { pc } => {
             let at = machine.isa().spelled(pc);
-            (format!("parked at {at}"), format!("a token of the stack has it: it resumes at {at}"), 4)
+            (format!("parked at {at}"), format!("a token of the stack holds it: it resumes at {at}"), 4)
         }
         Why::Exited => ("exited".into(), "it has finished".into(), 5),
         Why::Uncovered => (
             "uncovered".into(),
-            "it has no work or was discarded: where it runs, it helps its quad, and its results are dropped"
+            "it has no work or was discarded: if it runs, it helps its quad, and its results are dropped"
                 .into(),
             6,
         ),
@@ -437,21 +441,21 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
     ReportWhy { text, more, state }
 }
 
-/// Returns the part of the machine that remembers a lane that left a loop, in words.
+/// Describes a lane that has left a loop, and where the machine stores this.
 fn left(isa: Isa) -> &'static str {
     match isa {
-        Isa::R500 => "it has left the loop: the loop's frame has it as broken, until the frame is popped",
+        Isa::R500 => "it has left the loop: the loop's frame marks it as broken, until the frame is popped",
         Isa::R700 => "it has left the loop: it is inactive-break (IX), until the LOOP entry is popped",
         Isa::Tesla => {
-            "it has left the loop: the mask of broken lanes has it, until the BREAK token is popped"
+            "it has left the loop: the mask of broken lanes holds it, until the BREAK token is popped"
         }
     }
 }
 
-/// Returns the part of the machine that remembers a lane that skips the rest of an iteration, in words.
+/// Describes a lane that skips the rest of an iteration, and where the machine stores this.
 fn skipped(isa: Isa) -> &'static str {
     match isa {
-        Isa::R500 => "it waits for the next iteration: the loop's frame has it as continued",
+        Isa::R500 => "it waits for the next iteration: the loop's frame marks it as continued",
         Isa::R700 => "it waits for the next iteration: it is inactive-continue (IC)",
         Isa::Tesla => "it waits for the next iteration",
     }

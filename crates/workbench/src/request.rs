@@ -1,5 +1,5 @@
-//! Parts of launches that all machines share: the common fields of a launch file ([`Common`]), the interface of a
-//! machine's own part ([`MachineLaunch`]), textures, numbers per lane, and values of options.
+//! Parts of launches that all machines share: the common fields of a launch file ([`Common`]), the interface for the
+//! fields of one machine ([`MachineLaunch`]), textures, inputs with numbers for each lane, and values of options.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -22,130 +22,131 @@ use crate::session::Session;
 use crate::target::Target;
 use crate::values::{Files, Loaded, Values};
 
-/// Fields that launches of all machines have.
+/// Launch fields that exist for all machines.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Common {
-    /// The program's file.
+    /// Path of the program's file.
     pub program: Option<String>,
-    /// The name of the program to use if the file contains several.
+    /// Name of the program to use if the file contains several programs.
     pub kernel: Option<String>,
     /// The chip, if the program's file does not state it.
     pub chip: Option<String>,
     /// The program type, if the program's file does not state it.
     pub stage: Option<String>,
-    /// The number of lanes. Default: the number of rows of the longest input.
+    /// Number of lanes (default: number of rows of the longest input).
     pub lanes: Option<usize>,
-    /// `strict` or `lenient`.
+    /// Mode: `strict` or `lenient`.
     pub mode: Option<String>,
-    /// Whether strict mode looks for races (default: true).
+    /// Whether strict mode detects races (default: true).
     pub race_check: Option<bool>,
-    /// Maximum number of instructions that a group can issue.
+    /// Maximum number of instructions that are issued to one group.
     pub watchdog: Option<u64>,
     /// Textures.
     #[serde(default)]
     pub texture: Vec<TextureValues>,
-    /// The expected results, and conditions on the counts of the run.
+    /// Expected results, and conditions on the counts of the run.
     #[serde(default)]
     pub expect: Expectations,
-    /// Part of the message of the trap with which the program must end.
+    /// If present, the program must trap, and the message of the trap must contain this text.
     pub trap: Option<String>,
-    /// For each lane, x and y of its pixel, and 1 if the primitive covers the pixel.
+    /// For each lane, three numbers: x and y of its pixel, and 1 if the primitive covers the pixel.
     pub pixels: Option<Values>,
-    /// For each lane, the index of its vertex, and the instance.
+    /// For each lane, two numbers: the index of its vertex, and the instance.
     pub vertices: Option<Values>,
-    /// The lanes to which the launch is reduced; see `LaunchFile::choose`.
+    /// If present, only these lanes of the launch run; see `LaunchFile::choose`.
     #[serde(skip)]
     pub piece: Option<Range<usize>>,
 }
 
-/// The program and the options of a launch.
+/// The common fields of a launch with the program, the target and the files.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The common fields.
+    /// The common fields of the launch.
     pub common: &'a Common,
-    /// The file of the program.
+    /// The file that contains the program.
     pub image: &'a File,
     /// The program.
     pub program: &'a Program,
-    /// The chip that the launch states, or else the chip that the program's file states.
+    /// The machine and chip. The chip that the launch states takes precedence over that of the program's file.
     pub target: &'a Target,
     /// Reads the files that the launch names.
     pub files: &'a dyn Files,
 }
 
-/// A machine's own part of a launch.
+/// The fields of a launch that belong to one machine.
 pub trait MachineLaunch: Debug + Send + Sync {
-    /// Returns the launch, ready to run.
+    /// Returns a session with the launch, ready to run.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the program or the machine.
+    /// Returns an error if the launch is not valid for the program or the machine.
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
 
-    /// Returns the program as this launch runs it and the findings of `Machine::lint` in it, or `None` if it runs
-    /// the words as they are.
+    /// If the launch changes the program before it runs, returns the changed program and its findings, as
+    /// `Machine::lint` reports them. Returns `None` if the launch runs the words unchanged.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the program or the machine.
+    /// Returns an error if the launch is not valid for the program or the machine.
     fn lint(&self, _request: &Request<'_>) -> Result<Option<(Program, Vec<Finding>)>, Error> {
         Ok(None)
     }
 
-    /// Sets a field from an option of the command line. `option` is its name without the dashes.
+    /// Sets a field to the value of a command-line option. `option` is the option's name without dashes.
     ///
     /// # Errors
-    /// Returns [`Error::Option`] if this machine does not have the option, and another error if the value is
-    /// malformed.
+    /// Returns [`Error::Option`] if the machine does not have the option, and another error if the value is malformed.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
 
-    /// Returns the remedy for a trap of `program` in the launch, if one is known.
+    /// Returns a change of the launch that avoids a trap of `program`, if one is known.
     fn remedy(&self, _trapped: &Trapped, _program: &Program) -> Option<String> {
         None
     }
 
-    /// Returns a copy.
+    /// Returns a copy of these fields.
     fn copy(&self) -> Arc<dyn MachineLaunch>;
 }
 
-/// A texture.
+/// A texture with its contents and filter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextureValues {
-    /// Unit, 0 to 15; on R700, the number of the resource.
+    /// Texture unit, 0 to 15. On R700, the number of the resource.
     pub unit: u8,
-    /// Number of the sampler, if it differs from that of the resource (R700).
+    /// Number of the sampler, if it differs from `unit` (R700).
     pub sampler: Option<u8>,
-    /// Width; width and height; or width, height and depth.
+    /// One to three sizes: width, height and depth.
     pub size: Vec<u32>,
-    /// Whether the image is a cube: six square faces.
+    /// Whether the image is a cube map of six square faces.
     #[serde(default)]
     pub cube: bool,
-    /// Whether the last of the sizes is the number of layers.
+    /// Whether the last number of `size` is the number of layers.
     #[serde(default)]
     pub layers: bool,
-    /// Number of mip levels, each half as large as the previous one (default: 1).
+    /// Number of mip levels (default: 1). Each is half as large as the previous one.
     pub levels: Option<usize>,
-    /// One to four numbers per texel, in order of level, slice and row.
+    /// One to four numbers per texel, ordered by level, slice and row.
     pub texels: Values,
-    /// `nearest` or `linear`.
+    /// Filter: `nearest` (default) or `linear`.
     pub filter: Option<String>,
-    /// One of [`WRAPS`].
+    /// Wrap mode for all coordinates, one of [`WRAPS`].
     pub wrap: Option<String>,
     /// Whether texels are integers, which are not filtered (R700, Tesla).
     #[serde(default)]
     pub integer: bool,
-    /// Whether texels are fractions: the reference of a comparison is then clamped to [0, 1] (R700, Tesla).
+    /// Whether texels are fractions from 0 to 1. The reference value of a depth comparison is then clamped to [0, 1]
+    /// (R700, Tesla).
     #[serde(default)]
     pub fractions: bool,
-    /// On R700, DST_SEL: a letter of `xyzw01` for each of four components; 1 has the type of the texels. On Tesla, the
-    /// result of a comparison: a letter of `x01` for each component; x is the share of texels that pass.
+    /// Four letters that select the components of the result. On R700 (DST_SEL), each letter is one of `xyzw01`, and 1
+    /// has the type of the texels. On Tesla, the letters apply to the result of a comparison: each is one of `x01`, and
+    /// x is the share of texels that pass.
     pub select: Option<String>,
 }
 
-/// A sampler that is separate from textures.
+/// A sampler that is independent of a texture.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplerValues {
-    /// Number of the sampler; on R500, the unit of its texture.
+    /// Number of the sampler. On R500, the unit of its texture.
     pub number: u8,
     /// Wrap modes for s, t and r, each one of [`WRAPS`].
     pub wrap: Option<[String; 3]>,
@@ -155,20 +156,20 @@ pub struct SamplerValues {
     pub min: Option<String>,
     /// Filter between mip levels: `none`, `nearest` or `linear`.
     pub mip: Option<String>,
-    /// The border colour, four numbers.
+    /// The border colour, as four numbers.
     pub border: Option<Values>,
-    /// Smallest level of detail.
+    /// Minimum level of detail.
     pub min_lod: Option<f32>,
-    /// Largest level of detail.
+    /// Maximum level of detail.
     pub max_lod: Option<f32>,
     /// Bias that is added to the level of detail.
     pub lod_bias: Option<f32>,
     /// Comparison, one of [`COMPARES`].
     pub compare: Option<String>,
-    /// Whether coordinates count texels.
+    /// Whether coordinates are in texels.
     #[serde(default)]
     pub unnormalised: bool,
-    /// Whether linear filtering at the edge of a cube face mixes texels of several faces.
+    /// Whether linear filtering at the edge of a cube face includes texels of the adjacent faces.
     #[serde(default)]
     pub seamless: bool,
     /// Maximum number of sample positions of an anisotropic filter.
@@ -177,8 +178,8 @@ pub struct SamplerValues {
 }
 
 impl SamplerValues {
-    /// Parses `NUMBER=FIELD=VALUE,FIELD=VALUE`, the form of an option's value. `wrap` takes one mode for s, t and r,
-    /// or three modes separated by `/`. `border` takes four numbers separated by `/`.
+    /// Parses the value of an option: `NUMBER=FIELD=VALUE,FIELD=VALUE`. `wrap` takes one mode for s, t and r, or three
+    /// modes separated by `/`. `border` takes four numbers separated by `/`.
     ///
     /// # Errors
     /// Returns an error if the form is wrong, a field is unknown, or a value is invalid.
@@ -235,7 +236,7 @@ impl SamplerValues {
 }
 
 impl TextureValues {
-    /// Parses `UNIT=VALUES:8x8`, the form on the command line.
+    /// Parses the value of an option: `UNIT=VALUES:8x8`.
     pub(crate) fn of_argument(text: &str) -> Result<TextureValues, Error> {
         let (name, rest) = assignment("texture", text)?;
         let wrong = |why: String| Error::Machine(format!("--texture {text}: {why}"));
@@ -245,7 +246,7 @@ impl TextureValues {
         Ok(TextureValues::new(unit, sizes(size)?, Values::Text(values.to_owned())))
     }
 
-    /// Creates a texture of one level. `size` is width and height.
+    /// Creates a texture with one mip level. `size` is width and height.
     pub fn new(unit: u8, size: Vec<u32>, texels: Values) -> TextureValues {
         TextureValues {
             unit,
@@ -263,11 +264,11 @@ impl TextureValues {
         }
     }
 
-    /// Returns the image, and a sampler with the same wrap mode for all three coordinates.
+    /// Returns the image, and a sampler with the texture's filter and wrap mode.
     ///
     /// # Errors
-    /// Returns an error if the numbers cannot be loaded or do not fit the size, if a name is unknown, or if `isa` does
-    /// not have a feature.
+    /// Returns an error if the numbers cannot be loaded or do not match the size, if a name is unknown, or if `isa`
+    /// does not support a field.
     pub(crate) fn image(&self, isa: Isa, files: &dyn Files) -> Result<(Arc<Image>, Sampler), Error> {
         let place = format!("texture {}", self.unit);
         let typed =
@@ -306,7 +307,7 @@ impl TextureValues {
             let wanted = format!("{count} texels of 1 to 4");
             return Err(Error::Count { place, found, wanted });
         }
-        // Once as words, and once as the four channels of each texel.
+        // The numbers exist twice: as words, and as four channels per texel.
         room((4 * found as u64).saturating_add(16 * count), 1)?;
         let words: Vec<u32> = array.words().collect();
         let mut all = words.chunks(each as usize).map(|texel| channels(texel.iter().copied()));
@@ -322,10 +323,10 @@ impl TextureValues {
         Ok((Arc::new(image), sampler))
     }
 
-    /// Returns the values that the four letters of `select` name. `all` lists the legal letters.
+    /// Converts the letters of `select` to four values. `all` is the list of legal letters, for the message.
     ///
     /// # Errors
-    /// Returns an error if there is another letter or another number of letters.
+    /// Returns an error if a letter is not legal, or if the number of letters is not four.
     pub(crate) fn selected<T>(
         &self,
         all: &str,
@@ -340,29 +341,32 @@ impl TextureValues {
         })
     }
 
-    /// Returns the number of the texture's own sampler. The texture has one if it states a field of it, or if `alone`
-    /// is set.
+    /// Returns the number of the sampler that the texture defines. A texture defines a sampler if it states a sampler
+    /// field, or if `alone` is set.
     pub(crate) fn own_sampler(&self, alone: bool) -> Option<u8> {
         let states = self.sampler.is_some() || self.filter.is_some() || self.wrap.is_some();
         (states || alone).then(|| self.sampler.unwrap_or(self.unit))
     }
 }
 
-/// Estimate of the bytes of results per lane: four render targets and a depth, once in the engine and once as arrays.
+/// Estimate of the result size per lane in bytes: four render targets and a depth, stored once in the engine and once
+/// as arrays.
 const LANE_BYTES: u64 = 2 * 17 * 4;
 
-/// Checks that there is memory for the results of `lanes` lanes.
+/// Checks that enough memory is available for the results of `lanes` lanes.
 ///
 /// # Errors
-/// Returns an error if there is not enough memory.
+/// Returns an error if not enough memory is available.
 pub(crate) fn room_for(lanes: usize) -> Result<(), NoRoom> {
     room(LANE_BYTES.saturating_mul(lanes as u64), 1)
 }
 
-/// Returns the number of lanes of a launch: the stated number, or else the number of rows of the longest input, or 1.
+/// Returns the number of lanes of a launch. It is the stated number, or otherwise the number of rows of the longest
+/// input. Without inputs, it is 1.
 ///
 /// # Errors
-/// Returns an error if the number is 0, if it exceeds [`LANES`] or the available memory, or if all inputs lack rows.
+/// Returns an error if the number is 0, exceeds [`LANES`] or the available memory, or is unknown because the inputs are
+/// files without rows.
 pub(crate) fn lanes<'a>(
     stated: Option<usize>,
     inputs: impl Iterator<Item = (&'a str, &'a Loaded)>,
@@ -388,17 +392,17 @@ pub(crate) fn lanes<'a>(
     }
 }
 
-/// Returns one to four numbers per lane, or one to four numbers for all lanes. Each row belongs to a lane, and a
-/// single row applies to all lanes. Numbers without rows are one per lane, or all of them apply to all lanes. Files
-/// without rows are divided among the lanes.
+/// Returns up to four numbers for each lane. An array with several rows has one row per lane, and a single row applies
+/// to all lanes. If an array without rows has as many numbers as lanes, each lane gets one number. Otherwise, all of
+/// its one to four numbers apply to every lane. A file without rows is divided evenly among the lanes.
 ///
 /// # Errors
-/// Returns an error if the number of values does not fit, or if elements do not have 32 bits.
+/// Returns an error if the number of values is wrong, or if elements do not have 32 bits.
 fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let count = array.len();
     let refused = |wanted: String| Err(Error::Count { place: place.to_owned(), found: count, wanted });
-    // Once as words, and once as the four channels of each lane.
+    // The numbers exist twice: as words, and as four channels per lane.
     room((4 * count as u64).saturating_add(16 * lanes as u64), 1)?;
     if array.dtype.bytes() != 4 {
         return refused(format!("numbers of 32 bits instead of {}", array.dtype));
@@ -426,11 +430,11 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     }
 }
 
-/// Returns the number of lanes and their inputs. Each of `inputs` has its number, its name in messages and its values.
-/// Files of integers keep their bits if the machine has `integers`.
+/// Returns the number of lanes and the inputs. Each element of `inputs` has the input's number, its name for messages,
+/// and its values. If `integers` is set, files of integers are not converted to floats.
 ///
 /// # Errors
-/// Values cannot be loaded, or their number does not fit the lanes.
+/// Returns an error if values cannot be loaded, or if their number does not match the lanes.
 pub(crate) fn by_lane<'a, T>(
     request: &Request<'_>,
     integers: bool,
@@ -455,8 +459,8 @@ pub(crate) fn by_lane<'a, T>(
     Ok((lanes, loaded.into_iter().map(of_lanes).collect::<Result<_, Error>>()?))
 }
 
-/// Returns a note if two to four numbers without rows are given for the same number of lanes: each lane could have one
-/// number or all of them.
+/// Returns a note if an input is ambiguous: it has two to four numbers without rows, and the launch has the same number
+/// of lanes. Each lane could get one number or all of them.
 fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Option<String> {
     let count = array.len();
     let listed = matches!(values, Values::Text(text) if text.contains(','));
@@ -465,33 +469,33 @@ fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Opti
     }
     let shown: Vec<String> = (0..count).map(|index| array.shown(index)).collect();
     Some(format!(
-        "{place}: each of the {lanes} lanes has one of the {count} numbers; ({}) gives all lanes one register, ({}) states the same \
-         without this note",
+        "{place}: each of the {lanes} lanes has one of the {count} numbers; use ({}) to give all numbers to every lane, or \
+         ({}) to state one number per lane without this note",
         shown.join(","),
         shown.join("),(")
     ))
 }
 
-/// Returns the output that marks the killed lanes, if any lane was killed.
+/// Returns an output that marks the killed lanes with 1, if any lane was killed.
 pub(crate) fn killed(lanes: impl Iterator<Item = bool>) -> Option<(String, Array)> {
     let bytes: Vec<u8> = lanes.map(u8::from).collect();
     let shape = vec![bytes.len()];
     bytes.contains(&1).then(|| (KILLED.to_owned(), Array { dtype: Dtype::U8, shape, bytes }))
 }
 
-/// Parses `NAME=VALUES`, the form of an option's value.
+/// Parses the value of an option: `NAME=VALUES`.
 ///
 /// # Errors
-/// Returns an error if there is no `=`.
+/// Returns an error if the text does not contain `=`.
 pub(crate) fn assigned<'a>(option: &str, text: &'a str) -> Result<(&'a str, Values), Error> {
     let (name, values) = assignment(option, text)?;
     Ok((name, Values::Text(values.to_owned())))
 }
 
-/// Splits `NAME=VALUE`, the form of an option's value.
+/// Splits the value of an option: `NAME=VALUE`.
 ///
 /// # Errors
-/// Returns an error if there is no `=`.
+/// Returns an error if the text does not contain `=`.
 pub(crate) fn assignment<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), Error> {
     let form = || Error::Machine(format!("--{option} {text}: expected NAME=VALUE"));
     text.split_once('=').ok_or_else(form)
@@ -506,10 +510,10 @@ pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
     sizes.ok_or_else(|| Error::Machine(format!("`{text}` is not a size; expected 64 or 8x8")))
 }
 
-/// Parses the number of an option.
+/// Parses the value of an option that is a number.
 ///
 /// # Errors
-/// Returns an error if the text is not such a number.
+/// Returns an error if the text is not a number of this type.
 pub(crate) fn number<T: FromStr>(option: &str, text: &str) -> Result<T, Error> {
     text.parse().map_err(|_| Error::Machine(format!("--{option} {text}: expected a number")))
 }
@@ -521,7 +525,7 @@ pub(crate) fn channels(words: impl Iterator<Item = u32>) -> [u32; 4] {
     value
 }
 
-/// Returns the value of a name.
+/// Returns the value that belongs to a name.
 ///
 /// # Errors
 /// Returns an error if the name is not one of the choices.
@@ -531,7 +535,7 @@ pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str,
     found.ok_or_else(|| Error::name(place, name, suggest(name, names())))
 }
 
-/// Returns the value of a name, or `otherwise` if the name is absent.
+/// Returns the value that belongs to a name, or `otherwise` if no name is given.
 ///
 /// # Errors
 /// Returns an error if the name is not one of the choices.

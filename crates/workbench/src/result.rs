@@ -1,4 +1,4 @@
-//! Results of a run, for all machines.
+//! Results of a run, and their comparison with expected results.
 
 use std::ops::Range;
 
@@ -16,33 +16,33 @@ pub struct Expected {
     pub output: String,
     /// The expected numbers.
     pub values: Values,
-    /// Largest absolute difference. If both `abs` and `rel` are 0, bits must be equal (-0 equals +0).
+    /// Maximum absolute difference. If both `abs` and `rel` are 0, the bits must be equal, except that -0 equals +0.
     pub abs: f64,
-    /// Largest difference relative to the expected number.
+    /// Maximum difference relative to the expected number.
     pub rel: f64,
 }
 
 /// Results of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
-    /// Arrays by name.
+    /// The outputs with their names.
     pub outputs: Vec<(String, Array)>,
-    /// Counts.
+    /// Counts of instructions and divergences.
     pub statistics: Statistics,
-    /// Report of the executed instructions and of how exact they were.
+    /// Report of the executed instructions and their exactness.
     pub report: Report,
-    /// The fast engine's instructions by path, after a run in lockstep.
+    /// Number of the fast engine's instructions on each of its paths, after a run in lockstep.
     pub shares: Shares,
-    /// Strict-mode findings about how the program ended.
+    /// Problems with the state at the program's end, which strict mode reports.
     pub findings: Vec<String>,
-    /// Conditions on the counts that hold, as text.
+    /// Descriptions of the conditions on counts that hold.
     pub held: Vec<String>,
-    /// Expectations that were not met, as text.
+    /// Descriptions of the expectations that were not met.
     pub mismatches: Vec<String>,
 }
 
 impl RunResult {
-    /// Returns the results of a run before any comparison.
+    /// Returns the results of a run that have not been compared.
     pub fn of(outcome: &dyn Outcome) -> RunResult {
         let (statistics, report) = (outcome.statistics(), outcome.report().clone());
         let findings = outcome.finding().into_iter().collect();
@@ -57,15 +57,15 @@ impl RunResult {
         }
     }
 
-    /// Returns for each lane whether it was killed (not 0), or `None` if no lane was killed.
+    /// Returns one byte per lane, which is nonzero if the lane was killed. Returns `None` if no lane was killed.
     pub fn killed(&self) -> Option<&[u8]> {
         let killed = self.outputs.iter().find(|(name, _)| name == KILLED);
         killed.map(|(_, array)| array.bytes.as_slice())
     }
 
-    /// Compares an output with the expected numbers, and adds a difference to the mismatches. If the launch is reduced
-    /// to some of its lanes, only their part of the expected numbers is compared. Expected numbers must be 0 if none
-    /// of these lanes has written the output.
+    /// Compares an output with the expected numbers, and adds a difference to `mismatches`. If the launch was reduced
+    /// to some of its lanes (`piece`), only the expected numbers of these lanes are compared. If these lanes did not
+    /// write the output, their expected numbers must be 0.
     ///
     /// # Errors
     /// Returns an error if the expected numbers cannot be loaded.
@@ -98,7 +98,7 @@ impl RunResult {
     }
 }
 
-/// The differences between two sets of numbers: their count, and the first ones.
+/// The differences between two sets of numbers: how many they are, and descriptions of the first ones.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
     count: usize,
@@ -109,7 +109,7 @@ pub struct Differences {
 const SHOWN: usize = 3;
 
 impl Differences {
-    /// Adds a difference, as text.
+    /// Adds a difference. `text` describes it.
     pub fn add(&mut self, text: impl FnOnce() -> String) {
         self.count += 1;
         if self.first.len() < SHOWN {
@@ -117,7 +117,7 @@ impl Differences {
         }
     }
 
-    /// Returns a sentence for all differences among `of` numbers, or `None` if there are none.
+    /// Returns a sentence about the differences among `of` numbers, or `None` if the numbers are equal.
     pub fn sentence(&self, of: usize, what: &str) -> Option<String> {
         let differ = if self.count == 1 { "differs" } else { "differ" };
         (self.count > 0)
@@ -128,10 +128,10 @@ impl Differences {
 /// Name of the output that marks the killed lanes.
 pub(crate) const KILLED: &str = "killed";
 
-/// Names of outputs that have one row per lane, without their numbers.
+/// Names of outputs that have one row per lane. A number may follow the name.
 const BY_LANE: [&str; 9] = ["color", "depth", KILLED, "o", "others", "outputs", "param", "pixel", "pos"];
 
-/// Returns the position of an element in an output: `lane 5 .x`, or `element 7`.
+/// Describes the position of an element in an output: `lane 5 .x`, or `element 7`.
 fn place(output: &str, array: &Array, index: usize) -> String {
     let kind = output.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let letters = if kind == "color" { ["r", "g", "b", "a"] } else { ["x", "y", "z", "w"] };
@@ -170,7 +170,7 @@ pub(crate) fn difference(output: &str, wanted: &Array, found: &Array, abs: f64, 
     differences.sentence(found.len(), "number")
 }
 
-/// Returns a sentence on the bits in which two outputs of this name differ, or `None` if they are equal.
+/// Describes how the bits of two versions of an output differ, or returns `None` if they are equal.
 pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<String> {
     if (wanted.dtype, wanted.len()) != (found.dtype, found.len()) {
         return Some(format!(
@@ -197,8 +197,8 @@ pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<S
     Some(format!("{output}: {}", differences.sentence(found.len(), "number")?))
 }
 
-/// Describes the bits in which two arrays of one type differ. `first` is the byte offset of the first element, for
-/// messages.
+/// Describes how the bits of two arrays of the same type differ. `first` is the byte offset of the first element, for
+/// the message.
 pub(crate) fn bit_difference(wanted: &Array, found: &Array, first: usize) -> Option<String> {
     let size = found.dtype.bytes();
     let mut differences = Differences::default();

@@ -1,14 +1,14 @@
-//! A launch that is ready: run it to its end on any engine, or inspect and step it.
+//! Sessions: launches that are ready to run to their end on any engine, or to be inspected and stepped.
 //!
-//! A launch is divided into *groups*, the lanes that share a program counter: R500's threads, R700's wavefronts, the
-//! warps of Tesla's blocks. Groups run in a fixed order, which defines the results. On R500 and R700, they run one
+//! A launch is divided into *groups*. A group is the lanes that share a program counter: a thread on R500, a wavefront
+//! on R700, a warp on Tesla. Groups run in a fixed order, which defines the results. On R500 and R700, they run one
 //! after another. On Tesla, blocks run one after another, and the warps of a block alternate as
-//! `reconverge_tesla::block` defines. Stepping a group keeps this order: the groups before it in the order run first.
-//! So any sequence of steps that reaches the end leaves the results of [`Session::run`].
+//! `reconverge_tesla::block` defines. Stepping a group keeps this order: groups that come earlier in the order run
+//! first. So any sequence of steps to the end has the same results as [`Session::run`].
 //!
-//! Only the groups that run are in memory (one group, or one block of warps on Tesla), however many lanes the launch
-//! has. The last states of the groups that ended last are kept: their registers, memory and flow state can be read,
-//! but not changed.
+//! Memory holds only the running groups: one group, or the warps of one block on Tesla. It also holds the final states
+//! of a limited number of groups that ended most recently. Their registers, memory and flow state can be read, but not
+//! changed.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -28,28 +28,30 @@ use crate::error::Error;
 use crate::faults::{Kind, Word};
 use crate::trace::{self, Recorded, Sink};
 
-/// The results of a run. Arrays are created on request.
+/// The results of a run. Arrays are created only when they are requested.
 pub trait Outcome: Send {
     /// Returns the counts, as the machine's documentation defines them.
     fn statistics(&self) -> Statistics;
 
-    /// Returns a report of the executed instructions and of how exact they were.
+    /// Returns a report of the executed instructions and their exactness.
     fn report(&self) -> &Report;
 
-    /// Returns the fast engine's instructions by path, after a run in lockstep.
+    /// Returns the number of the fast engine's instructions on each of its paths, after a run in lockstep.
     fn shares(&self) -> Shares {
         Shares::default()
     }
 
-    /// Returns the strict-mode finding about how the program ended, if its results are right but its end is not.
+    /// Returns the problem that strict mode reports about the state at the program's end, if there is one. The results
+    /// are valid in that case.
     fn finding(&self) -> Option<String> {
         None
     }
 
-    /// Returns the outputs by name.
+    /// Returns the outputs with their names.
     fn outputs(&self) -> Vec<(String, Array)>;
 
-    /// Returns, for each lane, the components of an output that it wrote (bit 0 is x), if the machine records them.
+    /// Returns a mask for each lane with the components of an output that the lane wrote. Bit 0 is x. Returns `None` if
+    /// the machine does not record this.
     fn written(&self, _output: &str) -> Option<&[u8]> {
         None
     }
@@ -57,41 +59,42 @@ pub trait Outcome: Send {
 
 /// A launch of one machine that is ready to run. [`Session`] wraps it.
 pub trait Ready: Any + Send + Sync {
-    /// Returns a copy.
+    /// Returns a copy of the launch.
     fn copy(&self) -> Box<dyn Ready>;
 
-    /// Runs the launch to its end. If the observer takes events, the run is in order on one thread.
+    /// Runs the launch to its end. If `watch` receives events, the groups run in order on one thread.
     ///
     /// # Errors
-    /// Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other errors
-    /// concern the launch.
+    /// Returns [`Error::Trap`] if the program traps, and [`Error::Differ`] if the engines differ. Other errors are
+    /// about the launch.
     fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error>;
 
-    /// Returns the launch before its first instruction.
+    /// Returns the launch in the state before its first instruction.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the machine or cannot be stepped.
+    /// Returns an error if the launch is not valid for the machine or cannot be stepped.
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error>;
 
-    /// Returns a launch of some of its lanes alone, which keep their numbers. Returns `None` if launches of the
-    /// machine do not have independent lanes, or if `lanes` cannot run alone.
+    /// Returns a launch of only these lanes, which must compute the same results as in the whole launch. Returns `None`
+    /// if lanes of the machine depend on each other, or if `lanes` cannot run alone.
     fn piece(&self, _lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         None
     }
 }
 
-/// Registers, memory and flow state of the groups that run, and their last state of those that ended last.
+/// Access to registers, memory and flow state of the running groups, and to the final states of groups that ended
+/// recently.
 pub trait Inspect {
-    /// Returns the machine's registers.
+    /// Returns the register classes of the machine.
     fn registers(&self) -> Vec<RegisterClass>;
 
-    /// Returns the name of a register by its number in [`Event::Write`].
+    /// Returns the name of the register that has this number in [`Event::Write`].
     fn register_name(&self, number: u32) -> String {
         register_name(&self.registers(), number)
     }
 
-    /// Returns a register of a group that runs or has ended, by lane. Returns `None` for an unknown register,
-    /// before the group begins, and after its last state was discarded.
+    /// Returns the value of a register in each lane of a group that is running or has ended. Returns `None` for an
+    /// unknown register, for a group that has not started, and for an ended group whose state was discarded.
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
     /// Returns the machine's memory spaces.
@@ -99,48 +102,48 @@ pub trait Inspect {
         Vec::new()
     }
 
-    /// Returns up to `count` bytes of a space from `address`, fewer if the space ends before. `group` and `lane`
-    /// select the memory of a space that each group or lane has.
+    /// Returns up to `count` bytes of a space from `address` on. The result is shorter if the space ends earlier. If
+    /// each group or lane has its own memory, `group` and `lane` select it.
     fn memory(&self, _space: &str, _group: usize, _lane: Lane, _address: u32, _count: usize) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Changes a register of one lane of a group that runs. Returns `false` if the register does not exist or is
-    /// derived from others.
+    /// Sets a register of one lane of a running group. Returns `false` if the register does not exist or cannot be
+    /// changed.
     fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool;
 
-    /// Changes bytes of a space from `address`. Returns `false`, without a change, if one of the bytes does not exist
-    /// or is read-only.
+    /// Writes bytes to a space from `address` on. If one of the bytes does not exist or is read-only, returns `false`
+    /// and changes nothing.
     fn store(&mut self, _space: &str, _group: usize, _lane: Lane, _address: u32, _bytes: &[u8]) -> bool {
         false
     }
 
-    /// Returns the accessible parts of a space with their names, if the machine has this information. `group` and
-    /// `lane` select the memory of a space that each group or lane has.
+    /// Returns the accessible parts of a space with their names and address ranges, if known. If each group or lane has
+    /// its own memory, `group` and `lane` select it.
     fn buffers(&self, _space: &str, _group: usize, _lane: Lane) -> Vec<(String, Range<u64>)> {
         Vec::new()
     }
 
-    /// Returns the current flow state words of a kind, for the group that runs next.
+    /// Returns the words of one kind of flow state that the group that runs next has.
     fn words(&self, _kind: Kind) -> Vec<Word> {
         Vec::new()
     }
 
-    /// Returns the value of a word.
+    /// Returns the value of a flow state word.
     fn word(&self, _word: &Word) -> u64 {
         0
     }
 
-    /// Changes the value of a word. Bits that the word does not have are ignored.
+    /// Sets the value of a flow state word. Bits that the word does not have are ignored.
     fn set_word(&mut self, _word: &Word, _value: u64) {}
 }
 
-/// A launch of one machine while it is stepped in its fixed order. By default, one group runs after another.
+/// A launch of one machine that is executed step by step. The default methods assume that one group runs after another.
 pub trait Steps: Inspect + Send + Sync {
-    /// Returns a copy, which serves as a snapshot. The copies share unchanged state.
+    /// Returns a copy, which can serve as a snapshot. Copies share the state that does not change.
     fn copy(&self) -> Box<dyn Steps>;
 
-    /// Returns the number of lanes of the launch, and of a group.
+    /// Returns the number of lanes of the launch, and the number of lanes of a group.
     fn shape(&self) -> (usize, usize);
 
     /// Returns the number of groups of the launch.
@@ -149,42 +152,42 @@ pub trait Steps: Inspect + Send + Sync {
         lanes.div_ceil(width)
     }
 
-    /// Returns the number of groups of a block, if groups are parts of blocks.
+    /// Returns the number of groups per block, if the machine has blocks.
     fn groups_per_block(&self) -> Option<usize> {
         None
     }
 
-    /// Returns the group of the next instruction, or `None` at the end.
+    /// Returns the group that executes the next instruction, or `None` if the launch has ended.
     fn current(&self) -> Option<usize>;
 
-    /// Returns the groups that are in memory. The groups before them have ended, and the groups after them wait.
+    /// Returns the running groups. All groups with lower numbers have ended, and all groups with higher numbers wait.
     fn running(&self) -> Range<usize> {
         self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
     }
 
-    /// Returns the flow state of a group that runs, or the last flow state of a group that has ended, if it is kept.
+    /// Returns the flow state of a running group, or the final flow state of a group that ended recently.
     fn view(&self, group: usize) -> Option<&dyn FlowView>;
 
-    /// Returns the lanes of the launch that belong to a group.
+    /// Returns the numbers of a group's lanes in the launch.
     fn lanes(&self, group: usize) -> Range<usize> {
         let (lanes, width) = self.shape();
         group * width..lanes.min((group + 1) * width)
     }
 
-    /// Executes the next instruction.
+    /// Executes the next instruction of the launch.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The instruction that trapped remains the next one.
+    /// Returns an error if the program traps. The trapping instruction remains the next one.
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine of the options if the machine
-    /// supports it here, otherwise steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine that the options state, if the
+    /// machine supports that. Otherwise, steps one instruction at a time.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The instruction that trapped remains the next one.
+    /// Returns an error if the program traps. The trapping instruction remains the next one.
     fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         let end = self.statistics().instructions.saturating_add(most);
-        // A step emits all events.
+        // A step emits events of all kinds, so events that `watch` does not accept are filtered out.
         let takes_data = matches!(watch, Watch::Data(_));
         let mut told = watch.flow();
         while self.statistics().instructions < end
@@ -204,18 +207,19 @@ pub trait Steps: Inspect + Send + Sync {
         Ok(())
     }
 
-    /// Returns the indices of the program words of the next instruction, if the program can be replaced now.
+    /// Returns the indices of the next instruction's words in the program. Returns `None` if the program cannot be
+    /// replaced at present.
     fn next_words(&self) -> Option<Vec<usize>> {
         None
     }
 
-    /// Replaces the program from the next instruction on. The new program has the same number of words. Returns
-    /// `false` if the program cannot be replaced.
+    /// Replaces the program, starting with the next instruction. The new program must have the same number of words.
+    /// Returns `false` if the program cannot be replaced.
     fn set_program(&mut self, _program: &Program) -> bool {
         false
     }
 
-    /// Returns `true` only if no group depends on the effects of the groups before it.
+    /// Returns whether the groups are known to be independent of the effects of earlier groups.
     fn is_independent(&self) -> bool {
         false
     }
@@ -223,14 +227,15 @@ pub trait Steps: Inspect + Send + Sync {
     /// Returns the counts so far.
     fn statistics(&self) -> Statistics;
 
-    /// Returns the results so far. They are complete at the end.
+    /// Returns the results so far. They are complete when the launch has ended.
     fn outcome(&self) -> Box<dyn Outcome>;
 }
 
-/// Maximum number of groups whose last state is kept.
+/// Maximum number of ended groups whose final states are stored.
 const MOST_ENDED: usize = 256;
 
-/// The last states of the groups (Tesla: blocks) that ended last, by number. Copies share them.
+/// The final states of the groups (on Tesla: blocks) that ended most recently, with their numbers. Copies share the
+/// states.
 #[derive(Clone)]
 pub(crate) struct EndedGroups<T>(Arc<VecDeque<(usize, Arc<T>)>>);
 
@@ -241,7 +246,7 @@ impl<T> Default for EndedGroups<T> {
 }
 
 impl<T> EndedGroups<T> {
-    /// Adds a group that has ended. If more than [`MOST_ENDED`] groups are kept, drops the oldest one.
+    /// Adds the final state of a group. If there are already [`MOST_ENDED`] states, drops the oldest one.
     pub(crate) fn keep(&mut self, number: usize, state: Arc<T>) {
         let kept = Arc::make_mut(&mut self.0);
         if kept.len() == MOST_ENDED {
@@ -250,13 +255,13 @@ impl<T> EndedGroups<T> {
         kept.push_back((number, state));
     }
 
-    /// Returns the last state of a group, if it is kept.
+    /// Returns the final state of a group, if it is still stored.
     pub(crate) fn of(&self, number: usize) -> Option<&T> {
         self.0.iter().find(|(kept, _)| *kept == number).map(|(_, state)| &**state)
     }
 }
 
-/// Runs a launch one instruction at a time and emits the recorded events.
+/// Runs a launch one instruction at a time, and passes the events that `recorded` selects to `listener`.
 pub(crate) fn stepped(
     ready: &dyn Ready,
     options: &Options,
@@ -313,7 +318,7 @@ impl Outcome for Compared {
     }
 }
 
-/// Replaces bytes from `address`. Returns `false`, without a change, if one of the bytes does not exist.
+/// Replaces bytes from `address` on. If one of the bytes does not exist, returns `false` and changes nothing.
 pub(crate) fn replace(into: &mut [u8], address: u32, bytes: &[u8]) -> bool {
     let start = address as usize;
     let place = start.checked_add(bytes.len()).and_then(|end| into.get_mut(start..end));
@@ -323,19 +328,19 @@ pub(crate) fn replace(into: &mut [u8], address: u32, bytes: &[u8]) -> bool {
 /// A class of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RegisterClass {
-    /// The manual's name: `temp`, `R`, `$r`.
+    /// The manual's name for the class: `temp`, `R`, `$r`.
     pub name: &'static str,
-    /// Number of registers.
+    /// Number of registers in the class.
     pub count: usize,
-    /// Names of the channels of a register; empty for registers of one word.
+    /// Names of the channels; empty if a register is a single word.
     pub channels: &'static str,
-    /// Number of the first register, or of its first channel, in [`Event::Write`]. Each channel has its own number.
+    /// Number in [`Event::Write`] of the first register, or of its first channel. Each channel has its own number.
     pub first: u32,
 }
 
 impl RegisterClass {
-    /// Returns the name of a register by its number in [`Event::Write`], with its channel if it has channels: `$r3`,
-    /// `R1.x`, `temp0.r`. Returns `None` if the class does not have the number.
+    /// Returns the name of the register or channel that has this number in [`Event::Write`]: `$r3`, `R1.x`, `temp0.r`.
+    /// Returns `None` if the number belongs to another class.
     pub fn register_name(&self, number: u32) -> Option<String> {
         let width = self.channels.len().max(1);
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
@@ -346,7 +351,8 @@ impl RegisterClass {
     }
 }
 
-/// Returns the name of a register by its number in [`Event::Write`], or `register N` if no class has the number.
+/// Returns the name of the register that has this number in [`Event::Write`], or `register N` if it belongs to no
+/// class.
 pub fn register_name(classes: &[RegisterClass], number: u32) -> String {
     let name = classes.iter().find_map(|class| class.register_name(number));
     name.unwrap_or_else(|| format!("register {number}"))
@@ -355,62 +361,62 @@ pub fn register_name(classes: &[RegisterClass], number: u32) -> String {
 /// A register, or one channel of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// Name of the class.
+    /// Name of the register class.
     pub class: &'static str,
     /// Number of the register in the class.
     pub number: usize,
-    /// Index of the channel; 0 for registers of one word.
+    /// Index of the channel; 0 if a register is a single word.
     pub channel: usize,
 }
 
 /// A memory space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// The manual's name.
+    /// The manual's name for the memory space.
     pub name: &'static str,
-    /// The owner of one instance of this space.
+    /// Whether the launch, each group or each lane has its own memory.
     pub of: SpaceOf,
 }
 
-/// The owner of one instance of a memory space.
+/// The unit that has its own instance of a memory space.
 ///
-/// Exhaustive: a launch consists of groups, and a group of lanes.
+/// This enum is exhaustive, because a launch consists only of groups, and a group of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceOf {
-    /// The launch.
+    /// The launch: all lanes share one memory.
     Launch,
-    /// The group (Tesla: the block).
+    /// Each group (on Tesla: each block) has its own memory.
     Group,
-    /// The lane.
+    /// Each lane has its own memory.
     Lane,
 }
 
 /// The progress of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupState {
-    /// The group has not executed an instruction.
+    /// The group has not started. Earlier groups must end first.
     Waiting,
-    /// The group runs, or waits for another group that runs.
+    /// The group has started, or can start as soon as it is next in the order of its block.
     Running,
     /// The group has ended.
     Ended,
 }
 
-/// The distance that [`Stepping::step`] covers.
+/// How far [`Stepping::step`] executes a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stride {
-    /// One instruction of the group.
+    /// One instruction.
     Instruction,
-    /// Instructions of the group until this lane is active in the next one; at least one instruction.
+    /// At least one instruction, and then more until this lane is active in the next instruction.
     Lane(Lane),
 }
 
 /// The reason why [`Stepping::run_until`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The predicate holds.
+    /// The predicate returned `true`.
     Predicate,
-    /// The budget is used up.
+    /// The maximum number of instructions was executed.
     Budget,
     /// The launch has ended.
     End,
@@ -419,7 +425,7 @@ pub enum Stop {
 /// A saved state of a launch.
 pub struct Snapshot(Box<dyn Steps>);
 
-/// A launch that is ready.
+/// A launch that is ready to run.
 pub struct Session(Box<dyn Ready>);
 
 impl Session {
@@ -428,18 +434,18 @@ impl Session {
         Session(Box::new(ready))
     }
 
-    /// Returns another session of this launch.
+    /// Returns another session with the same launch.
     pub fn copy(&self) -> Session {
         Session(self.0.copy())
     }
 
-    /// Returns a launch of some of its lanes alone, which keep their numbers. Returns `None` if launches of the
-    /// machine do not have independent lanes, or if `lanes` cannot run alone.
+    /// Returns a session with only these lanes, which compute the same results as in the whole launch. Returns `None`
+    /// if lanes of the machine depend on each other, or if `lanes` cannot run alone.
     pub fn piece(&self, lanes: Range<usize>) -> Option<Session> {
         Some(Session(self.0.piece(lanes)?))
     }
 
-    /// Returns the machine's own launch.
+    /// Returns the launch that the session contains.
     pub fn into_ready(self) -> Box<dyn Ready> {
         self.0
     }
@@ -447,8 +453,8 @@ impl Session {
     /// Runs the launch to its end.
     ///
     /// # Errors
-    /// Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other errors
-    /// concern the launch.
+    /// Returns [`Error::Trap`] if the program traps, and [`Error::Differ`] if the engines differ. Other errors are
+    /// about the launch.
     pub fn run(self, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         if !options.engine.is_lockstep() {
             return self.0.run(options, Watch::Nothing);
@@ -458,7 +464,7 @@ impl Session {
         Ok(Box::new(Compared { outcome, shares }))
     }
 
-    /// Runs the launch to its end, in order on one thread, and passes the events to a sink.
+    /// Runs the launch to its end and passes the events to a sink. The groups run in order on one thread.
     ///
     /// # Errors
     /// Returns the errors of [`Session::run`].
@@ -471,16 +477,16 @@ impl Session {
         trace::recording(recorded, sink, |watch| self.0.run(options, watch))
     }
 
-    /// Returns the launch before its first instruction, to inspect and step it.
+    /// Returns the launch in the state before its first instruction, so that it can be inspected and stepped.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit the machine or cannot be stepped.
+    /// Returns an error if the launch is not valid for the machine or cannot be stepped.
     pub fn start(&self, options: &Options) -> Result<Stepping, Error> {
         Ok(Stepping(self.0.start(options)?))
     }
 }
 
-/// A launch while it is stepped: all methods of [`Steps`], and movements.
+/// A launch that is executed step by step. It has the methods of [`Steps`], and movements by groups and lanes.
 pub struct Stepping(Box<dyn Steps>);
 
 impl Deref for Stepping {
@@ -509,41 +515,41 @@ impl Stepping {
         }
     }
 
-    /// Returns the next instruction of a group that runs, and its lanes.
+    /// Returns the next instruction of a running group, with its active lanes.
     pub fn issue(&self, group: usize) -> Option<Issue> {
         self.view(group)?.issue()
     }
 
-    /// Returns why a lane of a group that runs is active or inactive in the group's next instruction.
+    /// Returns why a lane of a running group is active or inactive in the group's next instruction.
     pub fn why(&self, group: usize, lane: Lane) -> Option<Why> {
         Some(self.view(group)?.why(lane))
     }
 
-    /// Returns the stack rows of a group that runs or has ended, innermost first.
+    /// Returns the stack rows of a group that is running or has ended, innermost first.
     pub fn stack(&self, group: usize) -> Vec<StackRow> {
         self.view(group).map(FlowView::stack).unwrap_or_default()
     }
 
-    /// Returns the depths of the stacks and counters of a group that runs.
+    /// Returns the depths of the stacks and counters of a running group.
     pub fn depths(&self, group: usize) -> Vec<Depth> {
         self.view(group).map(FlowView::depths).unwrap_or_default()
     }
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine of the options if the machine
-    /// supports it here, otherwise steps one instruction at a time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine that the options state, if the
+    /// machine supports that. Otherwise, steps one instruction at a time.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The instruction that trapped remains the next one. After
-    /// [`Error::Fault`], the values of registers and memory are arbitrary.
+    /// Returns an error if the program traps. The trapping instruction remains the next one. After [`Error::Fault`],
+    /// registers and memory have arbitrary values.
     pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         CodeFault::caught(|| self.0.advance(most, watch))
     }
 
-    /// Steps a group. The groups before it in the order run first, as far as necessary. `observer` receives the events
-    /// with their groups.
+    /// Steps a group. Groups that come earlier in the order run first, as far as necessary. `observer` receives each
+    /// event with the number of its group.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The instruction that trapped remains the next one.
+    /// Returns an error if the program traps. The trapping instruction remains the next one.
     pub fn step(
         &mut self,
         group: usize,
@@ -551,7 +557,8 @@ impl Stepping {
         observer: &mut dyn FnMut(usize, Event),
     ) -> Result<Step, Error> {
         loop {
-            // A change may have left the next group without active lanes. The step then ends the group.
+            // A manual change can leave the group without active lanes. The group is then stepped once more, which ends
+            // it.
             let more = |current: &usize| *current == group || self.state(group) != GroupState::Ended;
             let Some(current) = self.current().filter(more) else { return Ok(Step::Done) };
             self.0.step(&mut |event| observer(current, event))?;
@@ -568,11 +575,11 @@ impl Stepping {
         }
     }
 
-    /// Executes up to `budget` instructions in the fixed order, until `predicate` holds before one of them other than
-    /// the first. `predicate` receives the launch and the group that runs next.
+    /// Executes up to `budget` instructions in the fixed order. Stops as soon as `predicate` returns `true` after an
+    /// instruction. `predicate` receives the launch and the group that runs next.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The instruction that trapped remains the next one.
+    /// Returns an error if the program traps. The trapping instruction remains the next one.
     pub fn run_until(
         &mut self,
         budget: u64,
@@ -591,17 +598,17 @@ impl Stepping {
         Ok(Stop::Budget)
     }
 
-    /// Returns a copy.
+    /// Returns a copy of the launch in its current state.
     pub fn copy(&self) -> Stepping {
         Stepping(self.0.copy())
     }
 
-    /// Returns the current state of the launch.
+    /// Saves the current state of the launch.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.0.copy())
     }
 
-    /// Restores a state of this launch, earlier or later.
+    /// Restores a saved state of this launch. The state may be earlier or later than the current one.
     pub fn restore(&mut self, snapshot: &Snapshot) {
         self.0 = snapshot.0.copy();
     }

@@ -1,4 +1,4 @@
-//! Names of the registers and memory that instructions read and write, as listings have them.
+//! Names of the registers and memory that instructions read and write, in the notation of listings.
 
 use reconverge_isa::Isa;
 use reconverge_r500::pvs::inst::{ALT_TEMPORARIES, INPUTS, TEMPORARIES};
@@ -6,15 +6,15 @@ use reconverge_r500::uses::{DEPTH, OUT};
 use reconverge_simt::uses::Slot;
 use reconverge_tesla::state::{REGISTER_A, REGISTER_C, REGISTER_O};
 
-/// Files whose registers have channels in the order `rgba`. (R500)
+/// Register files with the channels `rgba`. (R500)
 const COLORS: [&str; 3] = ["temp", "const", "out"];
-/// Files whose registers have channels in the order `xyzw`.
+/// Register files with the channels `xyzw`.
 const VECTORS: [&str; 8] = ["R", "T", "C", "t", "at", "i", "o", "c"];
-/// Files with only one register.
+/// Register files with a single register.
 const ALONE: [&str; 8] = ["aL", "alu", "p", "predicate", "PS", "cubemap index", "gradients", "AL"];
 
-/// Returns the name of a slot: `$r3`, `o[0x10]`, `R1.x`, `temp0.r`, `pred.g`. A register that an index selects at run
-/// time is `R[]`.
+/// Returns the name of a slot: `$r3`, `o[0x10]`, `R1.x`, `temp0.r`, `pred.g`. If an index selects the register at run
+/// time, the name is `R[]`.
 pub fn slot_name(isa: Isa, slot: Slot) -> String {
     let Slot { file, number } = slot;
     let Some(number) = number else { return format!("{}[]", file.trim_end_matches("[]")) };
@@ -42,7 +42,7 @@ pub fn slot_name(isa: Isa, slot: Slot) -> String {
     }
 }
 
-/// Returns a name with an index, `CB0[3].x`, for a constant, and without one, `R1.x`, for a register.
+/// Returns the name of a constant with brackets, `CB0[3].x`, or of a register without brackets, `R1.x`.
 fn vector_of(file: &str, number: u32) -> String {
     let channel = "xyzw".chars().nth(number as usize % 4).unwrap_or('x');
     match file.starts_with('C') {
@@ -51,7 +51,7 @@ fn vector_of(file: &str, number: u32) -> String {
     }
 }
 
-/// Returns the number of a file's first row. Vertex programs have one numbering for all files.
+/// Returns the number of a file's first channel. In vertex programs, all files share one numbering.
 fn first_of(file: &str) -> u32 {
     let before = match file {
         "at" => TEMPORARIES,

@@ -1,4 +1,4 @@
-//! The user's own source of a program: its text, the line of each instruction, and its labels.
+//! The user's source of a program: its text, the line of each instruction, and its labels.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use reconverge_isa::Isa;
 use reconverge_isa::source::lines as without_comments;
 
-/// An assembler source, and the lines of the instructions of one of its programs.
+/// An assembler source, with the line of each instruction of one of its programs.
 #[derive(Clone, Debug, Default)]
 pub struct UserSource {
     path: PathBuf,
     lines: Vec<String>,
-    /// Addresses in the machine's own unit and the numbers of their lines, from 1, sorted by line and address.
+    /// Line number, from 1, and address of each instruction, sorted by line and then address.
     places: Vec<(usize, u32)>,
     labels: Vec<(String, usize)>,
-    /// The texts of instructions by their addresses.
+    /// Texts of the instructions, indexed by address.
     instructions: BTreeMap<u32, String>,
 }
 
 impl UserSource {
-    /// Returns the source of a machine's program at a path, with its text. `lines` has the addresses of the program's
-    /// instructions and the numbers of their lines, as the assembler returns them.
+    /// Creates the source of a program. `lines` has the address and the line number of each instruction, as the
+    /// assembler returns them.
     pub fn new(isa: Isa, path: &Path, text: &str, lines: &[(u32, usize)]) -> UserSource {
         let mut places: Vec<(usize, u32)> = lines.iter().map(|(address, line)| (*line, *address)).collect();
         places.sort_unstable();
@@ -46,7 +46,7 @@ impl UserSource {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 
-    /// Returns whether a path or name means this file.
+    /// Returns whether `path` is the path or the name of this file.
     pub fn is_at(&self, path: &str) -> bool {
         let path = Path::new(path);
         let same = |one: &Path, other: &Path| {
@@ -61,19 +61,19 @@ impl UserSource {
         &self.lines
     }
 
-    /// Returns the number of the line that has the instruction at an address.
+    /// Returns the line number of the instruction at an address.
     pub fn line_of(&self, address: u32) -> Option<usize> {
         let here = self.places.iter().find(|(_, known)| *known == address).map(|(line, _)| *line);
-        // If a line has several instructions, for example an ALU group, uses the last one that starts before the
-        // address.
+        // An ALU group is one instruction on several lines, or one line may have several instructions. Then the last
+        // line whose address is not greater is used.
         here.or_else(|| {
             let before = self.places.iter().filter(|(_, known)| *known <= address);
             before.max_by_key(|(_, known)| *known).map(|(line, _)| *line)
         })
     }
 
-    /// Returns the instruction at an address in one line, without its label and comment. Returns `None` if its line has
-    /// several instructions, for example those of a macro.
+    /// Returns the instruction at an address in one line, without its label and comment. Returns `None` if the source
+    /// line results in several instructions, as a macro does.
     pub fn instruction(&self, address: u32) -> Option<&str> {
         self.instructions.get(&address).map(String::as_str)
     }
@@ -84,13 +84,13 @@ impl UserSource {
         self.labels.iter().find(|(_, line)| is_of(*line)).map(|(label, _)| label.as_str())
     }
 
-    /// Returns the first instruction on a line or after it, and its line.
+    /// Returns the address and line of the first instruction at or after a line.
     pub fn instruction_at(&self, line: usize) -> Option<(u32, usize)> {
         let at = self.places.partition_point(|(known, _)| *known < line);
         self.places.get(at).map(|(line, address)| (*address, *line))
     }
 
-    /// Returns the lines from `first` to `last` that have an instruction, each once.
+    /// Returns the numbers of the lines from `first` to `last` that have an instruction.
     pub fn lines_with_instructions(&self, first: usize, last: usize) -> Vec<usize> {
         let mut lines: Vec<usize> = self.places.iter().map(|(line, _)| *line).collect();
         lines.dedup();
@@ -98,21 +98,21 @@ impl UserSource {
         lines
     }
 
-    /// Returns the first instruction after a label.
+    /// Returns the address of the first instruction after a label.
     pub fn labelled(&self, name: &str) -> Option<u32> {
         let name = name.strip_prefix('@').unwrap_or(name);
         let (_, line) = self.labels.iter().find(|(label, _)| label == name)?;
         self.instruction_at(*line).map(|(address, _)| address)
     }
 
-    /// Returns the labels in their order.
+    /// Returns the labels in the order of the source.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         self.labels.iter().map(|(label, _)| label.as_str())
     }
 }
 
-/// Returns the texts of the instructions that have a line of their own. Lines that begin with `+` continue an
-/// instruction of R500.
+/// Returns the text of each instruction that is alone on its line, indexed by address. On R500, lines that begin with
+/// `+` continue an instruction.
 fn instructions(isa: Isa, text: &str, places: &[(usize, u32)]) -> BTreeMap<u32, String> {
     let lines: Vec<&str> = without_comments(text).map(|(_, line)| line).collect();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -142,12 +142,12 @@ fn instructions(isa: Isa, text: &str, places: &[(usize, u32)]) -> BTreeMap<u32, 
     places.iter().enumerate().filter_map(of).collect()
 }
 
-/// Returns the label at the start of a line: `name:`, or on R700 `@name:`.
+/// Returns the label at the start of a line: `name:`, or `@name:` on R700.
 fn label(isa: Isa, line: &str) -> Option<&str> {
     let line = line.trim_start();
     let name = match line.strip_prefix('@') {
         Some(name) => name,
-        // On R700, `ALU:` begins a clause.
+        // On R700, a word such as `ALU:` is not a label but begins a clause.
         None if isa == Isa::R700 => return None,
         None => line,
     };

@@ -1,7 +1,8 @@
-//! Counts per instruction, and the cost of divergence. [`Profile`] collects them while a program runs.
+//! Counts the events of each instruction and the cost of divergence. [`Profile`] collects the counts while a program
+//! runs.
 //!
-//! Each machine has its own conventions for counting instructions, active lanes and divergences. docs/r500.md,
-//! docs/r700.md and docs/tesla.md state them. The sums agree with [`reconverge_simt::Statistics`].
+//! Each machine defines how instructions, active lanes and divergences are counted; see docs/r500.md, docs/r700.md and
+//! docs/tesla.md. The sums are equal to [`reconverge_simt::Statistics`].
 
 pub mod banks;
 pub mod memory;
@@ -18,64 +19,64 @@ use crate::listing::Lines;
 use crate::trace::Sink;
 
 reconverge_isa::choices! {
-    /// Class of an instruction by its purpose.
+    /// Purpose of an instruction.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Class {
-        /// Computes.
+        /// Computes a value.
         Alu = "ALU",
         /// Interpolates an input.
         Interpolation = "interpolation",
-        /// Samples a texture, or queries one.
+        /// Samples or queries a texture.
         Texture = "texture",
         /// Reads or writes memory.
         Memory = "memory",
         /// Writes a result of the program: a pixel, a vertex or a parameter.
         Output = "output",
-        /// Decides which lanes continue where.
+        /// Determines which lanes run next, and at which instruction.
         Flow = "flow",
         /// Any other instruction.
         Other = "other",
     }
 }
 
-/// Properties of the instructions of a program, from the machine's tables and manual, for counts.
+/// Properties of a program's instructions that determine how they are counted, from the machine's tables and manual.
 #[derive(Clone, Debug)]
 pub struct Conventions {
-    /// Class of each instruction, by address.
+    /// Class of each instruction, indexed by address.
     pub classes: LiteMap<u32, Class>,
-    /// Instructions whose accesses the memory coalesces, by address.
+    /// Instructions whose memory accesses are coalesced, indexed by address.
     pub accesses: LiteMap<u32, Access>,
-    /// The rule for coalescing. If the manual does not define one, the part that it leaves undefined.
+    /// The rule for coalescing. If the manual does not define one, a message that says so.
     pub coalescing: Result<Coalescing, &'static str>,
-    /// Instructions that access shared memory in banks, by address.
+    /// Instructions that access the banks of shared memory, indexed by address.
     pub banked: LiteMap<u32, BankedAccess>,
 }
 
 impl Conventions {
-    /// Returns whether accesses to memory can be counted: the manual defines the rule, and the program has such
+    /// Returns whether memory accesses can be counted. The manual must define the rule, and the program must have such
     /// accesses.
     pub fn have_accesses(&self) -> bool {
         self.coalescing.is_ok() && !(self.accesses.is_empty() && self.banked.is_empty())
     }
 }
 
-/// Use of a stack or counter.
+/// Usage of a stack or counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StackCounts {
     /// The manual's name for the stack or counter.
     pub of: &'static str,
-    /// The largest number of entries that a group used at a time, in the manual's unit.
+    /// Maximum number of entries that a group used at the same time, in the manual's unit.
     pub high_water: u32,
-    /// Size that the program declares or the machine has.
+    /// Number of entries that the program declares or the machine has.
     pub room: Option<u32>,
 }
 
-/// Instructions of one class.
+/// Counts of all instructions of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClassCounts {
-    /// The class.
+    /// Name of the class.
     pub class: &'static str,
-    /// Number of times that such an instruction was issued to a group.
+    /// Number of times that an instruction of the class was issued to a group.
     pub executed: u64,
     /// Number of active lanes, summed over these issues.
     pub lanes: u64,
@@ -90,50 +91,51 @@ pub struct InstructionCounts {
     pub executed: u64,
     /// Number of active lanes, summed over these issues.
     pub lanes: u64,
-    /// Number of times that it split the active lanes.
+    /// Number of times that the instruction split the active lanes.
     pub diverged: u64,
-    /// Instructions issued for the lanes whose path runs first, until lanes of both sides run together again.
+    /// Number of instructions that were issued to the side of a divergence that runs first, until lanes of both sides
+    /// run together again.
     pub taken_cost: u64,
-    /// Instructions issued for the other lanes until then.
+    /// Number of instructions that were issued to the other side until then.
     pub not_cost: u64,
-    /// Number of its divergences that ended because lanes of both sides ran together again.
+    /// Number of this instruction's divergences after which lanes of both sides ran together again.
     pub reconverged: u64,
-    /// Instructions issued to the group between a divergence and its end, summed over divergences.
+    /// Number of instructions that were issued to the group between a divergence and the reconvergence, summed over all
+    /// divergences.
     pub distance: u64,
-    /// The largest of these distances.
+    /// Maximum of these numbers for a single divergence.
     pub farthest: u64,
 }
 
 /// Counts of a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// Instructions issued to a group, summed over groups.
+    /// Number of issued instructions, summed over groups.
     pub instructions: u64,
-    /// Instructions, summed over the active lanes.
+    /// Number of active lanes, summed over all issued instructions.
     pub lane_instructions: u64,
-    /// Decisions that split the lanes.
+    /// Number of decisions that split the lanes of a group.
     pub divergent_branches: u64,
-    /// Share of active lanes among the lanes that a group has room for, 0 to 1.
+    /// Average share of a group's lanes that are active, from 0 to 1.
     pub simd_efficiency: f64,
-    /// The largest number of entries that a group's stack had at a time, counted from the machine's push and pop
-    /// events.
+    /// Maximum number of entries that a group's stack had at the same time, counted from push and pop events.
     pub stack_high_water: u64,
-    /// Groups that ran.
+    /// Number of groups that ran.
     pub groups: u64,
 }
 
-/// Counts of a group, or of the groups of a block.
+/// Counts of a group, or sums over the groups of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct GroupCounts {
-    /// Instructions issued to the group.
+    /// Number of instructions that were issued to the group.
     pub instructions: u64,
-    /// Instructions, summed over the active lanes.
+    /// Number of active lanes, summed over the issued instructions.
     pub lane_instructions: u64,
-    /// Decisions that split its lanes.
+    /// Number of decisions that split the group's lanes.
     pub divergent_branches: u64,
-    /// Accesses to memory, counted by the manual's rule.
+    /// Counts of memory accesses by the manual's rule for coalescing.
     pub memory: MemoryCounts,
-    /// Accesses to shared memory in banks.
+    /// Counts of accesses to the banks of shared memory.
     pub banks: BankCounts,
 }
 
@@ -146,14 +148,14 @@ impl GroupCounts {
         self.banks.add(&other.banks);
     }
 
-    /// Returns the share of active lanes in groups of `width` lanes, 0 to 1.
+    /// Returns the average share of active lanes, from 0 to 1, if groups have `width` lanes.
     pub fn simd_efficiency(&self, width: u32) -> f64 {
         let places = self.instructions as f64 * f64::from(width);
         if places == 0.0 { 0.0 } else { self.lane_instructions as f64 / places }
     }
 }
 
-/// A divergence whose sides have not run together again.
+/// A divergence after which no lanes of both sides have run together yet.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     pc: u32,
@@ -162,44 +164,45 @@ struct Open {
     distance: u64,
 }
 
-/// State of a group while it runs.
+/// State of a group during the run.
 #[derive(Clone, Debug, Default)]
 struct Group {
     last: u32,
-    /// Has at most one entry per lane, because each divergence splits a set of lanes off.
+    /// Divergences that have not reconverged. There is at most one per lane, because each divergence splits a set of
+    /// lanes.
     open: Vec<Open>,
     depth: u64,
     counts: GroupCounts,
 }
 
-/// The maximum number of groups for which [`Profile::to_json`] lists counts.
+/// Maximum number of groups for which [`Profile::to_json`] lists the counts of each group.
 pub const MOST_GROUPS: usize = 1 << 16;
 
 /// Collects the counts of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     width: u32,
-    /// Indexed by address.
+    /// Counts of each instruction, indexed by address.
     counts: Vec<InstructionCounts>,
-    /// Groups that have not ended, and groups that have.
+    /// State of every group that has run, including groups that have ended.
     groups: HashMap<usize, Group>,
     totals: Totals,
     classes: LiteMap<u32, Class>,
     stacks: Vec<StackCounts>,
-    /// Whether the machine reports the depths of its stacks. Otherwise, entries are counted from events.
+    /// Whether the machine reports the depths of its stacks. If not, entries are counted from push and pop events.
     announced: bool,
     accesses: Option<Accesses>,
     banks: Banks,
 }
 
 impl Profile {
-    /// Returns an empty profile for groups of `width` lanes.
+    /// Creates an empty profile for groups of `width` lanes.
     pub fn new(width: u32) -> Profile {
         Profile { width, ..Profile::default() }
     }
 
-    /// Adds the classes and accesses of instructions, and the stacks that [`reconverge_simt::FlowView::depths`]
-    /// returns at the start.
+    /// Sets the classes and accesses of instructions, and the stacks. `stacks` is the result of
+    /// [`reconverge_simt::FlowView::depths`] at the start of the run.
     pub fn by(mut self, conventions: Conventions, stacks: &[Depth]) -> Profile {
         let Conventions { classes, accesses, coalescing, banked } = conventions;
         self.banks = Banks::new(banked);
@@ -210,8 +213,8 @@ impl Profile {
         self
     }
 
-    /// Counts the accesses to memory of the last instructions, which are otherwise counted at the group's next
-    /// instruction. Call it at the end of the run.
+    /// Must be called at the end of the run. Memory accesses of an instruction are counted when the group issues its
+    /// next instruction, so those of the last instruction are still pending.
     pub fn end(&mut self) {
         let accesses = self.accesses.iter_mut().flat_map(Accesses::settle_all);
         for (group, memory) in accesses {
@@ -222,19 +225,19 @@ impl Profile {
         }
     }
 
-    /// Returns the number of lanes that a group has room for.
+    /// Returns the maximum number of lanes per group.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Returns the counts of each group that ran, by its number.
+    /// Returns the number of each group that ran, with its counts.
     pub fn groups(&self) -> Vec<(usize, GroupCounts)> {
         let mut groups: Vec<_> = self.groups.iter().map(|(group, of)| (*group, of.counts)).collect();
         groups.sort_unstable_by_key(|(group, _)| *group);
         groups
     }
 
-    /// Returns the counts of each block that ran, by its number, for blocks of `groups_per_block` groups.
+    /// Returns the number of each block that ran, with its counts. A block has `groups_per_block` groups.
     pub fn blocks(&self, groups_per_block: usize) -> Vec<(usize, GroupCounts)> {
         let mut blocks: Vec<(usize, GroupCounts)> = Vec::new();
         for (group, counts) in self.groups() {
@@ -247,19 +250,19 @@ impl Profile {
         blocks
     }
 
-    /// Returns the counts of accesses to shared memory in banks by the instruction at an address.
+    /// Returns the shared-memory counts of the instruction at an address.
     pub fn banks(&self, pc: u32) -> Option<BankCounts> {
         self.banks.counts.get(&pc).copied()
     }
 
-    /// Returns the total counts of accesses to shared memory in banks.
+    /// Returns the shared-memory counts of all instructions.
     pub fn bank_totals(&self) -> BankCounts {
         let mut totals = BankCounts::default();
         self.banks.counts.values().for_each(|counts| totals.add(counts));
         totals
     }
 
-    /// Returns the use of each stack and counter of the machine.
+    /// Returns the usage of each stack and counter of the machine.
     pub fn stacks(&self) -> Vec<StackCounts> {
         let counted = |stack: &StackCounts| match self.announced || self.stacks.len() > 1 {
             true => *stack,
@@ -273,7 +276,7 @@ impl Profile {
         self.classes.get(&pc).copied().unwrap_or(Class::Other)
     }
 
-    /// Returns the counts of the instructions that ran, by class.
+    /// Returns the counts of the instructions that ran, grouped by class.
     pub fn mix(&self) -> Vec<ClassCounts> {
         let mut classes: LiteMap<Class, (u64, u64)> = LiteMap::new();
         for (pc, counts) in self.instructions() {
@@ -291,12 +294,12 @@ impl Profile {
         classes.into_iter().map(class).collect()
     }
 
-    /// Returns the counts of coalesced accesses by the instruction at an address.
+    /// Returns the counts of coalesced memory accesses of the instruction at an address.
     pub fn memory(&self, pc: u32) -> Option<MemoryCounts> {
         self.accesses.as_ref()?.counts.get(&pc).copied()
     }
 
-    /// Returns the total counts of coalesced accesses.
+    /// Returns the counts of coalesced memory accesses of all instructions.
     pub fn memory_totals(&self) -> MemoryCounts {
         let mut totals = MemoryCounts::default();
         let accesses = self.accesses.iter().flat_map(|accesses| accesses.counts.values());
@@ -304,7 +307,7 @@ impl Profile {
         totals
     }
 
-    /// Returns the counts of each instruction that ran, by address.
+    /// Returns the address of each instruction that ran, with its counts.
     pub fn instructions(&self) -> impl Iterator<Item = (u32, InstructionCounts)> {
         let counts = self.counts.iter().enumerate().filter(|(_, counts)| counts.executed > 0);
         counts.map(|(pc, counts)| (pc as u32, *counts))
@@ -322,9 +325,9 @@ impl Profile {
         Totals { simd_efficiency, groups: self.groups.len() as u64, ..self.totals }
     }
 
-    /// Returns all counts as one object, with the text of each instruction. `memory` is whether accesses were recorded. `rule`
-    /// is the rule for them, or the reason why there is none. The counts by group and block are left out if there are more
-    /// than [`MOST_GROUPS`] groups.
+    /// Returns all counts as a JSON object, with the text of each instruction. `memory` is set if memory accesses were
+    /// recorded. `rule` describes how accesses are counted, or why they cannot be counted. The counts of each group and
+    /// block are omitted if there are more than [`MOST_GROUPS`] groups.
     pub fn to_json(&self, lines: &Lines, memory: bool, rule: &str, groups_per_block: Option<usize>) -> Value {
         let instructions = self.instructions().map(|(pc, counts)| {
             let mut entry = json!(counts);
@@ -505,7 +508,7 @@ mod tests {
         assert_eq!((branch.reconverged, branch.not_cost, branch.taken_cost), (0, 1, 0));
     }
 
-    /// Conventions for the program of [`profile`]: memory accesses at 8 and 16.
+    /// Conventions for the program of [`profile`], with memory accesses at 8 and 16.
     fn conventions() -> Conventions {
         let access = |store| Access { store, bytes: 4 };
         Conventions {
@@ -548,7 +551,7 @@ mod tests {
         for group in [0, 1] {
             profile.issues(group, &[8], mask(0xffff));
         }
-        // The groups alternate. Group 1 accesses every other word.
+        // Events of the two groups alternate. Group 1 accesses every other word.
         for lane in 0..16u8 {
             let load = |address| Event::Load { lane: reconverge_simt::Lane(lane), address };
             profile.event(0, load(0x1000 + 4 * u32::from(lane)));
@@ -559,7 +562,7 @@ mod tests {
         let counts =
             MemoryCounts { requests: 2, transactions: 17, bytes_moved: 64 + 16 * 32, bytes_wanted: 128 };
         assert_eq!(profile.memory(8), Some(counts));
-        // The load of the store at 16 is an operand, not an access.
+        // The instruction at 16 is a store. Its load is an operand, which is not counted as an access.
         profile.issues(0, &[16], mask(1));
         profile.event(0, Event::Load { lane: reconverge_simt::Lane(0), address: 0 });
         profile.end();

@@ -1,9 +1,9 @@
-//! The suite: programs of different kinds for all three machines, which `bench` runs next to mandel and collatz.
+//! The suite: programs for all three machines that `bench` runs in addition to mandel and collatz.
 //!
-//! A [`Problem`] is a computation: its inputs, and a plain evaluation in Rust that returns the expected outputs. A
-//! [`Workload`] is a program of one machine that solves it: its source in `kernels/` and its launch. [`WORKLOADS`] has
-//! all workloads. `suite/problems.rs` has problems of single computations, and `suite/patterns.rs` has problems that
-//! represent patterns of parallel programs.
+//! A [`Problem`] is a computation: its inputs, and an evaluation in plain Rust that returns the expected outputs. A
+//! [`Workload`] is a program of one machine that solves a problem, with its source in `kernels/` and its launch.
+//! [`WORKLOADS`] lists all workloads. `suite/problems.rs` has single computations, and `suite/patterns.rs` has problems
+//! that are typical of parallel programs.
 
 mod patterns;
 mod problems;
@@ -27,16 +27,16 @@ use crate::{r500, r700, tesla};
 pub struct Problem {
     /// Name of the problem.
     pub name: &'static str,
-    /// Returns the inputs.
+    /// Function that returns the inputs.
     inputs: fn() -> Inputs,
-    /// Returns the expected output words, by a plain evaluation.
+    /// Function that computes the expected output words in plain Rust.
     expected: fn(&Inputs) -> Vec<u32>,
-    /// Tolerance of the comparison with the expected output.
+    /// How outputs are compared with the expected words.
     pub rule: Rule,
 }
 
 impl Problem {
-    /// Returns the inputs, which are the same in every run.
+    /// Returns the inputs. They are the same in every run.
     pub fn inputs(&self) -> Inputs {
         (self.inputs)()
     }
@@ -47,7 +47,7 @@ impl Problem {
     }
 }
 
-/// Named inputs of a problem.
+/// The inputs of a problem, with their names.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs(pub Vec<(&'static str, Array)>);
 
@@ -66,13 +66,13 @@ impl Inputs {
     }
 }
 
-/// Tolerance of the comparison of outputs with the evaluation.
+/// How outputs are compared with the expected words.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
-    /// Words are equal: every operation is exact, or rounds in the same way everywhere.
+    /// The words must be equal. Every operation is exact, or rounds in the same way on all machines.
     Exact,
-    /// Binary32 numbers: |found - expected| <= abs + rel * |expected|. For reciprocals and roots that the machine approximates,
-    /// and for products that it truncates.
+    /// The words are binary32 numbers, and |found - expected| <= abs + rel * |expected|. This is for programs with
+    /// approximate reciprocals and roots or truncated products.
     Within {
         /// Absolute tolerance.
         abs: f32,
@@ -94,58 +94,58 @@ impl Rule {
     }
 }
 
-/// A program of a machine that solves a problem.
+/// A program of one machine that solves a problem.
 #[derive(Debug)]
 pub struct Workload {
     /// The problem that the program solves.
     pub problem: &'static Problem,
     /// The machine.
     pub isa: Isa,
-    /// The program's source, with comments.
+    /// Assembler source of the program.
     pub source: &'static str,
     /// Number of lanes of the launch.
     pub lanes: u32,
-    /// The output that holds the result: the first words of each row.
+    /// Name of the output with the result, which is the first words of each row.
     output: &'static str,
-    /// Builds the launch for a number of lanes.
+    /// Function that creates the launch for a number of lanes.
     launch: fn(&Inputs, u32) -> Launch,
 }
 
-/// Textures, and the machine's part of a launch.
+/// Textures, and the fields of a launch that belong to the machine.
 type Launch = (Vec<TextureValues>, Arc<dyn MachineLaunch>);
 
 impl Workload {
-    /// Returns the launch, ready to run.
+    /// Returns a session for the workload, ready to run.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble or the launch is invalid. Both are mistakes in this crate.
+    /// Returns an error if the source does not assemble or the launch is invalid. Either is a defect of this crate.
     pub fn prepare(&self) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch();
         Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
     }
 
-    /// Returns the launch.
+    /// Returns the launch of the workload.
     pub fn launch(&self) -> LaunchFile {
         let (texture, machine) = (self.launch)(&self.problem.inputs(), self.lanes);
-        // Tesla fragment programs whose only inputs are planes do not show the number of lanes.
+        // A Tesla fragment program may have only planes as inputs, which do not determine the number of lanes.
         let lanes = (self.output == "color0" && self.isa == Isa::Tesla).then_some(self.lanes as usize);
         let common = Common { lanes, texture, ..Common::default() };
         LaunchFile { isa: self.isa, common, machine }
     }
 
-    /// Returns the program.
+    /// Returns the assembled program.
     ///
     /// # Errors
-    /// Returns an error if the source does not assemble, which is a mistake in this crate.
+    /// Returns an error if the source does not assemble, which is a defect of this crate.
     pub fn open(&self) -> Result<Opened, crate::open::OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }
 
-    /// Returns the first `count` words of a run's result.
+    /// Returns the first `count` words of the result of a run.
     ///
     /// # Errors
-    /// Returns [`KernelError::NoCounts`] if the output is missing, which is a mistake in this crate.
+    /// Returns [`KernelError::NoCounts`] if the output is missing, which is a defect of this crate.
     pub fn result(&self, outcome: &dyn Outcome, count: usize) -> Result<Vec<u32>, KernelError> {
         let outputs = outcome.outputs();
         let (_, array) = outputs.iter().find(|(name, _)| name == self.output).ok_or(KernelError::NoCounts)?;
@@ -161,7 +161,8 @@ pub fn find(isa: Isa, name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().find(|workload| workload.isa == isa && workload.problem.name == name)
 }
 
-/// Returns the message about a built-in kernel that does not exist, with the closest name and the machine's kernels.
+/// Returns the message that a built-in kernel does not exist. It suggests the most similar name, and lists the
+/// machine's kernels.
 pub fn no_kernel(isa: Isa, name: &str) -> String {
     let small = KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
     let suite = WORKLOADS.iter().filter(|workload| workload.isa == isa);
@@ -180,7 +181,7 @@ const fn workload(
     Workload { problem, isa, source, lanes, output, launch }
 }
 
-/// Every workload.
+/// All workloads.
 #[rustfmt::skip]
 pub static WORKLOADS: &[Workload] = &[
     workload(Isa::Tesla, &problems::MATMUL,    include_str!("../kernels/matmul.tesla.s"),    1 << 16, "out",    |inputs, _| grid(&[16, 16], &[16, 16], with_output(inputs, 1 << 16))),
@@ -228,7 +229,7 @@ fn with_output(inputs: &Inputs, words: u32) -> Inputs {
     all
 }
 
-/// Returns a launch of Tesla blocks with the buffers as parameters.
+/// Returns a launch of Tesla blocks with `buffers` as parameters.
 fn grid(blocks: &[u32], threads: &[u32], buffers: Inputs) -> Launch {
     (Vec::new(), Arc::new(blocks_of(blocks, threads, buffers)))
 }
@@ -247,7 +248,7 @@ fn blocks_of(blocks: &[u32], threads: &[u32], buffers: Inputs) -> tesla::Launch 
     }
 }
 
-/// Returns an input as the constant bank c1.
+/// Returns an input as contents of the constant bank c1.
 fn in_c1(inputs: &Inputs, name: &str) -> Vec<tesla::launch::ConstantValues> {
     let values = inputs.array(name).clone().into();
     vec![tesla::launch::ConstantValues { bank: 1, offset: 0, values }]
@@ -273,12 +274,12 @@ fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> 
     }]
 }
 
-/// The texture of 512 x 512 texels that a program reads around each pixel.
+/// Returns the texture of 512 x 512 texels for programs that read the texels around each pixel.
 fn neighbours(inputs: &Inputs) -> Vec<TextureValues> {
     texture(inputs, "texels", 512, "nearest", "clamp_to_edge")
 }
 
-/// The interpolants are planes, as triangle setup computes them.
+/// The inputs of the fragments are planes, as triangle setup computes them.
 fn lit_on_tesla(inputs: &Inputs, _: u32) -> Launch {
     let plane = |(word, plane): (u16, [f32; 3])| tesla::launch::InputValues {
         word,
@@ -293,7 +294,7 @@ fn lit_on_tesla(inputs: &Inputs, _: u32) -> Launch {
     (texture(inputs, "texels", 64, "linear", "repeat"), Arc::new(machine))
 }
 
-/// Returns a launch of R700 pixels with their positions in R0 and a result in unsigned integers.
+/// Returns a launch of R700 pixels. R0 holds the pixel positions, and the result is unsigned integers.
 fn pixels(lanes: u32, row: u32, own: r700::Launch) -> Launch {
     let machine = r700::Launch {
         input: vec![r700::launch::InputValues { gpr: 0, values: positions(lanes, row) }],
@@ -320,7 +321,7 @@ fn search_on_r700(inputs: &Inputs, _: u32) -> Launch {
     (Vec::new(), Arc::new(machine))
 }
 
-/// A constant of R700 has four components. The table fills the first one.
+/// A constant of R700 has four components. Each word of the table is the first component of a constant.
 fn table_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     let words: Vec<u32> = inputs.words("table").into_iter().flat_map(|word| [word, 0, 0, 0]).collect();
     let values = Array::from_words(Dtype::U32, vec![words.len()], words).into();
@@ -338,7 +339,7 @@ fn picture_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     (neighbours(inputs), machine)
 }
 
-/// The inputs are vertex resources from 160 on, in their order.
+/// The inputs are vertex resources in their order, starting with resource 160.
 fn fetched_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     let resource = |(number, (_, array)): (u8, &(&str, Array))| {
         r700::launch::BufferValues::new(number, array.clone().into(), array.dtype.bytes() as u32)
@@ -358,7 +359,7 @@ fn lit_on_r700(inputs: &Inputs, _: u32) -> Launch {
     (texture(inputs, "texels", 64, "linear", "repeat"), Arc::new(machine))
 }
 
-/// Returns a launch of R500 lanes with inputs in the first temporaries.
+/// Returns a launch of R500 pixels. The named inputs are in consecutive temporaries from `temp[0]` on.
 fn from_temps(inputs: &Inputs, names: &[&str]) -> Launch {
     let input = |(temp, name): (u8, &&str)| r500::launch::InputValues {
         temp,
@@ -368,13 +369,13 @@ fn from_temps(inputs: &Inputs, names: &[&str]) -> Launch {
     (Vec::new(), Arc::new(machine))
 }
 
-/// Returns a launch of R500 pixels with their positions, 512 in a row.
+/// Returns a launch of R500 pixels in rows of 512. `temp[0]` holds the pixel positions.
 fn picture_on_r500(lanes: u32, texture: Vec<TextureValues>) -> Launch {
     let input = vec![r500::launch::InputValues { temp: 0, values: positions(lanes, 512) }];
     (texture, Arc::new(r500::Launch { input, ..r500::Launch::default() }))
 }
 
-/// The program contains the direction of the light.
+/// The light is not an input, because the program contains its direction.
 fn lit_on_r500(inputs: &Inputs, _: u32) -> Launch {
     let (_, machine) = from_temps(inputs, &["coordinates", "normals"]);
     (texture(inputs, "texels", 64, "linear", "repeat"), machine)

@@ -1,21 +1,23 @@
-//! Tracks the exactness of values that decide what a program does. [`Taint`] follows values by lane while a program
-//! runs. It uses the operands and results that the machine reports for each instruction ([`Machine::uses`]).
+//! Tracks how exact the values are that determine what a program does. [`Taint`] follows the values of each lane while
+//! a program runs. It uses the operands and results that the machine reports for each instruction ([`Machine::uses`]).
 //!
-//! The grade of a value is the worst grade of the operation that computed it and of everything that the operation
-//! read, including the word of memory and the predicate. Inputs are exact. For each [`Role`], the result is the worst
-//! grade that was read to decide the flow, to compute an address, or to write an output, and where that first
-//! happened. An inexact value that is not read for one of the three is not reported.
+//! A value has a grade of exactness. It is the worst grade among the operation that computed the value, its operands,
+//! the memory word that it read, and its predicate. Inputs are exact. A value is reported if it is read in one of three
+//! roles ([`Role`]): to decide the flow, to compute an address, or to write an output. For each role, the result is the
+//! worst grade, and where it was first read.
 //!
-//! * Flow and addresses have the grade of the value that is read. So does an output. If an operation computes the output
-//!   itself (a result in an output register, an atomic operation), the grade of the operation also counts.
-//! * A value computed on one side of a branch is not worse because of an inexact condition: the condition itself is
-//!   reported.
-//! * A lane that a predicate disables keeps its grade. If no event names the lanes that wrote (files other than
-//!   registers), a conditional write leaves the worse of both grades.
-//! * A read through an index is as exact as the worst register of its file, a quad's read as its worst lane, and a vote as
-//!   the worst active lane.
-//! * A killed lane continues, but its exports are not outputs.
-//! * Memory has one grade per word. A wide access covers one word per register, and a narrow access its whole word.
+//! * For flow and addresses, the reported grade is that of the value that is read. The same holds for outputs. If the
+//!   operation computes the output itself (a result in an output register, or an atomic operation), the grade of the
+//!   operation is included.
+//! * If a branch condition is inexact, the condition is reported. The values that are computed on its sides do not get
+//!   a worse grade.
+//! * If a predicate disables a lane, the old value and its grade remain. For files other than registers, events do not
+//!   name the lanes that wrote. A conditional write then results in the worse of both grades.
+//! * An indexed read has the worst grade in its register file. A read from the lanes of a quad has the worst grade
+//!   among them, and a vote the worst grade among the active lanes.
+//! * A killed lane continues to run, but its exports are not outputs.
+//! * Memory has one grade per 32-bit word. A wide access covers one word for each of its registers, and a narrow access
+//!   covers the whole word that contains its bytes.
 //!
 //! [`Machine::uses`]: crate::Machine::uses
 
@@ -28,30 +30,30 @@ use reconverge_simt::{Event, Fidelity, Lane, Mask};
 
 use crate::trace::Sink;
 
-/// Number of lanes of the widest group.
+/// Maximum number of lanes in a group.
 const LANES: usize = 64;
 /// Register files whose writes emit events.
 const ANNOUNCED: [&str; 4] = ["R", "temp", "$r", "$c"];
-/// Memory that the groups of one block share. The next block starts with new memory.
+/// Memory that the groups of one block share. Each block starts with new memory.
 const OF_BLOCK: [&str; 2] = ["s[]", "LDS"];
-/// Memory that does not emit events.
+/// Memory whose accesses do not emit events.
 const SILENT: &str = "texture";
-/// Represents the number of a slot that an index selected.
+/// Slot number for a write whose actual slot depends on an index.
 const SOMEWHERE: u32 = u32::MAX;
 
 /// The exactness of a value, and the operation that determined it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grade {
-    /// The exactness.
+    /// The exactness of the value.
     pub fidelity: Fidelity,
-    /// Address of the instruction that determined it; 0 if the value is exact.
+    /// Address of the instruction that determined the exactness; 0 if the value is exact.
     pub pc: u32,
-    /// The operation; empty if the value is exact.
+    /// Name of the operation that determined the exactness; empty if the value is exact.
     pub operation: &'static str,
 }
 
 impl Grade {
-    /// Grade of an input.
+    /// Grade of an exact value, for example an input.
     pub const EXACT: Grade = Grade { fidelity: Fidelity::Exact, pc: 0, operation: "" };
 
     fn worst(self, other: Grade) -> Grade {
@@ -59,24 +61,24 @@ impl Grade {
     }
 }
 
-/// A read of a value for a role.
+/// A read of a value in one of the roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
-    /// The role.
+    /// The role of the value.
     pub role: Role,
-    /// Address of the instruction that reads it.
+    /// Address of the instruction that reads the value.
     pub pc: u32,
     /// The group.
     pub group: usize,
-    /// The lane of the group.
+    /// Number of the lane in its group.
     pub lane: Lane,
     /// The grade of the value.
     pub grade: Grade,
-    /// Number of instructions that ran before.
+    /// Number of instructions that ran before the read.
     step: u64,
 }
 
-/// An instruction that still waits for events.
+/// An instruction whose events have not all arrived.
 #[derive(Clone, Debug, Default)]
 struct Pending {
     group: usize,
@@ -87,19 +89,19 @@ struct Pending {
     writes: Vec<(Lane, u32)>,
 }
 
-/// A word of memory.
+/// A word of memory: its space, the number of the lane, block or launch that owns the memory, and the address.
 type Word = (Space, usize, u32);
 
-/// Grades of the slots of a file, by number.
+/// The grades of each slot of a register file in every lane, indexed by the slot's number.
 type GradesOfFile = LiteMap<u32, Box<[Grade; LANES]>>;
 
-/// Follows values while a program runs. It requires events with data.
+/// Follows values while a program runs. The events must include writes and memory accesses.
 #[derive(Clone, Debug, Default)]
 pub struct Taint {
     uses: UsesAt,
     /// Number of groups per block.
     of_block: usize,
-    /// The lanes of each group that are killed at some time.
+    /// The lanes of each group that are killed during the run.
     killed: HashMap<usize, Mask>,
     slots: HashMap<(usize, &'static str), GradesOfFile>,
     memory: HashMap<Word, Grade>,
@@ -109,13 +111,14 @@ pub struct Taint {
 }
 
 impl Taint {
-    /// Creates a tracker for a program before it runs. `uses` lists the operands and results of its instructions.
-    /// `of_block` groups share memory. `killed` has the lanes that the run kills, by group.
+    /// Creates a tracker for a program before it runs. `uses` lists the operands and results of its instructions. A
+    /// block has `of_block` groups, which share memory. `killed` has the lanes of each group that are killed during the
+    /// run.
     pub fn new(uses: UsesAt, of_block: usize, killed: HashMap<usize, Mask>) -> Taint {
         Taint { uses, of_block: of_block.max(1), killed, ..Taint::default() }
     }
 
-    /// Returns the result at the end of the run.
+    /// Returns the result. Must be called at the end of the run.
     pub fn finish(mut self) -> Exactness {
         self.complete();
         self.found
@@ -160,8 +163,8 @@ impl Taint {
             self.found.unknown.insert(pending.pc);
             return;
         };
-        // All operations read before any of them writes. Operations that only write outputs come last, because they
-        // output the results of the others.
+        // All operations of an instruction read their operands before any of them writes. Operations that only output
+        // values run last, since they output the results of the others.
         let (leaving, computing): (Vec<&Uses>, Vec<&Uses>) =
             operations.iter().partition(|op| only_leaves(op));
         let results: Vec<_> = computing.iter().map(|op| self.operation(op, &pending)).collect();
@@ -175,7 +178,7 @@ impl Taint {
         self.uses[&pending.pc] = operations;
     }
 
-    /// Returns the grade of an operation's result by lane, and reports its reads for roles.
+    /// Returns the grade of an operation's result in each lane, and records the values that it reads in a role.
     fn operation(&mut self, op: &Uses, pending: &Pending) -> [Grade; LANES] {
         let own = Grade { fidelity: op.fidelity, pc: pending.pc, operation: op.operation };
         let own = if own.fidelity == Fidelity::Exact { Grade::EXACT } else { own };
@@ -263,7 +266,7 @@ impl Taint {
     }
 }
 
-/// Returns the grades of slots that were not written.
+/// Returns the grades of a slot that has not been written.
 fn empty() -> Box<[Grade; LANES]> {
     Box::new([Grade::EXACT; LANES])
 }
@@ -273,7 +276,8 @@ fn only_leaves(op: &Uses) -> bool {
     op.writes.is_empty() && op.stores.is_none() && op.reads.iter().any(|read| read.role == Role::Output)
 }
 
-/// Returns whether a lane performs the accesses of an operation. Under a condition, the events decide.
+/// Returns whether a lane performs the memory accesses of an operation. If the operation is conditional, this depends
+/// on the events.
 fn accesses(op: &Uses, pending: &Pending, lane: Lane) -> bool {
     let memory = [op.loads, op.stores];
     let announced = memory.into_iter().flatten().any(|space| space.name != SILENT);
@@ -300,32 +304,32 @@ impl Sink for Taint {
     }
 }
 
-/// The exactness of the values that were read for each role.
+/// The exactness of the values that were read in each role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
-    /// The first read for each role and grade.
+    /// For each role and exactness, the first such read.
     reached: LiteMap<(Role, Fidelity), Reached>,
     unknown: NumberSet,
 }
 
-/// The roles and their names in reports.
+/// The roles with their names in reports.
 pub const ROLES: [(Role, &str); 3] =
     [(Role::Flow, "flow control"), (Role::Address, "an address"), (Role::Output, "an output")];
 
 impl Exactness {
-    /// Returns the first read with the worst grade for a role, or `None` if no value was read for it.
+    /// Returns the first read with the worst grade in a role, or `None` if no value was read in this role.
     pub fn worst(&self, role: Role) -> Option<&Reached> {
         self.reached.iter().rev().find(|((of, _), _)| *of == role).map(|(_, reached)| reached)
     }
 
-    /// Returns the first read of a value that is worse than `required`, for any role.
+    /// Returns the first read, in any role, of a value whose exactness is worse than `required`.
     pub fn worse_than(&self, required: Fidelity) -> Option<&Reached> {
         let worse = self.reached.iter().filter(|((_, grade), _)| *grade > required);
         worse.map(|(_, reached)| reached).min_by_key(|reached| reached.step)
     }
 
-    /// Returns the instructions that ran although the machine does not report their operands and results. Values were
-    /// not followed through them.
+    /// Returns the addresses of executed instructions for which the machine does not report operands and results. Their
+    /// effect on grades is unknown.
     pub fn unknown(&self) -> impl Iterator<Item = u32> {
         self.unknown.iter()
     }

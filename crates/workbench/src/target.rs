@@ -1,4 +1,4 @@
-//! Targets: the machine, chip and program type that determine the meaning of words.
+//! Targets: the machine, chip and program type that determine how words are interpreted.
 
 use reconverge_isa::limits::Exceeded;
 use reconverge_isa::program::Stage;
@@ -9,27 +9,27 @@ use reconverge_r700::chip as r700;
 use reconverge_tesla::inst as tesla;
 use thiserror::Error;
 
-/// Machine, chip and program type for words.
+/// The machine, chip and program type for which words are interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The machine.
     pub isa: Isa,
     /// The chip, if it is stated.
     pub chip: Option<Chip>,
-    /// The pipeline stage, for programs that do not state theirs. The meaning of some Tesla words depends on it.
+    /// The pipeline stage of programs that do not state one. It affects the meaning of some Tesla words.
     pub stage: Option<Stage>,
 }
 
-/// A chip with the name that a file or a user states.
+/// A chip, with the name by which a file or a user states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chip {
     /// The stated name.
     pub name: String,
-    /// The machine's own value.
+    /// The chip as the machine's crate represents it.
     pub model: Model,
 }
 
-/// A chip, by machine.
+/// A chip of one of the machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// A chip of R500.
@@ -41,7 +41,8 @@ pub enum Model {
 }
 
 impl Model {
-    /// Returns the chip of a machine with this name. Case is ignored. Chip numbers (`a3`) are names of Tesla chips.
+    /// Returns the chip of a machine with this name. Case is ignored. Tesla chips can also be named by their numbers,
+    /// such as `a3`.
     pub fn named(isa: Isa, name: &str) -> Option<Model> {
         match isa {
             Isa::R500 => r500::Chip::named(name).map(Model::R500),
@@ -51,10 +52,10 @@ impl Model {
     }
 }
 
-/// A chip with its names for front ends.
+/// The names of a chip, for front ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChipName {
-    /// The name.
+    /// The main name.
     pub name: &'static str,
     /// Other names for the chip.
     pub aliases: &'static [&'static str],
@@ -82,14 +83,14 @@ pub fn chips(isa: Isa) -> Vec<ChipName> {
     }
 }
 
-/// The reason why a target is invalid.
+/// The reason why a target or its program is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TargetError {
     /// The program exceeds a limit.
     #[error(transparent)]
     Exceeded(Exceeded),
-    /// The machine is unknown.
+    /// The machine is unknown. Contains another way to state it, for the message.
     #[error("unknown machine; state it with --isa r500, r700 or tesla{}", hint(.0))]
     Unknown(&'static str),
     /// The chip belongs to another machine.
@@ -107,7 +108,7 @@ pub enum TargetError {
     UnknownChip {
         /// The requested chip.
         chip: String,
-        /// The expected values.
+        /// Description of the expected values.
         help: String,
     },
     /// The machine does not have this program type.
@@ -135,7 +136,7 @@ impl Target {
         Target { isa, chip: None, stage: None }
     }
 
-    /// Returns a target with a chip, if a chip is named.
+    /// Returns a target with a chip, if `chip` names one.
     ///
     /// # Errors
     /// Returns an error if the chip belongs to another machine or is unknown.
@@ -154,7 +155,7 @@ impl Target {
         Err(TargetError::UnknownChip { help: format!("{meant}{isa} has {}", names.join(", ")), chip })
     }
 
-    /// Returns the target of one program of a file. If the programs are for several chips, each has its own target.
+    /// Returns the target of one program of a file. If the file has programs for several chips, their targets differ.
     pub fn for_program(&self, image: &Image, program: &Program) -> Target {
         let own = image.module_of(program).and_then(|module| module.chip.as_deref());
         match (&self.chip, own.and_then(|name| Target::new(self.isa, Some(name)).ok())) {
@@ -163,7 +164,8 @@ impl Target {
         }
     }
 
-    /// Returns the chips of an image's programs if they need several texts: encodings of R600 and R700 differ.
+    /// Returns two chips of an image's programs if one text cannot hold all programs, because the encodings of R600 and
+    /// R700 differ.
     pub fn several_chips(&self, image: &Image) -> Option<Vec<String>> {
         let target = |program: &Program| self.for_program(image, program);
         let mut programs = image.programs.iter();
@@ -172,12 +174,12 @@ impl Target {
         [first, other].iter().map(|target| target.chip_name().map(str::to_owned)).collect()
     }
 
-    /// Returns the stated name of the chip.
+    /// Returns the name by which the chip was stated.
     pub fn chip_name(&self) -> Option<&str> {
         self.chip.as_ref().map(|chip| chip.name.as_str())
     }
 
-    /// Returns the R500 chip, or R520 if none is stated.
+    /// Returns the R500 chip. The default is R520.
     pub fn r500(&self) -> r500::Chip {
         match self.chip.as_ref().map(|chip| chip.model) {
             Some(Model::R500(chip)) => chip,
@@ -185,7 +187,7 @@ impl Target {
         }
     }
 
-    /// Returns the R700 chip, or RV770 if none is stated.
+    /// Returns the R700 chip. The default is RV770.
     pub fn r700(&self) -> r700::Chip {
         match self.chip.as_ref().map(|chip| chip.model) {
             Some(Model::R700(chip)) => chip,
@@ -193,7 +195,7 @@ impl Target {
         }
     }
 
-    /// Returns the Tesla chip, or G80 if none is stated. Every chip runs the instructions of G80.
+    /// Returns the Tesla chip. The default is G80, whose instructions run on every chip.
     pub fn tesla(&self) -> tesla::Chip {
         match self.chip.as_ref().map(|chip| chip.model) {
             Some(Model::Tesla(chip)) => chip,
@@ -202,24 +204,24 @@ impl Target {
     }
 }
 
-/// Returns the machine that a chip belongs to. Case is ignored.
+/// Returns the machine to which a chip belongs. Case is ignored.
 pub fn isa_of_chip(chip: &str) -> Option<Isa> {
     Isa::ALL.into_iter().find(|isa| Model::named(*isa, chip).is_some())
 }
 
-/// Returns whether two names mean the same chip of a machine. Case is ignored.
+/// Returns whether two names refer to the same chip of a machine. Case is ignored.
 pub fn same_chip(isa: Isa, one: &str, other: &str) -> bool {
     Model::named(isa, one).is_some_and(|one| Model::named(isa, other) == Some(one))
 }
 
-/// Returns whether a name of R600 or R700 is the family of a chip.
+/// Returns whether `family` is `r600` or `r700`, and the chip belongs to that family.
 pub(crate) fn is_family_of(family: &str, chip: &str) -> bool {
     let found = |name| r700::Chip::named(name).map(|chip| chip.family);
     ["r600", "r700"].contains(&family) && found(chip).is_some_and(|of_chip| found(family) == Some(of_chip))
 }
 
-/// Returns the machine of an assembler source, from its `.isa` or `.chip` line, or from AMD's text, which has neither
-/// line.
+/// Returns the machine of an assembler source. A `.isa` or `.chip` line states it. A source in AMD's syntax has neither
+/// line, but is recognised.
 pub fn isa_of_source(source: &str) -> Option<Isa> {
     let stated = directives(source).find_map(|(name, value, _)| match name {
         ".isa" => value.parse().ok(),
@@ -229,7 +231,8 @@ pub fn isa_of_source(source: &str) -> Option<Isa> {
     stated.or_else(|| reconverge_r700::text::is_amd(source).then_some(Isa::R700))
 }
 
-/// Iterates over the lines of a source that begin with a directive: the name, the first word, and the bytes of both.
+/// Iterates over the lines of a source that begin with a directive. Each item is the directive, the word after it, and
+/// the byte range of both.
 pub(crate) fn directives(source: &str) -> impl Iterator<Item = (&str, &str, Span)> {
     lines(source).filter_map(move |(start, line)| {
         let mut words = line.split_whitespace();

@@ -1,4 +1,4 @@
-//! Text to programs, and round trips from programs to text and back.
+//! Assembles sources, and tests that programs survive the conversion to text and back.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::listing::Style;
 use crate::machine::{Assembled, same_program};
 use crate::target::{Target, directives, isa_of_chip, isa_of_source, same_chip};
 
-/// A source text with its constants, macros and included files resolved.
+/// A source text in which constants, macros and included files are expanded.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     text: &'a str,
@@ -20,7 +20,7 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Resolves a source text.
+    /// Expands the constants, macros and included files of a source text.
     ///
     /// # Errors
     /// Returns every error in constants, macros and included files.
@@ -28,20 +28,20 @@ impl<'a> Source<'a> {
         Ok(Source { text, expanded: expand(text, given)? })
     }
 
-    /// Returns the text for the machine's assembler.
+    /// Returns the expanded text, which the machine's assembler accepts.
     pub fn plain(&self) -> &str {
         self.expanded.as_ref().map_or(self.text, |expanded| &expanded.text)
     }
 
-    /// Returns the machine that the source states.
+    /// Returns the machine that the source states, if any.
     pub fn isa(&self) -> Option<Isa> {
         isa_of_source(self.plain())
     }
 
-    /// Returns the programs of the source for the machine of `target`.
+    /// Assembles the source for the machine of `target`.
     ///
     /// # Errors
-    /// Returns every error in the source. A source that names another machine is also an error.
+    /// Returns every error in the source. It is also an error if the source states another machine.
     pub fn assemble(&self, target: &Target) -> Result<Assembled, Vec<Diagnostic>> {
         let in_source = |diagnostics: Vec<Diagnostic>| -> Vec<Diagnostic> {
             let one = |diagnostic| match &self.expanded {
@@ -60,8 +60,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns the files that a source text includes, directly or indirectly. `read` returns the bytes of a file, by its
-/// path relative to the folder of the source, or the reason why the file cannot be read.
+/// Returns the files that a source text includes, directly or indirectly. `read` receives a path relative to the folder
+/// of the source. It returns the bytes of the file, or the reason why the file cannot be read.
 pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>) -> Vec<Included> {
     let mut files: Vec<Included> = Vec::new();
     let mut asked: VecDeque<String> = included_by(source, "").into();
@@ -81,10 +81,10 @@ pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, Stri
     files
 }
 
-/// Returns the programs of a source text for the machine of `target`. The text cannot include files.
+/// Assembles a source text for the machine of `target`. The text cannot include files.
 ///
 /// # Errors
-/// Returns every error in the source. A source that names another machine is also an error.
+/// Returns every error in the source. It is also an error if the source states another machine.
 pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     Source::new(source, &Given::default())?.assemble(target)
 }
@@ -111,7 +111,7 @@ fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagno
     target.machine().assemble(target, source).map_err(advised)
 }
 
-/// The message with better advice, if it is about a chip of another machine or about the name of a machine.
+/// Adds a hint to an error if it is about a chip of another machine, or about an unknown machine.
 fn of_other(error: Diagnostic, isa: Isa) -> Diagnostic {
     let named = |before: &str| error.message.strip_prefix(before)?.strip_suffix('`');
     if let Some(other) = named("unknown chip `").and_then(isa_of_chip).filter(|other| *other != isa) {
@@ -123,7 +123,7 @@ fn of_other(error: Diagnostic, isa: Isa) -> Diagnostic {
     }
 }
 
-/// Assembles a text of `what` again. Error messages name `what`.
+/// Assembles a text that was disassembled. `what` names the text in messages.
 fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
     assemble(target, text).map_err(|errors| {
         let error = &errors[0];
@@ -132,11 +132,12 @@ fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
     })
 }
 
-/// Disassembles a program and assembles the text again. The words must be equal, and so must the container's data that
-/// a listing has (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
+/// Disassembles a program and assembles the listing. The words must be equal. The container's data that a listing
+/// contains must also be equal (R500: state and constants; R700: state, registers, stack; Tesla: code address,
+/// registers, memory).
 ///
 /// # Errors
-/// Returns the first difference as text, or an error if the machine does not have the program type.
+/// Returns a description of the first difference, or an error if the machine does not have the program's type.
 pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let machine = target.machine();
     let listing = machine.disassemble(target, program, Style::default());
@@ -148,11 +149,12 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     same_program(machine, program, back).map_err(|why| format!("round trip: {why}"))
 }
 
-/// Converts an image to text and back, in every style of text. The programs must be equal, and so must the shared data
-/// and the container's data that the machine's texts have (Tesla: all of them).
+/// Converts an image to text and back, once in the default style and once with all additions. The programs must be
+/// equal. The shared data and the container's data that the machine's texts contain must also be equal (on Tesla, all
+/// data).
 ///
 /// # Errors
-/// Returns the first difference as text, or an error if the machine does not have the program type.
+/// Returns a description of the first difference, or an error if the machine does not have a program's type.
 pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = target.machine();
     for style in

@@ -2,31 +2,31 @@
 
 use reconverge_simt::{Event, Mask, Observer, Watch};
 
-/// Receives the events of a run, in the fixed order of its instructions.
+/// Receives the events of a run, in the order in which the instructions are issued.
 pub trait Sink {
-    /// Receives the issues of consecutive instructions with the same lanes, by their addresses.
+    /// Receives the issues of consecutive instructions of a group. All have the same active lanes.
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask);
 
     /// Receives an event other than an issue.
     fn event(&mut self, group: usize, event: Event);
 
-    /// Returns the trace writer of this sink, if the sink only writes a trace. The engine then packs flow events
-    /// itself. This avoids a call per event, which would take more time than the event itself.
+    /// Returns the trace writer of this sink, if the sink does nothing but write a trace. The engine then encodes flow
+    /// events directly, which is faster than a call per event.
     fn recording(&mut self) -> Option<reconverge_trace::Recording<'_>> {
         None
     }
 
-    /// Returns whether [`Sink::depth`] is called.
+    /// Returns whether [`Sink::depth`] should be called.
     fn wants_depths(&self) -> bool {
         false
     }
 
-    /// Receives the depth of a stack or counter of a group. `number` is its index in
+    /// Receives the depth of a stack or counter of a group. `number` is the index of the stack or counter in
     /// [`reconverge_simt::FlowView::depths`].
     fn depth(&mut self, _group: usize, _number: usize, _used: u32) {}
 }
 
-/// Passes events to a sink. With `DATA`, they include writes to registers and accesses to memory.
+/// An observer that passes events to a sink. With `DATA`, the events include register writes and memory accesses.
 pub(crate) struct Recording<'a, const DATA: bool> {
     group: usize,
     depths: bool,
@@ -68,7 +68,8 @@ impl<const DATA: bool> Observer for Recording<'_, DATA> {
     }
 }
 
-/// Counts the records of a trace of a run: runs of instructions with the same lanes, and events.
+/// A sink that counts the records a trace of the run would have. A record is an event, or a sequence of instructions
+/// with the same lanes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pieces {
     /// Number of records so far.
@@ -90,17 +91,17 @@ impl Sink for Pieces {
     }
 }
 
-/// The events that a trace of a run contains.
+/// Selects the events that are recorded in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recorded {
-    /// Issues, masks and changes of the flow.
+    /// Issues with their masks, and changes of the flow.
     #[default]
     Flow,
-    /// The events of `Flow`, writes to registers, and accesses to memory. The last two come from the reference interpreter.
+    /// The events of `Flow`, register writes and memory accesses. The last two require the reference interpreter.
     Data,
 }
 
-/// Calls a function with the observer that passes the recorded events to a sink.
+/// Calls `run` with an observer that passes the selected events to a sink.
 pub(crate) fn recording<T>(recorded: Recorded, sink: &mut dyn Sink, run: impl FnOnce(Watch<'_>) -> T) -> T {
     match recorded {
         Recorded::Flow => match sink.recording() {

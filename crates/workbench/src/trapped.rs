@@ -1,8 +1,8 @@
-//! A trap with its context for users: the instruction and its line, the registers that it names, and the memory
-//! nearby.
+//! Adds context to a trap for users: the instruction and its source line, the registers that the instruction names, and
+//! the nearest memory.
 //!
-//! Engines report an address, lanes and a cause. [`look`] repeats the launch on the reference interpreter up to the
-//! trap, which always occurs at the same step, and reads the state there.
+//! Engines report only an address, lanes and a cause. [`look`] repeats the launch on the reference interpreter up to
+//! the trap and reads the state. The launch is deterministic, so the trap occurs at the same step.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::open::Opened;
 use crate::session::{Register, RegisterClass, Session, Stepping};
 use crate::target::Target;
 
-/// Maximum number of instructions that are repeated to reach a trap; this takes a few seconds.
+/// Maximum number of instructions that are repeated to reach a trap. This takes a few seconds.
 const MOST_STEPS: u64 = 1 << 20;
 
 /// Returns the instruction of a program at an address, as the disassembler prints it.
@@ -25,8 +25,8 @@ pub fn instruction(target: &Target, program: &Program, pc: u32) -> Option<String
     listing.lines(&program.words).iter().find(|line| line.address == Some(pc)).map(|line| line.code())
 }
 
-/// Adds the context of a trap of `program`, a program of `opened`. `session` is the launch as it was before it ran.
-/// Instructions have the text of the user's own source, or else of the listing.
+/// Adds the context to a trap of `program`, which is a program of `opened`. `session` is the launch before it runs. The
+/// text of instructions comes from the user's source, or from the listing if the source does not contain it.
 pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: &Session, options: &Options) {
     let target = opened.target.for_program(&opened.image, program);
     let source = opened.user_source(program, Path::new(""));
@@ -45,7 +45,7 @@ pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: 
     }
     let Some(group) = stepping.current() else { return };
     let lane = trapped.lanes.lowest().unwrap_or(Lane(0));
-    // The listing has the machine's names of registers. A source may use aliases.
+    // The text of the listing is used, because a source may have aliases for registers.
     if let Some(text) = listed(trapped.pc) {
         let read = |(name, register): (String, Vec<Register>)| {
             let of = |register: &Register| stepping.read(group, *register)?.get(lane.index()).copied();
@@ -58,7 +58,8 @@ pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: 
     trapped.nearest = trapped.access.as_ref().and_then(|access| nearest(access, &stepping, group, lane));
 }
 
-/// Returns the registers that a text names, in order: `R3`, `temp[3]`, `$r3`, and the parts of `$r2d` and `$r4q`.
+/// Returns the registers that occur in a text, in order: `R3`, `temp[3]`, `$r3`. `$r2d` and `$r4q` stand for two and
+/// four registers.
 fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> {
     let mut found: Vec<(String, Vec<Register>)> = Vec::new();
     for (at, _) in text.char_indices() {
@@ -89,7 +90,7 @@ fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> 
     found
 }
 
-/// Describes the position of the memory that an access missed.
+/// Describes the buffer that is nearest to an invalid access, and the distance.
 fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Option<String> {
     let (first, end) = (u64::from(access.address), u64::from(access.address) + u64::from(access.bytes));
     let missed = |range: &Range<u64>| match () {

@@ -1,9 +1,10 @@
-//! Sources of the numbers of an input (a file, or text in the launch), and the types of these numbers.
+//! Loads the numbers of an input, from a file or from text in the launch, and determines their type.
 //!
-//! One rule holds for all machines. Numbers keep a stated type: after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy`
-//! file. Other numbers take their type from their use. Inputs that expect floats take `f32` ([`Values::load_float`]).
-//! Inputs of any type take `i32`, `u32` or, if a number has a fraction, `f32` ([`Values::load_plain`]). The chosen
-//! type is reported through [`Files::typed`]. Inputs of one type ([`Values::load_as`]) convert all numbers.
+//! The same rule holds for all machines. Numbers with a stated type keep it. The type is stated after `:`
+//! (`0..16:u32`), in `u32[16]`, or in a `.npy` file. Otherwise, the type depends on the input. An input of floats uses
+//! `f32` ([`Values::load_float`]). An input of any type uses `i32`, `u32` or, if a number has a fraction, `f32`
+//! ([`Values::load_plain`]). The chosen type is reported through [`Files::typed`]. An input of one fixed type converts
+//! all numbers ([`Values::load_as`]).
 
 use std::sync::Arc;
 
@@ -12,18 +13,18 @@ use thiserror::Error;
 
 use crate::array::{Array, ArrayError, Dtype};
 
-/// Numbers: nested lists, or text that names a file (`.npy`, `.npz:NAME`, `.json`, `.bin:f32`) or is a literal (`0..64`,
-/// `1,2,3`, `f32[64]`, `0..64:f32`).
+/// The source of numbers: nested lists or a text. The text is the name of a file (`.npy`, `.npz:NAME`, `.json`,
+/// `.bin:f32`) or a literal (`0..64`, `1,2,3`, `f32[64]`, `0..64:f32`).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Values {
-    /// A file or a literal.
+    /// The name of a file, or a literal.
     Text(String),
     /// Nested lists of numbers with their type.
     Typed(TypedList),
-    /// Nested lists of numbers.
+    /// Nested lists of numbers without a type.
     Lists(serde_json::Value),
-    /// Numbers with their type, from a front end. A file cannot state this variant.
+    /// Numbers that a front end has in memory. A launch file cannot contain this variant.
     #[serde(skip)]
     Array(Arc<Array>),
 }
@@ -32,33 +33,34 @@ pub enum Values {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypedList {
-    /// `f32`, `u32`, … or `bits`.
+    /// Name of the type: `f32`, `u32` and so on, or `bits`.
     pub r#type: String,
-    /// The numbers.
+    /// Nested lists of the numbers.
     pub list: serde_json::Value,
 }
 
-/// The source of the type of numbers.
+/// Where the type of numbers is stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stated {
-    /// The type is not stated: any type that fits is used.
+    /// The type is not stated. The input determines it.
     Not,
-    /// The file that holds the numbers states the type.
+    /// The file with the numbers states the type.
     File,
-    /// The request or code states the type.
+    /// The launch or the calling code states the type.
     Request,
-    /// The request marks the numbers as bit patterns.
+    /// The launch states that the numbers are bit patterns.
     Bits,
 }
 
-/// Numbers, and the properties of their source.
+/// Loaded numbers, with information about their source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     /// The numbers.
     pub array: Array,
-    /// The source of their type.
+    /// Where the type of the numbers is stated.
     pub stated: Stated,
-    /// Whether the numbers come from a file without rows. Their shape then has no meaning.
+    /// Whether the numbers come from a file of raw numbers. Such a file does not state rows, so the array's shape has
+    /// no meaning.
     pub flat: bool,
 }
 
@@ -68,27 +70,27 @@ impl From<Array> for Values {
     }
 }
 
-/// Access to the files that a request names. The front end implements it.
+/// Access to the files that a launch names. The front end implements it.
 pub trait Files {
     /// Returns the bytes of a file.
     ///
     /// # Errors
-    /// Returns a message for users, without the file's name, if the file cannot be read.
+    /// If the file cannot be read, returns a message for users without the file's name.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
 
-    /// Returns numbers of this name that the caller has in memory, and the source of their type.
+    /// Returns an array that the caller has in memory under this name, and where its type is stated.
     fn array(&self, _name: &str) -> Option<(&Array, Stated)> {
         None
     }
 
-    /// Receives the type that was chosen for numbers without a stated type.
+    /// Called with the type that was chosen for numbers without a stated type.
     fn typed(&self, _place: &str, _dtype: Dtype) {}
 
-    /// Receives a note about the numbers for the user.
+    /// Called with a note for the user about the numbers.
     fn noted(&self, _text: &str) {}
 }
 
-/// Access to no files, for launches that do not name a file.
+/// A [`Files`] without any files, for launches that do not name a file.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFiles;
 
@@ -107,17 +109,17 @@ pub enum ValuesError {
         "{place}: {file}: {why}; name a .npy, .json or .bin:TYPE file, or give values like 0..64, 1,2,3 or f32[64]"
     )]
     File {
-        /// The use of the numbers.
+        /// The input that uses the numbers.
         place: String,
-        /// The file.
+        /// Name of the file.
         file: String,
         /// The reason.
         why: String,
     },
-    /// A file or literal has wrong content.
+    /// The content of a file or literal is invalid.
     #[error("{place}: {what}: {error}")]
     Content {
-        /// The use of the numbers.
+        /// The input that uses the numbers.
         place: String,
         /// The file or literal.
         what: String,
@@ -127,7 +129,7 @@ pub enum ValuesError {
 }
 
 impl Values {
-    /// Returns the name of the numbers in messages.
+    /// Returns how messages name the numbers.
     fn what(&self) -> &str {
         match self {
             Values::Text(text) => text,
@@ -135,7 +137,7 @@ impl Values {
         }
     }
 
-    /// Returns the numbers. `place` names their use in messages.
+    /// Loads the numbers. `place` is the name of the input in messages.
     ///
     /// # Errors
     /// See [`ValuesError`].
@@ -186,10 +188,10 @@ impl Values {
         ValuesError::Content { place: place.to_owned(), what: self.what().to_owned(), error }
     }
 
-    /// Returns the numbers, converted to `dtype`.
+    /// Loads the numbers and converts them to `dtype`.
     ///
     /// # Errors
-    /// See [`ValuesError`]. It is also an error if the type cannot hold a number.
+    /// See [`ValuesError`]. It is also an error if the type cannot hold one of the numbers.
     pub fn load_as(&self, place: &str, dtype: Dtype, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, .. } = self.load(place, files)?;
         if stated == Stated::Bits && array.dtype.bytes() == dtype.bytes() {
@@ -201,8 +203,9 @@ impl Values {
         array.convert(dtype).map_err(|error| self.wrong(place, error))
     }
 
-    /// Returns numbers of 32 bits for an input that expects floats: `f32` unless a type is stated. Files of 64-bit or
-    /// short numbers also become `f32`. Files of `i32` and `u32` keep their bits if the machine has `integers`.
+    /// Loads the numbers for an input of 32-bit floats. Numbers without a stated type become `f32`. Numbers with 64
+    /// bits and short numbers from files also become `f32`. If `integers` is set, `i32` and `u32` from files keep their
+    /// bits.
     ///
     /// # Errors
     /// See [`ValuesError`]. Raw bytes without a type are also an error.
@@ -220,7 +223,7 @@ impl Values {
         if keep {
             return Ok(loaded);
         }
-        // Whole numbers could also be integers.
+        // A type is reported only if the numbers could also be integers.
         if !dtype.is_float() {
             files.typed(place, Dtype::F32);
         }
@@ -228,14 +231,14 @@ impl Values {
         Ok(Loaded { array, ..loaded })
     }
 
-    /// Returns the numbers as a program's memory holds them: with the stated type, or else as 32-bit `i32`, `u32` or
-    /// `f32`.
+    /// Loads the numbers in the form in which a program's memory holds them. They have the stated type, or otherwise
+    /// the 32-bit type `i32`, `u32` or `f32`.
     ///
     /// # Errors
     /// See [`ValuesError`]. It is also an error if a number without a stated type does not fit into 32 bits.
     pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, flat } = self.load(place, files)?;
-        // Raw bytes are bytes.
+        // Raw bytes without a type remain bytes.
         if stated != Stated::Not || flat {
             return Ok(array);
         }
@@ -244,7 +247,7 @@ impl Values {
             what: "a number without a stated type (add one: `1,2,3:u64`)".to_owned(),
             error,
         })?;
-        // Whole numbers could also be floats.
+        // A type is reported only if the numbers could also be floats.
         if !array.dtype.is_float() {
             files.typed(place, array.dtype);
         }
@@ -252,7 +255,7 @@ impl Values {
     }
 }
 
-/// Converts numbers to 32 bits: whole numbers to `i32` or `u32`, others to `f32`.
+/// Converts numbers to a 32-bit type. Whole numbers become `i32` or `u32`, and other numbers `f32`.
 fn narrow(array: &Array) -> Result<Array, ArrayError> {
     match array.dtype {
         Dtype::F64 => array.convert(Dtype::F32),
@@ -260,11 +263,11 @@ fn narrow(array: &Array) -> Result<Array, ArrayError> {
     }
 }
 
-/// The type after `:`.
+/// A type that a text states after `:`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     Type(Dtype),
-    /// Bit patterns of 32 bits.
+    /// 32-bit patterns of any type.
     Bits,
 }
 
@@ -273,7 +276,7 @@ impl Wanted {
         if name == "bits" { Some(Wanted::Bits) } else { Dtype::from_name(name).map(Wanted::Type) }
     }
 
-    /// Returns the type of raw bytes.
+    /// Returns the element type of a raw file.
     fn raw(self) -> Dtype {
         match self {
             Wanted::Type(dtype) => dtype,
@@ -293,7 +296,7 @@ impl Wanted {
 
 enum Kind<'a> {
     Npy(&'a str),
-    /// A file, and the name of an array in it.
+    /// A `.npz` file, and the name of an array in it.
     Npz(&'a str, Option<&'a str>),
     Json(&'a str),
     /// A file of raw numbers.
@@ -301,7 +304,7 @@ enum Kind<'a> {
     Literal(&'a str),
 }
 
-/// Parses a text: the file or literal, and the type after it.
+/// Splits a text into the file or literal, and the type after `:`.
 fn source(text: &str) -> (Kind<'_>, Option<Wanted>) {
     let typed = text.rsplit_once(':').and_then(|(rest, name)| Some((rest, Wanted::from_name(name)?)));
     let (rest, wanted) = typed.map_or((text, None), |(rest, wanted)| (rest, Some(wanted)));
@@ -338,7 +341,7 @@ mod tests {
 
     use super::*;
 
-    /// One file, and the types that were chosen for numbers without a stated type.
+    /// A [`Files`] with one file. It records the types that were chosen for numbers without a stated type.
     struct One(Vec<u8>, RefCell<Vec<(String, Dtype)>>);
 
     impl Files for One {
@@ -361,7 +364,7 @@ mod tests {
         let three = 3f32.to_bits();
         assert_eq!(words("0..4"), (Dtype::F32, three, 1));
         assert_eq!(words("0,3.0"), (Dtype::F32, three, 0));
-        // A stated type is kept, and there is nothing to report.
+        // A stated type is used and is not reported.
         assert_eq!(words("0..4:f32"), (Dtype::F32, three, 0));
         assert_eq!(words("0..4:u32"), (Dtype::U32, 3, 0));
         assert_eq!(words("0..4:i32"), (Dtype::I32, 3, 0));

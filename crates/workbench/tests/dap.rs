@@ -271,7 +271,7 @@ fn a_message_out_of_order_or_unknown_is_refused_with_the_remedy() {
     assert!(refused(&mut client, "launch").contains("a second time"));
     assert_eq!(refused(&mut client, "continue"), "`continue` comes before `configurationDone`");
     client.ask("configurationDone", json!({}));
-    assert!(refused(&mut client, "configurationDone").contains("`continue` goes on"));
+    assert!(refused(&mut client, "configurationDone").contains("use `continue`"));
     assert_eq!(refused(&mut client, "exceptionInfo"), "the program has not trapped");
     assert_eq!(refused(&mut client, "stackTrace"), "unknown thread null");
     assert_eq!(refused(&mut client, "scopes"), "unknown frame null");

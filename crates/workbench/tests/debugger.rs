@@ -511,7 +511,7 @@ fn registers_memory_and_place_can_be_read_after_the_end() {
         assert!(debugger.place().is_some(), "{name}");
         ask(&mut debugger, "stack");
         let refused = command::run(&mut debugger, &format!("set {register} 1")).unwrap_err().to_string();
-        assert!(refused.contains("does not take 0x1 here"), "{name}: {refused}");
+        assert!(refused.contains("to 0x1 here"), "{name}: {refused}");
         let refused = command::run(&mut debugger, "set mask 0").unwrap_err().to_string();
         assert!(refused.contains("the launch has ended"), "{name}: {refused}");
     }

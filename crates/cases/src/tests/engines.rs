@@ -10,7 +10,8 @@ use reconverge_workbench::result::RunResult;
 use super::cases;
 use crate::{Case, CaseKind, Settings, Verdict};
 
-/// Returns the files with an extension in a folder of the collections, in order, or none if the collections are absent.
+/// Returns the files with this extension in a folder of the collections, in order. Returns an empty list if the
+/// collections are absent.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let Some(folder) = shared(folder) else { return Vec::new() };
     let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
@@ -53,7 +54,8 @@ fn run_manifests_leave_the_same_on_every_engine() {
             panic!("{}: not a run manifest", file.display())
         };
         let on = |engine, level| {
-            // A warp of flacuda reads a word that the next warp writes, but does not use the value.
+            // In the program flacuda, a warp reads a word that the next warp writes. The value is not used, so the race
+            // is harmless.
             let options = Options { engine, level, race_check: false, ..Options::default() };
             let result = case.run(&options).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             let RunResult { outputs, statistics, report, mismatches, .. } = result;

@@ -1,5 +1,5 @@
-//! Lanes do not depend on each other. On every engine, a subset of the lanes of a case leaves the same results as all
-//! lanes together, although the lanes then diverge elsewhere and have other numbers in their group.
+//! Lanes do not depend on each other. On every engine, a subset of the lanes of a case must return the same results as
+//! in a run of all lanes. In the subset, lanes diverge at other instructions and have other numbers in their group.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -25,7 +25,7 @@ use crate::r700::{LlvmCase, R700Case};
 use crate::tesla::TeslaCase;
 use crate::{Case, CaseKind};
 
-/// A case of independent lanes.
+/// A case whose lanes do not depend on each other.
 trait Lanes: Sized {
     /// All results of a lane.
     type Left: Debug + PartialEq;
@@ -35,8 +35,8 @@ trait Lanes: Sized {
     /// Returns the case with these lanes only.
     fn only(&self, lanes: &[usize]) -> Self;
 
-    /// Returns the results of the lanes, run after run. Fails if they differ between engines (see [`everywhere`]) or
-    /// from the expected results.
+    /// Returns the results of all lanes for each run, concatenated. Fails if the results differ between engines (see
+    /// [`everywhere`]) or from the expected results.
     fn left(&self) -> Result<Vec<Self::Left>, String>;
 }
 
@@ -58,7 +58,8 @@ fn only<Program: Clone, Place: Clone, Constants: Clone>(
 }
 
 impl Lanes for R500Case {
-    /// `None` if the lane was killed: a helper follows the path of the other lanes. (r500.md Q2)
+    /// `None` if the lane was killed. A killed lane continues as a helper and follows the path of the other lanes, so
+    /// its results depend on them. (r500.md Q2)
     type Left = Option<LaneOutput>;
 
     fn count(&self) -> usize {
@@ -69,7 +70,7 @@ impl Lanes for R500Case {
         only(self, lanes)
     }
 
-    /// Runs in lenient mode, because strict mode objects to some of the driver's programs.
+    /// Runs in lenient mode, because some of the driver's programs do not run without problems in strict mode.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
         use reconverge_r500::run::{run, run_watched};
         let image = self.image()?;
@@ -93,7 +94,7 @@ impl Lanes for R500Case {
     }
 }
 
-/// Returns the machine's own session from a prepared one.
+/// Returns the session as the machine's own type.
 fn prepared<S: 'static>(session: Result<Session, Trouble>) -> S {
     let session: Box<dyn Any> = session.expect("a launch that can be").into_ready();
     *session.downcast().expect("the machine's own session")
@@ -137,7 +138,7 @@ impl Lanes for TeslaCase {
     }
 }
 
-/// Results of an R700 lane: whether it was killed, and its exports with their targets.
+/// Results of an R700 lane: whether the lane was killed, and its exports with their targets.
 type Exports = (bool, Vec<(ExportKind, u16, [u32; 4], u8)>);
 
 fn exports(outcome: &Outcome) -> Vec<Exports> {
@@ -216,7 +217,7 @@ impl Lanes for LlvmCase {
     }
 }
 
-/// Runs all lanes together, then each of the sets of lanes, and compares the results of each lane.
+/// Runs all lanes together, then each of the sets of lanes. Fails if a lane's results differ.
 fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<(), String> {
     let together = case.left()?;
     for lanes in sets {
@@ -235,7 +236,7 @@ fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<()
     Ok(())
 }
 
-/// Returns sets of one lane, a quarter of the lanes and half of them. The choice depends on the case's number.
+/// Returns three sets: one lane, a quarter of the lanes, and half of them. The case's number determines which lanes.
 fn some(number: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     let set = move |size: usize| (0..size).map(|lane| (number + 7 * lane) % count).collect();
     [1, count / 4, count / 2].into_iter().filter(|size| *size > 0).map(set)

@@ -1,4 +1,5 @@
-//! The collections in `shared/` on every engine. These tests compare all results of a case, not only the expected ones.
+//! Runs the collections in `shared/` on every engine. The tests compare all results of a case, not only the expected
+//! ones.
 
 mod engines;
 mod lanes;

@@ -1,26 +1,28 @@
-//! Instructions and addresses as text, as in the user's own source if an instruction comes from it.
+//! Formats instructions and addresses. If an instruction comes from the user's source, its text and labels are those of
+//! the source.
 //!
-//! All front ends print with these functions. They use the source's text and labels instead of the listing's. The
-//! listing also has the labels of the source ([`relabelled`]).
+//! All front ends print with these functions. The listing itself also shows the labels of the source ([`relabelled`]).
 
 use super::Debugger;
 use crate::listing::Line;
 use crate::source::UserSource;
 
 impl Debugger {
-    /// Returns the instruction at an address in one line, as in the user's own source, or else as in the listing.
+    /// Returns the instruction at an address in one line. The text comes from the user's source, or from the listing if
+    /// the source does not contain the instruction.
     pub fn instruction(&self, address: u32) -> String {
         let own = self.source.as_ref().and_then(|source| source.instruction(address));
         own.map_or_else(|| self.line(address).map(Line::code).unwrap_or_default(), str::to_owned)
     }
 
-    /// Returns an address and its line in the user's own source: `0x38, collatz.s:14`.
+    /// Returns an address with its line in the user's source: `0x38, collatz.s:14`.
     pub fn placed(&self, address: u32) -> String {
         let place = self.source_place(address).map(|place| format!(", {place}"));
         self.spelled(address) + &place.unwrap_or_default()
     }
 
-    /// Returns an address with the label of the user's own source, or else the line: `0x78 (next)`, `0x50 (:20)`.
+    /// Returns an address with its label in the user's source: `0x78 (next)`. Without a label, returns the address with
+    /// its line number: `0x50 (:20)`.
     pub fn named(&self, address: u32) -> String {
         let name = self.source.as_ref().and_then(|source| {
             let label = source.label_of(address).map(str::to_owned);
@@ -30,7 +32,8 @@ impl Debugger {
     }
 }
 
-/// Returns lines of a listing, with the labels of a source instead of the listing's labels at the same addresses.
+/// Returns the lines of a listing with the labels of a source. They replace the listing's own labels at the same
+/// addresses.
 pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line> {
     let own = |line: &Line| {
         let label = source.label_of(line.address?)?;
@@ -48,7 +51,7 @@ pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line>
     lines
 }
 
-/// Replaces the words of a text for which `renamed` returns a new word. A word has letters, digits and `_`.
+/// Replaces each word of a text for which `renamed` returns a new word. A word consists of letters, digits and `_`.
 fn with_words<'a>(text: &str, renamed: impl Fn(&str) -> Option<&'a str>) -> String {
     let belongs = |letter: char| letter.is_alphanumeric() || letter == '_';
     let (mut out, mut rest) = (String::new(), text);

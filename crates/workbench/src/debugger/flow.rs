@@ -1,4 +1,4 @@
-//! Changes to flow state by hand: the active mask, and each machine's own entries and counters.
+//! Manual changes to the flow state of a group: the active mask, and the stack entries and counters of each machine.
 //!
 //! | machine | words |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | R700 | `entry N active LANES`, `entry N break LANES`, `counter loop N VALUE`, `predicate LANES` |
 //! | Tesla | `token N mask LANES`, `token N address ADDRESS`, `token N type TYPE` |
 //!
-//! Entries of stacks are numbered as the command `stack` prints them, from the innermost. `flow/faults.rs` of each machine
-//! states the effect of a change on the lanes. A predicate of Tesla is a register, `$c0`.
+//! Stack entries are numbered from the innermost, as in the output of `stack`. `flow/faults.rs` of each machine defines
+//! how a change affects the lanes. On Tesla, a predicate is an ordinary register, `$c0`.
 
 use std::collections::BTreeMap;
 
@@ -20,32 +20,33 @@ use super::names::{lane_of, lanes_of, numeral};
 use super::{Change, Debugger};
 use crate::faults::{Kind, Word};
 
-/// The types of entries of Tesla's token stack, in the order of their numbers from 1.
+/// The types of the entries on Tesla's token stack. The numbers of the types start at 1.
 const TOKEN_TYPES: [&str; 6] = ["BRANCH", "CALL", "CALL_LIM", "BREAK", "QUADON", "JOINAT"];
 
-/// The channels of R500's predicate, and the ALU result.
+/// The channels of R500's predicate register, followed by the ALU result.
 const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
 
-/// The first words of commands that set flow state.
+/// First words of the arguments with which `set` changes flow state.
 pub(super) const NAMES: [&str; 5] = ["mask", "token", "counter", "entry", "predicate"];
 
-/// Returns the words of commands that set flow state, for completion.
+/// Returns all words that can occur in a change of flow state, for completion.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
     const PARTS: [&str; 8] = ["mask", "address", "type", "active", "break", "branch", "loop", "all"];
     NAMES.into_iter().chain(PARTS).chain(["none"]).chain(TOKEN_TYPES)
 }
 
-/// Returns whether a command names flow state instead of a register.
+/// Returns whether a word names flow state instead of a register.
 pub(super) fn is_flow(word: &str) -> bool {
     NAMES.contains(&word)
 }
 
-/// Returns the name of flow state that a word probably means.
+/// Returns the name of flow state that is most similar to a misspelled word.
 pub(super) fn meant(word: &str) -> Option<&'static str> {
     closest(word, NAMES)
 }
 
-/// Returns R500's branch counters of lanes that count, one line per value, innermost first.
+/// Returns R500's branch counters as text: one line per value with the lanes that hold it, smallest value (innermost)
+/// first.
 pub(super) fn branch_counters(debugger: &Debugger) -> String {
     if debugger.stepping().current() != Some(debugger.group()) {
         return String::new();
@@ -60,10 +61,10 @@ pub(super) fn branch_counters(debugger: &Debugger) -> String {
     lanes.into_iter().map(line).collect()
 }
 
-/// Changes flow state of the selected group, and returns its new state as text.
+/// Changes flow state of the selected group, and returns the new value as text.
 ///
 /// # Errors
-/// The words do not fit the machine or its state, or the group is not the one that runs next.
+/// Returns an error if the machine or the group does not have this state, or if the selected group does not run next.
 pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, String> {
     let group = debugger.group();
     let runs = debugger.stepping().current();
@@ -77,7 +78,8 @@ pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, Str
     if !debugger.change(Change::Flow { group, word, value }) {
         return Err(format!("`{}` cannot change here", words.join(" ")));
     }
-    // A group without active lanes does not stay current, so the words belong to another group.
+    // If the change leaves the group without active lanes, another group becomes current. `word` would then read the
+    // state of that group.
     let stays = debugger.stepping().current() == Some(group);
     let held = if stays { debugger.stepping().word(&word) } else { value };
     let name = words[..words.len() - 1].join(" ");
@@ -85,7 +87,7 @@ pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, Str
     Ok(format!("{name} is {}{kept}\n", spelled(debugger, &word, held)))
 }
 
-/// Returns the value of a word of flow state as text.
+/// Formats a value of flow state.
 fn spelled(debugger: &Debugger, word: &Word, held: u64) -> String {
     match (word.kind, word.part) {
         _ if word.is_mask() => format!("lanes {}", Mask(held)),
@@ -97,7 +99,7 @@ fn spelled(debugger: &Debugger, word: &Word, held: u64) -> String {
     }
 }
 
-/// Parses the word of flow state and its new value.
+/// Parses which flow state to change, and its new value.
 fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
     let isa = debugger.isa();
     let of_isa = |wanted: Isa, word: &str| match isa == wanted {
@@ -164,7 +166,8 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
                 return Err(format!("{isa} has no loop counters: {}", fits(isa)));
             }
             let mut words = debugger.stepping().words(Kind::LoopCounter);
-            // R500's frames are listed from the outermost, R700's counts from the innermost.
+            // Loops are numbered from the innermost. R700 lists its counters in that order, but R500 lists its frames
+            // from the outermost.
             if isa == Isa::R500 {
                 words.reverse();
             }
@@ -194,7 +197,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
     }
 }
 
-/// Returns a text that lists the words that can be set on a machine.
+/// Returns a message that lists the flow state of a machine.
 fn fits(isa: Isa) -> String {
     match isa {
         Isa::R500 => {
@@ -208,12 +211,12 @@ fn fits(isa: Isa) -> String {
     .to_owned()
 }
 
-/// Returns the only word of a kind.
+/// Returns the flow state of a kind that exists only once per group.
 fn only(debugger: &Debugger, kind: Kind) -> Result<Word, String> {
     debugger.stepping().words(kind).into_iter().next().ok_or_else(|| format!("the group has no {kind} now"))
 }
 
-/// Converts the number of an entry from the innermost to the number from the outermost.
+/// Converts the number of a stack entry from innermost-first to outermost-first.
 fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String> {
     let count = debugger.stepping().stack(debugger.group()).len();
     let at = numeral(number)? as usize;
@@ -223,7 +226,7 @@ fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String>
     })
 }
 
-/// Parses a number that fits a word.
+/// Parses a value, and checks that it is in range for the flow state.
 fn fitting(word: &Word, value: &str) -> Result<u64, String> {
     let number = u64::from(numeral(value)?);
     match number <= word.bits {

@@ -1,8 +1,8 @@
 //! Formulas over the state of a group: `$r3@5 + 1`, `temp0.x@3 * 2`, `g[0x10] == 7 && $r1 > 2`.
 //!
-//! A register without `@LANE`, and memory that each lane has, belong to the lane for which the formula is evaluated.
-//! Registers of R500 are floats. Elsewhere, a word is an unsigned number unless the other operand is a float (`1.5`)
-//! or negative (`-1`).
+//! A formula is evaluated for one lane. A register without `@LANE`, and memory that is private to lanes, belong to that
+//! lane. Registers of R500 are floats. On the other machines, a register is an unsigned integer unless the other
+//! operand is a float (`1.5`) or negative (`-1`).
 
 use std::fmt;
 
@@ -22,9 +22,11 @@ pub struct Formula {
 #[derive(Clone, Debug, PartialEq)]
 enum Tree {
     Literal(Quantity),
-    /// A register, its lane if one is named, and whether the machine's registers are floats.
+    /// A register. The lane is present if the formula names one. The flag is set if registers of the machine are
+    /// floats.
     Register(Register, Option<Lane>, bool),
-    /// A 32-bit word of a memory space, whether each lane has such a space, and the lane if one is named.
+    /// A 32-bit word of a memory space. `private` is set if each lane has its own memory. `lane` is present if the
+    /// formula names one.
     Memory {
         space: &'static str,
         private: bool,
@@ -38,7 +40,7 @@ enum Tree {
 }
 
 reconverge_isa::choices! {
-    /// An operator with two operands. If one operator is a prefix of another, the longer one comes first.
+    /// A binary operator. The parser takes the first match, so a longer operator comes before its prefix.
     enum Operator {
         Or = "||",
         And = "&&",
@@ -62,7 +64,8 @@ reconverge_isa::choices! {
 }
 
 impl Operator {
-    /// Returns the precedence: as in C, except that comparisons bind looser than bit operators.
+    /// Returns the precedence. Higher values bind tighter. The order is that of C, except that comparisons bind looser
+    /// than bit operators.
     const fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
@@ -86,18 +89,18 @@ impl Operator {
 /// A value of a formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// The bits of a register or a word of memory, and whether they are a float.
+    /// The bits of a register or a word of memory. The flag is set if the bits are a float.
     Word(u32, bool),
-    /// Bits that were written in hexadecimal.
+    /// A literal in hexadecimal.
     Hex(u32),
-    /// A decimal number.
+    /// A decimal integer, or the result of a comparison.
     Integer(i64),
     /// A float.
     Float(f32),
 }
 
 impl Quantity {
-    /// Returns whether the value is true: any value other than zero.
+    /// Returns whether the value is nonzero.
     pub fn is_true(self) -> bool {
         match self {
             Quantity::Float(value) => value != 0.0,
@@ -116,7 +119,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the value as one number: a float if it is one, otherwise unsigned.
+    /// Formats the value as a single number, in decimal. Bits that are not a float are unsigned.
     pub fn short(self) -> String {
         match self {
             Quantity::Word(bits, true) => format!("{:?}", f32::from_bits(bits)),
@@ -134,7 +137,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the value as an integer. A word is signed next to a negative number.
+    /// Converts the value to an integer. If `signed` is set, words are sign-extended.
     fn integer(self, signed: bool) -> i64 {
         match self {
             Quantity::Integer(value) => value,
@@ -163,7 +166,8 @@ pub(super) struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// Returns the lanes for a formula without a lane: the active lanes, or all lanes after the end.
+    /// Returns the lanes for which a formula without a lane is evaluated: the active lanes, or all lanes if the group
+    /// has ended.
     fn lanes(&self) -> Mask {
         match (self.stepping.issue(self.group), self.stepping.state(self.group)) {
             (Some(issue), _) => issue.mask,
@@ -174,10 +178,11 @@ impl Here<'_> {
 }
 
 impl Formula {
-    /// Parses a formula with the registers, lanes and spaces of a launch.
+    /// Parses a formula. The launch determines the names of registers and memory spaces, and the number of lanes.
     ///
     /// # Errors
-    /// The text is not a formula, is too long, or names a register, lane or space that does not exist.
+    /// Returns an error if the text is not a formula, is too long, or names a register, lane or space that does not
+    /// exist.
     pub fn parse(debugger: &Debugger, text: &str) -> Result<Formula, String> {
         if text.trim().is_empty() {
             return Err("a formula is missing".to_owned());
@@ -198,12 +203,12 @@ impl Formula {
         self.root.value(here, lane)
     }
 
-    /// Returns whether a value depends on the lane for which it is evaluated.
+    /// Returns whether the value depends on the lane for which the formula is evaluated.
     pub fn is_of_a_lane(&self) -> bool {
         self.root.is_of_a_lane()
     }
 
-    /// Returns the register if the formula is one register, and its lane if one is named.
+    /// If the formula is a single register, returns the register, and the lane if the formula names one.
     pub fn register(&self) -> Option<(Register, Option<Lane>)> {
         match &self.root {
             Tree::Register(register, lane, _) => Some((*register, *lane)),
@@ -211,18 +216,19 @@ impl Formula {
         }
     }
 
-    /// Returns the space, the lane that is named, and the address for `lane`, if the formula is one word of memory.
+    /// If the formula is a single word of memory, returns its space, lane and address. Without a named lane, the lane
+    /// is `lane`.
     pub(super) fn place(&self, here: &Here<'_>, lane: Lane) -> Option<(&'static str, Lane, u32)> {
         let Tree::Memory { space, address, lane: named, .. } = &self.root else { return None };
         let lane = named.unwrap_or(lane);
         Some((space, lane, place_in(space, address.value(here, lane).ok()?).ok()?))
     }
 
-    /// Returns whether the formula is true, and for which lane: `Some(None)` if it does not depend on a lane,
-    /// otherwise the first active lane for which it holds.
+    /// Returns `None` if the formula is false for all active lanes. Otherwise, returns the first active lane for which
+    /// it is true, or `Some(None)` if the formula does not depend on the lane.
     ///
     /// # Errors
-    /// Returns an error if the formula holds for no lane and does not have a value for one of them.
+    /// Returns an error if the formula is true for no lane and cannot be evaluated for some lane.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));
@@ -238,7 +244,8 @@ impl Formula {
         failed.map_or(Ok(None), Err)
     }
 
-    /// Returns the left side of a comparison, for messages about a comparison that fails.
+    /// Returns the left operand if the formula is a comparison, and otherwise the formula. A message about a failed
+    /// comparison shows its value.
     pub(super) fn compared(&self) -> Formula {
         let root = match &self.root {
             Tree::Two(left, operator, _) if operator.strength() == Operator::Equal.strength() => &**left,
@@ -247,7 +254,7 @@ impl Formula {
         Formula { text: self.text.clone(), root: root.clone() }
     }
 
-    /// Returns a value of this formula as text. Registers have the form of [`shown_in`].
+    /// Formats a value of this formula. If the formula is a register, the format is that of [`shown_in`].
     pub fn shown(&self, value: Quantity) -> String {
         match self.register() {
             Some((register, _)) => shown_in(register, value.bits()),
@@ -317,7 +324,7 @@ impl Tree {
     }
 }
 
-/// Returns an address in a space.
+/// Converts a value to an address in a memory space.
 fn place_in(space: &str, address: Quantity) -> Result<u32, String> {
     match address {
         Quantity::Integer(value) => {
@@ -332,7 +339,7 @@ fn overflow() -> String {
     "the result does not fit 64 bits".to_owned()
 }
 
-/// Returns the message why a group does not have registers.
+/// Explains why the registers of a group or lane cannot be read.
 fn absent(stepping: &Stepping, group: usize, lane: Lane) -> String {
     match stepping.state(group) {
         GroupState::Waiting => {
@@ -355,8 +362,8 @@ fn operate(operator: Operator, left: Quantity, right: Quantity) -> Result<Quanti
     let (left_value, right_value) = (left.integer(signed), right.integer(signed));
     let literals = matches!((left, right), (Integer(_), Integer(_)));
     let truth = |holds: bool| Ok(Integer(holds.into()));
-    // A word and a number result in a word, as on the machines. An intermediate result that exceeds 64 bits is
-    // refused.
+    // Two decimal integers result in a 64-bit integer. Any other result is truncated to 32 bits, as on the machines. An
+    // overflow of 64 bits is an error.
     let number = |value: Option<i64>| match value {
         None => Err(overflow()),
         Some(value) if literals => Ok(Integer(value)),
@@ -423,14 +430,15 @@ struct Parser<'a> {
     debugger: &'a Debugger,
     text: &'a str,
     rest: &'a str,
-    /// Number of operands and operators so far.
+    /// Number of operands and operators parsed so far.
     parts: usize,
 }
 
-/// Maximum number of operands and operators of a formula. Each can add a level to the tree.
+/// Maximum number of operands and operators in a formula. Each can add a level to the syntax tree, so this bounds the
+/// recursion.
 const MOST_PARTS: usize = 1000;
 
-/// Maximum number of open parentheses and signs.
+/// Maximum nesting depth of parentheses and signs.
 const DEEPEST: usize = 64;
 
 impl<'a> Parser<'a> {
@@ -442,7 +450,7 @@ impl<'a> Parser<'a> {
         rest.is_some()
     }
 
-    /// Takes characters while `fits` holds.
+    /// Consumes characters while `fits` returns `true`, and returns them.
     fn word(&mut self, fits: fn(char) -> bool) -> &'a str {
         let rest = self.rest;
         let end = rest.find(|letter| !fits(letter)).unwrap_or(rest.len());
@@ -454,7 +462,7 @@ impl<'a> Parser<'a> {
         self.weaker(0, depth)
     }
 
-    /// Parses operands whose operators bind tighter than `strength`.
+    /// Parses an expression whose operators bind tighter than `strength` (precedence climbing).
     fn weaker(&mut self, strength: u8, depth: usize) -> Result<Tree, String> {
         let mut left = self.operand(depth)?;
         loop {
@@ -470,7 +478,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Adds one to the number of operands and operators.
+    /// Counts one operand or operator, and returns an error if there are too many.
     fn count(&mut self) -> Result<(), String> {
         self.parts += 1;
         match self.parts > MOST_PARTS {
@@ -558,7 +566,7 @@ impl<'a> Parser<'a> {
             let all: Vec<&str> = spaces.iter().map(|space| space.name).collect();
             return Err(format!("unknown memory `{name}`; expected one of {}", all.join(", ")));
         }
-        // `temp[3].r`, `R1.x`
+        // The name may continue with an index or a channel: `temp[3].r`, `R1.x`.
         if self.rest.starts_with('[') {
             self.word(|letter| letter.is_ascii_digit() || letter == '[' || letter == ']');
         }
@@ -570,7 +578,7 @@ impl<'a> Parser<'a> {
         Ok(Tree::Register(register, self.lane()?, self.debugger.has_float_registers()))
     }
 
-    /// Parses `@LANE`.
+    /// Parses `@LANE`, if it is present.
     fn lane(&mut self) -> Result<Option<Lane>, String> {
         if !self.rest.starts_with('@') {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Texts that stops write instead of stopping: `n is {$r3@5}, lanes {lanes}`.
+//! Texts that log stops print instead of stopping: `n is {$r3@5}, lanes {lanes}`.
 
 use reconverge_simt::Lane;
 
@@ -22,11 +22,11 @@ enum LogPiece {
 }
 
 impl LogText {
-    /// Parses a text. `{lanes}`, `{lane}`, `{group}` and `{step}` are the current position. Any other text in braces
-    /// is a formula. `{{` and `}}` are literal braces.
+    /// Parses a text. `{lanes}`, `{lane}`, `{group}` and `{step}` stand for the current position. Any other text in
+    /// braces is a formula. `{{` and `}}` are literal braces.
     ///
     /// # Errors
-    /// A brace is not balanced, or its content is not a formula.
+    /// Returns an error if a brace is unmatched, or if its content is not a formula.
     pub fn parse(debugger: &Debugger, text: &str) -> Result<LogText, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -57,7 +57,7 @@ impl LogText {
         Ok(LogText(pieces))
     }
 
-    /// Returns the text with the values for a lane of a group.
+    /// Returns the text with each formula replaced by its value for a lane of a group.
     pub(super) fn written(&self, debugger: &Debugger, group: usize, lane: Lane) -> String {
         let here = debugger.here(group);
         let piece = |piece: &LogPiece| match piece {

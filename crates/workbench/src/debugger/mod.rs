@@ -1,12 +1,12 @@
-//! The debugger of every front end: a launch that is stepped forward and backward, with stops and queries.
+//! The debugger for every front end. It steps a launch forward and backward, with stops and queries.
 //!
-//! [`Debugger`] moves, [`command`] parses and answers lines of text, and [`stop`] decides where to stop. The terminal,
-//! scripts and the debug adapter use these. Moving backward is moving forward from a snapshot: the launch is
-//! deterministic, so replay reproduces the state of any step.
+//! [`Debugger`] runs the launch, [`command`] executes command lines, and [`stop`] decides where to stop. The terminal,
+//! scripts and the debug adapter use these modules. To go backward, the debugger restores an earlier snapshot and runs
+//! forward from there. A launch is deterministic, so this reproduces the state of any earlier step.
 //!
-//! `code.rs` has instructions and addresses as text. [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values
-//! into texts, [`flow`] changes masks, stacks and counters by hand, and [`table`] lists lanes by registers.
-//! [`UserSource`] has lines and labels of the user's file.
+//! `code.rs` formats instructions and addresses. [`formula`] evaluates `$r3@5 + 1`, and [`log`] inserts such values
+//! into texts. [`flow`] changes masks, stacks and counters manually, and [`table`] prints lanes and registers as a
+//! table. [`UserSource`] has the lines and labels of the user's source.
 
 mod code;
 pub mod command;
@@ -39,25 +39,25 @@ use crate::target::Target;
 use formula::Here;
 use stop::{Stops, Why as Reason};
 
-/// Instructions between two snapshots.
+/// Number of instructions between two snapshots.
 const INTERVAL: u64 = 2048;
 
-/// Maximum number of snapshots. If there are more, the interval doubles.
+/// Maximum number of snapshots. When it is exceeded, every second snapshot is dropped and the interval doubles.
 const MOST_SNAPSHOTS: usize = 256;
 
-/// Maximum number of texts of log stops that are kept until [`Debugger::take_logs`].
+/// Maximum number of texts from log stops that are stored until [`Debugger::take_logs`] is called.
 const MOST_LOGS: usize = 10_000;
 
-/// Instructions between two calls of [`Debugger::interrupt`].
+/// Number of instructions between two calls of [`Debugger::interrupt`].
 const BETWEEN_QUESTIONS: u64 = 1024;
 
-/// Names that machines have for stack rows that hold return addresses.
+/// The machines' names for stack rows that hold return addresses.
 const CALLS: [&str; 4] = ["return address", "CALL", "CALLLIM", "RETURN"];
 
 /// The reason why a movement ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Halt {
-    /// The movement is complete.
+    /// The movement reached its target.
     There,
     /// A stop was reached.
     Stop(Reason),
@@ -67,18 +67,19 @@ pub enum Halt {
     Start,
     /// The program trapped at the next instruction.
     Trap(String),
-    /// The budget of instructions is used up.
+    /// The maximum number of instructions was executed.
     Budget,
     /// [`Debugger::interrupt`] returned `true`.
     Interrupted,
 }
 
-/// A change by hand. It belongs to a step of the launch: moving back before that step and forward again repeats it.
+/// A manual change of state. It is stored with its step: if the debugger goes back before that step and forward again,
+/// the change is repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A change of a register.
     Register {
-        /// The group, which runs.
+        /// The group, which must be running.
         group: usize,
         /// The register.
         register: Register,
@@ -89,49 +90,49 @@ pub enum Change {
     },
     /// A change of memory.
     Memory {
-        /// The space.
+        /// The memory space.
         space: &'static str,
-        /// The group, for spaces that each group or lane has.
+        /// The group, if each group or lane has its own memory.
         group: usize,
-        /// The lane, for spaces that each lane has.
+        /// The lane, if each lane has its own memory.
         lane: Lane,
-        /// The first byte.
+        /// Address of the first byte.
         address: u32,
         /// The new bytes.
         bytes: Vec<u8>,
     },
-    /// A change of flow state of the group that runs next.
+    /// A change of flow state. The group must be the one that runs next.
     Flow {
         /// The group.
         group: usize,
-        /// The word of its flow state.
+        /// The changed part of the flow state.
         word: Word,
-        /// The new value of the word.
+        /// The new value.
         value: u64,
     },
 }
 
-/// A launch under a debugger.
+/// A launch that is being debugged.
 pub struct Debugger {
     stepping: Stepping,
-    /// Instructions executed so far.
+    /// Number of instructions executed so far.
     position: u64,
     snapshots: Vec<(u64, Snapshot)>,
     interval: u64,
-    /// The program's instructions by address, with the labels of the user's own source.
+    /// The listing, ordered by address, with the labels of the user's source.
     lines: Vec<Line>,
-    /// The listing's own labels, with their addresses.
+    /// The listing's original labels with their addresses.
     listed: Vec<(String, u32)>,
-    /// The memory that instructions access, by address.
+    /// Names of the memory that each instruction accesses, indexed by address.
     accessed: LiteMap<u32, Accessed>,
     machine: &'static dyn Machine,
-    /// The user's own source of the program.
+    /// The user's source of the program, if it is known.
     source: Option<UserSource>,
-    /// The address of the last instruction of each group that has ended.
+    /// For each group that has ended, the address of its last instruction.
     ended_at: BTreeMap<usize, u32>,
-    /// Texts of log stops since [`Debugger::take_logs`].
+    /// Texts that log stops have produced since the last call of [`Debugger::take_logs`].
     logs: Vec<String>,
-    /// Stops, by number.
+    /// The stops that are set.
     pub stops: Stops,
     /// The selected group, to which queries refer.
     group: usize,
@@ -140,14 +141,15 @@ pub struct Debugger {
     trap: Option<String>,
     /// The events of the last instruction, with their groups.
     events: Vec<(usize, Event)>,
-    /// The contents of watched registers and memory before the last instruction, by the number of the stop.
+    /// Values of watched registers and memory before the last instruction, each with the number of the stop that
+    /// watches them.
     before: Vec<(usize, Vec<u32>)>,
     last: usize,
-    /// Changes by hand, with the step of each.
+    /// Manual changes, each with its step.
     changes: Vec<(u64, Change)>,
-    /// The step that `mark` has stored.
+    /// The digest of the state that `mark` has stored.
     marked: Option<u64>,
-    /// Returns whether a movement should end early. Called at regular intervals.
+    /// Called at regular intervals during a movement. If it returns `true`, the movement ends early.
     pub interrupt: Option<Box<dyn FnMut() -> bool + Send>>,
 }
 
@@ -203,7 +205,7 @@ impl Debugger {
         self.accessed.get(&pc)
     }
 
-    /// Returns the debugger with the user's own source of the program.
+    /// Sets the program's source, and replaces the listing's labels by those of the source.
     pub fn with_source(self, source: Option<UserSource>) -> Debugger {
         let lines = match &source {
             Some(source) => code::relabelled(self.lines, source),
@@ -212,7 +214,7 @@ impl Debugger {
         Debugger { source, lines, ..self }
     }
 
-    /// Returns the user's own source of the program, if it is known.
+    /// Returns the program's source, if it is known.
     pub fn source(&self) -> Option<&UserSource> {
         self.source.as_ref()
     }
@@ -232,23 +234,23 @@ impl Debugger {
         names::register(&self.stepping.registers(), word)
     }
 
-    /// Returns the state of a group, for formulas.
+    /// Returns the state of a group for the evaluation of formulas.
     fn here(&self, group: usize) -> Here<'_> {
         Here { stepping: &self.stepping, step: self.position, group }
     }
 
-    /// Returns the texts that log stops have written since the last call.
+    /// Returns the texts that log stops have produced since the last call.
     pub fn take_logs(&mut self) -> Vec<String> {
         std::mem::take(&mut self.logs)
     }
 
-    /// Returns the position of the selected group: the address of its next instruction, or of its last one if it has
-    /// ended.
+    /// Returns the address of the selected group's next instruction. If the group has ended, returns the address of its
+    /// last instruction.
     pub fn place(&self) -> Option<u32> {
         self.place_of(self.group)
     }
 
-    /// Returns the position of a group, as [`Debugger::place`] does.
+    /// Returns the address of a group's next instruction, or of its last one if the group has ended.
     fn place_of(&self, group: usize) -> Option<u32> {
         match self.stepping.state(group) {
             GroupState::Running => self.stepping.issue(group).map(|issue| issue.pc),
@@ -267,7 +269,7 @@ impl Debugger {
         self.position
     }
 
-    /// Returns the program's instructions by address.
+    /// Returns the listing, ordered by address.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
@@ -310,7 +312,7 @@ impl Debugger {
         exists
     }
 
-    /// Returns the number of lanes that a group has room for.
+    /// Returns the maximum number of lanes per group.
     pub fn width(&self) -> usize {
         self.stepping.lanes(0).len().max(self.stepping.lanes(self.group).len())
     }
@@ -323,17 +325,18 @@ impl Debugger {
         }
     }
 
-    /// Returns the line of the instruction at an address.
+    /// Returns the line of the listing for the instruction at an address.
     pub fn line(&self, address: u32) -> Option<&Line> {
         let at = self.lines.binary_search_by_key(&Some(address), |line| line.address).ok()?;
         self.lines.get(at)
     }
 
-    /// Returns the address of the instruction that a word names: an address, a label of the source or the listing, `:LINE`
-    /// or `FILE:LINE` of the source. A line without an instruction means the next one that has one.
+    /// Returns the address of the instruction that a word names. The word is an address, a label of the source or the
+    /// listing, or a source line as `:LINE` or `FILE:LINE`. If a line does not contain an instruction, the next line
+    /// that contains one is used.
     ///
     /// # Errors
-    /// The word names no instruction.
+    /// Returns an error if the word does not name an instruction.
     pub fn named_place(&self, word: &str) -> Result<u32, String> {
         if let Some((file, line)) = word.rsplit_once(':')
             && let Ok(line) = line.parse::<usize>()
@@ -373,8 +376,8 @@ impl Debugger {
         ))
     }
 
-    /// Returns the message that no instruction starts at an address. It mentions the line if the number could be that
-    /// of a line.
+    /// Returns the message that no instruction starts at an address. If the number could be a line number, the message
+    /// also suggests `:LINE`.
     fn no_instruction(&self, word: &str, address: u32) -> String {
         let line = address as usize;
         let source = self.source.as_ref().filter(|source| (1..=source.lines().len()).contains(&line));
@@ -382,7 +385,7 @@ impl Debugger {
         format!("`{word}` is not the address of an instruction{}", line.unwrap_or_default())
     }
 
-    /// Returns the place of an address in the user's own source, `collatz.s:20`.
+    /// Returns the file and line of an address in the user's source, for example `collatz.s:20`.
     pub fn source_place(&self, address: u32) -> Option<String> {
         let source = self.source.as_ref()?;
         Some(format!("{}:{}", source.name(), source.line_of(address)?))
@@ -393,7 +396,7 @@ impl Debugger {
         self.machine.isa().spelled(address)
     }
 
-    /// Returns a number that is equal for equal states. It covers registers, flow and stacks of all groups that run,
+    /// Returns a hash of the current state. It covers the step, registers, flow state and stacks of all running groups,
     /// memory, and the outputs so far.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -424,7 +427,7 @@ impl Debugger {
         hasher.finish()
     }
 
-    /// Returns a group and lane for each instance of a memory space.
+    /// Returns one group and lane for each instance of a kind of memory space.
     fn owners(&self, of: SpaceOf) -> Vec<(usize, Lane)> {
         let running = |group: &usize| self.stepping.state(*group) == GroupState::Running;
         let groups = (0..self.stepping.groups()).filter(running);
@@ -438,7 +441,7 @@ impl Debugger {
         }
     }
 
-    /// Returns all bytes of a memory space, or of its buffers if it has some.
+    /// Returns all bytes of a memory space. If the space consists of buffers, returns their bytes.
     fn contents(&self, space: &str, group: usize, lane: Lane) -> Vec<u8> {
         let buffers = self.stepping.buffers(space, group, lane);
         let read = |address: u64, count: usize| {
@@ -466,7 +469,8 @@ impl Debugger {
 
     // ---- Forward
 
-    /// Executes the next instruction in the fixed order. Returns `None` if the launch can continue after it.
+    /// Executes the next instruction of the launch, of whichever group runs next. Returns `None` if the launch can
+    /// continue.
     fn execute(&mut self) -> Option<Halt> {
         if let Some(trap) = &self.trap {
             return Some(Halt::Trap(trap.clone()));
@@ -498,8 +502,8 @@ impl Debugger {
         None
     }
 
-    /// Ends the group that runs next if a change by hand has left it without active lanes. No instruction runs, so
-    /// this is not a step.
+    /// Ends the group that runs next if a manual change has left it without active lanes. No instruction runs, so the
+    /// step number does not change.
     fn settle(&mut self) -> Option<Halt> {
         while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
         {
@@ -514,7 +518,8 @@ impl Debugger {
         None
     }
 
-    /// Stays at an instruction that trapped, and returns the message in terms of the user's own source.
+    /// Stores a trap, and returns its message with the instruction and line of the user's source. The debugger stays
+    /// before the trapping instruction.
     fn trapped(&mut self, error: Error) -> Halt {
         let text = match error {
             Error::Trap(mut trapped) => {
@@ -528,7 +533,7 @@ impl Debugger {
         Halt::Trap(text)
     }
 
-    /// Keeps a snapshot if one is due.
+    /// Takes a snapshot if enough instructions have run since the last one.
     fn keep(&mut self) {
         let last = self.snapshots.last().map_or(0, |(position, _)| *position);
         if self.position < last + self.interval {
@@ -545,8 +550,8 @@ impl Debugger {
         }
     }
 
-    /// Executes at least one instruction, until `there` holds before the next one, a stop is reached, or `budget` is
-    /// used up.
+    /// Executes at least one instruction. Then continues until `there` returns `true`, a stop is reached, or `budget`
+    /// instructions were executed.
     pub fn run(&mut self, budget: u64, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
         for _ in 0..budget {
             if let Some(halt) = self.execute() {
@@ -568,7 +573,7 @@ impl Debugger {
         Halt::Budget
     }
 
-    /// Returns the first stop that is reached here.
+    /// Returns the first stop that holds in the current state, and runs the log stops.
     fn reached(&mut self) -> Option<Reason> {
         let (mut stops, mut logs) = (std::mem::take(&mut self.stops), std::mem::take(&mut self.logs));
         let reason = stops.reached(self, &mut logs);
@@ -577,12 +582,12 @@ impl Debugger {
         reason
     }
 
-    /// Selects the group that runs; after the end, the last group that ran.
+    /// Selects the group that runs next. If the launch has ended, selects the group that ran last.
     fn follow_current(&mut self) {
         self.group = self.stepping.current().unwrap_or(self.last);
     }
 
-    /// Executes `count` instructions of the selected group. The groups before it in the order run first.
+    /// Executes `count` instructions of the selected group. Groups that come before it in the order of issue also run.
     pub fn step(&mut self, count: u64, budget: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
@@ -607,13 +612,13 @@ impl Debugger {
         Halt::There
     }
 
-    /// Executes instructions of the group until a lane is active in the next one.
+    /// Executes instructions of the selected group until a lane is active in the group's next instruction.
     pub fn follow(&mut self, lane: Lane, budget: u64) -> Halt {
         self.run_group(budget, |debugger| debugger.takes_part(lane))
     }
 
-    /// Executes instructions until the next one belongs to the selected group and `there` holds, or until the group
-    /// has ended.
+    /// Executes instructions until the selected group runs next and `there` returns `true`, or until the group has
+    /// ended.
     fn run_group(&mut self, budget: u64, there: impl Fn(&Debugger) -> bool) -> Halt {
         let group = self.group;
         let ended = |debugger: &Debugger| debugger.stepping.state(group) == GroupState::Ended;
@@ -627,7 +632,7 @@ impl Debugger {
         Halt::End
     }
 
-    /// Executes the next instruction of the group. If it is a call, executes the callee as well.
+    /// Executes the next instruction of the selected group. If the instruction is a call, also executes the callee.
     pub fn over(&mut self, budget: u64) -> Halt {
         let (group, Some(issue)) = (self.group, self.issue()) else { return self.step(1, budget) };
         let depth = self.calls(group);
@@ -637,14 +642,14 @@ impl Debugger {
         })
     }
 
-    /// Executes instructions of the group until its stack has fewer entries.
+    /// Executes instructions of the selected group until its stack has fewer entries than now.
     pub fn out(&mut self, budget: u64) -> Halt {
         let group = self.group;
         let depth = self.stepping.stack(group).len();
         self.run_group(budget, |debugger| debugger.stepping.stack(group).len() < depth)
     }
 
-    /// Executes instructions until the one at an address is next in the group.
+    /// Executes instructions until the instruction at an address is the next one of the selected group.
     pub fn until(&mut self, address: u32, budget: u64) -> Halt {
         self.run_group(budget, |debugger| debugger.issue().is_some_and(|issue| issue.pc == address))
     }
@@ -654,10 +659,10 @@ impl Debugger {
         self.stepping.stack(group).iter().filter(|row| CALLS.contains(&row.kind)).count()
     }
 
-    // ---- Changes by hand
+    // ---- Manual changes
 
-    /// Changes a register or memory at the current step. Returns `false` if it does not exist or cannot be changed.
-    /// Discards the changes that were made at later steps, and a trap.
+    /// Applies a manual change at the current step. Returns `false` if the register, memory or flow state does not
+    /// exist or cannot be changed. Discards changes that were made at later steps, and a stored trap.
     pub fn change(&mut self, change: Change) -> bool {
         let changed = self.apply(&change);
         if changed {
@@ -693,7 +698,7 @@ impl Debugger {
         }
     }
 
-    /// Repeats the changes of the current step during replay.
+    /// Repeats the manual changes of the current step when the launch reaches it again.
     fn change_again(&mut self) {
         let changes = std::mem::take(&mut self.changes);
         let now = self.position;
@@ -705,7 +710,7 @@ impl Debugger {
 
     // ---- Backward
 
-    /// Goes to the state before the instruction of a step.
+    /// Goes forward or backward to the state before the instruction of a step.
     pub fn go_to(&mut self, position: u64) -> Halt {
         let from = self.snapshots.partition_point(|(at, _)| *at <= position).saturating_sub(1);
         if position < self.position {
@@ -729,9 +734,9 @@ impl Debugger {
         self.change_again();
     }
 
-    /// Goes back to the last step before the current one at which `there` holds or a stop was reached.
+    /// Goes back to the most recent earlier step at which `there` returns `true` or a stop is reached.
     pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
-        // Log stops wrote their texts when these steps first ran.
+        // The replayed steps would produce the texts of log stops a second time, so the new texts are dropped.
         let logs = std::mem::take(&mut self.logs);
         let halt = self.found_back(there);
         self.logs = logs;
@@ -785,7 +790,7 @@ impl Debugger {
     pub fn back(&mut self, count: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
-            // A stop on the way back would hide the previous instruction.
+            // Stops are disabled, because one could end the movement before it reaches the previous instruction.
             let stops = std::mem::take(&mut self.stops);
             let halt = self.back_until(&mut |debugger| debugger.stepping.current() == Some(group));
             self.stops = stops;
@@ -796,12 +801,12 @@ impl Debugger {
         Halt::There
     }
 
-    /// Returns why a lane of the group runs or does not, in a few words: `parked at 0x48: branch`.
+    /// Returns in a few words why a lane of the group runs or does not run: `parked at 0x48: branch`.
     pub fn why_short(&self, lane: Lane) -> String {
         self.reason(lane).0
     }
 
-    /// Returns why a lane of the group runs or does not run, as a sentence.
+    /// Returns in a sentence why a lane of the group runs or does not run.
     pub fn why(&self, lane: Lane) -> String {
         self.reason(lane).1
     }
@@ -845,12 +850,12 @@ impl Debugger {
         }
     }
 
-    /// Returns whether a lane of the group is active in the group's next instruction.
+    /// Returns whether a lane is active in the group's next instruction.
     fn takes_part(&self, lane: Lane) -> bool {
         self.stepping.issue(self.group).is_some_and(|issue| issue.mask.has(lane))
     }
 
-    /// Returns the innermost row of the group's stack that holds a lane for an address.
+    /// Returns the innermost stack row of the group that contains the lane and continues at `pc`.
     fn holder(&self, lane: Lane, pc: u32) -> Option<StackRow> {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))

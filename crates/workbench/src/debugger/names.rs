@@ -1,4 +1,4 @@
-//! Names in command lines and formulas: registers, lanes, memory spaces, numbers; and register values as text.
+//! Parses registers, lanes, memory spaces and numbers in command lines and formulas, and formats register values.
 
 use reconverge_isa::source::closest;
 use reconverge_simt::{Lane, Mask};
@@ -7,7 +7,7 @@ use super::Debugger;
 use crate::error::flags;
 use crate::session::{Register, RegisterClass};
 
-/// Parses a number: decimal, or hexadecimal after 0x.
+/// Parses a 32-bit number in decimal, or in hexadecimal with the prefix 0x.
 pub(super) fn number(word: &str) -> Option<u32> {
     match word.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -15,7 +15,7 @@ pub(super) fn number(word: &str) -> Option<u32> {
     }
 }
 
-/// Parses a number of up to 64 bits: decimal, or hexadecimal after 0x.
+/// Parses a 64-bit number in decimal, or in hexadecimal with the prefix 0x.
 pub(super) fn long_number(word: &str) -> Option<u64> {
     match word.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -28,7 +28,8 @@ pub(super) fn numeral(word: &str) -> Result<u32, String> {
     number(word).ok_or_else(|| format!("`{word}` is not a number"))
 }
 
-/// Parses the bits of a number: a float if it has a point, an integer if it has a minus sign, otherwise unsigned.
+/// Parses a number and returns its 32 bits. A number with a decimal point is a float, and one with a minus sign a
+/// signed integer. Other numbers are unsigned.
 pub(super) fn bits(word: &str) -> Option<u32> {
     if word.contains('.') && !word.starts_with("0x") {
         word.parse().map(f32::to_bits).ok()
@@ -39,7 +40,7 @@ pub(super) fn bits(word: &str) -> Option<u32> {
     }
 }
 
-/// Parses the bits of a number as [`bits`] does, or returns a message with numbers that fit.
+/// Parses a number as [`bits`] does. The error message has examples of valid numbers.
 pub(super) fn word_of(word: &str) -> Result<u32, String> {
     bits(word).ok_or_else(|| format!("expected a 32-bit number such as 7, 0x1f, -3 or 0.5, found `{word}`"))
 }
@@ -50,7 +51,7 @@ pub(super) fn lane_of(debugger: &Debugger, word: &str) -> Result<Lane, String> {
     lane.map(Lane).ok_or_else(|| format!("`{word}` is not a lane of 0 to {}", debugger.width() - 1))
 }
 
-/// Parses a set of lanes of the group: `0-3,8`, `all`, `none`, or bits after 0x.
+/// Parses a set of lanes of the group: `0-3,8`, `all`, `none`, or a bit mask with the prefix 0x.
 pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> {
     let all = Mask::first(debugger.stepping().lanes(debugger.group()).len());
     if let Some(digits) = word.strip_prefix("0x") {
@@ -82,7 +83,8 @@ pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> 
     Ok(lanes)
 }
 
-/// Parses a register: `$r5`, `R1.x`, `temp3.w`. Case is ignored, and x, y, z, w also name r, g, b, a.
+/// Parses a register: `$r5`, `R1.x`, `temp3.w`. Case is ignored. The channels r, g, b, a can also be written x, y, z,
+/// w.
 pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register, String> {
     let lower = word.to_ascii_lowercase();
     let class = classes.iter().filter(|class| {
@@ -100,7 +102,7 @@ pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register
     let rest = &lower[class.name.len()..];
     let (digits, channel) = rest.split_once('.').map_or((rest, None), |(digits, name)| (digits, Some(name)));
     let digits = digits.trim_matches(['[', ']']);
-    // A class with only one register does not have a number.
+    // The number can be omitted if the class has only one register.
     let number = if digits.is_empty() && class.count == 1 { Ok(0) } else { digits.parse() };
     let number = number.ok().filter(|number| *number < class.count);
     let number = number.ok_or_else(|| {
@@ -131,7 +133,7 @@ pub(super) fn register_name(classes: &[RegisterClass], register: Register) -> St
     }
 }
 
-/// Parses a register, and a lane after `@`. `@any` is any lane.
+/// Parses a register and an optional lane after `@`. `@any` is the same as no lane.
 pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
     let (name, lane) =
         word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));
@@ -154,12 +156,12 @@ pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, 
     })
 }
 
-/// Returns 32 bits in three notations: hexadecimal, signed, float.
+/// Formats 32 bits in three notations: hexadecimal, signed integer, float.
 pub fn shown(value: u32) -> String {
     format!("{value:#010x}  {:<11}  {:?}", value as i32, f32::from_bits(value))
 }
 
-/// Returns the value of a register as text: the flags of `$c`, the 16 bits of `$a`, and [`shown`] for the others.
+/// Formats the value of a register. `$c` is shown as flags, `$a` as 16 bits, and other registers as in [`shown`].
 pub fn shown_in(register: Register, value: u32) -> String {
     match register.class {
         "$c" => format!("{value:#x}  {}", flags(value)),
@@ -168,13 +170,14 @@ pub fn shown_in(register: Register, value: u32) -> String {
     }
 }
 
-/// Maximum number of characters of a user's text that a message repeats.
+/// Maximum number of characters of the user's text that a message quotes.
 const MOST_REPEATED: usize = 100;
 
-/// Returns a message in which every text between backticks is shortened.
+/// Shortens every text between backticks in a message.
 pub(super) fn brief(message: &str) -> String {
     let cut = |(number, part): (usize, &str)| {
-        // Text outside backticks is the debugger's own, unless the user's text has backticks itself.
+        // Odd parts are between backticks, so they quote the user. A backtick in the user's text can swap the roles, so
+        // the other parts also have a limit.
         let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
         match part.char_indices().nth(most) {
             Some((end, _)) => format!("{}…", &part[..end]),
@@ -184,7 +187,7 @@ pub(super) fn brief(message: &str) -> String {
     message.split('`').enumerate().map(cut).collect::<Vec<_>>().join("`")
 }
 
-/// Returns the message that a text does not state which hits of a stop count.
+/// Returns the message that a text is not a valid restriction of hits.
 pub(super) fn no_hits(text: &str) -> String {
     brief(&format!("expected the times that count, such as 3, >= 3 or % 3, found `{text}`"))
 }

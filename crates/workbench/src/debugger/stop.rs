@@ -1,4 +1,4 @@
-//! Conditions at which a debugger stops.
+//! Stops: the conditions under which a debugger stops.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::names::brief;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
-    /// A comparison of two values. If one sign is a prefix of another, the longer sign comes first.
+    /// A comparison of two values. The parser takes the first match, so a longer sign comes before its prefix.
     pub enum Relation {
         /// `==`
         Equal = "==",
@@ -42,35 +42,35 @@ impl Relation {
     }
 }
 
-/// The occurrence that a stop waits for.
+/// The kind of event at which a stop is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
     /// The instruction at an address is next.
     Address(u32),
-    /// The flow of lanes changes.
+    /// Lanes of a group diverge, resume or reconverge.
     Flow(FlowChange),
-    /// A lane becomes active.
+    /// A lane is active in the next instruction.
     Lane(Lane),
-    /// A register or memory value changes.
+    /// The value of a register or of memory changes.
     Change(Watched),
-    /// A store to a byte address, in any space and with any value.
+    /// An instruction stores to a byte address, in any memory space.
     Store(u32),
-    /// Every instruction; the condition decides.
+    /// Every instruction. Such a stop needs a condition.
     Always,
 }
 
-/// A register or memory range that is watched.
+/// A register or a memory range whose changes stop the debugger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
-    /// A register in the group that runs, for one lane or for all lanes.
+    /// A register of the running group, in one lane or in all lanes.
     Register(Register, Option<Lane>),
-    /// Bytes of memory.
+    /// A range of memory.
     Memory {
-        /// The space.
+        /// The memory space.
         space: &'static str,
-        /// The lane, for spaces that each lane has.
+        /// The lane, if each lane has its own memory.
         lane: Lane,
-        /// The first byte.
+        /// Address of the first byte.
         address: u32,
         /// Number of bytes.
         bytes: usize,
@@ -78,7 +78,7 @@ pub enum Watched {
 }
 
 impl Watched {
-    /// Returns the watched contents: one number per lane of a register, or per byte of memory.
+    /// Returns the current values: one number per lane for a register, or one per byte for memory.
     fn value(self, stepping: &Stepping, group: usize) -> Vec<u32> {
         match self {
             Watched::Register(register, _) => stepping.read(group, register).unwrap_or_default(),
@@ -88,7 +88,7 @@ impl Watched {
         }
     }
 
-    /// Describes the changes, or returns `None` if the values are equal.
+    /// Describes the differences between two lists of values, or returns `None` if they are equal.
     fn change(self, before: &[u32], after: &[u32]) -> Option<String> {
         let mut places = (0..before.len().min(after.len())).filter(|place| before[*place] != after[*place]);
         match self {
@@ -107,17 +107,17 @@ impl Watched {
     }
 }
 
-/// The hits of a stop that count. Hits are numbered from 1.
+/// The hits at which a stop takes effect. Hits are numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hits {
-    /// Hits whose number satisfies this comparison.
+    /// Hits whose number satisfies the comparison.
     Compare(Relation, u64),
     /// Every N-th hit.
     Every(u64),
 }
 
 impl Hits {
-    /// Parses `3` or `== 3`, `>= 3` and the other relations, or `% 3`.
+    /// Parses `3`, a comparison such as `== 3` or `>= 3`, or `% 3` for every third hit.
     pub fn parse(text: &str) -> Option<Hits> {
         let text = text.trim();
         if let Some(every) = text.strip_prefix('%') {
@@ -127,7 +127,7 @@ impl Hits {
             .iter()
             .find_map(|relation| text.strip_prefix(relation.name()).map(|rest| (*relation, rest)));
         let (relation, rest) = found.unwrap_or((Relation::Equal, text));
-        // Hits are counted from 1.
+        // The number of a hit is at least 1.
         let count = rest.trim().parse().ok().filter(|count| *count > 0)?;
         (relation != Relation::Less || count > 1).then_some(Hits::Compare(relation, count))
     }
@@ -143,43 +143,43 @@ impl Hits {
 /// Restrictions on a stop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Only {
-    /// Only in this group.
+    /// Stops only in this group.
     pub group: Option<usize>,
-    /// Only if this is true for any active lane, or for the lane that the formula names.
+    /// Stops only if this formula is true. A formula without a lane must be true for at least one active lane.
     pub condition: Option<Formula>,
-    /// Only at these hits.
+    /// Stops only at these hits.
     pub hits: Option<Hits>,
-    /// Write this text instead of stopping.
+    /// Prints this text instead of stopping.
     pub log: Option<LogText>,
 }
 
-/// A stop.
+/// A stop that is set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
     /// Number of the stop.
     pub number: usize,
-    /// The occurrence that it waits for.
+    /// The kind of event at which the stop is reached.
     pub on: On,
     /// Restrictions on the stop.
     pub only: Only,
-    /// The text with which it was set.
+    /// The text of the command that set the stop.
     pub text: String,
-    /// Steps at which it was reached so far, including hits that do not count. Kept for [`Only::hits`], so that a hit
-    /// has the same number if the launch reaches it again.
+    /// Steps at which the stop was reached so far, including hits that [`Only::hits`] excludes. Because the steps are
+    /// stored, a hit has the same number when the launch is replayed.
     reached: BTreeSet<u64>,
-    /// Step at which its condition first had no value. The debugger stops there, and does not stop for that reason
-    /// again.
+    /// First step at which the condition could not be evaluated. The debugger reports the failure only at that step,
+    /// not at later ones.
     failed: Option<u64>,
 }
 
-/// The reason for a stop.
+/// The reason why the debugger stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Why {
-    /// The stop's number.
+    /// Number of the stop.
     pub stop: usize,
     /// The group.
     pub group: usize,
-    /// Text that describes the reason.
+    /// Description of the reason.
     pub seen: String,
 }
 
@@ -189,7 +189,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// All stops.
+/// The list of all stops.
 #[derive(Clone, Debug, Default)]
 pub struct Stops {
     stops: Vec<Stop>,
@@ -205,7 +205,7 @@ impl Stops {
         self.last
     }
 
-    /// Forgets the hits after step `position`.
+    /// Removes the recorded hits after step `position`.
     pub(super) fn forget_after(&mut self, position: u64) {
         for stop in &mut self.stops {
             stop.reached.retain(|at| *at <= position);
@@ -213,7 +213,7 @@ impl Stops {
         }
     }
 
-    /// Forgets all hits, because the launch starts again.
+    /// Removes all recorded hits, because the launch starts again.
     pub(super) fn begin_again(&mut self) {
         for stop in &mut self.stops {
             stop.reached.clear();
@@ -221,7 +221,7 @@ impl Stops {
         }
     }
 
-    /// Returns the contents of the watched registers and memory ranges, with the numbers of their stops.
+    /// Returns the values of the watched registers and memory ranges, each with the number of its stop.
     pub(super) fn watched(&self, stepping: &Stepping, group: usize) -> Vec<(usize, Vec<u32>)> {
         let watched = self.stops.iter().filter_map(|stop| match stop.on {
             On::Change(watched) => Some((stop.number, watched.value(stepping, group))),
@@ -237,7 +237,7 @@ impl Stops {
         self.stops.len() < before
     }
 
-    /// Moves a stop at an address to another address. Returns `false` if no stop has this number.
+    /// Moves a stop to another address. Returns `false` if no stop has this number.
     pub(super) fn move_to(&mut self, number: usize, address: u32) -> bool {
         let stop = self.stops.iter_mut().find(|stop| stop.number == number);
         stop.map(|stop| stop.on = On::Address(address)).is_some()
@@ -253,7 +253,8 @@ impl Stops {
         self.stops.iter()
     }
 
-    /// Returns the first stop that is reached where a debugger is, and appends the texts of those that log to `logs`.
+    /// Returns the first stop that is reached in the debugger's current state. Appends the texts of log stops that are
+    /// reached to `logs`.
     pub(super) fn reached(&mut self, debugger: &Debugger, logs: &mut Vec<String>) -> Option<Why> {
         let mut first = None;
         for stop in &mut self.stops {
@@ -289,18 +290,18 @@ impl Stops {
     }
 }
 
-/// A stop that is reached.
+/// A stop that is reached, before its hits are counted.
 struct Reached {
     group: usize,
-    /// The lane for which its condition holds, if the condition depends on a lane.
+    /// The lane for which the condition is true, if the condition depends on a lane.
     lane: Option<Lane>,
     text: String,
-    /// Whether its condition has no value.
+    /// Whether the condition could not be evaluated.
     failed: bool,
 }
 
 impl Stop {
-    /// Returns the reason if the stop is reached.
+    /// Returns a description if the stop is reached in the debugger's current state.
     fn seen(&self, debugger: &Debugger) -> Option<Reached> {
         let stepping = &debugger.stepping;
         let next = stepping.current();
@@ -347,7 +348,7 @@ impl Stop {
     }
 }
 
-/// Describes a store to a byte address.
+/// Describes the event if it is a store to the byte address `wanted`.
 fn stored(wanted: u32, event: &Event) -> Option<String> {
     match event {
         Event::Store { lane, address, value, .. } if *address == wanted => {
@@ -358,33 +359,33 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 }
 
 reconverge_isa::choices! {
-    /// A change of the flow of lanes, by its name in commands and in the filters of debug clients.
+    /// A change in which lanes run. The names are those in commands and in the filters of debug clients.
     pub enum FlowChange {
-        /// Lanes diverge: some run first, and the others wait.
+        /// Lanes diverge: some of them run first, and the others wait.
         Diverge = "diverge",
-        /// Lanes that waited run, and the lanes that ran before wait or have ended.
+        /// Waiting lanes run, and the lanes that ran before wait or have ended.
         Resume = "resume",
-        /// Lanes that waited run again together with lanes that ran before.
+        /// Waiting lanes run together with lanes that ran before.
         Reconverge = "reconverge",
     }
 }
 
 impl FlowChange {
-    /// Returns a label and a sentence for menus of clients.
+    /// Returns a label and a sentence for the menus of debug clients.
     pub fn labels(self) -> (&'static str, &'static str) {
         match self {
-            FlowChange::Diverge => ("Lanes diverge", "Lanes of a group part: some run, the others wait."),
+            FlowChange::Diverge => ("Lanes diverge", "Lanes of a group diverge: some run, the others wait."),
             FlowChange::Resume => (
                 "Lanes resume",
-                "Lanes that waited run, and those that ran wait or have ended. No lanes meet.",
+                "Waiting lanes run, and the lanes that ran before wait or have ended. No lanes meet.",
             ),
             FlowChange::Reconverge => {
-                ("Lanes reconverge", "Lanes that waited run again together with lanes that ran.")
+                ("Lanes reconverge", "Waiting lanes run together with lanes that ran before.")
             }
         }
     }
 
-    /// Returns the text for an event of this kind.
+    /// Describes an event, or returns `None` if it is not of this kind.
     fn seen(self, event: &Event) -> Option<String> {
         match (self, event) {
             (FlowChange::Diverge, Event::Diverge { taken, not }) => {

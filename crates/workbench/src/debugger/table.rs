@@ -1,4 +1,4 @@
-//! A table of lanes by registers.
+//! Prints a table with one line per lane and one column per register.
 
 use reconverge_isa::Isa;
 
@@ -13,14 +13,14 @@ pub enum Notation {
     /// Eight hexadecimal digits.
     #[default]
     Hex,
-    /// Decimal, signed.
+    /// Signed decimal integers.
     Signed,
-    /// Float.
+    /// Floats.
     Float,
 }
 
 impl Notation {
-    /// Returns the default notation of a machine's registers: R500's are floats.
+    /// Returns the machine's default notation. Registers of R500 are floats.
     pub const fn of(isa: Isa) -> Notation {
         match isa {
             Isa::R500 => Notation::Float,
@@ -28,7 +28,7 @@ impl Notation {
         }
     }
 
-    /// Returns the name for titles.
+    /// Returns the name of the notation for titles.
     pub const fn name(self) -> &'static str {
         match self {
             Notation::Hex => "hex",
@@ -46,7 +46,7 @@ impl Notation {
         }
     }
 
-    /// Returns a register's value in at most ten characters. In every notation, `$c` is shown as flags and `$a` as a
+    /// Formats a register's value in at most ten characters. In every notation, `$c` is shown as flags and `$a` as a
     /// number.
     pub fn written(self, register: Register, value: u32) -> String {
         match (register.class, self) {
@@ -65,18 +65,18 @@ impl Notation {
     }
 }
 
-/// A register with its values by lane.
+/// A register with its value in each lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRow {
-    /// The name of the register, `R1.x`.
+    /// Name of the register, for example `R1.x`.
     pub name: String,
     /// The register.
     pub register: Register,
-    /// The values of the register by lane.
+    /// The value of the register in each lane.
     pub values: Vec<u32>,
 }
 
-/// Returns the registers of a group that are not 0 in all lanes, or all registers if `zeros` is set.
+/// Returns the registers of a group that are nonzero in some lane, or all registers if `zeros` is set.
 pub fn rows(debugger: &Debugger, group: usize, zeros: bool) -> Vec<TableRow> {
     let stepping = debugger.stepping();
     let row = |(name, register): (String, Register)| {
@@ -86,7 +86,7 @@ pub fn rows(debugger: &Debugger, group: usize, zeros: bool) -> Vec<TableRow> {
     debugger.register_names().into_iter().filter_map(row).collect()
 }
 
-/// Returns rows as text: a column for each register, a line for each lane.
+/// Formats registers as a table with one column per register and one line per lane.
 pub fn text(debugger: &Debugger, rows: &[TableRow], notation: Notation) -> String {
     let lanes = rows.iter().map(|row| row.values.len()).max().unwrap_or(0);
     let column = |row: &TableRow| {
@@ -110,7 +110,7 @@ pub fn text(debugger: &Debugger, rows: &[TableRow], notation: Notation) -> Strin
     text
 }
 
-/// Returns the row of a register of a group, or `None` if the group does not currently have it.
+/// Returns a register of a group with its values, or `None` if the group does not have the register at present.
 pub fn row(debugger: &Debugger, group: usize, register: Register) -> Option<TableRow> {
     let values = debugger.stepping().read(group, register)?;
     let name = register_name(&debugger.stepping().registers(), register);

@@ -6,7 +6,7 @@ use reconverge_isa::graph::EdgeKind;
 
 use super::{Block, Drawing};
 
-/// Returns the line style of an edge. Each kind has its own style, and its name is next to the line.
+/// Returns the line style of an edge. Each kind of edge has its own style, and a label with its name.
 const fn style(kind: EdgeKind) -> &'static str {
     match kind {
         EdgeKind::Next => "style=solid",
@@ -19,7 +19,7 @@ const fn style(kind: EdgeKind) -> &'static str {
     }
 }
 
-/// Returns a quoted text with left-aligned lines.
+/// Quotes lines of text as one left-aligned DOT string.
 fn quoted(lines: &[String]) -> String {
     let escaped = lines.iter().map(|line| line.replace('\\', "\\\\").replace('"', "\\\""));
     format!("\"{}\"", escaped.map(|line| line + "\\l").collect::<String>())

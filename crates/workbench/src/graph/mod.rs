@@ -1,7 +1,6 @@
-//! The control flow of a program as a [`Drawing`]: basic blocks with their instructions, and the edges between them.
-//! Drawings are written as DOT and as SVG.
+//! The control flow graph of a program as a [`Drawing`] of basic blocks and edges, which can be written as DOT or SVG.
 //!
-//! While a program runs, [`Passages`] counts the lanes on each edge.
+//! While a program runs, [`Passages`] counts the lanes that take each edge.
 
 mod dot;
 mod svg;
@@ -18,7 +17,7 @@ use crate::stats::{InstructionCounts, Profile};
 use crate::target::{Target, TargetError};
 use crate::trace::Sink;
 
-/// A graph of basic blocks, as texts.
+/// A graph of basic blocks with the texts to display.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
     /// Title of the drawing.
@@ -32,15 +31,15 @@ pub struct Drawing {
 /// A basic block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// Address of the first instruction, as listings write it.
+    /// Address of the first instruction, in the notation of listings.
     pub name: String,
     /// Whether a program or subroutine starts here.
     pub entry: bool,
-    /// The block's instructions; empty if lanes go to an address without an instruction.
+    /// The instructions of the block. A block without instructions is a jump target outside the program.
     pub rows: Vec<Row>,
-    /// Counts of the first instruction, and the number of times that any instruction of the block split the lanes.
+    /// The counts of the block's first instruction. `diverged` is the sum over all instructions of the block.
     pub counts: Option<InstructionCounts>,
-    /// Number of lanes that passed through the block while they waited.
+    /// Number of times that a waiting lane passed the block without executing it.
     pub waiting: u64,
 }
 
@@ -51,35 +50,36 @@ pub struct Row {
     pub address: String,
     /// Text of the instruction.
     pub text: String,
-    /// Whether lanes may diverge here.
+    /// Whether lanes may diverge at the instruction.
     pub diverges: bool,
-    /// The manual's name for the construct at which lanes reconverge here.
+    /// If lanes reconverge at the instruction, the manual's name of the construct.
     pub reconverges: Option<&'static str>,
 }
 
-/// An edge from the end of a block to the start of another.
+/// An edge from the end of one block to the start of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// Index of the source block.
     pub from: usize,
     /// Index of the target block.
     pub to: usize,
-    /// The reason why lanes take the edge.
+    /// Kind of the edge, such as a jump or a call.
     pub kind: EdgeKind,
-    /// Number of lanes on this edge: lanes that executed both its ends in order, and lanes that followed it while they
-    /// waited. The lanes that enter a block are the lanes that execute its first instruction, and the lanes that wait.
+    /// Number of lanes that took the edge. It includes lanes that execute the last instruction of `from` and then the
+    /// first of `to`, and lanes that pass along the edge while they wait. So the sum over all edges into a block is the
+    /// number of lanes that execute or pass the block.
     pub lanes: Option<u64>,
 }
 
 impl Block {
-    /// Returns the line above the instructions.
+    /// Returns the heading of the block, which precedes its instructions.
     fn heading(&self) -> String {
         let entry = if self.entry { ", entry" } else { "" };
         let nowhere = if self.rows.is_empty() { ", no instruction" } else { "" };
         format!("{}{entry}{nowhere}", self.name)
     }
 
-    /// Returns the counts as text.
+    /// Returns the counts of the block as text.
     fn counted(&self) -> Option<String> {
         let InstructionCounts { executed, lanes, diverged, .. } = self.counts?;
         let waiting = if self.waiting > 0 { format!(", waiting {}", self.waiting) } else { String::new() };
@@ -96,7 +96,7 @@ impl Block {
         self.rows.iter().any(|row| row.reconverges.is_some())
     }
 
-    /// Returns all lines of text in the block.
+    /// Returns all lines of text to display in the block.
     fn lines(&self) -> Vec<String> {
         let width = self.rows.iter().map(|row| row.address.len()).max().unwrap_or_default();
         let rows =
@@ -115,7 +115,7 @@ impl Row {
 }
 
 impl Way {
-    /// Returns the kind of the edge and its number of lanes.
+    /// Returns the label of the edge: its kind and its number of lanes.
     fn label(&self) -> String {
         match self.lanes {
             None => self.kind.name().to_owned(),
@@ -126,7 +126,7 @@ impl Way {
 }
 
 impl Drawing {
-    /// Returns the control flow of a program, with the counts of a run.
+    /// Returns the control flow graph of a program, with counts if a run was observed.
     ///
     /// # Errors
     /// Returns an error if the program cannot be loaded.
@@ -147,7 +147,7 @@ impl Drawing {
         Ok(Drawing::new(title, &graph, &text, &|pc| target.isa.spelled(pc), counts))
     }
 
-    /// Creates a drawing with the texts of the instructions.
+    /// Creates a drawing. `text` returns the text of the instruction at an address, and `spelled` formats an address.
     fn new(
         title: &str,
         graph: &Graph,
@@ -187,7 +187,7 @@ impl Drawing {
                     blocks.push(Block { name: spelled(edge.to), ..Block::default() });
                     blocks.len() - 1
                 });
-                // If two edges lead to the same target, all lanes are attributed to the first.
+                // If two edges have the same source and target, the first edge gets all of the lanes.
                 let first = last.next[..place].iter().all(|before| before.to != edge.to);
                 let lanes = taken.as_ref().map(|taken| if first { taken.lanes(last.pc, edge.to) } else { 0 });
                 edges.push(Way { from, to, kind: edge.kind, lanes });
@@ -196,7 +196,7 @@ impl Drawing {
         Drawing { title: title.to_owned(), blocks, edges }
     }
 
-    /// Returns the target addresses without an instruction, as listings write them.
+    /// Returns the jump targets outside the program, in the notation of listings.
     pub fn nowhere(&self) -> impl Iterator<Item = &str> {
         self.blocks.iter().filter(|block| block.rows.is_empty()).map(|block| block.name.as_str())
     }
@@ -212,8 +212,8 @@ impl Drawing {
     }
 }
 
-/// Splits the instructions of a graph into basic blocks. Control enters a block only at its first instruction and
-/// leaves it only at its last.
+/// Splits the instructions of a graph into basic blocks: control enters a block only at its first instruction and
+/// leaves it only at its last instruction.
 fn parts(graph: &Graph) -> Vec<&[Node]> {
     let mut arrivals: HashMap<u32, usize> = HashMap::new();
     for edge in graph.nodes.iter().flat_map(|node| &node.next) {
@@ -228,18 +228,18 @@ fn parts(graph: &Graph) -> Vec<&[Node]> {
     graph.nodes.chunk_by(goes_on).collect()
 }
 
-/// Counts per instruction, and for each pair of instructions the number of lanes that executed both in order.
+/// Counts of a run per instruction, and per pair of instructions that a lane executed one directly after the other.
 #[derive(Clone, Debug)]
 pub struct Passages {
-    /// The counts by instruction.
+    /// The counts per instruction.
     pub profile: Profile,
     ways: HashMap<(u32, u32), u64>,
-    /// The last instruction that each lane of a group executed.
+    /// For each group, the address of the last instruction that each lane executed.
     last: HashMap<usize, Vec<Option<u32>>>,
 }
 
 impl Passages {
-    /// Returns empty counts, for groups of `width` lanes.
+    /// Creates empty counts for groups of `width` lanes.
     pub fn new(width: u32) -> Passages {
         Passages { profile: Profile::new(width), ways: HashMap::new(), last: HashMap::new() }
     }
@@ -249,13 +249,14 @@ impl Passages {
         self.ways.get(&(from, to)).copied().unwrap_or_default()
     }
 
-    /// Returns every pair of consecutive instructions of a lane, with the number of lanes.
+    /// Returns every pair of instructions that a lane executed one directly after the other, with the number of such
+    /// lanes.
     pub fn ways(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         self.ways.iter().map(|(way, lanes)| (*way, *lanes))
     }
 
-    /// Attributes the lanes to edges of a graph. A lane that waits follows the shortest path from its last instruction
-    /// to its next one, without executing the instructions between.
+    /// Attributes the counted lanes to the edges of a graph. If no edge connects the two instructions of a pair, the
+    /// lane waited in between. It is then counted on the shortest path between the two instructions.
     fn over(&self, graph: &Graph) -> Taken {
         let mut taken = Taken::default();
         for ((from, to), lanes) in self.ways() {
@@ -276,8 +277,7 @@ impl Passages {
     }
 }
 
-/// Number of lanes on each edge of a graph between instructions, and number of lanes that passed through each
-/// instruction while they waited.
+/// Number of lanes on each edge between two instructions, and number of waiting lanes that passed each instruction.
 #[derive(Clone, Debug, Default)]
 struct Taken {
     ways: HashMap<(u32, u32), u64>,
@@ -294,8 +294,8 @@ impl Taken {
     }
 }
 
-/// Returns the instructions of the shortest path between two instructions, including both, or nothing if no path
-/// exists.
+/// Returns the instructions on the shortest path between two instructions, including both. Returns an empty list if no
+/// path exists.
 fn shortest(graph: &Graph, from: u32, to: u32) -> Vec<u32> {
     let mut before: HashMap<u32, u32> = HashMap::new();
     let mut queue = VecDeque::from([from]);

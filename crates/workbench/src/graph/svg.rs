@@ -1,4 +1,4 @@
-//! Draws a [`Drawing`] as SVG: layers of blocks from top to bottom.
+//! Draws a [`Drawing`] as SVG, with blocks in layers from top to bottom.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::{Block, Drawing};
 /// Width of a character and height of a line, in pixels.
 const LETTER: f64 = 7.25;
 const LINE: f64 = 16.0;
-/// Space between a block's border and its text.
+/// Space between a block's border and its text, in pixels.
 const PADDING: f64 = 8.0;
 
 const STYLE: &str = "
@@ -47,7 +47,7 @@ fn escaped(text: &str) -> String {
         '<' => "&lt;".to_owned(),
         '>' => "&gt;".to_owned(),
         '"' => "&quot;".to_owned(),
-        // XML 1.0 cannot represent control characters.
+        // XML 1.0 does not allow control characters.
         control if control.is_control() => "\u{fffd}".to_owned(),
         other => other.to_string(),
     };
@@ -58,7 +58,7 @@ fn width(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// Returns a curve through the points of an edge. It begins and ends at the blocks.
+/// Returns an SVG path that follows the points of an edge. The first and the last point are at blocks.
 fn curve(points: &[Point]) -> String {
     let [first, middle @ .., last] = points else { return String::new() };
     let mut path = format!("M{:.1} {:.1}", first.x, first.y);

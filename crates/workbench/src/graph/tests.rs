@@ -7,7 +7,7 @@ fn node(pc: u32, next: &[(u32, EdgeKind)]) -> Node {
     Node { pc, next, ..Node::default() }
 }
 
-/// An if with two sides in a loop with a break, and a subroutine.
+/// A loop that contains an if-else and a break, and a subroutine.
 fn graph() -> Graph {
     use EdgeKind::*;
     let mut nodes = vec![
@@ -132,14 +132,14 @@ fn lanes_are_counted_on_the_ways_that_they_took() {
     assert_eq!(drawing.blocks[0].counted().unwrap(), "executed 2, lanes 8, diverged 0");
 }
 
-/// Lane 3 leaves the loop at 8 and waits while the others iterate. It reaches 64 without executing the instructions
-/// between, and so do the lanes that skip a side of the if.
+/// Lane 3 leaves the loop at 8 and waits while the other lanes iterate. It continues at 64 without executing the
+/// instructions in between. Lanes that skip a side of the if wait in the same way.
 #[test]
 fn lanes_that_wait_are_on_the_ways_that_they_come_along() {
     let mut counts = Passages::new(4);
     counts.issues(0, &[0, 8], Mask(0b1111));
     counts.issues(0, &[16, 24, 32], Mask(0b0011));
-    // Lane 2 waits from 16. No edge leads directly to 56.
+    // Lane 2 waits after 8 and continues at 56, to which no edge leads from 8.
     counts.issues(0, &[56], Mask(0b0111));
     counts.issues(0, &[64, 72], Mask(0b1111));
     let drawing = drawing(Some(&counts));
@@ -148,7 +148,7 @@ fn lanes_that_wait_are_on_the_ways_that_they_come_along() {
         let to = block(name);
         drawing.edges.iter().filter(|way| way.to == to).filter_map(|way| way.lanes).sum()
     };
-    // An edge leads from 56 back to 8, and another from 8 to 64.
+    // One edge leads from 56 to 8, and another from 8 to 64.
     assert_eq!((into("0x40"), drawing.blocks[block("0x40")].counts.unwrap().lanes), (4, 4));
     assert_eq!(
         (into("0x8"), drawing.blocks[block("0x8")].counted().unwrap()),

@@ -1,11 +1,11 @@
-//! The instructions of R500, in groups of 64 lanes.
+//! Measured instructions of R500, in groups of 64 lanes.
 
 use reconverge_isa::Isa;
 
 use super::{Frame, Row};
 
-/// Pixels. temp[1] and temp[2] are numbers that differ in every lane, temp[1].rg is the pixel's position as a
-/// coordinate, and aL is 1.
+/// A launch over pixels. temp[1] and temp[2] are numbers that differ in every lane. temp[1].rg is the pixel's position
+/// as a texture coordinate. aL is 1.
 static PIXELS: Frame = Frame {
     before: "
 .isa r500
@@ -33,7 +33,7 @@ values = {positions}
 {textures}"#,
 };
 
-/// Pairs of indices with scattered outputs.
+/// A launch over index pairs with scattered outputs (CTM).
 static DOMAIN: Frame = Frame {
     before: "
 .isa r500

@@ -1,4 +1,4 @@
-//! The instructions of R700, in wavefronts of 64 lanes.
+//! Measured instructions of R700, in wavefronts of 64 lanes.
 
 use reconverge_isa::Isa;
 
@@ -20,8 +20,8 @@ stride = 16
 values = "0..16384:f32"
 {textures}"#;
 
-/// Pixels. R2 and R3 are numbers that differ in every lane, and R2.xy is the pixel's position as a coordinate. R4.x is
-/// 0 to 3, R4.y is twice R4.x, and R4.z is the lane's number.
+/// A launch over pixels. R2 and R3 are numbers that differ in every lane, and R2.xy is the pixel's position as a
+/// texture coordinate. R4.x is 0 to 3, R4.y is twice R4.x, and R4.z is the lane's number.
 static PIXELS: Frame = Frame {
     before: "
 .isa r700
@@ -61,7 +61,7 @@ EXPORT_DONE: PIXEL[0], R2.xyzw END_OF_PROGRAM
     launch: LAUNCH,
 };
 
-/// Pixels in a counted loop, where aL counts from 0.
+/// A launch over pixels with a counted loop, in which aL counts from 0.
 static COUNTED: Frame = Frame {
     before: "
 .isa r700
@@ -91,7 +91,7 @@ const fn counted(clause: &'static str, name: &'static str, body: &'static str) -
     Row::new(Isa::R700, &COUNTED, name, body).clause(clause)
 }
 
-/// An address register must be written in the clause that reads it, two groups before the read.
+/// Sets the address register. It must be written in the clause that reads it, and two ALU groups before the read.
 const ADDRESS: &str = "0 x: MOVA_INT _.x, R4.x\n1 x: MOV R7.x, R2.x";
 
 #[rustfmt::skip]

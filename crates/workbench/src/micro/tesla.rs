@@ -1,14 +1,14 @@
-//! The instructions of Tesla.
+//! Measured instructions of Tesla.
 
 use reconverge_isa::Isa;
 
 use super::{Frame, Row};
 
-/// Blocks of 256 threads. `$r0` is the thread. `$r16` and `$r18` are floats that differ in every lane, `$r17` is a
-/// float that is equal in all lanes, and every fourth float in `$r19` is zero. `$r20` to `$r23` are addresses of
-/// global memory: `$r20` contiguous, `$r21` one word, `$r22` scattered over 64 KiB, `$r23` contiguous units of 16
-/// bytes. `$a1` to `$a3` are offsets in shared memory: `$a1` contiguous, `$a2` one word, `$a3` scattered. `$c1` is
-/// true in odd lanes, `$c2` in all lanes, and `$c3` in no lane.
+/// A launch of blocks of 256 threads. `$r0` is the index of the thread. `$r16` and `$r18` are floats that differ in
+/// every lane, `$r17` is a float that is equal in all lanes, and every fourth float in `$r19` is zero. `$r20` to `$r23`
+/// are addresses in global memory: `$r20` contiguous words, `$r21` one word for all lanes, `$r22` scattered over 64
+/// KiB, `$r23` contiguous units of 16 bytes. `$a1` to `$a3` are offsets in shared memory: `$a1` contiguous words, `$a2`
+/// one word for all lanes, `$a3` scattered. `$c1` is true in odd lanes, `$c2` in all lanes, and `$c3` in no lane.
 static COMPUTE: Frame = Frame {
     before: "
 .chip sm_13
@@ -69,7 +69,7 @@ texels = "0..1024"
 "#,
 };
 
-/// 2048 fragments in a row of quads. `$r16` and `$r18` are coordinates, and `$r17` is a number.
+/// A launch of 2048 fragments in one row of quads. `$r16` and `$r18` are texture coordinates, and `$r17` is a constant.
 static FRAGMENT: Frame = Frame {
     before: "
 .chip sm_13
@@ -113,10 +113,10 @@ const fn fragment(name: &'static str, body: &'static str) -> Row {
 
 const ADD: Row = row("add b32", "add b32 $r{d} $r17 $r0");
 
-/// The unit of cost.
+/// The row whose cost is the unit of cost.
 pub(super) static UNIT: Row = ADD;
 
-/// A texture instruction overwrites its coordinates.
+/// Sets the coordinates again, because a texture instruction overwrites them.
 const COORDINATES: &str = "mov b32 $r8 $r16\nmov b32 $r9 $r18";
 
 #[rustfmt::skip]

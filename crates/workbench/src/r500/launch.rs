@@ -1,8 +1,8 @@
-//! Launches of R500: the fields of a launch file, and the run that they describe.
+//! Launches of R500: the fields of a launch file, and the sessions that run a launch.
 //!
-//! Without `[ctm]`, lanes are pixels: inputs arrive in temporaries, and outputs are the render targets. With `[ctm]`,
-//! the program runs over a domain of index pairs and accesses typed buffers. Launches of vertex programs are in
-//! [`super::vertex`].
+//! Without `[ctm]`, lanes are pixels. The inputs are initial values of temporaries, and the outputs are the render
+//! targets. With `[ctm]`, the program runs over a domain of index pairs and accesses typed buffers. [`super::vertex`]
+//! has the launches of vertex programs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,43 +47,43 @@ use crate::session::{
 use crate::trace::Recorded;
 use crate::values::{Files, Values};
 
-/// The fields of a launch file that only R500 has.
+/// The fields of a launch file that exist only for R500.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Number of lanes that share a program counter (default: that of the chip).
+    /// Number of lanes that share a program counter (default: the chip's number).
     pub group_width: Option<usize>,
-    /// Number of frames of the loop stack (default: as recommended for the flow-control mode).
+    /// Number of frames of the loop stack (default: the recommended number for the flow-control mode).
     pub loop_stack: Option<usize>,
-    /// Number of entries of the address stack (default: as recommended for the flow-control mode).
+    /// Number of entries of the address stack (default: the recommended number for the flow-control mode).
     pub address_stack: Option<usize>,
-    /// Highest value of a branch counter (default: as recommended for the flow-control mode).
+    /// Maximum value of a branch counter (default: the recommended value for the flow-control mode).
     pub branch_counter: Option<u8>,
-    /// Inactive lanes that inhibit the jump of a BREAK: `frame` (lanes of the loop) or `all`.
+    /// Which inactive lanes prevent the jump of a BREAK: `frame` (lanes of the loop) or `all`.
     pub inhibit_scope: Option<String>,
-    /// Values of temporaries.
+    /// Initial values of temporaries.
     #[serde(default)]
     pub input: Vec<InputValues>,
-    /// Values of input registers of a vertex program.
+    /// Values of a vertex program's input registers.
     #[serde(default)]
     pub attribute: Vec<AttributeValues>,
     /// Float constants.
     #[serde(default)]
     pub constant: Vec<ConstantValues>,
-    /// Samplers, by the units of their textures.
+    /// Samplers, each with the unit of its texture.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
-    /// Parameters of the CTM model.
+    /// Parameters of a launch in the CTM model.
     pub ctm: Option<CtmValues>,
 }
 
-/// Values that the rasteriser wrote into a temporary.
+/// Values of a temporary at the start, as the rasteriser writes them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputValues {
-    /// The temporary.
+    /// Number of the temporary.
     pub temp: u8,
-    /// One to four numbers per lane, or one to four numbers for all lanes.
+    /// One to four numbers for each lane, or one to four numbers that apply to all lanes.
     pub values: Values,
 }
 
@@ -93,20 +93,20 @@ pub struct InputValues {
 pub struct ConstantValues {
     /// Number of the constant, 0 to 255.
     pub number: u8,
-    /// One to four numbers.
+    /// One to four numbers: the channels of the constant.
     pub values: Values,
 }
 
-/// A run over a domain.
+/// A launch over a domain of index pairs (i, j), in the CTM model.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CtmValues {
-    /// Number of pairs along i, and along j.
+    /// Size of the domain along i, and along j.
     pub domain: Vec<u32>,
-    /// First i and first j.
+    /// First value of i, and of j.
     #[serde(default)]
     pub origin: Vec<u32>,
-    /// Whether the program's outputs are uncached and go directly to output 0.
+    /// Whether the program's outputs bypass the cache and go directly to output buffer 0.
     #[serde(default)]
     pub uncached: bool,
     /// Input buffers.
@@ -115,7 +115,7 @@ pub struct CtmValues {
     /// Output buffers.
     #[serde(default)]
     pub output: Vec<BufferValues>,
-    /// Conditional execution.
+    /// Parameters of conditional execution.
     pub conditional: Option<ConditionalValues>,
 }
 
@@ -127,9 +127,9 @@ pub struct BufferValues {
     pub number: u8,
     /// Element format: `UINT16_1`, `UINT8_4`, `FLOAT32_1`, `FLOAT32_2` or `FLOAT32_4`.
     pub format: String,
-    /// Tiling (default: `LINEAR`).
+    /// Tiling mode (default: `LINEAR`).
     pub tiling: Option<String>,
-    /// Elements per row.
+    /// Number of elements per row.
     pub pitch: u32,
     /// Number of rows (default: 1).
     pub height: Option<u32>,
@@ -137,21 +137,21 @@ pub struct BufferValues {
     pub values: Option<Values>,
 }
 
-/// Conditional execution.
+/// Parameters of conditional execution.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionalValues {
     /// The comparison: `NEVER`, `LESS`, `LESS_EQUAL`, `EQUAL`, `GREATER_EQUAL`, `GREATER`, `NOT_EQUAL` or `ALWAYS`.
     pub test: String,
-    /// The time of the comparison: `DPP` (when the program ends) or `PE` (before it is scheduled).
+    /// When to compare: `DPP` (when the program ends) or `PE` (before the program is scheduled).
     pub location: String,
-    /// The value that `PE` compares.
+    /// The value that is compared if `location` is `PE`.
     #[serde(default)]
     pub value: f32,
     /// Whether the program's conditional value is written to the buffer.
     #[serde(default)]
     pub write: bool,
-    /// The conditional buffer. Its number is not used.
+    /// The conditional buffer. Its field `number` is ignored.
     pub buffer: BufferValues,
 }
 
@@ -350,7 +350,8 @@ impl Launch {
     }
 }
 
-/// Returns an error for the first fetch from a unit without a texture, before the program runs.
+/// Checks before the run that every unit from which the program fetches has a texture. Returns an error for the first
+/// one that does not.
 fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
     for (slot, loaded) in setup.slots() {
         if let Ok(inst) = &loaded.inst
@@ -367,7 +368,7 @@ fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), 
     Ok(())
 }
 
-/// Returns an enumerated field's value by its name in the manual.
+/// Returns the value of an enumerated field with this name in the manual.
 fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
     let value = E::NAMES.iter().find(|known| known.text.eq_ignore_ascii_case(name));
     let names = || E::NAMES.iter().map(|known| known.text).collect::<Vec<_>>();
@@ -375,7 +376,7 @@ fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
     value.ok_or_else(|| Error::name(place, name, suggest(name, names())))
 }
 
-// ---- Running
+// ---- Sessions
 
 impl error::Cause for Cause {}
 
@@ -388,7 +389,7 @@ pub struct Pixels {
     pub launch: machine::Launch,
 }
 
-/// A launch whose lanes are pairs of a domain.
+/// A launch whose lanes are index pairs of a domain.
 #[derive(Clone, Debug)]
 struct Pairs {
     setup: Arc<Setup>,
@@ -405,7 +406,8 @@ impl Ready for Pixels {
         Ok(Box::new(PixelsOutcome { outcome }))
     }
 
-    /// The piece numbers its lanes from 0 again: no instruction reads the number.
+    /// The lanes of the smaller launch are numbered from 0. This does not change results, because no instruction reads
+    /// the lane's number.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         if lanes.is_empty() || lanes.end > self.launch.lanes {
             return None;
@@ -425,9 +427,9 @@ impl Ready for Pixels {
     }
 }
 
-/// The result of a launch over pixels.
+/// The results of a launch over pixels.
 pub struct PixelsOutcome {
-    /// The machine's own result.
+    /// The results as the machine's crate returns them.
     pub outcome: outputs::Outcome,
 }
 
@@ -463,12 +465,12 @@ impl Outcome for PixelsOutcome {
     }
 }
 
-/// Pixels while they are stepped.
+/// A launch over pixels that is executed step by step.
 #[derive(Clone)]
 struct PixelSteps(Run, EndedGroups<Group>);
 
 impl PixelSteps {
-    /// Returns a group that runs or has ended.
+    /// Returns a group that is running or has ended.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),
@@ -508,7 +510,7 @@ impl Steps for PixelSteps {
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
-    /// An instruction is six words.
+    /// The words of the next instruction, which are six.
     fn next_words(&self) -> Option<Vec<usize>> {
         self.0.next_words().map(Iterator::collect)
     }
@@ -517,7 +519,7 @@ impl Steps for PixelSteps {
         self.0.set_program(program).is_ok()
     }
 
-    /// Pixels do not write memory that others read.
+    /// Pixels do not write memory that other pixels read.
     fn is_independent(&self) -> bool {
         true
     }
@@ -531,7 +533,7 @@ impl Steps for PixelSteps {
     }
 }
 
-/// There is no memory to inspect: pixels only read textures, which do not change.
+/// This launch does not have memory spaces: pixels only read textures, which do not change.
 impl Inspect for PixelSteps {
     fn registers(&self) -> Vec<RegisterClass> {
         REGISTERS.to_vec()
@@ -560,7 +562,7 @@ impl Inspect for PixelSteps {
     }
 }
 
-/// Number of the first color channel. Writes to colors and to the depth do not emit events.
+/// Number of the first color channel in events. Writes to the colors and the depth do not emit events.
 const FIRST_COLOR: u32 = 4 * TEMPORARIES as u32;
 
 const REGISTERS: [RegisterClass; 3] = [
@@ -569,7 +571,7 @@ const REGISTERS: [RegisterClass; 3] = [
     RegisterClass { name: "depth", count: 1, channels: "", first: FIRST_COLOR + 4 * TARGETS as u32 },
 ];
 
-/// Returns a register of a group's first `count` lanes.
+/// Returns the value of a register in the first `count` lanes of a group.
 fn read(group: &Group, count: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
     let output = |lane: usize| LaneOutput::of(group, lane);
     Some(match class {
@@ -586,12 +588,12 @@ fn read(group: &Group, count: usize, Register { class, number, channel }: Regist
     })
 }
 
-/// Changes a temporary of a lane. Outputs cannot be changed.
+/// Sets a temporary of a lane. Returns `false` for outputs, which cannot be changed.
 fn set(group: &mut Group, Register { class, number, channel }: Register, lane: Lane, value: u32) -> bool {
     class == "temp" && u8::try_from(number).is_ok_and(|number| group.set_temp(number, channel, lane, value))
 }
 
-/// Returns the words of a group's flow state.
+/// Returns the words of the group's flow state that are of this kind.
 fn words(group: &Group, kind: Kind) -> Vec<Word> {
     let (flow, lanes) = (group.flow(), group.lanes());
     match kind {
@@ -620,7 +622,7 @@ fn word(group: &Group, word: &Word) -> u64 {
     }
 }
 
-/// Changes a word of a group's flow state.
+/// Sets a word of a group's flow state.
 fn set_word(group: &mut Group, word: &Word, value: u64) {
     let value = value & word.bits;
     match (word.kind, word.lane) {
@@ -635,7 +637,7 @@ fn set_word(group: &mut Group, word: &Word, value: u64) {
     }
 }
 
-/// The results of a run over a domain, with the output buffers.
+/// The results of a launch over a domain, with the output buffers.
 struct PairsOutcome {
     outcome: DispatchOutcome,
     outputs: Vec<(String, Surface)>,
@@ -665,7 +667,7 @@ impl Ready for Pairs {
 }
 
 impl Pairs {
-    /// Returns the output buffers.
+    /// Returns the output buffers with their names.
     fn outputs(&self) -> Vec<(String, Surface)> {
         let Dispatch { outputs, conditional, .. } = &self.dispatch;
         let numbered = outputs.iter().enumerate();
@@ -682,7 +684,7 @@ fn refused(error: DispatchError) -> Error {
     }
 }
 
-/// Pairs of a domain while they are stepped.
+/// A launch over a domain that is executed step by step.
 #[derive(Clone)]
 struct PairSteps {
     run: ctm::Run,
@@ -691,7 +693,7 @@ struct PairSteps {
 }
 
 impl PairSteps {
-    /// Returns a group that runs or has ended.
+    /// Returns a group that is running or has ended.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.run.group() {
             Some((running, group)) if running == number => Some(group),
@@ -705,7 +707,7 @@ impl Steps for PairSteps {
         Box::new(self.clone())
     }
 
-    /// Lanes are the pairs, in order of quads. Quads at the edge of the domain have lanes that do not run.
+    /// Lanes are the index pairs, ordered by quads. Quads at the edge of the domain contain lanes that do not run.
     fn shape(&self) -> (usize, usize) {
         (self.run.groups() * self.run.width(), self.run.width())
     }
@@ -799,7 +801,7 @@ impl Outcome for PairsOutcome {
     }
 }
 
-/// Buffers are placed in order at multiples of 2 KiB. (CTM guide, base address: low 11 bits ignored)
+/// Buffers start at multiples of 2 KiB. (CTM guide, base address: low 11 bits ignored)
 const ALIGNMENT: usize = 2048;
 const fn element_type(format: Format) -> Dtype {
     match format {
@@ -822,14 +824,14 @@ fn place_buffer(
         Some(name) => named::<Tiling>(&format!("{place} tiling"), name)?,
     };
     let height = buffer.height.unwrap_or(1);
-    // 13 bits each (CTM guide, set_inp_fmt). This also limits the memory that a file can request.
+    // Both fields have 13 bits (CTM guide, set_inp_fmt). The check also limits the memory that a file can request.
     for (name, size) in [("pitch", buffer.pitch), ("height", height)] {
         if !(1..=8191).contains(&size) {
             return Err(Error::name(format!("{place} {name}"), size, "expected 1 to 8191"));
         }
     }
     let bytes = buffer.pitch as usize * height as usize * format.bytes() as usize;
-    // Memory for the buffers while they grow, and for their contents as arrays.
+    // Reserves memory for reallocations of the buffers, and for their contents as arrays.
     room((memory.len() + bytes) as u64, 4)?;
     memory.resize(memory.len().next_multiple_of(ALIGNMENT), 0);
     let base = memory.len();

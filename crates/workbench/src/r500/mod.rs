@@ -1,6 +1,7 @@
-//! Implements the workbench's interface for ATI R500: text in this file, launches in [`mod@launch`].
+//! Implements the workbench's interface for ATI R500. This file converts programs to text and back. [`mod@launch`] runs
+//! launches.
 //!
-//! Programs of the stage `vertex` belong to the vertex unit, and all others to the fragment processor.
+//! Programs of the stage `vertex` run on the vertex unit, and all other programs on the fragment processor.
 
 pub mod launch;
 mod stats;
@@ -48,7 +49,7 @@ impl Machine for R500 {
         shared_heading(target) + &name
     }
 
-    /// Each of several programs follows a `.program` line. A single program does not need this line.
+    /// If the image has several programs, a `.program` line precedes each of them.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         if let [program] = &image.programs[..] {
             return Ok(self.heading(target, program) + &self.disassemble(target, program, style)?.text);
@@ -99,7 +100,7 @@ impl Machine for R500 {
         back.state == program.state && back.constants == program.constants
     }
 
-    /// Missing words at the end are 0.
+    /// If the last words are missing, they are taken as 0.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let vertex = target.stage == Some(Stage::Vertex);
         let (most, wanted) = match vertex {
@@ -148,7 +149,8 @@ impl Machine for R500 {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// There are no faults: the text represents every word, and undefined codes are reported when they execute.
+    /// R500 does not have malformed parts: the text represents every word, and undefined codes are reported when they
+    /// execute.
     fn faults(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
     }
@@ -227,7 +229,7 @@ impl Machine for R500 {
     }
 }
 
-/// Returns the lines of a text that apply to all its programs.
+/// Returns the heading lines that apply to all programs of a text.
 fn shared_heading(target: &Target) -> String {
     let chip = target.chip_name().map(|chip| format!(".chip {chip}\n")).unwrap_or_default();
     format!(".isa {}\n{chip}", target.isa)
@@ -241,7 +243,7 @@ fn load_vertex(program: &Program) -> Result<pvs::setup::Setup, TargetError> {
     pvs::setup::Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))
 }
 
-/// Returns whether a program belongs to the vertex unit: by its own stage, or else by the stage of the target.
+/// Returns whether a program is for the vertex unit. The stage of the program takes precedence over that of the target.
 fn is_vertex(target: &Target, program: &Program) -> bool {
     program.stage.or(target.stage) == Some(Stage::Vertex)
 }

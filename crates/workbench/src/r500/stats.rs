@@ -1,4 +1,4 @@
-//! Conventions for the counts of R500 instructions. The first word of an instruction (US_CMN_INST) has its type.
+//! Classifies R500 instructions for counting. The type of an instruction is in its first word (US_CMN_INST).
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -29,7 +29,7 @@ pub(super) fn conventions(program: &Program) -> Result<Conventions, TargetError>
     })
 }
 
-/// Returns the conventions for a vertex program: instructions that write outputs, and others.
+/// Classifies the instructions of a vertex program: output, ALU, or other.
 pub(super) fn of_vertex(program: &Program) -> Result<Conventions, TargetError> {
     let setup = pvs::setup::Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))?;
     let classes = setup.slots().filter_map(|(slot, loaded)| {

@@ -1,5 +1,5 @@
-//! Launches of R500's vertex unit. Lanes are vertices, inputs arrive in input registers, and outputs are the output
-//! registers.
+//! Launches of R500's vertex unit. Lanes are vertices. The inputs are values of input registers, and the outputs are
+//! the output registers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use crate::request::{Request, by_lane};
 use crate::session::{EndedGroups, Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
 use crate::values::Values;
 
-/// Values that the stream unit wrote into an input register.
+/// Values of an input register at the start, as the stream unit writes them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttributeValues {
-    /// The input register.
+    /// Number of the input register.
     pub number: u8,
-    /// One to four numbers per vertex, or one to four numbers for all vertices.
+    /// One to four numbers for each vertex, or one to four numbers that apply to all vertices.
     pub values: Values,
 }
 
-/// Returns a launch of a vertex program, ready to run.
+/// Returns a session for a vertex program, ready to run.
 pub(super) fn prepare(
     request: &Request<'_>,
     attributes: &[AttributeValues],
@@ -64,7 +64,8 @@ impl Ready for Vertices {
         Ok(Box::new(VerticesOutcome(run_watched(&self.setup, &self.launch, options, watch)?)))
     }
 
-    /// The piece numbers its vertices from 0 again: no instruction reads the number.
+    /// The vertices of the smaller launch are numbered from 0. This does not change results, because no instruction
+    /// reads the vertex's number.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         if lanes.is_empty() || lanes.end > self.launch.vertices {
             return None;
@@ -106,12 +107,12 @@ impl Outcome for VerticesOutcome {
     }
 }
 
-/// Vertices while they are stepped.
+/// A launch over vertices that is executed step by step.
 #[derive(Clone)]
 struct VertexSteps(Run, EndedGroups<Group>);
 
 impl VertexSteps {
-    /// Returns a group that runs or has ended.
+    /// Returns a group that is running or has ended.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),
@@ -120,7 +121,7 @@ impl VertexSteps {
     }
 }
 
-/// Returns the index of a register's channel in a group.
+/// Returns the index of a register's channel among the registers of a group.
 fn place(Register { class, number, channel }: Register) -> Option<usize> {
     let number = u8::try_from(number).ok()?;
     Group::register(class, number, channel).filter(|_| channel < 4)
@@ -161,10 +162,10 @@ impl Steps for VertexSteps {
     }
 }
 
-/// There is no memory to inspect: vertices only read inputs and constants.
+/// This launch does not have memory spaces: vertices only read inputs and constants.
 impl Inspect for VertexSteps {
     fn registers(&self) -> Vec<RegisterClass> {
-        // All register files share one numbering, in this order.
+        // In events, the registers of all files share one numbering, in this order.
         let mut first = 0;
         let mut class = |name, count| {
             let class = RegisterClass { name, count, channels: "xyzw", first };

@@ -1,4 +1,4 @@
-//! Launches of R700 and R600: the fields of a launch file, and the run that they describe.
+//! Launches of R700 and R600: the fields of a launch file, and the sessions that run a launch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,81 +31,81 @@ use crate::session::{
 };
 use crate::values::{Files, Values};
 
-/// The fields of a launch file that only R700 has.
+/// The fields of a launch file that exist only for R700.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
     /// Address of the first control-flow instruction, in 64-bit words.
     pub start: Option<u32>,
-    /// NUM_GPRS. Overrides the program's file.
+    /// NUM_GPRS: number of registers per lane (default: as stated by the program's file).
     pub gprs: Option<u8>,
-    /// STACK_SIZE in entries. Overrides the program's file.
+    /// STACK_SIZE: number of stack entries (default: as stated by the program's file).
     pub stack: Option<u32>,
-    /// NUM_CLAUSE_TEMP_GPRS.
+    /// NUM_CLAUSE_TEMP_GPRS: number of clause temporaries.
     pub clause_temps: Option<u8>,
-    /// DX10_CLAMP: CLAMP turns NaN into 0 (default: on).
+    /// DX10_CLAMP: whether CLAMP converts NaN to 0 (default: true).
     pub dx10_clamp: Option<bool>,
-    /// ALU_INST_PREFER_VECTOR (default: on).
+    /// ALU_INST_PREFER_VECTOR (default: true).
     pub prefer_vector: Option<bool>,
-    /// Whether a vertex fetch reads the constant buffer with the number of its resource if no such resource exists
+    /// Whether a vertex fetch from a resource that does not exist reads the constant buffer with the same number
     /// (default: true).
     pub constants_are_buffers: Option<bool>,
-    /// SQ_BOOL_CONST: bit n is boolean n.
+    /// SQ_BOOL_CONST: bit n is boolean constant n.
     pub booleans: Option<u32>,
-    /// File of the fetch program that CALL_FS calls; it contains only words.
+    /// The fetch program that CALL_FS calls.
     pub fetch_program: Option<FetchProgramFile>,
-    /// Added to the index of a vertex fetch of type VERTEX_DATA.
+    /// Offset that is added to the index of a vertex fetch of type VERTEX_DATA.
     #[serde(default)]
     pub base_vertex: u32,
-    /// Added to the index of a vertex fetch of type INSTANCE_DATA.
+    /// Offset that is added to the index of a vertex fetch of type INSTANCE_DATA.
     #[serde(default)]
     pub base_instance: u32,
-    /// SQ_VTX_SEMANTIC, starting at the first register.
+    /// SQ_VTX_SEMANTIC registers, starting with the first one.
     #[serde(default)]
     pub semantics: Vec<u8>,
-    /// 1 for each lane inside the primitive, 0 for the others (default: all lanes are inside).
+    /// 1 for each lane inside the primitive, and 0 for the other lanes (default: all lanes are inside).
     pub covered: Option<Values>,
-    /// Contents of the scatter buffer.
+    /// Initial contents of the scatter buffer.
     pub scatter: Option<Values>,
     /// Element type in which exports are shown and compared: `f32` (default), `u32` or `i32`.
     pub output_type: Option<String>,
-    /// Values of registers at the start.
+    /// Initial values of registers.
     #[serde(default)]
     pub input: Vec<InputValues>,
-    /// Constant buffers.
+    /// Contents of constant buffers.
     #[serde(default)]
     pub constant: Vec<ConstantValues>,
-    /// The constant file of DX9 mode.
+    /// Entries of the constant file, for DX9 mode.
     #[serde(default)]
     pub constant_file: Vec<ConstantFileValues>,
-    /// SQ_LOOP_CONST.
+    /// Loop constants (SQ_LOOP_CONST).
     #[serde(default)]
     pub r#loop: Vec<LoopValues>,
     /// Vertex resources.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
-    /// Samplers. If there are any, a texture has its own sampler only if it states a field of a sampler.
+    /// Samplers. If the list is not empty, a texture defines a sampler only if it states a field of a sampler.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
 }
 
-/// Values of a register at the start.
+/// Initial values of a register.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputValues {
-    /// The register.
+    /// Number of the register.
     pub gpr: u8,
-    /// One to four numbers per lane, or one to four numbers for all lanes.
+    /// One to four numbers for each lane, or one to four numbers that apply to all lanes.
     pub values: Values,
 }
 
-/// Contents of a constant buffer. A vertex resource of the same number can also read it.
+/// Contents of a constant buffer. A fetch from the vertex resource with the same number can also read the buffer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConstantValues {
     /// Number of the buffer, 0 to 15.
     pub number: u8,
-    /// Offset of the first dword.
+    /// Offset of the first number, in dwords.
     #[serde(default)]
     pub offset: usize,
     /// The numbers, four per entry.
@@ -116,7 +116,7 @@ pub struct ConstantValues {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConstantFileValues {
-    /// The first entry, 0 to 255.
+    /// Index of the first entry, 0 to 255.
     pub number: usize,
     /// The numbers, four per entry.
     pub values: Values,
@@ -130,10 +130,10 @@ pub struct LoopValues {
     pub number: usize,
     /// Number of iterations.
     pub count: u16,
-    /// First value of aL.
+    /// Initial value of aL.
     #[serde(default)]
     pub init: u16,
-    /// Added to aL in each iteration.
+    /// Value that is added to aL in each iteration.
     #[serde(default)]
     pub inc: i16,
 }
@@ -142,14 +142,14 @@ pub struct LoopValues {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferValues {
-    /// BUFFER_ID.
+    /// Number of the resource (BUFFER_ID).
     pub number: u8,
     /// Contents of the buffer.
     pub values: Values,
-    /// Bytes from one element to the next.
+    /// Number of bytes from one element to the next.
     pub stride: Option<u32>,
-    /// Word 2 of the resource (SQ_VTX_CONSTANT_WORD2) instead of `stride`. It includes the format, which fetches with
-    /// USE_CONST_FIELDS use.
+    /// Word 2 of the resource (SQ_VTX_CONSTANT_WORD2), as an alternative to `stride`. It also states the format for
+    /// fetches with USE_CONST_FIELDS.
     pub word2: Option<u32>,
 }
 
@@ -160,11 +160,11 @@ impl BufferValues {
     }
 }
 
-/// A fetch program.
+/// A fetch program, which CALL_FS calls.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FetchProgramFile {
-    /// Raw words, as `file.bin:u32` or `file.npy`.
+    /// File of raw words, as `file.bin:u32` or `file.npy`.
     pub words: Values,
     /// Address of the first instruction, in 64-bit words.
     #[serde(default)]
@@ -294,7 +294,8 @@ impl Launch {
     }
 }
 
-/// Returns the program type that the launch states, or else the program's file.
+/// Returns the stage of the program. The launch takes precedence over the program's file. The default is a pixel
+/// program.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     let stages = [("pixel", Stage::Pixel), ("vertex", Stage::Vertex), ("geometry", Stage::Geometry)];
     if let Some(name) = &request.common.stage {
@@ -308,10 +309,10 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     }
 }
 
-/// Number under which a program's constants include the constant file, C[n]. The constant buffers are 0 to 15.
+/// Bank number of the constant file C[n] in a program's constants. Banks 0 to 15 are the constant buffers.
 pub(super) const CONSTANT_FILE: u32 = 16;
 
-/// Copies the resources that the program's file states: loop constants, booleans, constants.
+/// Copies the loop constants, booleans and constants that the program's file states to `resources`.
 fn stated_resources(program: &Program, resources: &mut Resources) -> Result<(), Error> {
     resources.booleans = program.state("SQ_BOOL_CONST").unwrap_or(0);
     for (number, constant) in resources.loop_constants.iter_mut().enumerate() {
@@ -379,7 +380,7 @@ fn fill_resources(
     let filled =
         (0u8..).zip(&resources.constant_buffers).filter(|(_, buffer)| are_buffers && !buffer.is_empty());
     for (number, buffer) in filled {
-        // A constant buffer is a whole number of entries. The missing dwords of the last entry are 0.
+        // The last entry of a constant buffer is filled with zeros.
         let mut entries = buffer.clone();
         entries.resize(buffer.len().next_multiple_of(4), 0);
         resources.vertex_buffers.insert(number, VertexBuffer::constants(&entries));
@@ -447,7 +448,7 @@ fn out_of(place: &str, last: usize) -> Error {
     Error::Machine(format!("{place}: expected 0 to {last}"))
 }
 
-/// Returns the words of constants, which are floats unless a type is stated.
+/// Returns the words of constants. They are floats unless the launch states another type.
 fn floats(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Error> {
     all_words(place, &values.load_float(place, true, files)?.array)
 }
@@ -463,7 +464,7 @@ fn all_words(place: &str, array: &Array) -> Result<Vec<u32>, Error> {
     Ok(array.words().collect())
 }
 
-// ---- Running
+// ---- Sessions
 
 impl error::Cause for Cause {
     fn other(&self) -> Option<u32> {
@@ -474,19 +475,20 @@ impl error::Cause for Cause {
     }
 }
 
-/// A launch of lanes in wavefronts.
+/// A launch whose lanes run in wavefronts.
 #[derive(Clone, Debug)]
 pub struct Waves {
     /// The program.
     pub program: Program,
     /// The launch.
     pub launch: machine::Launch,
-    /// Element type of exports.
+    /// Element type in which exports are shown and compared.
     output_type: Dtype,
 }
 
 impl Waves {
-    /// Refuses a strict run of a program that reads the constant file if the launch does not set it.
+    /// In strict mode, returns an error if the program reads the constant file and neither the source nor the launch
+    /// sets it.
     fn has_constants(&self, options: &Options) -> Result<(), Error> {
         let environment = &self.launch.environment;
         if options.mode != Mode::Strict || !environment.resources.constant_file.is_empty() {
@@ -549,12 +551,12 @@ impl Ready for Waves {
     }
 }
 
-/// Returns the part of a stack entry that a word belongs to.
+/// Returns the mask of a stack entry to which a word of flow state refers.
 fn part(word: &Word) -> Part {
     if word.part == 0 { Part::Active } else { Part::Breaks }
 }
 
-/// Wavefronts while they are stepped.
+/// A launch that is executed step by step.
 #[derive(Clone)]
 struct WaveSteps {
     run: Run,
@@ -563,7 +565,7 @@ struct WaveSteps {
 }
 
 impl WaveSteps {
-    /// Returns a wavefront that runs or has ended.
+    /// Returns a wavefront that is running or has ended.
     fn wave(&self, group: usize) -> Option<&Wave> {
         match self.current() == Some(group) {
             true => Some(self.run.wave()),
@@ -571,10 +573,10 @@ impl WaveSteps {
         }
     }
 
-    /// Returns the number of a register that the launch has.
+    /// Returns the machine's number of a register, or `None` if the launch does not have the register.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
-        // The topmost register numbers are the clause temporaries.
+        // Clause temporaries have the highest register numbers.
         let first = if class == "T" { 128 - known.count } else { 0 };
         u8::try_from(first + number).ok().filter(|_| number < known.count && channel < 4)
     }
@@ -655,7 +657,7 @@ impl Inspect for WaveSteps {
         vec![space("scatter"), space("global")]
     }
 
-    /// Addresses count bytes. Global registers are ordered by number, component and lane.
+    /// Addresses are byte addresses. The global registers are ordered by number, then component, then lane.
     fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
         let simd = self.run.wave().simd();
         let words: &[u32] = match space {
@@ -736,7 +738,7 @@ impl Inspect for WaveSteps {
 
     fn set_word(&mut self, word: &Word, value: u64) {
         let wave = self.run.wave_mut();
-        // Bits of lanes that do not exist keep their value.
+        // Bits for lanes that the wavefront does not have remain unchanged.
         let value = value & word.bits;
         let with = |held: Mask| (held - Mask(word.bits)) | Mask(value);
         match word.kind {
@@ -760,15 +762,15 @@ impl Inspect for WaveSteps {
     }
 }
 
-/// Results of wavefronts, and the element type in which they are shown.
+/// Results of a launch, with the element type in which exports are shown.
 pub struct WavesOutcome {
-    /// The results.
+    /// The results as the machine's crate returns them.
     pub outcome: outcome::Outcome,
     output_type: Dtype,
 }
 
 impl Waves {
-    /// Returns the results of a run of this launch, with its outputs.
+    /// Converts the machine's results of this launch to results with outputs.
     pub fn left(&self, outcome: outcome::Outcome) -> WavesOutcome {
         WavesOutcome { outcome, output_type: self.output_type }
     }

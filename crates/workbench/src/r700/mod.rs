@@ -1,4 +1,5 @@
-//! Implements the workbench's interface for AMD R700 and R600: text in this file, launches in [`mod@launch`].
+//! Implements the workbench's interface for AMD R700 and R600. This file converts programs to text and back.
+//! [`mod@launch`] runs launches.
 
 pub mod launch;
 mod stats;
@@ -35,7 +36,7 @@ use crate::target::{Target, TargetError};
 
 pub use launch::Launch;
 
-/// The R700. The R600 is a chip option.
+/// The R700 machine. R600 chips belong to it as well.
 #[derive(Clone, Copy, Debug)]
 pub struct R700;
 
@@ -60,8 +61,8 @@ impl Machine for R700 {
         Listing { text, marks: printed.marks }.checked()
     }
 
-    /// States machine and chip once, and `.program` before each program. A single program without a name does not need
-    /// `.program`.
+    /// The text states machine and chip once, and `.program` before each program. `.program` is omitted for a single
+    /// program without a name.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         let chip = target.r700();
         let name = target.chip_name().unwrap_or(chip.name).to_ascii_lowercase();
@@ -117,8 +118,8 @@ impl Machine for R700 {
         kept(back) == kept(program)
     }
 
-    /// Two words are a control-flow instruction or an instruction of an ALU clause. Four words are a fetch, and 2n
-    /// words are an ALU group with its literals. Returns every legal interpretation.
+    /// Two words can be a control-flow instruction or an instruction of an ALU clause. Four words are a fetch. 2n words
+    /// are an ALU group with its literals. The explanation contains every legal interpretation.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let readings = explain::readings(words, target.r700());
         let several = readings.len() > 1;
@@ -127,7 +128,7 @@ impl Machine for R700 {
         all.ok_or(ExplainError::Count { isa: target.isa, wanted, found: words.len() })
     }
 
-    /// The position in the program determines whether the words are control flow, a slot of an ALU group, or a fetch.
+    /// The address determines whether the words are control flow, a slot of an ALU group, or a fetch.
     fn explain_at(
         &self,
         target: &Target,
@@ -147,8 +148,8 @@ impl Machine for R700 {
         Ok(explained)
     }
 
-    /// An operation of an ALU group and a fetch get a clause of their own. Errors refer to the interpretation that
-    /// accepts most of the text.
+    /// If `text` is an operation of an ALU group or a fetch, the program contains a clause for it. The text is tried in
+    /// each kind of clause. If all attempts fail, returns the errors of the attempt that parsed most of the text.
     fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
         const CONTEXTS: [&str; 4] = ["", "ALU: KCACHE0(CB0:0-31) KCACHE1(CB1:0-31)\n", "TEX:\n", "VTX:\n"];
         let mut furthest: Option<Vec<Diagnostic>> = None;
@@ -172,11 +173,13 @@ impl Machine for R700 {
         Ok(code.faults().map(finding).collect())
     }
 
-    /// The families share most encodings, so words of one family decode as the other's. Only faults distinguish them.
+    /// R600 and R700 share most encodings, so words for one family usually decode for the other. Only malformed parts
+    /// distinguish the families.
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let code =
             |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
-        // Arbitrary words often have an interpretation. If it exports something and covers all words, it is a program.
+        // Arbitrary words often decode. They are taken as a program if they export something, have no malformed parts,
+        // and every control-flow word is free of findings.
         let sound = |chip: Chip, program: &Program| {
             let code = code(chip, program);
             let plain = |addr: u32| {
@@ -270,7 +273,7 @@ fn needs(chip: Chip, program: &Program) -> Needs {
     Needs { registers: Some(registers_needed(&code)), stack }
 }
 
-/// Warns if a source declares fewer registers or stack entries than its instructions need.
+/// Returns warnings if a source declares fewer registers or stack entries than its instructions need.
 fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
     let declared = &program.resources;
     if declared.registers.is_none() && declared.stack.is_none() {
@@ -293,21 +296,22 @@ fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns the span of the directive at a position of a source, with its operands.
+/// Returns the span of the directive that starts at `at`, including its operands.
 fn directive_at(source: &str, at: usize) -> Span {
     let line = source[at..].split(['\n', ';']).next().unwrap_or_default();
     Span::new(at, at + line.trim_end().len())
 }
 
-/// Returns the registers that have a value at the start of a program, if its stage and state determine them: R0 for a
-/// vertex program, the interpolated registers and the position for a pixel program. (Mesa `r600d.h`,
-/// SPI_PS_IN_CONTROL_0)
+/// Returns the registers that have a value when the program starts: R0 for a vertex program, or the interpolated
+/// registers and the position for a pixel program. Returns `None` if the stage and the state do not determine them.
+/// (Mesa `r600d.h`, SPI_PS_IN_CONTROL_0)
 fn inputs(stage: Option<Stage>, program: &Program) -> Option<Components> {
     match stage? {
         Stage::Vertex => Some(Components::NONE.with(0)),
         Stage::Pixel => {
             let control = program.state("SPI_PS_IN_CONTROL_0")?;
-            // Front face, fixed-point position and the index of the pixel arrive in registers of their own.
+            // SPI_PS_IN_CONTROL_1 can add registers for the front face, the fixed-point position and the pixel index.
+            // The inputs are then unknown.
             if program.state("SPI_PS_IN_CONTROL_1").is_some_and(|other| other != 0) {
                 return None;
             }
@@ -319,7 +323,8 @@ fn inputs(stage: Option<Stage>, program: &Program) -> Option<Components> {
     }
 }
 
-/// Converts an interpretation for front ends. `titled` is set if the same words have several interpretations.
+/// Converts one interpretation of words to an explanation. If `titled` is set, each line starts with the title of the
+/// interpretation.
 fn explanation(reading: Reading, titled: bool) -> Explanation {
     let title = if titled { format!("{}: ", reading.title) } else { String::new() };
     let lines = |lines: Vec<String>| lines.into_iter().map(|line| title.clone() + &line).collect::<Vec<_>>();
@@ -344,7 +349,7 @@ fn explanation(reading: Reading, titled: bool) -> Explanation {
     }
 }
 
-/// Joins two interpretations of the same words.
+/// Combines the explanations of two interpretations of the same words.
 fn join(mut first: Explanation, second: Explanation) -> Explanation {
     first.text += &format!("\n{}", second.text);
     first.source += &format!("\n{}", second.source);
@@ -355,7 +360,7 @@ fn join(mut first: Explanation, second: Explanation) -> Explanation {
     first
 }
 
-/// Applies a directive of a source to its program.
+/// Parses a directive of a source and adds it to the program.
 fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), String> {
     match (name, values) {
         ("gprs", [count]) => program.resources.registers = Some(*count),
@@ -379,7 +384,7 @@ fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), St
     Ok(())
 }
 
-/// Returns the directives of a program, which [`directive`] parses.
+/// Returns the directives that describe a program. [`directive`] parses them.
 fn directives(program: &Program) -> String {
     let mut text = String::new();
     if let Some(stage) = program.stage {

@@ -1,4 +1,4 @@
-//! Conventions for the counts of R700 instructions: control-flow words, groups and fetches.
+//! Classifies R700 instructions for counting: control-flow instructions, ALU groups and fetches.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;

@@ -1,4 +1,5 @@
-//! The flow state of a machine as rows of the page: the lanes of each row, and the lanes that wait for it.
+//! The flow state of a group as rows of the page. Each row has lanes, for example those of a stack entry, and the lanes
+//! that wait for it.
 
 use reconverge_isa::Isa;
 use reconverge_simt::{Lane, Mask, StackRow, Why};
@@ -12,10 +13,10 @@ pub(super) struct ReportRow {
     to: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<i64>,
-    /// The lanes of the row, by name of each set.
+    /// Sets of lanes that belong to the row, each with a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     masks: Vec<(&'static str, [u32; 2])>,
-    /// The lanes that wait for the row. Each lane waits for at most one row.
+    /// The lanes that wait for this row. Each lane waits for at most one row.
     #[serde(skip_serializing_if = "is_empty")]
     holds: [u32; 2],
 }
@@ -24,12 +25,12 @@ fn is_empty(words: &[u32; 2]) -> bool {
     *words == [0, 0]
 }
 
-/// Returns the low and the high word.
+/// Splits a mask into its low and its high 32 bits.
 pub(super) fn words(mask: Mask) -> [u32; 2] {
     [mask.0 as u32, (mask.0 >> 32) as u32]
 }
 
-/// Returns the heading of a machine's rows.
+/// Returns the heading of the rows for a machine.
 pub(super) fn heading(isa: Isa, vertex: bool) -> &'static str {
     match isa {
         Isa::R500 if vertex => "Loops and subroutines, innermost first",
@@ -39,8 +40,8 @@ pub(super) fn heading(isa: Isa, vertex: bool) -> &'static str {
     }
 }
 
-/// Returns the rows of a group, innermost first. `whys` has a reason for each lane, and `stack` has the machine's own
-/// entries.
+/// Returns the rows of a group, innermost first. `whys` has the state of each lane, and `stack` has the entries of the
+/// machine's stack.
 pub(super) fn rows(isa: Isa, whys: &[Why], stack: &[StackRow]) -> Vec<ReportRow> {
     let mut holds = vec![Mask::NONE; stack.len()];
     for (lane, why) in whys.iter().enumerate() {
@@ -65,13 +66,13 @@ pub(super) fn rows(isa: Isa, whys: &[Why], stack: &[StackRow]) -> Vec<ReportRow>
     rows
 }
 
-/// Returns the index of the stack entry that a lane waits for.
+/// Returns the index of the stack entry for which a lane waits.
 fn holding(isa: Isa, why: Why, lane: Lane, stack: &[StackRow]) -> Option<usize> {
     let has = |row: &StackRow| row.mask.is_some_and(|mask| mask.has(lane));
     match (isa, why) {
         (Isa::R700, Why::Branch { depth }) => Some(depth as usize).filter(|depth| *depth < stack.len()),
-        // The innermost loop that the lane has entered. Only lanes that have not left an outer loop enter an inner
-        // loop.
+        // This is the innermost loop that the lane has entered, because a lane that has left an outer loop does not
+        // enter an inner loop.
         (_, Why::Break | Why::Continue) => stack.iter().position(|row| is_loop(isa, row) && has(row)),
         (_, Why::Parked { pc }) => stack.iter().position(|row| row.pc == Some(pc) && has(row)),
         (_, Why::Active | Why::Branch { .. } | Why::Exited | Why::Uncovered) => None,
@@ -86,13 +87,13 @@ fn is_loop(isa: Isa, row: &StackRow) -> bool {
     }
 }
 
-/// Returns the masks of an entry: its own mask, and for a loop the lanes that have left it or wait for its next
-/// iteration.
+/// Returns the lane sets of a stack entry. These are its mask and, if it is a loop, the lanes that have left the loop
+/// and the lanes that wait for the next iteration.
 fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static str, [u32; 2])> {
     let of = |wanted: Why| with(whys, |why| why == wanted).0 & holds.0;
     let [own, broken, continued] = match isa {
         Isa::R500 => ["entered", "broken", "continued"],
-        // IX and IC are inactive-break and inactive-continue.
+        // The manual's names are IX (inactive-break) and IC (inactive-continue).
         Isa::R700 => ["before", "break IX", "continue IC"],
         Isa::Tesla => ["lanes", "", ""],
     };
@@ -104,7 +105,7 @@ fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static s
     masks
 }
 
-/// Returns the lanes whose reason meets a condition.
+/// Returns the lanes whose state meets a condition.
 fn with(whys: &[Why], condition: impl Fn(Why) -> bool) -> Mask {
     let mut lanes = Mask::NONE;
     for (lane, why) in whys.iter().enumerate() {
@@ -115,8 +116,8 @@ fn with(whys: &[Why], condition: impl Fn(Why) -> bool) -> Mask {
     lanes
 }
 
-/// Returns the branch counters of R500, one row per value. A lane that a branch switched off counts the branches
-/// opened since then.
+/// Returns R500's branch counters as rows, one per value. The counter of a lane that a branch disabled is the number of
+/// branches that were opened inside that branch.
 fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     let mut values: Vec<u32> = whys
         .iter()
@@ -135,8 +136,8 @@ fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     values.into_iter().map(row).collect()
 }
 
-/// Returns Tesla's mask of the lanes that a `break` switched off. The mask is not a token; the lanes wait for the
-/// BREAK token.
+/// Returns Tesla's mask of the lanes that a `break` disabled, as a row. The mask is not an entry of the token stack.
+/// The lanes wait for the BREAK token.
 fn broken_lanes(whys: &[Why]) -> Vec<ReportRow> {
     let lanes = with(whys, |why| why == Why::Break);
     let masks = vec![("", words(lanes))];

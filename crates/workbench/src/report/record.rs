@@ -1,4 +1,4 @@
-//! Records every step of a run, and packs the recorded data.
+//! Records every step of a run, and compresses the recorded data.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -17,7 +17,8 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::session::{Register, RegisterClass, Stepping, Stride};
 
-/// The registers that a program's text names: a word of letters and a number, such as `$r3`, `R1` or `temp[1]`.
+/// The registers that occur in a program's text. A register is a word of letters and a number, such as `$r3`, `R1` or
+/// `temp[1]`.
 struct NamedRegisters(HashSet<String>);
 
 impl NamedRegisters {
@@ -27,7 +28,7 @@ impl NamedRegisters {
             let line = line.replace('[', "");
             let words = line.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '$');
             for word in words {
-                // Halves and pairs of Tesla's registers have a letter after the number.
+                // Names of register halves and pairs on Tesla have a letter after the number, which is ignored.
                 let start = word.find(|letter: char| letter.is_ascii_digit()).unwrap_or(word.len());
                 let digits = word[start..].bytes().take_while(u8::is_ascii_digit).count();
                 if start > 0 && digits > 0 {
@@ -43,7 +44,7 @@ impl NamedRegisters {
     }
 }
 
-/// Numbers for values that occur repeatedly.
+/// Assigns numbers to values, so that a repeated value is stored once.
 struct Numbers<T> {
     numbers: HashMap<T, i32>,
     list: Vec<T>,
@@ -65,7 +66,7 @@ impl<T: Eq + Hash + Clone> Numbers<T> {
     }
 }
 
-/// Returns the number of values up to the highest of these numbers.
+/// Returns how many elements of `list` are needed for these numbers: the highest number plus one.
 fn used<T>(list: &[T], numbers: &[i32]) -> usize {
     numbers.iter().max().map_or(0, |most| *most as usize + 1).min(list.len())
 }
@@ -84,7 +85,7 @@ struct RecordedStep {
 struct RegisterWrites {
     /// Step, register and lanes of each write.
     places: Vec<(i32, i32, Mask)>,
-    /// Values by write and lane.
+    /// Values of all writes, one per lane in each write.
     values: Vec<i32>,
 }
 
@@ -94,7 +95,7 @@ impl RegisterWrites {
         self.values.extend(lanes.lanes().map(|lane| values[lane.index()]));
     }
 
-    /// Returns the writes of the first `until` steps.
+    /// Compresses the writes of the first `until` steps.
     fn packed(&self, until: usize) -> PackedWrites {
         let count = self.places.partition_point(|(step, ..)| (*step as usize) < until);
         let places = &self.places[..count];
@@ -116,19 +117,19 @@ pub(super) struct Recorder {
     bounds: Bounds,
     isa: Isa,
     width: usize,
-    /// Index of the line in the listing, by address.
+    /// For each address, the index of its line in the listing.
     lines: HashMap<u32, usize>,
-    /// Registers that the program names.
+    /// Registers that occur in the program's text.
     named: NamedRegisters,
     steps: Vec<RecordedStep>,
     /// The last step of each group.
     last: HashMap<usize, i32>,
-    /// Whether the run has more steps than the bound.
+    /// Whether the run has more steps than the limit.
     full: bool,
     whys: Numbers<Why>,
     vectors: Numbers<Vec<i32>>,
     stacks: Numbers<Vec<ReportRow>>,
-    /// Registers of each group before its first step. The step of such a write is the group's first step.
+    /// Registers of each group before its first step, stored as writes at that step.
     initial: RegisterWrites,
     writes: RegisterWrites,
     registers_until: Option<usize>,
@@ -136,7 +137,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a recorder for a launch at its start. `listing` holds the address and the text of the lines.
+    /// Creates a recorder for a launch that has not started. `listing` has the address and the text of each line.
     pub(super) fn new(stepping: Stepping, bounds: Bounds, isa: Isa, listing: &[(u32, String)]) -> Recorder {
         let lines = listing.iter().enumerate().map(|(number, (address, _))| (*address, number)).collect();
         let named = NamedRegisters::of(listing.iter().map(|(_, text)| text.as_str()));
@@ -162,12 +163,12 @@ impl Recorder {
         }
     }
 
-    /// Returns the maximum number of lanes of a group.
+    /// Returns the maximum number of lanes in a group.
     pub(super) fn width(&self) -> usize {
         self.width
     }
 
-    /// Runs to the end or the bound. Returns the error that ended the run, if any.
+    /// Runs to the end or to the maximum number of steps. Returns the error that ended the run, if any.
     pub(super) fn run(&mut self) -> Option<Error> {
         loop {
             let group = self.stepping.current()?;
@@ -203,8 +204,9 @@ impl Recorder {
                 Event::Resume { .. } => events.push(3),
                 _ => {}
             });
-            // A switch of lanes without an issue, such as a `join` that switches to the other side, is part of the
-            // previous step. Steps are then counted as `run`, `stats` and `trace` count them.
+            // A group can switch lanes without issuing an instruction, for example if a `join` switches to the other
+            // side of a branch. The events then belong to the previous step. So steps have the same numbers as in
+            // `run`, `stats` and `trace`.
             if issued || result.is_err() {
                 self.last.insert(group, step);
             } else {
@@ -226,8 +228,8 @@ impl Recorder {
         }
     }
 
-    /// Records the registers of a group before its first step: the registers that the program names, and those that
-    /// are not 0.
+    /// Records the registers of a group before its first step: those that occur in the program's text, and all others
+    /// that are not 0.
     fn start(&mut self, group: usize, step: i32) {
         for class in self.stepping.registers() {
             for number in 0..class.count {
@@ -260,10 +262,10 @@ impl Recorder {
         }
     }
 
-    /// Returns the report with as much of the recorded data as fits the size limit.
+    /// Returns the report with as much of the recorded data as the size limit allows.
     ///
     /// # Errors
-    /// Returns an error if the report exceeds the limit even without any step.
+    /// Returns an error if the report exceeds the limit even without steps.
     pub(super) fn finish(self, report: Report, machine: &dyn Machine) -> Result<Report, Error> {
         let until = self.registers_until.unwrap_or(self.steps.len());
         let (mut steps, mut until) = (self.steps.len(), until);
@@ -273,7 +275,7 @@ impl Recorder {
             if bytes <= self.bounds.bytes {
                 return Ok(packed);
             }
-            // In proportion, and a little less. This converges in a few iterations.
+            // Reduces the count in proportion to the excess, and by another tenth, so that a few iterations suffice.
             let less = |count: usize| count * (self.bounds.bytes / 16) / (bytes / 16).max(1) / 10 * 9;
             if until > 0 {
                 until = if until < 64 { 0 } else { less(until) };
@@ -288,7 +290,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the report with the first steps, and the registers before the first of them.
+    /// Returns the report with the first `steps` steps, and with registers for the first `until` steps.
     fn packed(&self, report: Report, machine: &dyn Machine, steps: usize, until: usize) -> Report {
         let groups = self.stepping.groups();
         let mut notes = report.notes;
@@ -339,7 +341,7 @@ impl Recorder {
     }
 }
 
-/// Returns the runs of equal numbers, as pairs of the number and the length of its run.
+/// Run-length encodes numbers. Each run is a pair of the number and its count.
 fn runs(numbers: &[i32]) -> Vec<usize> {
     let mut runs: Vec<usize> = Vec::new();
     for number in numbers {
@@ -351,7 +353,7 @@ fn runs(numbers: &[i32]) -> Vec<usize> {
     runs
 }
 
-/// Packs a column: zlib of zigzag varints of the differences, in base64.
+/// Compresses a column: the differences of consecutive numbers as zigzag varints, compressed with zlib, in base64.
 fn pack(numbers: impl Iterator<Item = i32>) -> String {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
     let mut last = 0i32;

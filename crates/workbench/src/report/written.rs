@@ -1,4 +1,4 @@
-//! A program as written in its source: the lines of each instruction with their comments, and the labels before them.
+//! Finds the source text of each instruction: its lines with their comments, and the labels and comments before it.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -7,19 +7,19 @@ use serde::Serialize;
 
 use crate::open::Opened;
 
-/// An instruction in its source.
+/// The source text of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Written {
     /// Number of the first line, from 1.
     line: usize,
     /// The lines of the instruction, without indentation.
     text: String,
-    /// The previous lines that are labels or comments, unchanged.
+    /// The lines directly before the instruction that are labels or comments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     before: Vec<String>,
 }
 
-/// Returns the instructions of a program as written in its source, by address.
+/// Returns the source text of each instruction of a program, indexed by address.
 pub(super) fn lines(source: &str, opened: &Opened, program: &Program) -> LiteMap<u32, Option<Written>> {
     let number = opened.image.programs.iter().position(|known| known == program);
     let Some(places) = number.and_then(|number| opened.lines.get(number)) else { return LiteMap::new() };

@@ -1,13 +1,13 @@
-//! Bank conflicts of shared memory, as the machine's manual defines them.
+//! Counts bank conflicts in shared memory by the rule in the machine's manual.
 //!
-//! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", shared memory of compute capability 1.x. Shared memory
-//! has 16 banks; successive 32-bit words are in successive banks. A warp's access is a request for each half-warp. A pass
-//! serves addresses of a request that do not conflict. A pass of a read serves all addresses within one word, the broadcast
-//! word, and one address of each other bank. A pass of a write serves one address of each bank. Lanes that write to the same
-//! address are one write. Words of more than 32 bits are a request for each 32 bits.
+//! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", shared memory of compute capability 1.x. Shared
+//! memory has 16 banks, and successive 32-bit words are in successive banks. The access of each half-warp is a
+//! *request*. The memory serves a request in *passes*. A pass of a read serves all addresses in one word, which is
+//! broadcast, and one address of each other bank. A pass of a write serves one address of each bank. Lanes that write
+//! to the same address count as one write. A word of more than 32 bits causes one request for each 32 bits.
 //!
-//! The guide leaves open which word is broadcast and which address of a bank is served. Here it is the word that most of the
-//! remaining lanes read, and the lowest lane.
+//! The guide leaves open which word is broadcast, and which address of a bank is served. Here, the word that most of
+//! the remaining lanes read is broadcast, and the address of the lowest lane is served.
 
 use foldhash::{HashMap, HashMapExt as _};
 use litemap::LiteMap;
@@ -19,28 +19,28 @@ use super::memory::HALF_WARP;
 /// Number of banks of shared memory.
 const BANKS: u32 = 16;
 
-/// The rule of passes, in one line.
+/// Description of how passes are counted, in one line.
 pub const RULE: &str = "half-warps, 16 banks of 32 bits, one word is broadcast (compute capability 1.x)";
 
-/// An access of an instruction to shared memory.
+/// How an instruction accesses shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BankedAccess {
     /// Whether the access is a store.
     pub store: bool,
-    /// Bytes per lane.
+    /// Number of bytes per lane.
     pub bytes: u32,
-    /// Index of the load among a lane's loads in the instruction, from 0.
+    /// Index, from 0, of the shared-memory load among the loads that the instruction performs for a lane.
     pub which: u8,
 }
 
 /// Counts of accesses to shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BankCounts {
-    /// Requests: half-warps in which at least one lane accesses shared memory.
+    /// Number of requests. A request is the access of a half-warp in which at least one lane accesses shared memory.
     pub requests: u64,
-    /// Passes that serve these requests. Equals `requests` if there is no conflict.
+    /// Number of passes that serve these requests. Without conflicts, it is equal to `requests`.
     pub passes: u64,
-    /// The maximum number of passes of a request.
+    /// Maximum number of passes that served one request.
     pub most: u64,
 }
 
@@ -58,7 +58,8 @@ pub fn read_passes(addresses: &[u32]) -> u64 {
     let mut passes = 0;
     while !left.is_empty() {
         let readers = |word: u32| left.iter().filter(|other| **other == word).count();
-        // `max_by_key` returns the last of equal words: with this order, the word of the lowest lane.
+        // `max_by_key` returns the last of several maxima. The iteration is reversed, so that this is the word of the
+        // lowest lane.
         let broadcast = left.iter().copied().rev().max_by_key(|word| readers(*word)).unwrap_or_default();
         let mut served = 1u32 << (broadcast % BANKS);
         left.retain(|word| {
@@ -82,12 +83,12 @@ pub fn write_passes(addresses: &[u32]) -> u64 {
     (0..BANKS).map(of_bank).max().unwrap_or_default()
 }
 
-/// Counts accesses while a program runs.
+/// Counts accesses to shared memory while a program runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Banks {
     of: LiteMap<u32, BankedAccess>,
     pub(super) counts: LiteMap<u32, BankCounts>,
-    /// Accesses of the last instruction of each group.
+    /// For each group, the accesses of its last instruction, which are not counted yet.
     pending: HashMap<usize, Unsettled>,
 }
 
@@ -95,7 +96,7 @@ pub(super) struct Banks {
 struct Unsettled {
     pc: u32,
     accesses: Vec<(Lane, u32)>,
-    /// Number of loads of the instruction so far, by lane.
+    /// For each lane, the number of loads so far in the instruction.
     loads: [u8; 64],
 }
 
@@ -104,7 +105,7 @@ impl Banks {
         Banks { of, counts: LiteMap::new(), pending: HashMap::new() }
     }
 
-    /// Returns whether no instruction accesses shared memory.
+    /// Returns whether the program has no instructions that access shared memory.
     pub(super) fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
@@ -129,7 +130,7 @@ impl Banks {
         }
     }
 
-    /// Completes the instruction of a group and returns its counts.
+    /// Counts the pending accesses of a group and returns the counts.
     pub(super) fn settle(&mut self, group: usize) -> Option<BankCounts> {
         if self.pending.is_empty() {
             return None;
@@ -138,7 +139,7 @@ impl Banks {
         self.count(&pending)
     }
 
-    /// Completes all instructions and returns the counts by group.
+    /// Counts all pending accesses and returns the counts of each group.
     pub(super) fn settle_all(&mut self) -> Vec<(usize, BankCounts)> {
         let pending = std::mem::take(&mut self.pending);
         pending.into_iter().filter_map(|(group, pending)| Some((group, self.count(&pending)?))).collect()
@@ -168,7 +169,7 @@ impl Banks {
 mod tests {
     use super::*;
 
-    /// Returns lane k at `step * k`.
+    /// Returns the addresses of 16 lanes. Lane k has the address `step * k`.
     fn lanes(step: u32) -> Vec<u32> {
         (0..16).map(|lane| step * lane).collect()
     }
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn words_in_different_banks_are_one_pass() {
         assert_eq!([read_passes(&lanes(4)), write_passes(&lanes(4))], [1, 1]);
-        // An odd stride of words has no conflict (guide, 32-bit strided access).
+        // An odd stride of words does not cause conflicts (guide, 32-bit strided access).
         assert_eq!([read_passes(&lanes(12)), write_passes(&lanes(12))], [1, 1]);
     }
 
@@ -189,21 +190,21 @@ mod tests {
     #[test]
     fn one_word_is_broadcast_in_a_pass() {
         assert_eq!(read_passes(&[0x40; 16]), 1);
-        // Half of the lanes read word 0 and the others word 16 of the same bank: each is broadcast once.
+        // Half of the lanes read word 0, and the other half word 16 of the same bank. Each word is broadcast once.
         let halves: Vec<u32> = (0..16).map(|lane| lane % 2 * 64).collect();
         assert_eq!(read_passes(&halves), 2);
-        // The word that three lanes read is broadcast, and the other lanes are in other banks.
+        // Three lanes read one word, which is broadcast. The other lanes read other banks.
         let mut some = lanes(4);
         (some[3], some[9]) = (20, 20);
         assert_eq!(read_passes(&some), 1);
-        // A second broadcast word needs another pass.
+        // A second word that several lanes read needs another pass.
         (some[0], some[1]) = (60, 60);
         assert_eq!(read_passes(&some), 2);
     }
 
     #[test]
     fn bytes_of_a_word_conflict_unless_the_word_is_broadcast() {
-        // Guide, 8-bit access: four lanes in each of four banks.
+        // Guide, 8-bit access: four lanes read different bytes of each of four banks.
         assert_eq!(read_passes(&lanes(1)), 4);
         assert_eq!(write_passes(&lanes(1)), 4);
         assert_eq!(write_passes(&[8; 16]), 1, "lanes that write to one address are one write");
@@ -214,7 +215,7 @@ mod tests {
         let access = |bytes, which| BankedAccess { store: false, bytes, which };
         let mut banks = Banks::new([(8, access(4, 1)), (16, access(8, 0))].into_iter().collect());
         for lane in 0..32u8 {
-            // The first load accesses another memory.
+            // The first load of the instruction accesses another memory, so it does not count.
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 0 });
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 8 * u32::from(lane) });
         }

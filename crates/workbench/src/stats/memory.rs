@@ -1,29 +1,30 @@
-//! Coalescing of a group's accesses to memory, as the machine's manual defines it.
+//! Counts how memory accesses of a group are coalesced, by the rule in the machine's manual.
 //!
-//! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", global memory of compute capability 1.x. A warp's
-//! access consists of one request for each half-warp. The memory serves a request in transactions of 32, 64 or 128
-//! bytes. The guide does not define transactions for atomic operations and local memory.
+//! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", global memory of compute capability 1.x. The
+//! access of each half-warp is one request. The memory serves a request in transactions of 32, 64 or 128 bytes. The
+//! guide does not define transactions for atomic operations and local memory.
 
 use foldhash::{HashMap, HashMapExt as _};
 use litemap::LiteMap;
 use reconverge_simt::{Event, Lane};
 use serde::Serialize;
 
-/// Number of lanes whose accesses form one request.
+/// Number of lanes in a half-warp. Their accesses form one request.
 pub(super) const HALF_WARP: usize = 16;
 
-/// Rule by which requests become transactions.
+/// The rule that determines the transactions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coalescing {
-    /// Compute capability 1.0 and 1.1: one transaction (two for 16-byte words) if lane k accesses word k of an aligned
-    /// segment, otherwise one transaction of 32 bytes per lane.
+    /// Compute capability 1.0 and 1.1: if lane k accesses word k of an aligned segment, the request is one transaction
+    /// (two for 16-byte words). Otherwise, it is one transaction of 32 bytes per lane.
     InSequence,
-    /// Compute capability 1.2 and 1.3: one transaction, no larger than needed, for each segment that a lane accesses.
+    /// Compute capability 1.2 and 1.3: one transaction for each segment that a lane accesses. Each transaction is as
+    /// small as possible.
     BySegment,
 }
 
 impl Coalescing {
-    /// Returns the rule in one line.
+    /// Returns a description of the rule in one line.
     pub const fn name(self) -> &'static str {
         match self {
             Coalescing::InSequence => {
@@ -33,8 +34,8 @@ impl Coalescing {
         }
     }
 
-    /// Returns the sizes in bytes of the transactions of a request. `addresses` has lanes of the half-warp and their
-    /// addresses. Each lane accesses a word of `bytes` bytes.
+    /// Returns the size in bytes of each transaction of a request. `addresses` has the active lanes of the half-warp
+    /// with their addresses. Each lane accesses a word of `bytes` bytes.
     pub fn transactions(self, bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
         match self {
             Coalescing::InSequence => in_sequence(bytes, addresses),
@@ -87,25 +88,25 @@ fn by_segment(bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
     transactions
 }
 
-/// An access that counts: the kind of event of its instruction, and the size of its word.
+/// How an instruction accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Whether the access is a store.
     pub store: bool,
-    /// Bytes per lane.
+    /// Number of bytes per lane.
     pub bytes: u32,
 }
 
-/// Counts of accesses.
+/// Counts of memory accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryCounts {
-    /// Requests: half-warps in which at least one lane accesses memory.
+    /// Number of requests. A request is the access of a half-warp in which at least one lane accesses memory.
     pub requests: u64,
-    /// Transactions that serve these requests.
+    /// Number of transactions that serve these requests.
     pub transactions: u64,
-    /// Bytes that the transactions move.
+    /// Number of bytes that the transactions transfer.
     pub bytes_moved: u64,
-    /// Bytes that the lanes request.
+    /// Number of bytes that the lanes request.
     pub bytes_wanted: u64,
 }
 
@@ -118,13 +119,13 @@ impl MemoryCounts {
     }
 }
 
-/// Counts accesses while a program runs.
+/// Counts memory accesses while a program runs.
 #[derive(Clone, Debug)]
 pub(super) struct Accesses {
     rule: Coalescing,
     of: LiteMap<u32, Access>,
     pub(super) counts: LiteMap<u32, MemoryCounts>,
-    /// Accesses of the last instruction of each group.
+    /// For each group, the address of its last instruction and the accesses, which are not counted yet.
     pending: HashMap<usize, (u32, Vec<(Lane, u32)>)>,
 }
 
@@ -145,13 +146,13 @@ impl Accesses {
         }
     }
 
-    /// Completes the instruction of a group and returns its counts.
+    /// Counts the pending accesses of a group and returns the counts.
     pub(super) fn settle(&mut self, group: usize) -> Option<MemoryCounts> {
         let (pc, accesses) = self.pending.remove(&group)?;
         self.count(pc, &accesses)
     }
 
-    /// Completes all instructions and returns the counts by group.
+    /// Counts all pending accesses and returns the counts of each group.
     pub(super) fn settle_all(&mut self) -> Vec<(usize, MemoryCounts)> {
         let pending = std::mem::take(&mut self.pending);
         let counted =
@@ -185,7 +186,7 @@ impl Accesses {
 mod tests {
     use super::Coalescing::{BySegment, InSequence};
 
-    /// Returns lane k at `base + step * k`.
+    /// Returns 16 lanes with their addresses. Lane k has the address `base + step * k`.
     fn lanes(base: u32, step: u32) -> Vec<(usize, u32)> {
         (0..16).map(|lane| (lane, base + step * lane as u32)).collect()
     }
@@ -220,7 +221,7 @@ mod tests {
         let mut swapped = lanes(0x1000, 4);
         (swapped[3].1, swapped[4].1) = (swapped[4].1, swapped[3].1);
         assert_eq!(BySegment.transactions(4, &swapped), [64]);
-        // Inside 128 bytes, across both halves; then across two segments.
+        // The first access crosses the middle of a 128-byte segment. The second one extends over two segments.
         assert_eq!(BySegment.transactions(4, &lanes(0x1004, 4)), [128]);
         assert_eq!(BySegment.transactions(4, &lanes(0x1048, 4)), [64, 32]);
         assert_eq!(BySegment.transactions(4, &[(0, 0x1000), (5, 0x1000)]), [32]);

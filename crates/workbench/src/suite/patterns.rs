@@ -1,14 +1,14 @@
-//! Problems of the suite that represent patterns of parallel programs: a tree of sums, a sparse matrix, a graph, a
-//! grid, words in texts, digits.
+//! Problems that are typical of parallel programs: tree reduction, a sparse matrix, a graph, a grid, text search, and a
+//! radix sort.
 
 use crate::array::{Array, Dtype};
 
 use super::problems::{floats, mixed, picture, problem, words};
 use super::{Inputs, Problem, Rule};
 
-// ---- Tree of sums
+// ---- Tree reduction
 
-/// Inputs are small whole numbers, so sums are exact in any order.
+/// Sums blocks of 1024 numbers. The inputs are small whole numbers, so the sums are exact in any order.
 pub(super) static REDUCE: Problem = problem(
     "reduce",
     Rule::Exact,
@@ -25,7 +25,8 @@ fn whole(number: u32) -> f32 {
 
 const ROWS: u32 = 1 << 17;
 
-/// Rows have 0 to 31 numbers, 8 on average. Inputs are small whole numbers, so products and sums are exact.
+/// Multiplies a sparse matrix by a vector. Rows have 0 to 31 elements, 8 on average. The inputs are small whole
+/// numbers, so products and sums are exact.
 pub(super) static SPMV: Problem = problem(
     "spmv",
     Rule::Exact,
@@ -52,7 +53,7 @@ pub(super) static SPMV: Problem = problem(
     },
 );
 
-/// Returns the index of the first element of each list, and the number of all elements.
+/// Returns the index of the first element of each list in their concatenation, followed by the number of all elements.
 fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut starts = vec![0];
     for length in lengths {
@@ -65,22 +66,22 @@ fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
 
 const VERTICES: u32 = 1 << 18;
 const NO_LEVEL: u32 = u32::MAX;
-/// Level of the vertices whose neighbours get the next level.
+/// Level of the vertices in the frontier. Their neighbours get the next level.
 const FRONTIER: u32 = 4;
 
-/// Vertices of the frontier give their neighbours a level.
+/// One step of a breadth-first search. Each vertex of the frontier sets the level of its neighbours.
 pub(super) static BFS: Problem = problem("bfs", Rule::Exact, searched_graph, next_level);
 
-/// Vertices without a level look for a neighbour in the frontier. Edges have no direction, so the result is that of
-/// [`BFS`].
+/// The same step in the other direction: each vertex without a level searches its neighbours for a vertex of the
+/// frontier. Edges are undirected, so the result is that of [`BFS`].
 pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, next_level);
 
-/// Returns lists of neighbours, and the level of each vertex up to the frontier, searched from four vertices. Vertices
-/// have 0 to 46 neighbours, 8 on average. Few have more than 20.
+/// Returns a graph as lists of neighbours. Levels up to that of the frontier are known from a search that starts at
+/// four vertices. Vertices have 0 to 46 neighbours, 8 on average. Few have more than 20.
 fn searched_graph() -> Inputs {
     let edge = |edge: u32| {
         let other = mixed(2 * edge + 1) & (mixed((2 * edge + 1) ^ 0x5555_5555) | !15);
-        // An odd factor keeps vertices distinct, and spreads those with many neighbours.
+        // Multiplication by an odd number maps vertices one to one, and spreads the vertices with many neighbours.
         [mixed(2 * edge) % VERTICES, other.wrapping_mul(0x9e37_79b1) % VERTICES]
     };
     let mut lists = vec![Vec::new(); VERTICES as usize];
@@ -104,7 +105,8 @@ fn next_level(inputs: &Inputs) -> Vec<u32> {
     stepped_from(FRONTIER, &starts, &neighbours, &inputs.words("levels"))
 }
 
-/// Returns the levels after a step: neighbours of the vertices of `level` have the next level, unless they had one.
+/// Returns the levels after one step: neighbours of the vertices with `level` get the next level if they do not have
+/// one.
 fn stepped_from(level: u32, starts: &[u32], neighbours: &[u32], levels: &[u32]) -> Vec<u32> {
     let mut after = levels.to_vec();
     for vertex in (0..levels.len()).filter(|&vertex| levels[vertex] == level) {
@@ -118,7 +120,8 @@ fn stepped_from(level: u32, starts: &[u32], neighbours: &[u32], levels: &[u32]) 
 
 // ---- Grid
 
-/// Inputs are whole numbers and the weight is a power of two, so results are exact.
+/// One step of heat diffusion on a grid. The inputs are whole numbers and the weight is a power of two, so the results
+/// are exact.
 pub(super) static STENCIL: Problem = problem(
     "stencil",
     Rule::Exact,
@@ -126,7 +129,7 @@ pub(super) static STENCIL: Problem = problem(
     |inputs| heat(&inputs.floats("cells"), 1024, 1),
 );
 
-/// The components of the texture are four grids, and each has the step of [`STENCIL`].
+/// The step of [`STENCIL`] on four grids, which are the components of a texture.
 pub(super) static STENCIL4: Problem = problem(
     "stencil4",
     Rule::Exact,
@@ -134,7 +137,8 @@ pub(super) static STENCIL4: Problem = problem(
     |inputs| heat(&inputs.floats("texels"), 512, 4),
 );
 
-/// Returns each cell of `components` grids after a step towards its four neighbours. The border is its own neighbour.
+/// Computes one diffusion step for each cell of `components` grids. A cell at the border uses itself in place of a
+/// missing neighbour.
 fn heat(cells: &[f32], side: usize, components: usize) -> Vec<u32> {
     let at = |x: usize, y: usize, component: usize| cells[(y * side + x) * components + component];
     let cell = |place: usize| {
@@ -149,12 +153,13 @@ fn heat(cells: &[f32], side: usize, components: usize) -> Vec<u32> {
     (0..cells.len()).map(cell).collect()
 }
 
-// ---- Words in texts
+// ---- Text search
 
 const LINE: usize = 64;
 const WORD: &[u8] = b"GATTACAT";
 
-/// Lines have four letters. Every second line contains the word, at any place.
+/// Finds a word in lines of text. The lines consist of the letters ACGT. About half of them contain the word at a
+/// random position.
 pub(super) static FIND: Problem = problem(
     "find",
     Rule::Exact,
@@ -177,12 +182,12 @@ pub(super) static FIND: Problem = problem(
     },
 );
 
-/// Number of places of the word in a line.
+/// Number of possible positions of the word in a line.
 const PLACES: usize = LINE - WORD.len() + 1;
 
-// ---- Digits
+// ---- Radix sort
 
-/// Sorts each block of 512 numbers by bits 8 to 11. The order of numbers with equal digits remains.
+/// Sorts each block of 512 numbers by bits 8 to 11. The sort is stable.
 pub(super) static RADIX: Problem = problem(
     "radix",
     Rule::Exact,

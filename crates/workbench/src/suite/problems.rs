@@ -1,4 +1,4 @@
-//! The problems of the suite: inputs, which are the same in every run, and plain evaluations.
+//! The problems of the suite: inputs, which are the same in every run, and evaluations in plain Rust.
 
 use crate::array::{Array, Dtype};
 
@@ -13,7 +13,7 @@ pub(super) const fn problem(
     Problem { name, inputs, expected, rule }
 }
 
-/// Returns a pseudo-random number (the final mix of MurmurHash3).
+/// Returns a pseudo-random word that depends only on `number` (the final mix of MurmurHash3).
 pub(super) fn mixed(number: u32) -> u32 {
     let mut h = number.wrapping_mul(0x9e37_79b9);
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
@@ -25,13 +25,13 @@ pub(super) fn words(count: u32, word: impl Fn(u32) -> u32) -> Array {
     Array::from_words(Dtype::U32, vec![count as usize], (0..count).map(word))
 }
 
-/// Returns `rows` rows of `row` numbers.
+/// Returns an array of `rows` rows, each with `row` numbers. `number` returns the number at an index.
 pub(super) fn floats(rows: u32, row: u32, number: impl Fn(u32) -> f32) -> Array {
     let shape = if row == 1 { vec![rows as usize] } else { vec![rows as usize, row as usize] };
     Array::from_words(Dtype::F32, shape, (0..rows * row).map(|at| number(at).to_bits()))
 }
 
-/// Returns a pseudo-random multiple of 2^-24 from 0 up to 1.
+/// Returns a pseudo-random multiple of 2^-24 that is at least 0 and less than 1.
 fn fraction(number: u32) -> f32 {
     (mixed(number) >> 8) as f32 / (1 << 24) as f32
 }
@@ -40,7 +40,7 @@ fn fraction(number: u32) -> f32 {
 
 const SIDE: usize = 256;
 
-/// Inputs are small whole numbers, so products and sums are exact.
+/// Multiplies two matrices. The inputs are small whole numbers, so products and sums are exact.
 pub(super) static MATMUL: Problem = problem(
     "matmul",
     Rule::Exact,
@@ -59,10 +59,10 @@ pub(super) static MATMUL: Problem = problem(
     },
 );
 
-// ---- Bodies
+// ---- Gravity of bodies
 
-/// Positions and masses are between 0 and 1. The machine's multiply-add truncates its product, and its root is
-/// approximate. This happens 2048 times in a sum whose terms reach 2^15.
+/// Positions and masses are between 0 and 1. The tolerance is needed because multiply-add truncates its product and the
+/// root is approximate. The errors add up over 2048 terms, which can be as large as 2^15.
 pub(super) static NBODY: Problem = problem(
     "nbody",
     Rule::Within { abs: 0.5, rel: 1e-3 },
@@ -115,7 +115,7 @@ pub(super) static SCAN: Problem = problem(
     },
 );
 
-// ---- Registers alone
+// ---- Only registers
 
 pub(super) static HASH: Problem = problem("hash", Rule::Exact, Inputs::default, |_| {
     let hash = |lane: u32| {
@@ -159,14 +159,15 @@ pub(super) static NESTED: Problem = problem("nested", Rule::Exact, Inputs::defau
 
 // ---- Tables and trees
 
-/// The tree's nodes in order are 1, 5, 9, …, so every fourth key is a node.
+/// Searches keys in a binary tree. The sorted nodes are 1, 5, 9, …, so every fourth key is a node.
 pub(super) static SEARCH: Problem = problem(
     "search",
     Rule::Exact,
     || {
         let node = |at: u32| match at {
             0 => 0,
-            // In a full tree of 16 levels, the index of a node in its level determines its index in the order.
+            // The tree is full and has 16 levels. So the level of a node and its index in the level determine its index
+            // in sorted order.
             _ => {
                 let level = at.ilog2();
                 let order = (2 * (at - (1 << level)) + 1) << (15 - level);
@@ -188,7 +189,7 @@ pub(super) static SEARCH: Problem = problem(
     },
 );
 
-/// Each bit is set in a quarter of the values, so low values are frequent.
+/// Each bit is set in a quarter of the values, so low values are more frequent.
 pub(super) static HISTOGRAM: Problem = problem(
     "histogram",
     Rule::Exact,
@@ -200,7 +201,7 @@ pub(super) static HISTOGRAM: Problem = problem(
     },
 );
 
-/// The table of CRC-32.
+/// Steps through the table of CRC-32.
 pub(super) static TABLE: Problem = problem(
     "table",
     Rule::Exact,
@@ -219,7 +220,8 @@ pub(super) static TABLE16: Problem = problem(
     |inputs| stepped(&inputs.words("table"), 1 << 17, 4),
 );
 
-/// Follows 64 steps through a table, starting at each lane's number. `bits` is the number of bits of an index.
+/// Performs 64 table look-ups per lane, each of which depends on the previous one. The first one depends on the lane's
+/// number. An index of the table has `bits` bits.
 fn stepped(table: &[u32], lanes: u32, bits: u32) -> Vec<u32> {
     let steps = |lane: u32| {
         let (mut c, mut n) = (u32::MAX, lane);
@@ -234,7 +236,8 @@ fn stepped(table: &[u32], lanes: u32, bits: u32) -> Vec<u32> {
 
 // ---- Iteration
 
-/// The reciprocal is approximate. The last iteration leaves an error of a millionth.
+/// Computes square roots by Newton's method. The reciprocal is approximate, so the last iteration leaves an error of a
+/// millionth.
 pub(super) static NEWTON: Problem = problem(
     "newton",
     Rule::Within { abs: 0.0, rel: 2e-6 },
@@ -247,8 +250,8 @@ pub(super) static NEWTON: Problem = problem(
 
 // ---- Functions
 
-/// Prices of options by the formula of Black and Scholes. The machines approximate logarithms, exponentials, reciprocals
-/// and roots, and Tesla's multiply-add truncates its product.
+/// Prices of options by the Black-Scholes formula. The machines approximate logarithms, exponentials, reciprocals and
+/// roots, and Tesla's multiply-add truncates its product.
 pub(super) static OPTIONS: Problem = problem(
     "options",
     Rule::Within { abs: 1e-4, rel: 1e-5 },
@@ -258,7 +261,7 @@ pub(super) static OPTIONS: Problem = problem(
         Inputs(vec![("options", floats(1 << 18, 4, number))])
     },
     |inputs| {
-        // The normal distribution, by a polynomial in 1 / (1 + 0.2316419 |d|).
+        // Cumulative normal distribution, approximated by a polynomial in 1 / (1 + 0.2316419 |d|).
         let normal = |d: f64| {
             let k = 1.0 / (1.0 + 0.231_641_9 * d.abs());
             let factors = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_53];
@@ -278,12 +281,12 @@ pub(super) static OPTIONS: Problem = problem(
 
 // ---- Textures
 
-/// Returns an image with four whole numbers up to 255 per texel.
+/// Returns an image. Each texel has four whole numbers from 0 to 255.
 pub(super) fn picture(size: u32) -> Array {
     floats(size * size, 4, |at| (mixed(at) % 256) as f32)
 }
 
-/// Inputs and weights are whole numbers, so results are exact.
+/// Convolves an image. The inputs and weights are whole numbers, so the results are exact.
 pub(super) static CONVOLVE: Problem = problem(
     "convolve",
     Rule::Exact,
@@ -305,7 +308,7 @@ pub(super) static CONVOLVE: Problem = problem(
     },
 );
 
-/// The weights are multiples of 1/8, so results are exact.
+/// Scales an image. The weights are multiples of 1/8, so the results are exact.
 pub(super) static SCALE: Problem = problem(
     "scale",
     Rule::Exact,
@@ -321,8 +324,8 @@ pub(super) static SCALE: Problem = problem(
     },
 );
 
-/// Returns the four texels around a position, weighted by distance. `x` and `y` are in texels from the first texel's
-/// centre.
+/// Returns the weighted mean of the four texels around a position. `x` and `y` are distances from the centre of the
+/// first texel, in texels.
 fn bilinear(texels: &[f32], x: f32, y: f32, wrap: impl Fn(i32) -> usize, size: usize) -> [f32; 4] {
     let (left, top) = (x.floor(), y.floor());
     let (right_weight, bottom_weight) = (x - left, y - top);
@@ -338,8 +341,8 @@ fn bilinear(texels: &[f32], x: f32, y: f32, wrap: impl Fn(i32) -> usize, size: u
 
 const FRAGMENTS: u32 = 1 << 19;
 
-/// Value at (0, 0), change with x, change with y: first the texture's coordinates, then the normal's components. All
-/// values are exact.
+/// Planes of the texture coordinates, followed by planes of the normal's components. Each plane is its value at (0, 0),
+/// its change with x, and its change with y. All values are exact.
 pub(super) const PLANES: [[f32; 3]; 5] = [
     [0.25, 0.004_882_812_5, 0.000_976_562_5],
     [0.125, 0.000_976_562_5, 0.007_812_5],
@@ -348,7 +351,7 @@ pub(super) const PLANES: [[f32; 3]; 5] = [
     [1.0, 0.000_015_258_789, 0.0],
 ];
 
-/// Returns the values of planes for each fragment, at the centres of pixels in a row of quads.
+/// Returns the values of planes at the pixel centres of all fragments. The fragments are quads in one row.
 fn over(planes: &[[f32; 3]]) -> Array {
     let row = planes.len() as u32;
     floats(FRAGMENTS, row, |at| {
@@ -359,7 +362,7 @@ fn over(planes: &[[f32; 3]]) -> Array {
     })
 }
 
-/// Square roots and products of the light are approximate.
+/// A textured surface under a light. The square root and the products for the light are approximate.
 pub(super) static LIT: Problem = problem(
     "lit",
     Rule::Within { abs: 1e-3, rel: 1e-5 },

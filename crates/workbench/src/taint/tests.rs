@@ -18,7 +18,7 @@ fn op(operation: &'static str, fidelity: Fidelity, reads: &[(u32, Role)], writes
 use Fidelity::{Approximate, Exact, Specified};
 use Role::{Address, Flow, Output, Value};
 
-/// Register 1 gets the reciprocal of register 0.
+/// An instruction that writes the reciprocal of register 0 to register 1.
 fn rcp() -> Uses {
     op("rcp", Approximate, &[(0, Value)], &[1])
 }
@@ -31,7 +31,7 @@ const GLOBAL: Space = Space { number: Some(14), ..Space::shared("g[]") };
 const LOCAL: Space = Space::private("l[]");
 const SHARED: Space = Space::shared("s[]");
 
-/// Follows a program with instructions at 0, 8, 16, …; `run` supplies the instructions and events.
+/// Tracks a program with instructions at 0, 8, 16, and so on. `run` supplies the events.
 fn follow(program: Vec<Vec<Uses>>, run: impl FnOnce(&mut Taint)) -> Exactness {
     let uses = program.into_iter().enumerate().map(|(number, uses)| (number as u32 * 8, uses)).collect();
     let mut taint = Taint::new(uses, 2, HashMap::from([(7, Mask(0b0010))]));
@@ -39,7 +39,7 @@ fn follow(program: Vec<Vec<Uses>>, run: impl FnOnce(&mut Taint)) -> Exactness {
     taint.finish()
 }
 
-/// Runs all instructions in order, for four lanes.
+/// Issues all instructions in order, for four lanes.
 fn straight(program: Vec<Vec<Uses>>) -> Exactness {
     let addresses: Vec<u32> = (0..program.len() as u32).map(|number| number * 8).collect();
     follow(program, |taint| taint.issues(0, &addresses, Mask::first(4)))
@@ -108,7 +108,7 @@ fn lanes_are_apart() {
 fn operations_side_by_side_read_before_any_writes() {
     let program = vec![vec![rcp()], vec![add(5, 1), add(1, 2)], vec![op("bra", Exact, &[(2, Flow)], &[])]];
     assert_eq!(straight(program).worst(Flow).unwrap().grade.fidelity, Approximate);
-    // The output at the end of an instruction is the value that it computed.
+    // If an instruction computes a value and also outputs it, the output is the new value.
     let exit = op("exit", Specified, &[(1, Output)], &[]);
     assert_eq!(straight(vec![vec![rcp(), exit]]).worst(Output).unwrap().grade.fidelity, Approximate);
 }
@@ -209,7 +209,7 @@ fn a_lane_that_a_condition_leaves_out_keeps_what_it_had() {
         found.worst(Flow).unwrap().grade.fidelity
     };
     assert_eq!([0, 1, 2, 3].map(reads), [Exact, Exact, Approximate, Exact]);
-    // Conversely, an inexact value stays inexact in the lanes that keep it.
+    // Conversely, an inexact value remains inexact in the lanes that a conditional write leaves unchanged.
     let keeps = |lane: u8| {
         let program =
             vec![vec![rcp()], vec![conditional(add(5, 1))], vec![op("bra", Exact, &[(1, Flow)], &[])]];

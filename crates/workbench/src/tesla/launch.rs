@@ -1,7 +1,7 @@
-//! Launches of Tesla: the fields of a launch file, and the run that they describe.
+//! Launches of Tesla: the fields of a launch file, and the sessions that run a launch.
 //!
-//! A kernel runs over a grid of blocks with parameters, most of which are the addresses of buffers; a fragment,
-//! vertex or geometry program runs over lanes with inputs.
+//! A kernel runs over a grid of blocks. Most of its parameters are the addresses of buffers. A fragment, vertex or
+//! geometry program runs over lanes with inputs.
 
 mod grid;
 mod kernel;
@@ -28,13 +28,13 @@ use grid::{Outputs, impossible};
 
 pub use grid::{Grid, GridOutcome};
 
-/// The fields of a launch file that only Tesla has.
+/// The fields of a launch file that exist only for Tesla.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Number of general registers. Overrides the container.
+    /// Number of general registers per thread (default: as stated by the container).
     pub registers: Option<u32>,
-    /// Bytes of l[] per thread. Overrides the container.
+    /// Bytes of l[] per thread (default: as stated by the container).
     pub local_bytes: Option<u32>,
     /// Number of blocks in x and y (default: 1).
     #[serde(default)]
@@ -42,74 +42,75 @@ pub struct Launch {
     /// Number of threads of a block in x, y and z (default: 1).
     #[serde(default)]
     pub block: Vec<u32>,
-    /// Bytes of dynamic shared memory.
+    /// Bytes of dynamic shared memory per block.
     pub shared: Option<u32>,
-    /// Bytes of shared memory, including the parameters. Overrides the container.
+    /// Bytes of shared memory per block, including the parameters (default: as stated by the container).
     pub shared_bytes: Option<u32>,
-    /// Number of barriers of a block. Overrides the container.
+    /// Number of barriers per block (default: as stated by the container).
     pub barriers: Option<u32>,
-    /// Number of the grid, which programs read from `s[0x0]` (default: 0).
+    /// Number of the grid. Programs read it from `s[0x0]` (default: 0).
     #[serde(default)]
     pub grid_id: u16,
-    /// Driver whose faults in the generated program are fixed: `nv50-compute`.
+    /// Driver whose known errors in generated programs are fixed: `nv50-compute`.
     pub driver_fixes: Option<String>,
-    /// Whether blocks that no multiprocessor of the chip can hold run.
+    /// Whether to run blocks that are too large for every multiprocessor of the chip.
     #[serde(default)]
     pub oversized: bool,
-    /// Bytes of a pointer in the parameter area, if the container does not state them: 4 (default) or 8.
+    /// Size of a pointer in the parameter area in bytes, if the container does not state it: 4 (default) or 8.
     pub pointer_bytes: Option<u32>,
-    /// The parameters, in order.
+    /// The kernel's parameters, in order.
     #[serde(default)]
     pub param: Vec<ParamValue>,
     /// Buffers in global memory that are not parameters.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
-    /// Segments of global memory, in addition to those of buffers.
+    /// Segments of global memory, in addition to the segments that buffers state.
     #[serde(default)]
     pub segment: Vec<SegmentValues>,
-    /// Contents of constant banks, on top of those in the container.
+    /// Contents of constant banks. They overwrite the contents that the container states.
     #[serde(default)]
     pub constant: Vec<ConstantValues>,
     /// Inputs of a fragment, vertex or geometry program.
     #[serde(default)]
     pub input: Vec<InputValues>,
-    /// Whether the missing lanes of a fragment program's last quad run as helpers, for derivatives.
+    /// Whether missing lanes in the last quad of a fragment program run as helpers, so that derivatives are defined.
     #[serde(default)]
     pub helpers: bool,
-    /// Number of colours that a fragment program returns, in four registers each, starting at $r0: 1 to 8 (default:
-    /// 1).
+    /// Number of colours that a fragment program returns, 1 to 8 (default: 1). Each colour is in four registers,
+    /// starting at $r0.
     pub colors: Option<u32>,
-    /// Number of registers that a fragment program returns, starting at $r0: 0 to 128; instead of `colors`. Registers
-    /// after the last whole colour become the output `others`.
+    /// Number of registers that a fragment program returns, starting at $r0: 0 to 128. It is an alternative to
+    /// `colors`. Registers that do not form a whole colour become the output `others`.
     pub results: Option<u32>,
-    /// Lanes of a fragment program that the primitive covers (default: all). The other lanes only contribute to
-    /// differences.
+    /// Lanes of a fragment program that the primitive covers (default: all lanes). The other lanes serve only to
+    /// compute derivatives.
     pub covered: Option<Values>,
-    /// Whether 0 times any value is 0.
+    /// Whether multiplication of 0 by any value results in 0.
     #[serde(default)]
     pub mul_zero_wins: bool,
-    /// Samplers. If there are any, a texture has its own sampler only if it states a filter or a wrap mode.
+    /// Samplers. If the list is not empty, a texture defines a sampler only if it states a filter or a wrap mode.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
-    /// Contents of p[] for a geometry program, by word.
+    /// Contents of p[] for a geometry program, as words.
     pub vertices: Option<Values>,
 }
 
-/// A parameter of a kernel: a number, or a buffer whose address is passed.
+/// A parameter of a kernel. It is a number, or a buffer whose address is passed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParamValue {
-    /// Name of the parameter. A buffer is an output with this name.
+    /// Name of the parameter. If it is a buffer, the output has the same name.
     pub name: String,
-    /// A buffer with these contents.
+    /// Initial contents of the buffer, if the parameter is a buffer.
     pub buffer: Option<Values>,
     /// Address of the buffer, a multiple of 4 (default: chosen automatically).
     pub address: Option<u32>,
-    /// Segment of g[] for the buffer, 0 to 15. g14 covers all memory, unless it is stated.
+    /// Segment of g[] that maps the buffer, 0 to 15. By default, g14 maps all of memory.
     pub segment: Option<u8>,
-    /// One number, or several consecutive numbers.
+    /// One number, or several consecutive numbers, if the parameter is not a buffer.
     pub value: Option<Values>,
-    /// Offset of the first byte in the parameter area. Default: after the previous parameter, aligned to its own size.
+    /// Offset of the first byte in the parameter area. By default, the parameter follows the previous one and is
+    /// aligned to its size.
     pub offset: Option<u32>,
 }
 
@@ -117,13 +118,13 @@ pub struct ParamValue {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferValues {
-    /// Name of the output.
+    /// Name of the buffer, which is also the name of the output.
     pub name: String,
     /// Address of the buffer, a multiple of 4 (default: chosen automatically).
     pub address: Option<u32>,
-    /// Segment of g[] for the buffer, 0 to 15.
+    /// Segment of g[] that maps the buffer, 0 to 15.
     pub segment: Option<u8>,
-    /// Contents of the buffer.
+    /// Initial contents of the buffer.
     pub values: Values,
 }
 
@@ -136,14 +137,14 @@ pub struct SegmentValues {
     /// Address of the first byte.
     #[serde(default)]
     pub base: u32,
-    /// The largest offset in the segment. A tiled segment has the number of its last row in the upper half, and the offset of the
-    /// last byte of a row in the lower half.
+    /// Maximum offset in the segment. For a tiled segment, the upper half is the number of the last row, and the lower
+    /// half is the offset of the last byte in a row.
     pub limit: u32,
-    /// Number of bytes between consecutive rows of tiles, if the segment is tiled.
+    /// Number of bytes from one row of tiles to the next, if the segment is tiled.
     pub pitch: Option<u32>,
-    /// Number of rows of a tile: a power of two up to 128.
+    /// Number of rows in a tile: a power of two up to 128.
     pub tile_rows: Option<u32>,
-    /// Whether an access beyond the limit reads zeros and stores nothing, instead of causing a trap.
+    /// Whether accesses beyond the limit are ignored instead of causing a trap. Such a load then returns zeros.
     #[serde(default)]
     pub lenient: bool,
 }
@@ -157,22 +158,23 @@ pub struct ConstantValues {
     /// Offset of the first byte.
     #[serde(default)]
     pub offset: u32,
-    /// The numbers.
+    /// The contents from `offset` on.
     pub values: Values,
 }
 
-/// Inputs of a fragment, vertex or geometry program.
+/// An input of a fragment, vertex or geometry program.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputValues {
-    /// The first word: word n is `v[4n]` or `a[4n]`.
+    /// Number of the first word. Word n is `v[4n]` or `a[4n]`.
     pub word: u16,
-    /// One or more numbers per lane, which fill this word and the following ones, or the same numbers for all lanes.
+    /// One or more numbers for each lane, or one set of numbers that applies to all lanes. They fill consecutive words.
     pub values: Option<Values>,
-    /// For a fragment program, a plane instead of values: the value at (0, 0), its change with x, and its change with
-    /// y. For a perspective attribute, the plane is that of attribute / w, and word 0 has the plane of 1 / w.
+    /// For a fragment program, a plane as an alternative to `values`: the value at (0, 0), its change with x, and its
+    /// change with y. For a perspective attribute, the plane is that of attribute / w, and the plane of word 0 is that
+    /// of 1 / w.
     pub plane: Option<[f32; 3]>,
-    /// For an input with a plane, the value that flat interpolation returns: the word of the provoking vertex.
+    /// For an input with a plane, the result of flat interpolation: the value at the provoking vertex.
     pub flat: Option<f32>,
 }
 
@@ -202,7 +204,7 @@ impl MachineLaunch for Launch {
             "block" => self.block = crate::request::sizes(text)?,
             "shared" => self.shared = Some(number(option, text)?),
             "pointer-bytes" => self.pointer_bytes = Some(number(option, text)?),
-            // Buffers and numbers become parameters in the order of the options.
+            // The order of the parameters is the order of these options.
             "buf" | "arg" => {
                 let (name, values) = assigned(option, text)?;
                 let (name, values) = (name.to_owned(), Some(values));
@@ -261,7 +263,7 @@ impl MachineLaunch for Launch {
     }
 }
 
-/// Returns the program type that the program's file states, or else the launch.
+/// Returns the type of the program. The program's file takes precedence over the launch. The default is a kernel.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     let named = request.common.stage.as_deref().map(|name| {
         let help = "expected compute, vertex, geometry or fragment";
@@ -274,7 +276,7 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     Ok(stated.transpose()?.or(named).unwrap_or(Stage::Compute))
 }
 
-/// Refuses fields that belong to the other kind of program.
+/// Returns an error if the launch has fields for the other kind of program: kernels or graphics.
 fn refuse_what_does_not_fit(file: &Launch, lanes: Option<usize>, stage: Stage) -> Result<(), Error> {
     let of_graphics = [("lanes", lanes.is_some()), ("input", !file.input.is_empty())];
     let of_kernels = [
@@ -322,7 +324,7 @@ impl Launch {
         Ok(setup)
     }
 
-    /// Places the launch's own constants, on top of those in the container.
+    /// Writes the launch's constants over the constants of the container.
     fn own_constants(&self, setup: &mut Setup, files: &dyn Files) -> Result<(), Error> {
         for constant in &self.constant {
             let what = format!("constant c{}[{:#x}]", constant.bank, constant.offset);
@@ -333,7 +335,7 @@ impl Launch {
     }
 }
 
-/// Returns the component of a comparison result that a letter selects.
+/// Returns the component of a comparison result that a letter of `select` names.
 fn compared(letter: char) -> Option<Component> {
     match letter {
         'x' => Some(Component::Share),
@@ -348,7 +350,7 @@ fn place_constants(setup: &mut Setup, bank: u32, offset: u32, bytes: &[u8]) -> R
     if fits { Ok(()) } else { Err(impossible(LaunchError::Constants { bank, offset })) }
 }
 
-/// Returns one to `N` sizes. Missing sizes are 1.
+/// Returns `N` sizes. Sizes that the list does not state are 1.
 fn sizes<const N: usize>(what: &str, list: &[u32]) -> Result<[u32; N], Error> {
     if list.len() > N {
         let (place, wanted) = (what.to_owned(), format!("1 to {N}"));
@@ -362,7 +364,7 @@ fn sizes<const N: usize>(what: &str, list: &[u32]) -> Result<[u32; N], Error> {
 // ---- Fragments, vertices, primitives
 
 impl Launch {
-    /// Returns the launch of fragments, vertices or primitives, and the outputs of their lanes.
+    /// Returns a launch of fragments, vertices or primitives, and a description of its outputs.
     fn graphics(&self, request: &Request<'_>, stage: Stage) -> Result<(machine::Launch, Outputs), Error> {
         let Request { common, files, .. } = *request;
         let mut setup = self.setup(request)?;
@@ -374,7 +376,7 @@ impl Launch {
             let what = format!("input {word}");
             match (values, plane, stage) {
                 (Some(values), None, _) if flat.is_none() => {
-                    // The inputs of a geometry program are addresses in p[].
+                    // The inputs of a geometry program are addresses in p[], so they are integers.
                     let values = match stage {
                         Stage::Geometry => {
                             let array = values.load_plain(&what, files)?;
@@ -458,9 +460,10 @@ impl Launch {
     }
 }
 
-/// Returns the words of an input, one column per word: values per lane, or values for all lanes. Each row belongs to a
-/// lane, and a single row applies to all lanes. Numbers without rows are one per lane, or up to four that apply to all
-/// lanes. Files without rows are divided among the lanes.
+/// Returns the words of an input. Each column has the number of a word, and its values in all lanes. An array with
+/// several rows has one row per lane, and a single row applies to all lanes. If an array without rows has as many
+/// numbers as lanes, each lane gets one number. Otherwise, its numbers, up to four, apply to all lanes. A file without
+/// rows is divided evenly among the lanes.
 fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let wanted = || Error::Count {
@@ -476,7 +479,7 @@ fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u3
         [_] if *flat && words.len().is_multiple_of(lanes) => words.len() / lanes,
         [_] if words.len() == lanes => 1,
         [rows, ..] if array.shape.len() > 1 && rows == lanes => words.len() / lanes,
-        // The same words for all lanes.
+        // All lanes have the same words.
         [1, _] => 0,
         [_] if words.len() <= 4 => 0,
         _ => return Err(wanted()),

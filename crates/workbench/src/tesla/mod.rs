@@ -1,4 +1,5 @@
-//! Implements the workbench's interface for NVIDIA Tesla: text in this file, launches in [`mod@launch`].
+//! Implements the workbench's interface for NVIDIA Tesla. This file converts programs to text and back. [`mod@launch`]
+//! runs launches.
 
 pub mod launch;
 pub mod names;
@@ -32,7 +33,7 @@ pub use launch::Launch;
 #[derive(Clone, Copy, Debug)]
 pub struct Tesla;
 
-/// Returns the program type, which determines the interpretation of words.
+/// Returns the type of a program, which determines how its words are interpreted.
 fn stage(target: &Target, program: &Program) -> Result<Stage, TargetError> {
     let stage = program.stage.or(target.stage).unwrap_or(Any::Compute);
     let known = "compute, vertex, geometry and fragment";
@@ -44,14 +45,14 @@ fn code(target: &Target, program: &Program) -> Result<Code, TargetError> {
     Ok(Code::new(&program.words, program.base, stage(target, program)?, target.tesla()))
 }
 
-/// Refuses a program whose constructs nest deeper than the limit.
+/// Returns an error if the constructs of a program nest deeper than the limit.
 fn nesting(target: &Target, program: &Program) -> Result<(), TargetError> {
     let stage = stage(target, program)?;
     check_nesting(text::nesting(&program.words, program.base, target.tesla(), stage))
 }
 
-/// Returns the first field in which a program differs from the program that its text assembles to. A text always has a
-/// program type.
+/// `back` is the program that results from assembling the text of `program`. Returns the first field in which the two
+/// differ. A text always states the program type, so a missing program type is not a difference.
 fn difference(program: &Program, back: &Program) -> Option<&'static str> {
     let fields = [
         ("name", program.name == back.name),
@@ -73,15 +74,15 @@ fn listing(style: Style) -> text::Listing {
     text::Listing { hex: style.hex, structure: style.structure, labels: true }
 }
 
-/// Returns the names that comments about a program can use.
+/// Returns the names that comments in the text of a program can use.
 fn about<'a>(module: Option<&'a Module>, program: &Program) -> About<'a> {
     let name = program.name.as_deref().unwrap_or_default();
     About { demangled: names::demangled(name), params: named_params(module, program), module }
 }
 
-/// Returns the parameters with their names in comments. If the container does not list them, their offsets follow from
-/// the types in the kernel's name. This applies only if these types fill the shared memory that the container states,
-/// so that nothing is guessed.
+/// Returns the parameters of a program with labels for comments. If the container does not list parameters, their
+/// offsets are computed from the types in the kernel's name. The result is used only if the types exactly fill the
+/// shared memory that the container states.
 fn named_params(module: Option<&Module>, program: &Program) -> Vec<NamedParam> {
     let types = names::params_of_mangled(program.name.as_deref().unwrap_or_default());
     let fits = |types: &Vec<_>| program.params.is_empty() || types.len() == program.params.len();
@@ -161,7 +162,7 @@ impl Machine for Tesla {
         let assembled = text::assemble(source, target.tesla(), stage)?;
         let chip = match &assembled.chip_name {
             Some(name) => Some(name.as_str()),
-            // Modules for several chips do not have a common chip.
+            // If a source has modules without a common chip, the target has no chip.
             None => assembled.modules.is_empty().then(|| assembled.chip.name()),
         };
         let mut back = Assembled::of(target.isa, chip, assembled.programs, assembled.lines)?;
@@ -189,8 +190,8 @@ impl Machine for Tesla {
         difference(program, &known).is_none()
     }
 
-    /// Compares everything except for the format, the notes, and a chip, machine or program type that the container
-    /// does not state.
+    /// The format and the notes are not compared. A chip, machine or program type is compared only if the container
+    /// states it.
     fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
         let counts = |image: &Image| (image.modules.len(), image.programs.len());
         if counts(image) != counts(back) {
@@ -211,20 +212,20 @@ impl Machine for Tesla {
                 ("variables", module.variables == back.variables),
             ];
             if let Some((field, _)) = fields.iter().find(|(_, same)| !same) {
-                return Err(format!("module {number}: {field} come back differently"));
+                return Err(format!("module {number}: different {field}"));
             }
         }
         for (number, (program, back)) in image.programs.iter().zip(&back.programs).enumerate() {
             let module = if image.modules.is_empty() { back.module } else { program.module };
             if let Some(field) = difference(&Program { module, ..program.clone() }, back) {
                 let name = program.name.clone().unwrap_or_else(|| number.to_string());
-                return Err(format!("program {name}: {field} come back differently"));
+                return Err(format!("program {name}: different {field}"));
             }
         }
         Ok(())
     }
 
-    /// One word is a short instruction, and two words are a long one.
+    /// A short instruction is one word, and a long instruction is two words.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let (chip, stage) = (target.tesla(), stage(target, &Program::default())?);
         let pair = match *words {
@@ -293,7 +294,7 @@ impl Machine for Tesla {
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        // The lint rules that follow the stack take time that grows with the square of its depth.
+        // The time of some lint rules grows with the square of the stack depth, so the depth is checked first.
         nesting(target, program)?;
         Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, target.tesla()))
     }
@@ -323,7 +324,7 @@ impl Machine for Tesla {
             let own = module.chip.as_deref().and_then(Chip::from_name);
             module.chip = own.map(|own| own.cuda_target().to_owned()).or(module.chip.take());
         }
-        // If the container does not state the pointer size, pointers have 64 bits if a parameter is that wide.
+        // If the container does not state the pointer size, it is 64 bits if any parameter has 64 bits.
         let wide = || {
             let stated = image.modules.iter().find_map(|module| module.pointer_bytes);
             let mut params = image.programs.iter().flat_map(|program| &program.params);
@@ -355,7 +356,7 @@ impl Machine for Tesla {
     }
 }
 
-/// Returns the runs of set bits, each inside one 32-bit word, as highest and lowest bit.
+/// Returns each run of set bits as its highest and lowest bit. A run that crosses a 32-bit boundary is split there.
 fn runs(bits: u64) -> impl Iterator<Item = (u8, u8)> {
     let starts =
         (0..64u8).filter(move |bit| bits >> bit & 1 != 0 && (bit % 32 == 0 || bits >> (bit - 1) & 1 == 0));

@@ -6,16 +6,16 @@ use cpp_demangle::Symbol;
 
 use crate::array::Dtype;
 
-/// The type of a kernel's parameter, as far as its mangled name states it.
+/// The type of a kernel's parameter, as far as the kernel's mangled name states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamType {
-    /// An address. The element type is present if the target is a number or a vector of one type.
+    /// A pointer. Contains the element type if the pointer refers to numbers or to vectors of numbers.
     Pointer(Option<Dtype>),
     /// A number.
     Scalar(Dtype),
-    /// `long` or `unsigned long`: 4 or 8 bytes, which depends on the host.
+    /// `long` or `unsigned long`, which has 4 or 8 bytes depending on the host.
     Long {
-        /// Whether it is signed.
+        /// Whether the type is signed.
         signed: bool,
     },
     /// A built-in vector such as `float4`, passed by value.
@@ -25,7 +25,7 @@ pub enum ParamType {
 }
 
 impl ParamType {
-    /// Returns the size in bytes, or `None` if the name does not determine it. Pointers have `pointer_bytes`.
+    /// Returns the size in bytes, or `None` if the type does not determine it. Pointers have `pointer_bytes` bytes.
     pub fn bytes(self, pointer_bytes: usize) -> Option<usize> {
         match self {
             ParamType::Pointer(_) => Some(pointer_bytes),
@@ -35,10 +35,10 @@ impl ParamType {
         }
     }
 
-    /// Returns the alignment in the parameter area in bytes, or `None` if the name does not determine it.
+    /// Returns the alignment in the parameter area in bytes, or `None` if the type does not determine it.
     pub fn align(self, pointer_bytes: usize) -> Option<usize> {
         match self {
-            // Vectors of three are aligned like their elements.
+            // Vectors of three elements are aligned like their elements.
             ParamType::Vector(dtype, 3) => Some(dtype.bytes()),
             kind => kind.bytes(pointer_bytes),
         }
@@ -59,7 +59,7 @@ impl fmt::Display for ParamType {
     }
 }
 
-/// Returns a C++ name as written in the source, or `None` if the name is not mangled.
+/// Returns the C++ name of a mangled name, as written in the source. Returns `None` if the name is not mangled.
 ///
 /// ```
 /// use reconverge_workbench::tesla::names::demangled;
@@ -88,7 +88,7 @@ pub fn params_of_mangled(name: &str) -> Option<Vec<ParamType>> {
     Some(split(list).into_iter().map(param_type).collect())
 }
 
-/// Returns the text between the last parentheses at the end of a function: `float*` for `f<int>(float*)`.
+/// Returns the text inside the last pair of parentheses, which are the parameters: `float*` for `f<int>(float*)`.
 fn parameter_list(text: &str) -> Option<&str> {
     let inside = text.strip_suffix(')')?;
     let mut depth = 0;
@@ -103,7 +103,7 @@ fn parameter_list(text: &str) -> Option<&str> {
     None
 }
 
-/// Splits a list at the commas outside brackets. Returns nothing for an empty list.
+/// Splits a list at the commas that are not inside brackets. `void` and an empty list have no elements.
 fn split(list: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0, 0);
@@ -126,7 +126,7 @@ fn split(list: &str) -> Vec<&str> {
 }
 
 fn param_type(text: &str) -> ParamType {
-    // Qualifiers follow the type: `float const*`, `int* const`.
+    // In demangled names, qualifiers follow the type: `float const*`, `int* const`.
     let plain = |text: &str| -> String {
         let qualifies = |word: &&str| matches!(*word, "const" | "volatile" | "__restrict__");
         text.split_whitespace().filter(|word| !qualifies(word)).collect::<Vec<_>>().join(" ")
@@ -163,7 +163,7 @@ fn scalar(name: &str) -> ParamType {
     })
 }
 
-/// Returns CUDA's built-in vectors: `float4`, `uchar2`, …
+/// Returns the type of one of CUDA's built-in vectors: `float4`, `uchar2`, and so on.
 fn vector(name: &str) -> ParamType {
     let Some((at, count)) =
         name.char_indices().last().and_then(|(at, digit)| Some((at, digit.to_digit(10)?)))

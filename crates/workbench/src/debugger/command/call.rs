@@ -7,23 +7,23 @@ use super::position::describe;
 use crate::debugger::names::{brief, lane_of, long_number, number, space_of};
 use crate::debugger::{Debugger, Halt};
 
-/// The reason why a line is not executed.
+/// The reason why a command line is not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandError {
-    /// The command does not exist.
+    /// The command does not exist. Contains its name, and a suggestion for the message.
     #[error("unknown command `{0}`{1}; `help` lists the commands")]
     Unknown(String, String),
-    /// The arguments do not fit.
+    /// The command does not accept these arguments.
     #[error("`{command}` takes {takes}: {why}")]
     Usage {
         /// The command.
         command: &'static str,
-        /// The arguments that fit.
+        /// Syntax of the command's arguments.
         takes: &'static str,
         /// The problem.
         why: String,
     },
-    /// An expectation does not hold.
+    /// The condition of an `expect` command does not hold.
     #[error("expected {wanted}, but {found}")]
     Expectation {
         /// The condition.
@@ -36,11 +36,11 @@ pub enum CommandError {
 /// The answer to a command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// Lines of text.
+    /// Lines of text to print.
     pub text: String,
-    /// The end of the movement, if the command is a movement.
+    /// The reason why the movement stopped, if the command is a movement.
     pub halt: Option<Halt>,
-    /// Whether the debugger should end.
+    /// Whether the debugger should exit.
     pub quit: bool,
 }
 
@@ -49,9 +49,9 @@ pub(super) type Done = Result<Answer, Refused>;
 
 /// The reason why a command is not executed.
 pub(super) enum Refused {
-    /// The arguments do not fit.
+    /// The command does not accept these arguments. Contains the problem.
     Usage(String),
-    /// An expectation does not hold. Contains the value found.
+    /// The condition of an `expect` command does not hold. Contains the value found.
     Fails(String),
 }
 
@@ -64,26 +64,26 @@ impl From<String> for Refused {
 /// A command with its arguments.
 pub(super) struct Call<'a> {
     pub(super) debugger: &'a mut Debugger,
-    /// The text after the command.
+    /// The text after the command's name.
     pub(super) rest: &'a str,
-    /// The words of the command.
+    /// The words of `rest`.
     pub(super) words: Vec<&'a str>,
 }
 
 impl Call<'_> {
-    /// Returns the first word as a number of instructions, or `otherwise` without a word.
+    /// Parses the first word as a number of instructions. Returns `otherwise` if no word is present.
     pub(super) fn count(&self, otherwise: u64) -> Result<u64, String> {
         let Some(word) = self.words.first() else { return Ok(otherwise) };
         let count = long_number(word).filter(|count| *count > 0);
         count.ok_or_else(|| format!("expected a number of instructions from 1, found `{word}`"))
     }
 
-    /// Returns the lane that a word names, or the selected lane without such a word.
+    /// Parses the word at index `word` as a lane. Returns the selected lane if that word is absent.
     pub(super) fn lane(&self, word: usize) -> Result<Lane, String> {
         self.words.get(word).map_or(Ok(self.debugger.lane()), |word| lane_of(self.debugger, word))
     }
 
-    /// Performs a movement and describes its end.
+    /// Performs a movement and describes why it stopped.
     pub(super) fn moved(&mut self, movement: impl FnOnce(&mut Debugger) -> Halt) -> Done {
         let halt = movement(self.debugger);
         let logs = self.debugger.take_logs().into_iter().map(|line| line + "\n");
@@ -96,7 +96,7 @@ pub(super) fn text(text: String) -> Done {
     Ok(Answer { text, ..Answer::default() })
 }
 
-/// Returns the lines as an answer, or `none` if there are no lines.
+/// Returns the lines as an answer, or the text `none` if the iterator is empty.
 pub(super) fn lines(lines: impl Iterator<Item = String>, none: &str) -> Done {
     let lines: Vec<String> = lines.collect();
     text(if lines.is_empty() { format!("{none}\n") } else { lines.join("\n") + "\n" })
@@ -107,7 +107,7 @@ pub(super) fn shortened(text: &str) -> String {
     brief(&format!("`{text}`")).trim_matches('`').to_owned()
 }
 
-/// Returns a space, an address in it and a number of bytes, which is `otherwise` if no word states it.
+/// Parses a memory space, an address in it, and a number of bytes. The number is `otherwise` if it is absent.
 pub(super) fn range(
     debugger: &Debugger,
     words: &[&str],
@@ -124,8 +124,8 @@ pub(super) fn range(
     Ok((space, at, bytes))
 }
 
-/// Returns a space, an address in it, and the remaining words. The form is `SPACE ADDRESS`, or `SPACE[ADDRESS]` as in
-/// formulas.
+/// Parses a memory space and an address in it, and returns the remaining words as well. The form is `SPACE ADDRESS`, or
+/// `SPACE[ADDRESS]` as in formulas.
 pub(super) fn space_and_address<'a, 'w>(
     debugger: &Debugger,
     words: &'a [&'w str],
@@ -150,12 +150,12 @@ pub(super) fn space_and_address<'a, 'w>(
     Ok((space, address, rest))
 }
 
-/// Returns the parts of `SPACE[ADDRESS]`.
+/// Splits `SPACE[ADDRESS]` into the space and the address.
 pub(super) fn bracketed(word: &str) -> Option<(&str, &str)> {
     word.strip_suffix(']')?.split_once('[')
 }
 
-/// Returns the address in an argument.
+/// Parses an argument as an address, a label or a source line, and returns the address.
 pub(super) fn address(debugger: &Debugger, word: Option<&&str>) -> Result<u32, String> {
     let word = *word.ok_or_else(|| "a place is missing: an address, a label or a line".to_owned())?;
     debugger.named_place(word)

@@ -1,4 +1,4 @@
-//! Completion of the last word of a line, based on the arguments in the command's row.
+//! Completes the last word of a line. The candidates depend on the arguments that the table of commands states.
 
 use super::{COMMANDS, Command};
 use crate::debugger::{Debugger, flow};
@@ -6,8 +6,8 @@ use crate::debugger::{Debugger, flow};
 /// Maximum number of completions.
 const MOST_COMPLETIONS: usize = 200;
 
-/// Returns the texts that complete the last word of a line: first names of commands, then arguments of the command. A
-/// line without a command is a formula.
+/// Returns the texts that complete the last word of a line. The first word of a line is completed as a command's name,
+/// and later words as its arguments. If the line does not start with a command, the line is a formula.
 pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
     let word = last_word(line);
     let fits = |name: &str| name.starts_with(word);
@@ -41,7 +41,8 @@ pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
     found
 }
 
-/// Returns the words that fit an argument of a row. An argument in small letters is a literal word.
+/// Returns the candidates for an argument, as the table of commands names it. An argument in lower case is a literal
+/// word.
 fn fitting(debugger: &Debugger, argument: &str) -> Vec<String> {
     let all = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let spaces =
@@ -61,7 +62,7 @@ fn fitting(debugger: &Debugger, argument: &str) -> Vec<String> {
     }
 }
 
-/// Returns the word at the end of a line that completions replace.
+/// Returns the part at the end of a line that a completion replaces.
 pub fn last_word(line: &str) -> &str {
     let ends = |letter: char| letter.is_whitespace() || "(+*/%&|^<>=!,{".contains(letter);
     line.rsplit(ends).next().unwrap_or(line)

@@ -1,4 +1,4 @@
-//! The effects of the last instruction, as text.
+//! Formats the events of the last instruction.
 
 use reconverge_simt::{Event, Lane};
 use reconverge_trace::place;
@@ -17,12 +17,12 @@ pub(super) fn events(call: &mut Call<'_>) -> Done {
     lines(texts.into_iter(), "no events")
 }
 
-/// Finds the memory of the accesses in a list of events. It depends on the instruction that was issued last, and for
-/// an instruction with several operands in memory on the index of the load.
+/// Finds the name of the memory that each event in a list accesses. The name depends on the instruction that was issued
+/// last. If that instruction loads several operands from memory, the name also depends on the index of the load.
 #[derive(Default)]
 struct MemoryNames {
     pc: u32,
-    /// The lanes of the loads since then, one entry per load.
+    /// The lanes of the loads since the last issue, one entry per load.
     loads: Vec<Lane>,
 }
 
@@ -47,7 +47,7 @@ impl MemoryNames {
     }
 }
 
-/// Describes an event, with the machine's names of registers. `space` is the memory of an access.
+/// Describes an event. Registers have the machine's names, and `space` is the memory that the event accesses.
 fn event_text(debugger: &Debugger, event: &Event, space: Option<&str>) -> String {
     match event {
         Event::Issue { pc, mask } => format!("issue {} for lanes {mask}", debugger.named(*pc)),

@@ -1,4 +1,4 @@
-//! Expectations of scripts.
+//! The commands `state`, `mark` and `expect`, with which scripts check the state of a run.
 
 use super::call::{Answer, Call, Done, Refused, text};
 use crate::debugger::formula::Formula;
@@ -38,7 +38,7 @@ pub(super) fn expect(call: &mut Call<'_>) -> Done {
             (!is_so).then(|| format!("lane {}: {why}", lane.0))
         }
         ["marked"] => {
-            let marked = debugger.marked.ok_or_else(|| "`mark` has remembered no state".to_owned())?;
+            let marked = debugger.marked.ok_or_else(|| "no state is marked; use `mark` first".to_owned())?;
             let after = || counted(debugger.position(), "instruction");
             (marked != debugger.digest()).then(|| format!("the state after {} differs", after()))
         }
@@ -60,8 +60,8 @@ pub(super) fn expect(call: &mut Call<'_>) -> Done {
     fails.map_or(Ok(Answer::default()), |found| Err(Refused::Fails(found)))
 }
 
-/// Returns whether a reason starts with the expected words, or has them after a colon. Only whole words match. A
-/// leading `it` or `it has` of a reason is ignored.
+/// Returns whether a reason starts with the expected words, or contains them directly after a colon. Only whole words
+/// match. An `it` or `it has` at the start is skipped.
 fn is_said(wanted: &str, reasons: &[&str]) -> bool {
     let begins = |part: &str| {
         let rest = part.strip_prefix(wanted);

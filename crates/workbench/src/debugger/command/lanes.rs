@@ -1,4 +1,4 @@
-//! Commands about groups and lanes: their state, the reasons for it, and the stack.
+//! Commands that show the groups, the state of each lane with its reason, and the stack.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ pub(super) fn stack_rows(call: &mut Call<'_>) -> Done {
     text(stack(call.debugger))
 }
 
-/// Returns the machine's own stack of the group as text, innermost entry first.
+/// Returns the stack of the selected group as text, innermost entry first. The machine defines the entries.
 pub fn stack(debugger: &Debugger) -> String {
     let mut lines = String::new();
     for (depth, row) in debugger.stepping().stack(debugger.group()).iter().enumerate() {
@@ -50,7 +50,7 @@ pub fn stack(debugger: &Debugger) -> String {
     lines
 }
 
-/// Returns the parts of a stack row as text.
+/// Returns the fields of a stack row as text.
 pub(in crate::debugger) fn parts(debugger: &Debugger, row: &StackRow) -> Vec<String> {
     let pc = row.pc.map(|pc| format!("to {}", debugger.named(pc)));
     let mask = row.mask.map(|mask| format!("lanes {mask}"));
@@ -58,7 +58,7 @@ pub(in crate::debugger) fn parts(debugger: &Debugger, row: &StackRow) -> Vec<Str
     [Some(row.kind.to_owned()), pc, mask, count].into_iter().flatten().collect()
 }
 
-/// Lists the groups that run, and the position of each.
+/// Lists the running groups with their next instructions.
 pub(super) fn groups(call: &mut Call<'_>) -> Done {
     let debugger = &*call.debugger;
     let stepping = debugger.stepping();

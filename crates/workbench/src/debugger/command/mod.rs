@@ -1,8 +1,8 @@
-//! The debugger's command line: each line is a command, and its answer consists of lines of text.
+//! The debugger's command line. Each line is a command, and its answer is text.
 //!
-//! [`COMMANDS`] has a row for each command with its names, its arguments and its help. `help.rs` prints the rows, and
-//! `completion.rs` completes words from their arguments. `call.rs` has a command's arguments and its answer. The other
-//! modules implement the commands, by subject.
+//! [`COMMANDS`] is the table of commands, with their names, arguments and help. `help.rs` prints the table, and
+//! `completion.rs` completes words from it. `call.rs` defines the arguments and the answer of a command. Each of the
+//! other modules implements the commands of one subject.
 
 mod call;
 mod completion;
@@ -35,15 +35,15 @@ pub use values::memory;
 pub struct Command {
     /// The names of the command, the shortest last.
     pub names: &'static [&'static str],
-    /// The arguments; empty if the command takes none.
+    /// Syntax of the arguments; empty if the command does not have arguments.
     pub takes: &'static str,
-    /// The sentence that the help shows.
+    /// The sentence in the help.
     pub help: &'static str,
     run: fn(&mut Call<'_>) -> Done,
 }
 
 impl Command {
-    /// Returns whether the command changes flow state, whose words depend on the machine.
+    /// Returns whether the command changes flow state. The arguments of such a command depend on the machine.
     fn sets_flow(&self) -> bool {
         self.takes.contains(" …")
     }
@@ -67,40 +67,40 @@ const fn row(
 #[rustfmt::skip]
 pub const COMMANDS: &[Command] = &[
     row(&["step", "s"], "[COUNT]", "execute instructions of the group", movement::step),
-    row(&["over", "n"], "", "execute the next instruction, and what it calls", movement::over),
+    row(&["over", "n"], "", "execute the next instruction; for a call, also the callee", movement::over),
     row(&["out", "o"], "", "continue until the group's stack has fewer entries", movement::out),
     row(&["follow", "f"], "[LANE]", "continue to the next instruction that the lane executes", movement::follow),
-    row(&["until", "u"], "PLACE", "continue until the group is in front of a place", movement::until),
+    row(&["until", "u"], "PLACE", "continue until the instruction at a place is next", movement::until),
     row(&["continue", "c"], "[COUNT]", "continue to the next stop, or for COUNT instructions", movement::resume),
-    row(&["back", "b"], "[COUNT]", "go back by instructions of the group", movement::back),
+    row(&["back", "b"], "[COUNT]", "go back by COUNT instructions of the group", movement::back),
     row(&["back-follow", "bf"], "[LANE]", "go back to the last instruction that the lane executed", movement::back_follow),
     row(&["back-continue", "bc"], "", "go back to the last stop", movement::back_continue),
-    row(&["goto", "g"], "STEP", "go to a step: that many instructions of the launch have run", movement::go_to),
-    row(&["break", "br"], "PLACE [ONLY]", "stop in front of an instruction", stopping::break_at),
-    row(&["log"], "PLACE [ONLY] : TEXT", "write a text there instead of stopping; {FORMULA} in it is a value", stopping::log_at),
+    row(&["goto", "g"], "STEP", "go to the state after STEP instructions of the launch", movement::go_to),
+    row(&["break", "br"], "PLACE [ONLY]", "stop before an instruction", stopping::break_at),
+    row(&["log"], "PLACE [ONLY] : TEXT", "print a text instead of stopping; {FORMULA} in the text prints a value", stopping::log_at),
     row(&["stop", "st"], "diverge|resume|reconverge|lane LANE|if CONDITION [ONLY]", "stop when the flow changes, or when a condition holds", stopping::stop),
     row(&["watch", "wa"], "REGISTER[@LANE] | SPACE ADDRESS [BYTES] | ADDRESS [ONLY]", "stop when a register or memory changes, or when an address is written", stopping::watch),
     row(&["stops"], "", "list the stops", stopping::stops),
     row(&["delete", "d"], "NUMBER|all", "remove a stop", stopping::delete),
-    row(&["where", "w"], "", "the next instruction, its lanes, and the place in the launch", lanes::place),
-    row(&["lanes", "l"], "", "every lane, and why it runs or does not", lanes::lanes),
-    row(&["why", "y"], "[LANE]", "why the lane runs or does not", lanes::why),
-    row(&["stack", "k"], "", "the machine's own stack, innermost first", lanes::stack_rows),
+    row(&["where", "w"], "", "the next instruction, its lanes, and the number of its step", lanes::place),
+    row(&["lanes", "l"], "", "every lane, and why it runs or does not run", lanes::lanes),
+    row(&["why", "y"], "[LANE]", "why the lane runs or does not run", lanes::why),
+    row(&["stack", "k"], "", "the stack of the group, innermost entry first", lanes::stack_rows),
     row(&["print", "p"], "FORMULA", "a value: $r1, $r3@5 + 1, g[0x10]; lanes with equal values share a line", values::print),
-    row(&["registers", "r"], "[REGISTER…]", "registers of the lane, or these registers of all lanes", values::registers),
-    row(&["table", "t"], "[REGISTER…]", "lanes by registers: those that are not 0, or these", values::registers_by_lane),
+    row(&["registers", "r"], "[REGISTER…]", "nonzero registers of the lane, or these registers in all lanes", values::registers),
+    row(&["table", "t"], "[REGISTER…]", "a table of all lanes with nonzero registers, or with these registers", values::registers_by_lane),
     row(&["memory", "m"], "SPACE ADDRESS [BYTES]", "bytes of a memory", values::bytes),
     row(&["set"], "REGISTER[@LANE] NUMBER | mask|token|entry|counter|predicate …", "change a register of the lane, or flow state", values::set),
     row(&["write"], "SPACE ADDRESS NUMBER…", "change 32-bit words of a memory", values::write),
     row(&["list", "i"], "[PLACE]", "the program around the next instruction, or a place", program::list),
     row(&["source", "v"], "[PLACE]", "the source around the next instruction, or a place", program::source),
     row(&["events", "e"], "", "the effects of the last instruction", events::events),
-    row(&["group"], "[NUMBER]", "select the group of the other commands", lanes::group),
-    row(&["lane"], "[NUMBER]", "select the lane of the other commands", lanes::lane),
+    row(&["group"], "[NUMBER]", "select the group to which other commands refer", lanes::group),
+    row(&["lane"], "[NUMBER]", "select the lane to which other commands refer", lanes::lane),
     row(&["groups"], "", "the groups that run", lanes::groups),
-    row(&["state"], "", "a number that is equal for equal states", expect::state),
-    row(&["mark"], "", "remember this state for `expect marked`", expect::mark),
-    row(&["expect"], "CONDITION | at PLACE | lane LANE WORD | marked", "end a script with status 1 unless it holds", expect::expect),
+    row(&["state"], "", "a hash of the current state", expect::state),
+    row(&["mark"], "", "store the current state for `expect marked`", expect::mark),
+    row(&["expect"], "CONDITION | at PLACE | lane LANE WORD | marked", "end a script with status 1 if this does not hold", expect::expect),
     row(&["help", "h"], "", "this list", |_| text(help())),
     row(&["quit", "q"], "", "end", |_| Ok(Answer { quit: true, ..Answer::default() })),
 ];
@@ -110,10 +110,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().flat_map(|command| command.names.iter().copied())
 }
 
-/// Executes a line. An empty line and a line that begins with `#` do nothing.
+/// Executes a line. Empty lines and lines that begin with `#` have no effect.
 ///
 /// # Errors
-/// Returns an error if the line is not a command, or if an expectation does not hold.
+/// Returns an error if the line is not a command, or if the condition of an `expect` command does not hold.
 pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> {
     let line = line.split_once(" #").map_or(line, |(line, _)| line).trim();
     if line.is_empty() || line.starts_with('#') {

@@ -1,4 +1,4 @@
-//! Commands that move: forward, backward, and to a step.
+//! Commands that run the launch forward, backward, or to a given step.
 
 use super::call::{Call, Done, address};
 use super::position::BUDGET;

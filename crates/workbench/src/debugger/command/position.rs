@@ -1,13 +1,13 @@
-//! The end of a movement and the next instruction, as text.
+//! Describes the next instruction, and why a movement ended.
 
 use crate::debugger::{Debugger, Halt};
 use crate::error::counted;
 use crate::session::GroupState;
 
-/// Maximum number of instructions that one command executes, unless it states another.
+/// Default maximum number of instructions that one command executes.
 pub const BUDGET: u64 = 100_000_000;
 
-/// Describes the end of a movement, and the next instruction.
+/// Describes why a movement ended, and the next instruction.
 pub(super) fn describe(debugger: &Debugger, halt: &Halt) -> String {
     let what = match halt {
         Halt::There => String::new(),

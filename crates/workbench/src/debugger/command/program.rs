@@ -1,4 +1,4 @@
-//! The program and its source, as lines.
+//! Commands that print the program's listing or source.
 
 use super::call::{Call, Done, address, text};
 use crate::debugger::Debugger;
@@ -26,16 +26,16 @@ pub(super) fn source(call: &mut Call<'_>) -> Done {
     text(lines.map(|line| line.to_string() + "\n").collect())
 }
 
-/// A line of a program or source for a screen.
+/// A line of the listing or the source, with marks for the display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLine {
-    /// The address of the line's first instruction.
+    /// The address of the line's first instruction, if it has one.
     pub address: Option<u32>,
     /// Whether the next instruction is on the line.
     pub is_next: bool,
     /// Whether a stop is on the line.
     pub has_stop: bool,
-    /// The text, after the number of the line or the address.
+    /// The displayed text. It starts with the line number or the address.
     pub text: String,
 }
 
@@ -43,14 +43,14 @@ impl std::fmt::Display for ProgramLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mark = |is: bool, mark: char| if is { mark } else { ' ' };
         match self.address {
-            // A label, or a line of the source without an instruction.
+            // A label or a source line without an instruction does not have marks.
             None if !self.is_next => f.write_str(&self.text),
             _ => write!(f, "{}{}{}", mark(self.is_next, '>'), mark(self.has_stop, '*'), self.text),
         }
     }
 }
 
-/// Returns all lines of the user's own source.
+/// Returns all lines of the user's source, or no lines if the source is unknown.
 pub fn source_lines(debugger: &Debugger) -> Vec<ProgramLine> {
     let Some(source) = debugger.source() else { return Vec::new() };
     let next = debugger.issue().and_then(|issue| source.line_of(issue.pc));
@@ -76,7 +76,7 @@ fn stopped_at(debugger: &Debugger) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Returns all lines of the listing, with labels on lines of their own.
+/// Returns all lines of the listing. Each label is a separate line.
 pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
     let next = debugger.issue().map(|issue| issue.pc);
     let stops: Vec<u32> = stopped_at(debugger).collect();
@@ -95,7 +95,8 @@ pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
     lines
 }
 
-/// Returns the lines of the program around an address: `many` instructions before and after it, with their labels.
+/// Returns the lines of the listing around an address: up to `many` instructions before it and after it, with their
+/// labels.
 fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let lines = program_lines(debugger);
     let instructions: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].address.is_some()).collect();
@@ -104,7 +105,7 @@ fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let at = at.unwrap_or(0);
     let part = &instructions[at.saturating_sub(many)..instructions.len().min(at + many + 1)];
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return String::new() };
-    // The label of the first instruction is on the previous line.
+    // If the line before the first instruction is a label, it is also shown.
     let labelled = first.checked_sub(1).filter(|before| lines[*before].address.is_none());
     lines[labelled.unwrap_or(*first)..=*last].iter().map(|line| format!("{line}\n")).collect()
 }

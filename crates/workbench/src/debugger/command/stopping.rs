@@ -20,7 +20,7 @@ pub(super) fn break_at(call: &mut Call<'_>) -> Done {
 }
 
 pub(super) fn log_at(call: &mut Call<'_>) -> Done {
-    // With these spaces, ` : ` is found even if the place or the text is missing.
+    // The added spaces ensure that ` : ` is found even if the place or the text is missing.
     let line = format!(" {} ", call.rest);
     let (head, text_of) = line.split_once(" : ").ok_or_else(|| "` : TEXT` is missing".to_owned())?;
     if text_of.trim().is_empty() {
@@ -116,12 +116,13 @@ pub(super) fn delete(call: &mut Call<'_>) -> Done {
     Ok(Answer::default())
 }
 
-/// Returns the message that a word after a place is not a restriction on a stop.
+/// Returns the message that `word` is not a restriction on a stop.
 fn no_narrowing(word: &str) -> String {
     format!("expected `if CONDITION`, `group NUMBER` or `hits 3`, found `{word}`")
 }
 
-/// Splits words into the words before the restrictions of a stop, and the restrictions.
+/// Splits the words of a command. Returns the words before the first `if`, `hits` or `group`, and the parsed
+/// restrictions.
 fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Only), String> {
     const BEGINS: [&str; 3] = ["if", "hits", "group"];
     let first = words.iter().position(|word| BEGINS.contains(word)).unwrap_or(words.len());

@@ -16,7 +16,7 @@ pub(super) fn print(call: &mut Call<'_>) -> Done {
     text(printed(call.debugger, &formula)?)
 }
 
-/// Parses one register of a list.
+/// Parses a word of a list as a register.
 fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
     match word.contains(',') {
         true => Err(format!("expected spaces between registers, found a comma in `{word}`")),
@@ -60,7 +60,7 @@ pub(super) fn registers(call: &mut Call<'_>) -> Done {
     text(lines)
 }
 
-/// Returns all registers of the lane that are not zero, as text.
+/// Returns the nonzero registers of the selected lane as text.
 fn all_registers(debugger: &Debugger) -> String {
     let (group, lane) = (debugger.group(), debugger.lane());
     let mut lines = format!("lane {}, registers that are not 0:\n", lane.0);
@@ -97,10 +97,10 @@ pub(super) fn bytes(call: &mut Call<'_>) -> Done {
     text(memory(call.debugger, &call.words)?)
 }
 
-/// Returns bytes of a memory as text: words, four per line. `words` are the arguments of the command.
+/// Returns a range of memory as text, four 32-bit words per line. `words` are the arguments of the command.
 ///
 /// # Errors
-/// Returns a message if the arguments do not fit.
+/// Returns a message if the arguments are invalid.
 pub fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
     let (space, at, count) = range(debugger, words, 64)?;
     let bytes = debugger.stepping().memory(space, debugger.group(), debugger.lane(), at, count as usize);
@@ -120,7 +120,7 @@ pub fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
     Ok(lines)
 }
 
-/// Describes the buffers of a space and their addresses, for messages.
+/// Lists the buffers of a memory space with their addresses, for messages.
 fn places(debugger: &Debugger, space: &str) -> String {
     let buffers = debugger.stepping().buffers(space, debugger.group(), debugger.lane());
     let place =
@@ -151,7 +151,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Done {
     let lane = of.unwrap_or(call.debugger.lane());
     let group = call.debugger.group();
     if !call.debugger.change(Change::Register { group, register, lane, value }) {
-        return Err(format!("{place} of lane {} does not take {value:#x} here", lane.0).into());
+        return Err(format!("cannot set {place} of lane {} to {value:#x} here", lane.0).into());
     }
     text(format!(
         "{}@{} is {}\n",
@@ -174,7 +174,7 @@ pub(super) fn write(call: &mut Call<'_>) -> Done {
     let (group, lane, many) = (call.debugger.group(), call.debugger.lane(), bytes.len());
     if !call.debugger.change(Change::Memory { space, group, lane, address, bytes }) {
         let places = places(call.debugger, space);
-        return Err(format!("{space} does not take {many} bytes at {address:#x}{places}").into());
+        return Err(format!("cannot write {many} bytes to {space} at {address:#x}{places}").into());
     }
     text(format!("{many} bytes of {space} from {address:#x} are changed\n"))
 }

@@ -1,4 +1,4 @@
-//! The arguments of a launch request. One table parses requests and generates the JSON schema for editors.
+//! The arguments of a launch request. One table serves to parse requests and to generate the JSON schema for editors.
 
 use reconverge_isa::source::closest;
 use serde_json::{Map, Value, json};
@@ -10,16 +10,16 @@ pub enum ArgumentType {
     Text,
     /// `true` or `false`.
     Flag,
-    /// A whole number, 0 or more.
+    /// A non-negative integer.
     Number,
-    /// A whole number, or a text such as `8x8`.
+    /// A non-negative integer, or a text such as `8x8`.
     Size,
     /// A list of texts, or one text.
     Texts,
 }
 
 impl ArgumentType {
-    /// Returns the name for messages and documents.
+    /// Returns the name of the type for messages and documentation.
     pub const fn name(self) -> &'static str {
         match self {
             ArgumentType::Text => "a text",
@@ -30,7 +30,7 @@ impl ArgumentType {
         }
     }
 
-    /// Returns the type as JSON schema.
+    /// Returns the JSON schema of the type.
     fn schema(self) -> Value {
         match self {
             ArgumentType::Text => json!({ "type": "string" }),
@@ -41,7 +41,7 @@ impl ArgumentType {
         }
     }
 
-    /// Returns the words of a value for a command line, or `None` if the value has another type.
+    /// Converts a JSON value to words of a command line. Returns `None` if the value has another type.
     fn words(self, value: &Value) -> Option<Vec<String>> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let number = |value: &Value| value.as_u64().map(|number| number.to_string());
@@ -61,13 +61,13 @@ impl ArgumentType {
 /// An argument of a launch request, one row of [`ARGUMENTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchArgument {
-    /// The name.
+    /// Name of the argument.
     pub name: &'static str,
-    /// The type.
+    /// Type of the argument's value.
     pub kind: ArgumentType,
-    /// The corresponding option of `run`, if the argument is an option.
+    /// The option of `run` with the same meaning, if one exists.
     pub option: Option<&'static str>,
-    /// The sentence for editors and documents.
+    /// The description in editors and in the documentation.
     pub help: &'static str,
 }
 
@@ -106,8 +106,8 @@ pub const ARGUMENTS: [LaunchArgument; 18] = {
     ]
 };
 
-/// Names that editors use for themselves and pass on. Names that begin with `__` also belong to editors.
-/// Source: Visual Studio Code, "Launch.json attributes".
+/// Attributes that editors use themselves but also send in the request. Names that begin with `__` are also attributes
+/// of editors. Source: Visual Studio Code, "Launch.json attributes".
 const OF_EDITORS: [&str; 10] = [
     "type",
     "request",
@@ -124,15 +124,15 @@ const OF_EDITORS: [&str; 10] = [
 /// A parsed launch request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchRequest {
-    /// The file, if the request names one.
+    /// Path of the file, if the request names one.
     pub program: Option<String>,
     /// The options of `run`, as words of a command line.
     pub options: Vec<String>,
     /// Whether the launch stops at its first instruction.
     pub stop_on_entry: bool,
-    /// Whether the session stays at the end of the launch.
+    /// Whether the session remains open after the launch has ended.
     pub stop_at_end: bool,
-    /// Whether the launch runs without stops.
+    /// Whether the launch runs to its end without stopping.
     pub no_debug: bool,
 }
 
@@ -140,7 +140,8 @@ impl LaunchRequest {
     /// Parses the arguments of a launch request.
     ///
     /// # Errors
-    /// Returns an error if an argument is unknown or has the wrong type. The message names it and states what fits.
+    /// Returns an error if an argument is unknown or has the wrong type. The message names the argument and the
+    /// expected type.
     pub fn read(arguments: &Value) -> Result<LaunchRequest, String> {
         let mut request = LaunchRequest { stop_on_entry: true, ..LaunchRequest::default() };
         let none = Map::new();
@@ -152,7 +153,7 @@ impl LaunchRequest {
         if let Some(name) = given.keys().find(|name| !is_known(name)) {
             return Err(unknown(name));
         }
-        // In the order of the table: `args` follows the arguments that have option names.
+        // The options are in the order of the table, so the words of `args` follow the named options.
         for row in &ARGUMENTS {
             let Some(value) = given.get(row.name).filter(|value| !value.is_null()) else { continue };
             let words = row.kind.words(value);
@@ -167,7 +168,7 @@ impl LaunchRequest {
     fn take(&mut self, row: &LaunchArgument, words: Vec<String>) {
         let is_set = words.first().is_some_and(|word| word == "true");
         match (row.option, row.name) {
-            // With `=`, a value that begins with `-` is not mistaken for an option.
+            // The form `OPTION=VALUE` also works if the value begins with `-`.
             (Some(option), _) => self.options.extend(words.iter().map(|word| format!("{option}={word}"))),
             (None, "program") => self.program = words.into_iter().next(),
             (None, "stopOnEntry") => self.stop_on_entry = is_set,
@@ -192,7 +193,7 @@ fn unknown(name: &str) -> String {
     format!("unknown launch argument `{name}`, {more}")
 }
 
-/// Returns a message about options of `run`, with the names of the corresponding launch arguments.
+/// Replaces the options of `run` in a message by the names of the corresponding launch arguments.
 pub fn in_arguments(message: &str) -> String {
     let is_named = |option: &str| {
         let ends = |letter: char| !(letter.is_alphanumeric() || letter == '-');
@@ -216,7 +217,7 @@ pub fn schema() -> Value {
         property["description"] = json!(row.help);
         (row.name.to_owned(), property)
     };
-    // The editor sends `noDebug` for a separate command, so it is not an attribute.
+    // Users do not write `noDebug`: the editor adds it if the user chooses its command "run without debugging".
     let rows = ARGUMENTS.iter().filter(|row| row.name != "noDebug");
     json!({ "required": ["program"], "properties": rows.map(property).collect::<Map<String, Value>>() })
 }

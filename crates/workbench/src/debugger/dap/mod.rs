@@ -1,11 +1,11 @@
-//! The Debug Adapter Protocol for a [`Debugger`]: takes a message and returns messages. The caller reads and writes
-//! them.
+//! Implements the Debug Adapter Protocol for a [`Debugger`]. It receives one message and returns messages; the caller
+//! does the input and output.
 //!
-//! Groups are threads, and a lane is a scope of a frame. A frame refers to the user's own source if it is known. The
-//! program's listing is another source (`sourceReference` 1), for editors without a disassembly view. Addresses are
-//! byte addresses in the program. All have the form `0x…`, because clients compare them as text.
+//! Each group is a thread, and each lane is a scope of a frame. A frame refers to the user's source if it is known. For
+//! editors without a disassembly view, the program's listing is a second source (`sourceReference` 1). Addresses are
+//! byte addresses in the program. They always have the form `0x…`, because clients compare them as text.
 //!
-//! [`launch`] has the arguments of a launch, `show.rs` answers requests for data, `stops.rs` keeps the client's
+//! [`launch`] has the arguments of a launch request. `show.rs` answers requests for data. `stops.rs` sets the client's
 //! breakpoints.
 //!
 //! Source: Debug Adapter Protocol 1.68, <https://microsoft.github.io/debug-adapter-protocol/specification>.
@@ -26,52 +26,54 @@ use super::{Debugger, Halt};
 use crate::session::Register;
 use launch::LaunchRequest;
 
-/// The listing's `sourceReference`.
+/// The `sourceReference` of the listing.
 const LISTING: u64 = 1;
 
-/// Opens the program of a launch request.
+/// A function that opens the program of a launch request.
 pub type Open<'a> = dyn FnMut(&LaunchRequest) -> Result<Debugger, String> + 'a;
 
-/// The object of a `variablesReference`.
+/// The object to which a `variablesReference` refers. The first field of each variant is the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
-    /// The registers of a lane.
+    /// The registers of one lane.
     Lane(usize, Lane),
-    /// All registers, by lane.
+    /// All registers. Each expands to its values in all lanes.
     Lanes(usize),
-    /// All lanes, with their registers.
+    /// A table of all lanes with their registers.
     Table(usize),
-    /// One register by lane.
+    /// The values of one register in all lanes.
     Register(usize, Register),
-    /// The lanes in each state.
+    /// The set of lanes for each lane state.
     Masks(usize),
-    /// The machine's own stack.
+    /// The stack of the group, with the entries that the machine defines.
     Stack(usize),
     /// The memory spaces.
     Memory(usize),
 }
 
-/// An adapter: the state of one connection.
+/// A debug adapter with the state of one connection.
 #[derive(Default)]
 pub struct Adapter {
     debugger: Option<Debugger>,
     /// Sequence number of the last message sent.
     sequence: u64,
     shown: Vec<Shown>,
-    /// The arguments of the launch request, for restarts.
+    /// The arguments of the last launch request. A restart uses them again.
     launched: LaunchRequest,
-    /// The targets of the last `gotoTargets`: the address of each, and whether the movement to it is forward.
+    /// The answer to the last `gotoTargets` request. Each target has an address, and whether the launch runs forward to
+    /// it.
     targets: Vec<(u32, bool)>,
-    /// Stops for breakpoints of each kind, by number. A new list of breakpoints replaces the stops of its kind.
+    /// Numbers of the stops that belong to breakpoints, one list per kind of breakpoint. A request replaces all stops
+    /// of its kind.
     of_source: Vec<usize>,
     of_listing: Vec<usize>,
     of_other: Vec<usize>,
-    /// The requested lines of the stops in the user's own source, with the numbers of the stops.
+    /// For each stop in the user's source, the stop's number and the line that the client requested.
     lines_wanted: Vec<(usize, usize)>,
     of_instructions: Vec<usize>,
     of_data: Vec<usize>,
     of_filters: Vec<usize>,
-    /// Memory spaces, groups and lanes by memory reference.
+    /// Space, group and lane of each memory reference that was sent to the client.
     memory: HashMap<String, (&'static str, usize, Lane)>,
     phase: Phase,
 }
@@ -79,32 +81,32 @@ pub struct Adapter {
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// `initialize` has not arrived.
+    /// The adapter waits for `initialize`.
     #[default]
     New,
-    /// `launch` has not arrived.
+    /// The adapter waits for `launch`.
     Initialized,
-    /// Breakpoints are set until `configurationDone` arrives.
+    /// The client sets breakpoints until it sends `configurationDone`.
     Launched,
     /// The launch is stopped.
     Stopped,
-    /// The launch has ended, or `terminate` has arrived.
+    /// The launch has ended, or the client has sent `terminate`.
     Over,
-    /// `disconnect` has arrived.
+    /// The client has sent `disconnect`.
     Closed,
 }
 
-/// Moves a debugger.
+/// A function that performs a movement of the debugger.
 type Go = fn(&mut Debugger, &Movement) -> Halt;
 
-/// A movement that follows the response to its request.
+/// A movement of the debugger. It runs after the response to its request was sent.
 struct Movement {
-    /// The reason that clients receive if the movement does not end at a stop.
+    /// The reason in the `stopped` event if the movement does not end at a stop.
     reason: &'static str,
     go: Go,
-    /// The lane that a step into a lane follows.
+    /// The lane to follow if the movement steps into a lane.
     lane: Lane,
-    /// The address to which the movement goes.
+    /// The target of a movement to an address.
     address: u32,
 }
 
@@ -127,8 +129,8 @@ impl Movement {
         }
     }
 
-    /// Returns a movement to an instruction: forward to the next time that the group reaches it, or back to the last
-    /// time.
+    /// Returns a movement to an instruction. The launch runs forward until the group reaches the instruction again, or
+    /// back to the last time that the group reached it.
     fn to(address: u32, is_ahead: bool) -> Movement {
         let go: Go = match is_ahead {
             true => |debugger, movement| debugger.until(movement.address, BUDGET),
@@ -147,12 +149,12 @@ impl Movement {
 /// An event: name and body.
 type Event = (&'static str, Value);
 
-/// Returns the number of bytes per unit of address.
+/// Returns the number of bytes per address unit of the machine.
 fn unit_bytes(debugger: &Debugger) -> i64 {
     match debugger.machine.isa().unit() {
         "bytes" => 1,
         "64-bit words" => 8,
-        // An R500 instruction has six words.
+        // R500 counts addresses in instructions of six words.
         _ => 24,
     }
 }
@@ -161,7 +163,7 @@ fn spelled(byte: i64) -> String {
     format!("{:#x}", byte as u64)
 }
 
-/// The reason why a request is refused.
+/// The error message for a request that fails.
 type Refused = String;
 
 /// The supported requests.
@@ -204,8 +206,8 @@ const REQUESTS: [&str; 35] = [
 ];
 
 impl Adapter {
-    /// Handles a message from the client and sends the messages for it: first the response, then events. A movement
-    /// runs between them.
+    /// Handles a message from the client, and sends the response and then events. If the request starts a movement, it
+    /// runs after the response and before the events.
     pub fn handle(&mut self, request: &Value, open: &mut Open<'_>, send: &mut dyn FnMut(Value)) {
         let command = request["command"].as_str().unwrap_or("");
         if request["type"] != "request" || command.is_empty() {
@@ -282,7 +284,7 @@ impl Adapter {
             (Phase::Initialized, "launch" | "attach" | "terminate") => Ok(()),
             (_, "launch") => wrong("comes a second time: `disconnect`, and start another session"),
             (Phase::Initialized, _) if REQUESTS.contains(&command) => wrong("comes before `launch`"),
-            (Phase::Stopped, "configurationDone") => wrong("comes a second time: `continue` goes on"),
+            (Phase::Stopped, "configurationDone") => wrong("comes a second time: use `continue`"),
             (Phase::Launched, _) if moves => wrong("comes before `configurationDone`"),
             _ => Ok(()),
         }
@@ -311,7 +313,7 @@ impl Adapter {
             "attach" => return Err("cannot attach; use `launch` with a program".to_owned()),
             "configurationDone" => return self.begin(events),
             "restart" => {
-                // The program is read again, so an edited source is assembled again.
+                // `open` reads the file again, so changes to a source take effect.
                 let changed = &arguments["arguments"];
                 let launched = match changed.is_object() {
                     true => LaunchRequest::read(changed)?,
@@ -369,7 +371,8 @@ impl Adapter {
             "completions" => self.completions(arguments)?,
             "setExpression" => self.set_expression(arguments)?,
             "evaluate" => self.evaluate(arguments, events)?,
-            // A run that this request should stop has ended before the request is read.
+            // Requests are read only between movements, so the movement that the client wanted to pause has already
+            // ended.
             "pause" => Value::Null,
             _ => {
                 let target = arguments["targetId"].as_u64().and_then(|target| target.checked_sub(1));
@@ -382,9 +385,9 @@ impl Adapter {
         Ok((body, None))
     }
 
-    // ---- Moving
+    // ---- Movements
 
-    /// Stops at the first instruction if the launch request requires it, and continues otherwise.
+    /// Starts the launch. It stops at the first instruction if the launch request requires this, and otherwise runs.
     fn begin(&mut self, events: &mut Vec<Event>) -> Result<(Value, Option<Movement>), Refused> {
         self.phase = Phase::Stopped;
         if self.launched.no_debug {
@@ -400,15 +403,15 @@ impl Adapter {
         Ok((Value::Null, None))
     }
 
-    /// Drops all references. They end when the launch continues.
+    /// Discards all references to variables and memory. They are valid only until the launch continues.
     fn forget(&mut self) {
         self.shown.clear();
         self.memory.clear();
     }
 
-    /// Returns the movements to an instruction of a line: one forward and one back. The machines cannot jump over
-    /// code, so both movements run through the launch, and their labels state that. (The protocol lets a debugger skip
-    /// the code between.)
+    /// Returns two targets for the instruction of a line: one forward and one backward. In the protocol, a jump may
+    /// skip the code in between. The machines cannot skip code, so the launch runs to the target, and the labels of the
+    /// targets say so.
     fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let (address, line) = self.line_address(arguments)?;
         self.targets = vec![(address, true), (address, false)];
@@ -422,7 +425,7 @@ impl Adapter {
         Ok(json!({ "targets": [target(1, "run on"), target(2, "go back")] }))
     }
 
-    /// Selects the thread and lane of a movement.
+    /// Selects the group of a movement's thread, and checks its lane.
     fn turn_to(&mut self, arguments: &Value) -> Result<(), Refused> {
         if !arguments["threadId"].is_null() {
             let group = self.group_of(&arguments["threadId"])?;
@@ -447,7 +450,7 @@ impl Adapter {
         }
     }
 
-    /// Reports the end of a movement to the client.
+    /// Reports to the client why a movement ended.
     fn report(&mut self, halt: &Halt, reason: &str, events: &mut Vec<Event>) -> Result<(), Refused> {
         let (reason, text) = match halt {
             Halt::There if reason == "goto" => ("goto", None),
@@ -495,7 +498,8 @@ impl Adapter {
         self.lanes_event(events)
     }
 
-    /// Sends the state of each lane. This event is not in the protocol, which lets adapters have events of their own.
+    /// Sends the state of each lane in the event `reconvergeLanes`. The event is not part of the protocol, which allows
+    /// adapters to define their own events.
     fn lanes_event(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
         let debugger = self.debugger()?;
         let mask = debugger.issue().map_or(0, |issue| issue.mask.0);
@@ -530,7 +534,8 @@ impl Adapter {
                 }
                 Ok(json!({ "result": answer.text, "variablesReference": 0 }))
             }
-            // A formula alone requests its value. One word, or text that resembles a command, is not a formula.
+            // If the text is a formula, returns its value. If the text is not a formula but looks like a command,
+            // reports an unknown command instead of an invalid formula.
             Err(command::CommandError::Unknown(name, more)) => {
                 let is_word = name.chars().all(|letter| letter.is_alphabetic() || letter == '-');
                 let is_command = is_word && (!more.is_empty() || name == expression);
@@ -558,7 +563,7 @@ fn plain(message: &str) -> String {
     text
 }
 
-/// Parses a reference as a byte address.
+/// Parses a memory or instruction reference as a byte address.
 fn byte_address(reference: &str) -> Option<i64> {
     match reference.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok().map(|at| at as i64),

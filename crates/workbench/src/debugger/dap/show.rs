@@ -1,4 +1,4 @@
-//! Answers the requests for data: threads, frames, scopes, registers, memory, the listing and its disassembly.
+//! Answers requests for data: threads, frames, scopes, registers, memory, the listing and its disassembly.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,10 +12,11 @@ use crate::debugger::{CALLS, Change, Debugger, command, names, shown_in};
 use crate::listing::Line;
 use crate::session::GroupState;
 
-/// Maximum number of threads that are listed. The groups that run come first.
+/// Maximum number of threads in an answer.
 const MOST_THREADS: usize = 256;
 
-/// Returns `count` elements of a list from number `first` on. Without a number, `first` is 0 and `count` is all.
+/// Returns `count` elements of a list from index `first` on. The default of `first` is 0. A missing or zero `count`
+/// means all elements.
 fn part(list: Vec<Value>, first: &Value, count: &Value) -> Vec<Value> {
     let first = first.as_u64().unwrap_or(0) as usize;
     let count = count.as_u64().filter(|count| *count > 0).map_or(list.len(), |count| count as usize);
@@ -26,7 +27,7 @@ impl Adapter {
     pub(super) fn threads(&mut self) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let stepping = debugger.stepping();
-        // After the end, lists all groups: their last state can be inspected.
+        // After the launch has ended, all groups are listed, because their last state can be inspected.
         let ended = stepping.current().is_none();
         let listed = |group: &usize| {
             ended || stepping.state(*group) == GroupState::Running || *group == debugger.group()
@@ -54,7 +55,7 @@ impl Adapter {
                 places.push(("called from ", pc));
             }
         }
-        // Each group has 256 frame numbers.
+        // Frame numbers leave eight bits for the depth, so a group has fewer than 256 frames.
         places.truncate(255);
         let total = places.len();
         let frame = |(depth, (what, pc)): (usize, (&str, u32))| {
@@ -91,7 +92,7 @@ impl Adapter {
         let width = debugger.width();
         let why: Vec<String> = (0..width).map(|lane| debugger.why_short(Lane(lane as u8))).collect();
         let mut scopes = Vec::new();
-        // The scopes are the selected lane, then the scopes of all lanes, then the other lanes.
+        // The selected lane is the first scope. The scopes that cover all lanes follow, and then the other lanes.
         let order = std::iter::once(chosen.index()).chain((0..width).filter(|lane| *lane != chosen.index()));
         let mut lanes = Vec::new();
         for lane in order {
@@ -207,7 +208,7 @@ impl Adapter {
         Ok(json!({ "variables": part(variables, &arguments["start"], &arguments["count"]) }))
     }
 
-    /// Returns the listing, one line per instruction.
+    /// Returns the text of the listing, one line per instruction.
     pub(super) fn source(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let asked = arguments["source"]["sourceReference"].as_u64().or(arguments["sourceReference"].as_u64());
         if asked != Some(LISTING) {
@@ -227,7 +228,7 @@ impl Adapter {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is not an address"))?;
         let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
-        // Beyond any program, and far from an overflow.
+        // More instructions than any program has, but small enough that sums do not overflow.
         const FAR: i64 = 1 << 40;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0).clamp(-FAR, FAR);
         let count = arguments["instructionCount"].as_i64().unwrap_or(0).clamp(0, 100_000);
@@ -235,7 +236,7 @@ impl Adapter {
         let unit = unit_bytes(debugger);
         let lines = debugger.lines();
         let byte = |line: &Line| i64::from(line.address.unwrap_or(0)) * unit;
-        // The instruction at the address, or the previous one.
+        // Index of the instruction that contains the address.
         let place = lines.partition_point(|line| byte(line) <= at) as i64 - 1;
         let end = lines.last().map_or(0, |line| byte(line) + 4 * line.words.len() as i64);
         let instructions = (place + first..place + first + count).map(|number| {
@@ -258,7 +259,8 @@ impl Adapter {
                     }
                     instruction
                 }
-                // Each address outside the program is unique. Addresses before it count down from the end of memory.
+                // Clients require unique addresses, also for entries outside the program. Those before the program
+                // count down from the end of the address space.
                 None => {
                     let address = if number < 0 { 8 * number } else { end + 8 * (number - lines.len() as i64) };
                     json!({ "address": spelled(address), "instruction": "outside the program", "presentationHint": "invalid" })
@@ -268,7 +270,7 @@ impl Adapter {
         Ok(json!({ "instructions": instructions.collect::<Vec<Value>>() }))
     }
 
-    /// Returns the memory of a reference.
+    /// Returns the space, group and lane of the memory to which a request refers.
     fn memory_of(&self, arguments: &Value) -> Result<(&'static str, usize, Lane), Refused> {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let known = self.memory.get(reference).copied();
@@ -293,7 +295,7 @@ impl Adapter {
         }))
     }
 
-    /// Changes a register of a lane, in the scope of a lane or in `all lanes`.
+    /// Changes a register in the scope of a lane or in the scope `all lanes`.
     pub(super) fn set_variable(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let name = arguments["name"].as_str().unwrap_or("").to_owned();
         let text = arguments["value"].as_str().unwrap_or("");
@@ -306,15 +308,16 @@ impl Adapter {
                     name.trim_matches(['[', ']']).parse().map_err(|_| format!("`{name}` is not a lane"))?;
                 (group, register, Lane(lane))
             }
-            _ => return Err(format!("`{name}` follows from the launch: registers can be changed")),
+            _ => return Err(format!("`{name}` cannot be changed; only registers can")),
         };
         if !self.debugger()?.change(Change::Register { group, register, lane, value }) {
-            return Err(format!("{name} of lane {} does not take {value:#x} here", lane.0));
+            return Err(format!("cannot set {name} of lane {} to {value:#x} here", lane.0));
         }
         Ok(json!({ "value": shown_in(register, value) }))
     }
 
-    /// Returns the value of an expression of a watch, a hover or the console: a formula, or `lanes`, the table.
+    /// Evaluates an expression of a watch, a hover or the console. The expression is a formula, or the word `lanes` for
+    /// the table of lanes.
     pub(super) fn value_of(&mut self, expression: &str) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let (group, lane) = (debugger.group(), debugger.lane());
@@ -334,7 +337,7 @@ impl Adapter {
         let text = if formula.is_of_a_lane() { format!("{text}  (lane {})", lane.0) } else { text };
         let place = formula.place(&here, lane);
         let mut answer = json!({ "result": text, "variablesReference": 0 });
-        // A register without a lane expands to its lanes.
+        // A register without a lane expands to its values in all lanes.
         if let Some((register, None)) = formula.register() {
             let count = debugger.stepping().lanes(group).len();
             answer["variablesReference"] = json!(self.reference(Shown::Register(group, register)));
@@ -363,7 +366,8 @@ impl Adapter {
         let mut value = wanted.value(&here, lane)?.bits();
         let change = match (formula.register(), formula.place(&here, lane)) {
             (Some((register, of)), _) => {
-                // A number without a point is a float if registers are floats.
+                // A single number has the same meaning as in the command `set`: without a decimal point, it is an
+                // integer.
                 value = names::bits(text.trim()).unwrap_or(value);
                 Change::Register { group, register, lane: of.unwrap_or(lane), value }
             }
@@ -371,13 +375,11 @@ impl Adapter {
                 Change::Memory { space, group, lane, address, bytes: value.to_le_bytes().to_vec() }
             }
             (None, None) => {
-                return Err(format!(
-                    "`{expression}` follows from the launch: registers and memory can be changed"
-                ));
+                return Err(format!("`{expression}` cannot be changed; only registers and memory can"));
             }
         };
         if !debugger.change(change) {
-            return Err(format!("`{expression}` does not take {value:#x} here"));
+            return Err(format!("cannot set `{expression}` to {value:#x} here"));
         }
         self.value_of(expression).map(|answer| json!({ "value": answer["result"] }))
     }
@@ -402,12 +404,12 @@ impl Adapter {
         let bytes = data.map_err(|error| format!("`data` is not base64: {error}"))?;
         let count = bytes.len();
         if !self.debugger()?.change(Change::Memory { space, group, lane, address, bytes }) {
-            return Err(format!("{space} does not take {count} bytes at {address:#x}"));
+            return Err(format!("cannot write {count} bytes to {space} at {address:#x}"));
         }
         Ok(json!({ "offset": 0, "bytesWritten": count }))
     }
 
-    /// Returns the lanes of a frame's group as targets. A step into a lane follows the lane.
+    /// Returns the lanes of the frame's group as targets of `stepIn`. Such a step continues until the lane is active.
     pub(super) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let group = self.group_of_frame(arguments)?;
         let debugger = self.debugger()?;
@@ -418,7 +420,7 @@ impl Adapter {
         Ok(json!({ "targets": targets.collect::<Vec<Value>>() }))
     }
 
-    /// Returns the group of the frame of a request.
+    /// Returns the group of the frame that a request names.
     pub(super) fn group_of_frame(&mut self, arguments: &Value) -> Result<usize, Refused> {
         let frame = &arguments["frameId"];
         let group = frame.as_u64().and_then(|frame| Some((frame as usize).checked_sub(1)? / 256));
@@ -426,7 +428,7 @@ impl Adapter {
         group.filter(|group| *group < groups).ok_or_else(|| format!("unknown frame {frame}"))
     }
 
-    /// Returns the object of a request's `variablesReference`.
+    /// Returns the object to which a request's `variablesReference` refers.
     pub(super) fn shown_by(&self, arguments: &Value) -> Result<Shown, Refused> {
         let number = &arguments["variablesReference"];
         let place = number.as_u64().and_then(|number| (number as usize).checked_sub(1));
@@ -437,7 +439,7 @@ impl Adapter {
     }
 }
 
-/// Returns the source of an instruction and its line: the user's own source, or the listing.
+/// Returns the source and line of an instruction, in the user's source or in the listing.
 fn source_of(debugger: &Debugger, pc: u32) -> (Value, usize) {
     if let Some(source) = debugger.source()
         && let Some(line) = source.line_of(pc)
@@ -449,10 +451,10 @@ fn source_of(debugger: &Debugger, pc: u32) -> (Value, usize) {
     (json!({ "name": "listing", "sourceReference": LISTING }), line.map_or(0, |line| line + 1))
 }
 
-/// Maximum number of registers in a row of the table.
+/// Maximum number of registers in a row of the table of lanes.
 const MOST_CELLS: usize = 12;
 
-/// Returns the registers of a lane in one line.
+/// Returns the registers of a lane as one line of text.
 fn cells(rows: &[table::TableRow], notation: Notation, lane: usize) -> String {
     let cell = |row: &table::TableRow| {
         let value = row.values.get(lane).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Breakpoints. A request replaces all breakpoints of its kind.
+//! Sets breakpoints as stops of the debugger. A request replaces all breakpoints of its kind.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,11 @@ use crate::debugger::log::LogText;
 use crate::debugger::stop::{FlowChange, Hits, On, Only, Watched};
 use crate::debugger::{Debugger, names};
 
-/// A requested breakpoint: the stop, its text, and the fields of the answer other than the number.
+/// A requested breakpoint: where to stop, its text for the list of stops, and the fields of the answer except the
+/// number.
 type Wanted = (On, String, Value);
 
-/// Adds a stop with a breakpoint's `condition`, `hitCondition` and `logMessage`.
+/// Adds a stop for a breakpoint, with the breakpoint's `condition`, `hitCondition` and `logMessage`.
 fn add(debugger: &mut Debugger, on: On, wanted: &Value, text: &str) -> Result<usize, Refused> {
     let stated = |name: &str| wanted[name].as_str().filter(|text| !text.trim().is_empty());
     let condition = stated("condition").map(|text| Formula::parse(debugger, text)).transpose()?;
@@ -23,8 +24,8 @@ fn add(debugger: &mut Debugger, on: On, wanted: &Value, text: &str) -> Result<us
 }
 
 impl Adapter {
-    /// Replaces the stops of the list `of` by those of a request. `read` parses an element of the request. Answers
-    /// each element.
+    /// Replaces the stops in the list `of` by the breakpoints in `list`. `read` parses one breakpoint. Returns an
+    /// answer for each breakpoint.
     fn replace(
         &mut self,
         of: fn(&mut Adapter) -> &mut Vec<usize>,
@@ -51,7 +52,8 @@ impl Adapter {
         Ok(json!({ "breakpoints": answers }))
     }
 
-    /// Sets the stops of the listing or of the user's own source. Each has its own list.
+    /// Sets the breakpoints of the listing or of a source file. The listing, the user's source and other files have
+    /// separate lists.
     pub(super) fn set_breakpoints(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let list = &arguments["breakpoints"];
         if is_listing(&arguments["source"]) {
@@ -69,7 +71,7 @@ impl Adapter {
         let path = arguments["source"]["path"].as_str().unwrap_or("").to_owned();
         let same = self.debugger()?.source().is_some_and(|source| source.is_at(&path));
         if !same {
-            // Stops in other files do not replace those of the program's file.
+            // Breakpoints in another file must not replace those in the program's source.
             return self.replace(
                 |adapter| &mut adapter.of_other,
                 list,
@@ -103,8 +105,8 @@ impl Adapter {
         Ok(answer)
     }
 
-    /// Binds the stops of the user's own source again after the source was read again, and reports their positions to
-    /// clients.
+    /// Moves the stops of the user's source to the new addresses of their lines after a restart has read the source
+    /// again. Reports the new positions to the client.
     pub(super) fn bind_again(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
         for (number, line) in self.lines_wanted.clone() {
             let debugger = self.debugger()?;
@@ -123,7 +125,7 @@ impl Adapter {
         Ok(())
     }
 
-    /// Returns the lines in a range at which stops can be set.
+    /// Returns the lines in a range that have an instruction.
     pub(super) fn breakpoint_locations(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let first = arguments["line"].as_u64().unwrap_or(0) as usize;
         let last = arguments["endLine"].as_u64().map_or(first, |line| line as usize);
@@ -141,7 +143,7 @@ impl Adapter {
         Ok(json!({ "breakpoints": places }))
     }
 
-    /// Returns the instruction of the line of a `gotoTargets` request.
+    /// Returns the address and line of the instruction that a `gotoTargets` request names.
     pub(super) fn line_address(&mut self, arguments: &Value) -> Result<(u32, usize), Refused> {
         let line = arguments["line"].as_u64().unwrap_or(0) as usize;
         let debugger = self.debugger()?;
@@ -229,7 +231,7 @@ fn is_listing(source: &Value) -> bool {
     source["sourceReference"].as_u64() == Some(LISTING)
 }
 
-/// Returns the first instruction on a line of the user's own source or after it, and its line.
+/// Returns the address and line of the first instruction at or after a line of the user's source.
 fn bound(debugger: &Debugger, line: usize) -> Result<(u32, usize), Refused> {
     let source = debugger.source().ok_or_else(|| no_source(debugger, ""))?;
     let found = source.instruction_at(line).filter(|_| line > 0);
@@ -246,12 +248,12 @@ fn no_source(debugger: &Debugger, path: &str) -> Refused {
     }
 }
 
-/// Returns the reference of an instruction.
+/// Returns the instruction reference for an address.
 fn reference(debugger: &Debugger, address: u32) -> String {
     spelled(i64::from(address) * unit_bytes(debugger))
 }
 
-/// Iterates over the breakpoints of an answer.
+/// Iterates over the breakpoints in an answer.
 fn answers(answer: &Value) -> impl Iterator<Item = &Value> {
     answer["breakpoints"].as_array().into_iter().flatten()
 }

@@ -1,4 +1,4 @@
-//! A launch that is ready or being stepped, and its results.
+//! Sessions of Tesla launches: running and stepping them, and their results.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::session::{
     EndedGroups, Inspect, Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace,
 };
 
-/// A buffer in global memory that is an output.
+/// A buffer in global memory, which is also an output.
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
     pub(super) name: String,
@@ -35,16 +35,17 @@ pub(super) struct Placed {
     pub(super) bytes: usize,
 }
 
-/// The outputs of a run.
+/// The kind of outputs of a launch.
 #[derive(Clone, Debug)]
 pub(super) enum Outputs {
-    /// Buffers of a kernel.
+    /// The buffers of a kernel.
     Buffers(Vec<Placed>),
-    /// Outputs of the other programs. `results` is the number of registers that a fragment program returns.
+    /// The outputs of the lanes of a graphics program. `results` is the number of registers that a fragment program
+    /// returns.
     Lanes { stage: Stage, results: usize },
 }
 
-/// A launch of a grid, or of lanes of another program type.
+/// A launch of a kernel over a grid, or of a graphics program over lanes.
 #[derive(Clone, Debug)]
 pub struct Grid {
     /// The program.
@@ -78,7 +79,7 @@ impl error::Cause for Cause {
         let space = match space {
             MemorySpace::Shared => "s",
             MemorySpace::Local => "l",
-            // Segment 14 covers all memory. Other segments are windows of it.
+            // Segment 14 covers all of memory. Other segments map a part of it, so their addresses differ.
             MemorySpace::Global(14) => "g",
             _ => return None,
         };
@@ -100,7 +101,7 @@ impl Ready for Grid {
         Ok(Box::new(GridOutcome { outcome, outputs }))
     }
 
-    /// The piece numbers its lanes from 0 again.
+    /// The lanes of the smaller launch are numbered from 0.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         fn part<T: Clone>(values: &mut Vec<T>, lanes: &Range<usize>) {
             *values = values.get(lanes.clone()).unwrap_or(&[]).to_vec();
@@ -114,7 +115,7 @@ impl Ready for Grid {
                     Varying::Plane { .. } => {}
                 });
                 part(&mut fragment.covered, &lanes);
-                // A fragment without its own centre has the position of its number.
+                // Without a stated centre, the position of a fragment depends on its number, which would change.
                 let numbered = fragment.centres.len() < lanes.end
                     && fragment.varyings.values().any(|varying| matches!(varying, Varying::Plane { .. }));
                 if numbered {
@@ -160,27 +161,27 @@ impl Ready for Grid {
     }
 }
 
-/// A grid while it is stepped.
+/// A launch that is executed step by step.
 #[derive(Clone)]
 struct GridSteps {
-    /// Shared, because it holds the memory of the start.
+    /// Shared between copies, because it holds the initial memory.
     grid: Arc<Grid>,
     run: Run,
-    /// Blocks that have ended, except for the last block of the launch.
+    /// The final states of blocks that have ended. The last block of the launch remains in `run`.
     ended: EndedGroups<Block>,
     done: bool,
     /// Number of warps per block.
     warps: usize,
     blocks: usize,
-    /// Number of blocks in a row of the grid.
+    /// Number of blocks in the grid's x direction.
     width: usize,
-    /// Number of threads per block; for programs other than kernels, number of lanes of the launch.
+    /// Number of threads per block. For graphics programs, number of lanes of the launch.
     lanes: usize,
     graphics: bool,
 }
 
 impl GridSteps {
-    /// Returns the number of the block that runs; after the end, of the last block.
+    /// Returns the number of the running block, or of the last block if the launch has ended.
     fn block(&self) -> usize {
         self.number_of(self.run.block())
     }
@@ -190,7 +191,7 @@ impl GridSteps {
         if self.graphics { x as usize } else { y as usize * self.width + x as usize }
     }
 
-    /// Returns the block of a group that runs or has ended.
+    /// Returns the block of a group that is running or has ended.
     fn block_of(&self, group: usize) -> Option<&Block> {
         let number = group / self.warps;
         match number == self.block() {
@@ -203,7 +204,7 @@ impl GridSteps {
         self.block_of(group)?.warps.get(group % self.warps)
     }
 
-    /// Keeps the block that a step has ended.
+    /// If the last step ended a block, stores the block's final state.
     fn keep_ended(&mut self) {
         if let Some(block) = self.run.take_ended() {
             self.ended.keep(self.number_of(&block), block);
@@ -215,13 +216,13 @@ impl GridSteps {
         self.run.block_mut().warps.get_mut(group % self.warps).filter(|_| here)
     }
 
-    /// Returns the number of a register that warps have.
+    /// Returns the number of a register within its class, or `None` if warps do not have the register.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
         u8::try_from(number).ok().filter(|_| number < known.count && channel == 0)
     }
 
-    /// Processes the result of a step.
+    /// Updates the state after a step, and converts a trap.
     fn stepped(&mut self, step: Result<Step, Trap<Cause>>) -> Result<(), Error> {
         self.keep_ended();
         let step = step.map_err(|trap| Error::Trap(Box::new(Trapped::from(&self.run.locate(trap)))))?;
@@ -264,7 +265,7 @@ impl Inspect for GridSteps {
         let from = |bytes: &[u8]| part(bytes, address);
         match space {
             "g" => {
-                // Reads up to the end of the buffer.
+                // The read ends at the end of the buffer that contains the address.
                 let buffer = self.run.memory().buffers().iter().rfind(|buffer| buffer.address <= address);
                 buffer.map_or(Vec::new(), |buffer| part(&buffer.bytes, address - buffer.address))
             }
@@ -286,7 +287,7 @@ impl Inspect for GridSteps {
         let Some(warp) = self.warp_mut(group).filter(|_| fits) else { return false };
         match register.class {
             "$r" => warp.set_r(lane, number, value),
-            // $a0, and $a5 and above, are always 0. (1.4)
+            // $a0 and all registers from $a5 on are always 0. (1.4)
             "$a" => match u16::try_from(value) {
                 Ok(value) if (1..=4).contains(&number) => warp.set_a(lane, number, value),
                 _ => return false,
@@ -315,7 +316,7 @@ impl Inspect for GridSteps {
                 let place = warp.and_then(|warp| warp.local_mut(lane, address, bytes.len() as u32));
                 place.map(|place| place.copy_from_slice(bytes)).is_some()
             }
-            // Constants belong to the launch.
+            // All blocks share the constants, which cannot be changed.
             _ => false,
         }
     }
@@ -354,7 +355,7 @@ impl Inspect for GridSteps {
             Kind::ActiveMask => vec![Word::of_lanes(kind, 0, 0, lanes)],
             Kind::Token => {
                 let parts = |(number, token): (usize, &Token)| {
-                    // QUADON has lanes but no address.
+                    // A QUADON token has a mask but no address.
                     let address = Word::of_lanes(kind, number, 1, Mask(ADDRESS_BITS.into()));
                     let address = (token.token != TokenType::Quadon).then_some(address);
                     std::iter::once(Word::of_lanes(kind, number, 0, lanes)).chain(address)
@@ -422,7 +423,7 @@ impl Steps for GridSteps {
     }
 
     fn current(&self) -> Option<usize> {
-        // A block of a graphics launch is one warp, whose number counts within the launch.
+        // In a graphics launch, each block is one warp. The warp's own number counts within the launch.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
         (!self.done).then(|| self.block() * self.warps + warp)
     }
@@ -480,19 +481,19 @@ impl Steps for GridSteps {
     }
 }
 
-/// The constant banks.
+/// Names of the constant banks.
 const CONSTANTS: [&str; 16] =
     ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "c12", "c13", "c14", "c15"];
 
-/// The results of a run, and its outputs.
+/// The results of a run, with the outputs.
 pub struct GridOutcome {
-    /// The results.
+    /// The results as the machine's crate returns them.
     pub outcome: machine::Outcome,
     pub(super) outputs: Outputs,
 }
 
 impl Grid {
-    /// Returns the results of a run of this launch, with its outputs.
+    /// Converts the machine's results of this launch to results with outputs.
     pub fn left(&self, outcome: machine::Outcome) -> GridOutcome {
         GridOutcome { outcome, outputs: self.outputs.clone() }
     }

@@ -1,4 +1,4 @@
-//! Kernels: the parameter area, and the buffers whose addresses are in it.
+//! Launches of kernels: the parameter area, and the buffers whose addresses are parameters.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -23,9 +23,9 @@ use crate::values::{Files, Loaded, Stated, Values};
 /// Maximum number of threads per block. (CUDA C Programming Guide 3.1, G.1)
 const MOST_THREADS: u64 = 512;
 
-/// Refuses a block that no multiprocessor of the chip can hold. (CUDA C Programming Guide 3.1, G.1 and 4.2: 8192
-/// registers up to compute capability 1.1, 16384 from 1.2 on; a block gets them for an even number of warps, in steps
-/// of 256 or 512.)
+/// Returns an error if a block is too large for every multiprocessor of the chip. (CUDA C Programming Guide 3.1, G.1
+/// and 4.2: 8192 registers up to compute capability 1.1, 16384 from 1.2 on. A block allocates registers for an even
+/// number of warps, in units of 256 or 512 registers.)
 fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<(), Error> {
     let threads: u64 = block.iter().map(|side| u64::from(*side)).product();
     if threads > MOST_THREADS {
@@ -52,8 +52,8 @@ fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<
 
 /// Default address of the first buffer. No buffer has address 0.
 const FIRST_ADDRESS: u32 = 0x1_0000;
-/// Alignment of buffers, and minimum gap between two buffers. An access beyond the end of a buffer therefore does not
-/// hit the next one.
+/// Alignment of buffers, and minimum gap between two buffers. Because of the gap, an access just beyond the end of a
+/// buffer does not hit the next one.
 const BUFFER_GAP: u32 = 0x1000;
 
 impl Placed {
@@ -64,7 +64,7 @@ impl Placed {
 }
 
 impl Launch {
-    /// Returns a kernel with its memory, and the output buffers.
+    /// Returns the launch of a kernel with its memory, and the buffers that are outputs.
     pub(super) fn kernel(&self, request: &Request<'_>) -> Result<(Compute, Outputs), Error> {
         let Request { image, program, target, files, .. } = *request;
         let setup = self.setup(request)?;
@@ -80,7 +80,7 @@ impl Launch {
         compute.shared_bytes = most("shared_bytes", self.shared_bytes, MOST_SHARED)?.or(compute.shared_bytes);
         compute.barriers = most("barriers", self.barriers, BARRIERS as u32)?.or(compute.barriers);
         compute.grid_id = self.grid_id;
-        // Without a stated chip, G80 represents any chip.
+        // If no chip is stated, G80 is only a default, so registers are not checked against its limit.
         let stated = target.chip.as_ref().and(self.registers.or(program.resources.registers));
         if !self.oversized {
             fits_the_chip(compute.setup.chip, compute.block, stated)?;
@@ -100,7 +100,7 @@ impl Launch {
             if name != DriverFixes::NAME {
                 return Err(Error::name("driver_fixes", name, format!("expected {}", DriverFixes::NAME)));
             }
-            // The driver uses the first word of the parameters.
+            // The first word of the parameters belongs to the driver.
             let argument_bytes = compute.params.len().saturating_sub(4) as u32;
             let shared_bytes = compute.shared_bytes.unwrap_or(0).saturating_add(compute.dynamic_shared);
             compute.setup_mut().driver_fixes = Some(DriverFixes { argument_bytes, shared_bytes });
@@ -109,7 +109,7 @@ impl Launch {
     }
 }
 
-/// Lays out the parameter area and the buffers whose addresses are in it.
+/// Lays out the parameter area, and the buffers whose addresses are parameters.
 fn parameters(
     file: &Launch,
     program: &Program,
@@ -186,7 +186,7 @@ fn parameters(
             (_, Some(offset)) => offset as usize,
             (None, None) => area.len().next_multiple_of(align),
         };
-        // s[] has 16 KiB. A parameter that does not fit is refused before memory for it is allocated.
+        // s[] has 16 KiB. The check comes before memory for the parameter is allocated.
         if offset + bytes.len() > reconverge_tesla::launch::MOST_SHARED as usize {
             return Err(impossible(LaunchError::SharedBytes((offset + bytes.len()) as u64)));
         }
@@ -198,7 +198,7 @@ fn parameters(
     Ok(placed)
 }
 
-/// Binds a buffer to a segment.
+/// Maps a buffer in the segment that the launch states for it.
 fn assign(what: &str, segment: Option<u8>, placed: &Placed, segments: &mut Segments) -> Result<(), Error> {
     let Some(number) = segment else { return Ok(()) };
     let Some(limit) = placed.bytes.checked_sub(1) else {
@@ -207,7 +207,7 @@ fn assign(what: &str, segment: Option<u8>, placed: &Placed, segments: &mut Segme
     bind(what, number, Segment::linear(placed.address, limit as u32), segments)
 }
 
-/// Binds a segment.
+/// Sets a segment, and returns an error if it is already set.
 fn bind(what: &str, number: u8, segment: Segment, segments: &mut Segments) -> Result<(), Error> {
     let Some(place) = segments.0.get_mut(usize::from(number)) else {
         return Err(Error::name(what, number, "expected 0 to 15"));
@@ -220,7 +220,7 @@ fn bind(what: &str, number: u8, segment: Segment, segments: &mut Segments) -> Re
     Ok(())
 }
 
-/// Returns a segment with its stated layout.
+/// Returns the segment that a launch describes.
 fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
     let SegmentValues { base, limit, pitch, tile_rows, lenient, .. } = *stated;
     let tiling = match (pitch, tile_rows) {
@@ -236,7 +236,7 @@ fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
     Ok(Segment { base, limit, tiling, lenient })
 }
 
-/// Places a buffer. `next` is the first address for the next buffer.
+/// Adds a buffer at an address. `next` is updated to the first address for later buffers.
 fn place(
     what: &str,
     name: &str,
@@ -258,14 +258,14 @@ fn place(
     Ok(output)
 }
 
-/// Returns the parameters of a launch, in the order in which the program declares them, each with its declaration.
+/// Returns the parameters of a launch in the order of the program's declarations, each with its declaration.
 ///
-/// A declared name has priority. Parameters without a declared name take the remaining declarations in order. If the
-/// launch states offsets of parameters, declarations are not used.
+/// A parameter with a declared name belongs to that declaration. Other parameters belong to the remaining declarations,
+/// in order. If the launch states the offset of a parameter, declarations are ignored.
 ///
 /// # Errors
-/// Returns an error if a name is not declared, if a parameter does not have a value or has two values, or if the
-/// number of parameters differs.
+/// Returns an error if a name is not declared, if a declared parameter has no value or two values, or if the number of
+/// parameters differs.
 fn assigned<'a>(
     file: &'a Launch,
     program: &'a Program,
@@ -307,14 +307,14 @@ fn assigned<'a>(
     declared.iter().map(value).collect()
 }
 
-/// Returns the message about a parameter that the program does not have.
+/// Returns the message that the program does not have a parameter.
 fn unknown_param(found: &str, names: &[&str]) -> String {
     let meant = closest(found, names.iter().copied());
     let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
     format!("unknown parameter `{found}`: the parameters are {}{meant}", names.join(", "))
 }
 
-/// Returns the message about a parameter without a value.
+/// Returns the message that a parameter does not have a value.
 fn without_value(param: &Param) -> String {
     let place = format!("s[{:#x}]", PARAMETERS + param.offset);
     match &param.name {
@@ -326,11 +326,11 @@ fn without_value(param: &Param) -> String {
     }
 }
 
-/// Returns the message about a read of unwritten shared memory, if the word can be a parameter of a program without
-/// declared parameters: it directly follows the parameters of the launch.
+/// If a program without declared parameters reads unwritten shared memory, the word may be a parameter that the launch
+/// does not state. Returns a message for this case if the address is not far beyond the parameters of the launch.
 pub(super) fn parameter_without_value(file: &Launch, program: &Program, address: u32) -> Option<String> {
     let undeclared = program.params.is_empty() && file.param.iter().all(|param| param.offset.is_none());
-    // A word at a higher offset can be the program's own shared memory.
+    // A word at a higher offset is more likely to be the program's own shared memory.
     let is_next =
         (PARAMETERS..PARAMETERS + 4 * (file.param.len() as u32 + MOST_UNDECLARED)).contains(&address);
     (undeclared && is_next).then(|| {
@@ -346,11 +346,11 @@ pub(super) fn parameter_without_value(file: &Launch, program: &Program, address:
     })
 }
 
-/// Maximum number of words after the last parameter of a launch that can also be parameters, if the program declares
-/// none.
+/// Maximum distance in words beyond the parameters of a launch at which a word may still be a parameter, if the program
+/// does not declare parameters.
 const MOST_UNDECLARED: u32 = 16;
 
-/// Returns the error if the number of parameters differs from that of the container, which does not name them.
+/// Returns the error that the launch has another number of parameters than the container, which does not name them.
 fn wrong_count(file: &Launch, program: &Program) -> Error {
     let declared = &program.params[..];
     let list: Vec<String> = declared
@@ -366,8 +366,8 @@ fn wrong_count(file: &Launch, program: &Program) -> Error {
     ))
 }
 
-/// Returns the bytes of one or more numbers, and their alignment. A number without a stated type takes the size that
-/// the container declares.
+/// Returns the bytes and the alignment of one or more numbers. A number without a stated type is converted to the size
+/// that the container declares.
 fn number_bytes(
     what: &str,
     values: &Values,
@@ -388,7 +388,7 @@ fn number_bytes(
         true => [Some(Dtype::F64).filter(|_| bytes == 8), None],
         false => [Dtype::unsigned(bytes), Dtype::signed(bytes)],
     };
-    // Loads from the source again: a number that 32 bits cannot hold may fit the declared size.
+    // The number may not have the declared size. It is loaded again, because a type of that size may hold it.
     let fitting = fitting.into_iter().flatten().filter(|_| array.len() == 1);
     let found = fitting.filter_map(|dtype| values.load_as(what, dtype, files).ok()).next();
     let array = found.ok_or_else(|| {
@@ -398,7 +398,7 @@ fn number_bytes(
     Ok((array.bytes, declared.bytes as usize))
 }
 
-/// Returns the bytes of numbers of a known type, and their alignment.
+/// Returns the bytes and the alignment of numbers with a stated type, and checks the declared size.
 fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>, usize), Error> {
     match declared {
         Some(declared) if array.bytes.len() != declared.bytes as usize => {
@@ -412,12 +412,12 @@ fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>,
     }
 }
 
-/// Returns the types of the parameters from the kernel's mangled name.
+/// Returns the types of the parameters, if the kernel's name is mangled and states them.
 ///
 /// # Errors
-/// Returns an error if the name has a different number of parameters than the launch.
+/// Returns an error if the name states a different number of parameters than the launch.
 fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, Error> {
-    // Parameters with stated offsets need not be in order.
+    // Parameters with stated offsets may be in any order, so they cannot be matched with types.
     let by_hand = file.param.iter().any(|param| param.offset.is_some());
     let name = program.name.as_deref().filter(|_| !by_hand);
     let Some((name, types)) = name.and_then(|name| Some((name, params_of_mangled(name)?))) else {
@@ -434,7 +434,7 @@ fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, 
     )))
 }
 
-/// A parameter whose type is in the kernel's name.
+/// A parameter whose type the kernel's name states.
 struct Typed<'a> {
     what: &'a str,
     is: ParamType,
@@ -460,11 +460,11 @@ impl Typed<'_> {
         }
     }
 
-    /// Returns the contents of a buffer.
+    /// Returns the contents of a buffer, with the element type that the kernel's name states.
     fn buffer(&self, values: &Values, files: &dyn Files) -> Result<Array, Error> {
         let element = match self.is {
             ParamType::Pointer(Some(element)) => element,
-            // `unsigned long` is the type of a pointer's value on the host.
+            // The name does not state an element type.
             ParamType::Pointer(None) | ParamType::Unknown => return Ok(values.load_plain(self.what, files)?),
             _ => return Err(self.refused("a buffer", "give a number with --arg")),
         };
@@ -484,8 +484,8 @@ impl Typed<'_> {
         }
     }
 
-    /// Returns a number, or the components of a vector. Returns `None` if the type does not determine it. `bytes` is
-    /// the size that the container declares, or that of a pointer.
+    /// Returns a number, or the components of a vector. Returns `None` if the kernel's name does not state the type.
+    /// `bytes` is the size that the container declares, or the size of a pointer.
     fn number(&self, values: &Values, bytes: usize, files: &dyn Files) -> Result<Option<Array>, Error> {
         let (element, count) = match self.is {
             ParamType::Scalar(element) => (Some(element), 1),
