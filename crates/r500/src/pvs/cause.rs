@@ -39,6 +39,6 @@ pub enum Cause {
     #[error("aL is read outside any loop")]
     NoLoopIndex,
     /// More instructions than the watchdog allows.
-    #[error("watchdog: {0} instructions and no end; {more}", more = INSTRUCTIONS.remedy())]
+    #[error("watchdog: no end after {0} instructions; {more}", more = INSTRUCTIONS.remedy())]
     Watchdog(u64),
 }
