@@ -66,8 +66,8 @@ pub(super) struct Own {
 }
 
 impl Fast {
-    /// Returns the same program with linked code for the given extent. An extent that cuts
-    /// blocks requires a program lowered to blocks of one instruction. Without AVX2 or memory for code, nothing is compiled.
+    /// Returns the same program with linked code for the given extent. An extent that cuts blocks requires a program
+    /// lowered to blocks of one instruction. Without AVX2 or memory for code, nothing is compiled.
     pub(crate) fn with_code(&self, extent: Extent) -> Fast {
         let lowered = &*self.lowered;
         let size = lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
