@@ -113,7 +113,7 @@ impl Assembler {
         end(&cursor)?;
         if !self.stated.data.is_empty() {
             return Err(Diagnostic::error(cursor.since(start), "an instruction after .data")
-                .help(".data holds words that are no whole instruction: it comes last"));
+                .help(".data holds words that are not a whole instruction, so it comes last"));
         }
         self.records.push(Record { words, span: cursor.since(start), target, reads });
         Ok(())
