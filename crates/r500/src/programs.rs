@@ -95,10 +95,9 @@ fn parts<'a>(source: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Part<'a>> {
         let span = cursor.since(start);
         if begun && !named {
             let message = "a program has begun before this line";
-            errors.push(
-                Diagnostic::error(span, message)
-                    .help("before the first `.program` stands what is for all programs: `.isa` and `.chip`"),
-            );
+            errors.push(Diagnostic::error(span, message).help(
+                "only `.isa` and `.chip`, which apply to all programs, may precede the first `.program`",
+            ));
         }
         // The lines before the first `.program` are parsed as part of that program.
         let before = if named { None } else { parts.pop() };
@@ -165,8 +164,8 @@ mod tests {
         assert_eq!(
             errors("OUT nop\n.program b\nOUT nop\n"),
             [
-                "a program has begun before this line (before the first `.program` stands what is for all programs: \
-              `.isa` and `.chip`)"
+                "a program has begun before this line (only `.isa` and `.chip`, which apply to all programs, may \
+                 precede the first `.program`)"
             ]
         );
         assert_eq!(errors(".program a b\n"), ["a name is one word (a space is written as `%20`)"]);
