@@ -1,4 +1,4 @@
-//! Errata: rules by which a chip draws something other than OpenGL requires, and which no register selects.
+//! Errata: rules by which a chip draws something other than OpenGL requires. No register turns these rules off.
 //!
 //! By default, all errata of a chip are on, as on silicon. Without an erratum, the chip draws what OpenGL requires, as
 //! far as the registers select it. A rule that the driver takes into account is a feature of the chip and not an

@@ -84,9 +84,9 @@ const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str)
 
 /// One board for each chip.
 ///
-/// The ids and their chips are from Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names
-/// are from the PCI ID repository, `pci.ids`, vendors 1002 and 10de. If it lists several products for an id, the
-/// table has one of them.
+/// The ids and their chips are from Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names are
+/// from the PCI ID repository, `pci.ids`, vendors 1002 and 10de. If the repository lists several products for an id,
+/// the table has one of them.
 #[rustfmt::skip]
 pub const BOARDS: &[Board] = &[
     //     chip     id      driver        product

@@ -408,7 +408,7 @@ impl Flow {
             self.swap_else();
         }
 
-        // 2. Lanes that executed CONTINUE rejoin at the end of their loop. (CTM guide p. 36)
+        // 2. Lanes that executed CONTINUE become active again at the end of their loop. (CTM guide p. 36)
         if let Role::End { .. } = fc.op.role()
             && let Some(frame) = self.loops.last_mut()
         {

@@ -73,7 +73,7 @@ const fn row(
 /// All operations.
 ///
 /// The results of choices are documented bit for bit. Operations that round follow profile R, because the rounding of
-/// the hardware is not documented. (About one bit per input, CTM guide p. 41)
+/// the hardware is not documented. The CTM guide (p. 41) only states an error of about one bit per input.
 #[rustfmt::skip]
 pub const OPERATIONS: &[Operation] = &[
     //  RGB unit           alpha unit         operands

@@ -264,7 +264,7 @@ impl Run {
         &self.group
     }
 
-    /// Returns the group that runs, mutably, for debuggers and fault injection.
+    /// Returns the group that runs, mutably, so that debuggers and fault injection can change it.
     pub fn group_mut(&mut self) -> &mut Group {
         self.touched = true;
         &mut self.group

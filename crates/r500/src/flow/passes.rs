@@ -16,7 +16,7 @@ const NO_LOOP: u32 = 4;
 const NO_REP: u32 = 8;
 
 impl Flow {
-    /// Returns bits for the conditions under which code cannot execute some flow instructions. [`Step::needs`] returns
+    /// Returns bits for the conditions that keep code from executing some flow instructions. [`Step::needs`] returns
     /// the bits that matter for an instruction.
     #[inline]
     pub(crate) fn hindered(&self) -> u32 {

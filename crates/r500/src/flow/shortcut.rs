@@ -6,7 +6,7 @@ use reconverge_simt::{Mask, Observer};
 use super::{Decision, Flow, LoopConstant, Role};
 use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
-/// The next instruction of the group after a fast path.
+/// Where the group continues after a fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoopStep {
     /// The instruction in the next slot.

@@ -673,7 +673,7 @@ fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_t
     assert_eq!(events(RETURN, ALL)[..1], [Event::Pop { kind: "JUMP" }]);
 }
 
-/// A call within a loop adds one stack entry, and its return removes one.
+/// A call inside a loop adds one stack entry, and its return removes the entry.
 #[test]
 fn both_stacks_count_for_what_an_instruction_announces() {
     let mut flow = flow();

@@ -3,8 +3,8 @@
 //!
 //! The state of a path is the number of branch levels, the open loops and the open calls. In a structured program, all
 //! paths from the same calls to an instruction have the same state. A difference is a finding, and the check continues
-//! with the state of the first path. Inside a loop, the state also tracks whether lanes are active. Otherwise, a nested
-//! loop that is skipped may close the outer loop.
+//! with the state of the first path. Inside a loop, the state also tracks whether lanes are active, because a nested
+//! loop that is skipped without active lanes may close the outer loop.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -5,8 +5,8 @@
 //! same for all vertices, so they do not diverge. Operations that depend on data use the predicate bit.
 //! docs/r500-vertex.md describes the unit.
 //!
-//! To run a program of a driver, pass its words in the code store and its state registers to [`setup::Setup::new`]. The
-//! words start at a slot, and the registers have names. [`launch::Launch`] holds the constants and the inputs of the
+//! To run a program of a driver, pass two things to [`setup::Setup::new`]: the words of the code store from the
+//! program's slot on, and the state registers by name. [`launch::Launch`] holds the constants and the inputs of the
 //! vertices. [`run::run`] returns the outputs by register.
 //!
 //! | module | for |

@@ -1,7 +1,7 @@
 //! Templates: emit host code for operations of the fast engine.
 //!
 //! A [`Way`] is a node under construction, on its fast or its slow path. [`Way::operation`] emits an operation of the
-//! fast engine for eight lanes at once. The names are those of [`mod@crate::lane`].
+//! fast engine for eight lanes at once. [`mod@crate::lane`] defines the results.
 //!
 //! The code reads denormal operands as zeros and rounds results gradually, as profile R does. Results stay
 //! non-canonical until their bits are used. Only then do denormals become zeros and NaNs become canonical
@@ -179,7 +179,7 @@ impl<'a> Way<'a> {
         };
         if zero_wins && !self.rows.exact {
             // If zero wins, the correct sum may be a number although this sum is a NaN. Not every use of the sum
-            // detects a NaN, so a guard fails here.
+            // detects a NaN, so this guard fails if the sum is a NaN.
             let nan = self.rows.compare(predicate::UNORD, sum, sum);
             self.rows.strip.guard(nan);
         }
