@@ -8,7 +8,7 @@ use crate::Driver;
 choices! {
     /// Faults that are fixed together.
     pub enum DriverFixes {
-        /// Faults of Mesa's compute driver for NVIDIA's chips before Fermi. The page `docs/mesa.md` lists them.
+        /// Faults of Mesa's compute driver for NVIDIA's chips before Fermi. The page `docs/mesa.md` lists these faults.
         Nv50Compute = "nv50-compute",
     }
 }

@@ -1,9 +1,9 @@
-//! Errata: rules by which a chip draws something other than OpenGL requires, and which no register selects.
+//! Errata: rules by which a chip draws something other than OpenGL requires. No register turns these rules off.
 //!
-//! By default, all errata of a chip are on, as on silicon. Without an erratum, the chip draws what OpenGL requires,
-//! as far as the registers select it. If the driver takes a rule into account, the rule is a feature of the chip and
-//! not an erratum: for instance a format that it does not filter, or a bit that makes cube maps seamless. The page
-//! `docs/mesa.md` has the table.
+//! By default, all errata of a chip are on, as on silicon. Without an erratum, the chip draws what OpenGL requires, as
+//! far as the registers select it. A rule that the driver takes into account is a feature of the chip and not an
+//! erratum. Examples are a format that the chip does not filter, and a bit that makes cube maps seamless. The page
+//! `docs/mesa.md` has the table of errata.
 
 use std::fmt;
 
@@ -15,17 +15,17 @@ use crate::Driver;
 choices! {
     /// An erratum.
     pub enum Erratum {
-        /// The alpha test of eight bits reads another component of wide formats.
+        /// The alpha test of eight bits reads a component other than alpha in wide formats.
         AlphaTest = "alpha-test",
-        /// Blending treats signed fractions as unsigned ones.
+        /// Signed fractions blend like unsigned fractions.
         UnsignedBlending = "unsigned-blending",
         /// Border colours of sRGB textures stay encoded.
         SrgbBorder = "srgb-border",
-        /// Signed RGTC decompresses without a sign.
+        /// Signed RGTC decompresses as unsigned values.
         SignedRgtc = "signed-rgtc",
-        /// Smooth lines are rectangles.
+        /// Smooth lines are drawn as rectangles without soft edges.
         SmoothLines = "smooth-lines",
-        /// STIPPLE_SCALE counts bits of the pattern per pixel.
+        /// STIPPLE_SCALE counts bits of the pattern per pixel instead of pixels per bit.
         StippleScale = "stipple-scale",
         /// Border colours of integer textures are floats.
         IntegerBorder = "integer-border",
@@ -35,9 +35,9 @@ choices! {
         FlatColours = "flat-colours",
         /// Flat inputs of a program never use the back colour.
         FlatBack = "flat-back",
-        /// Strips with adjacency begin with the provoking vertex.
+        /// Every other triangle of a strip with adjacency begins with the provoking vertex.
         StripAdjacency = "strip-adjacency",
-        /// The counter of generated primitives runs during transform feedback only.
+        /// The counter of generated primitives counts only during transform feedback.
         GeneratedCounter = "generated-counter",
     }
 }
@@ -47,91 +47,91 @@ choices! {
 pub struct ErratumRow {
     /// The drivers whose chips have the erratum.
     pub drivers: &'static [Driver],
-    /// The chip's rule.
+    /// The rule by which the chip draws with the erratum.
     pub rule: &'static str,
-    /// The rule without the erratum.
+    /// The rule by which the chip draws without the erratum.
     pub without: &'static str,
     /// Piglit's tests that fail on silicon and with the erratum, and pass without it.
     pub tests: &'static str,
 }
 
 impl Erratum {
-    /// Returns the row of the table.
+    /// Returns the erratum's row of the table.
     pub const fn row(self) -> ErratumRow {
         const R500: &[Driver] = &[Driver::R300];
         const TESLA: &[Driver] = &[Driver::Nv50];
         match self {
             Erratum::AlphaTest => ErratumRow {
                 drivers: R500,
-                rule: "the alpha test of eight bits compares bits 31 to 24 of the first word that the fragment unit puts out",
-                without: "it compares alpha in every format",
+                rule: "the alpha test of eight bits compares bits 31 to 24 of the first word that the fragment unit outputs",
+                without: "the alpha test compares alpha in every format",
                 tests: "`fbo-alphatest-formats` of all extensions",
             },
             Erratum::UnsignedBlending => ErratumRow {
                 drivers: R500,
-                rule: "signed fractions blend as the unsigned ones with the same bits",
-                without: "they blend as signed fractions",
+                rule: "signed fractions blend as if their bits were unsigned fractions",
+                without: "signed fractions blend with their signs",
                 tests: "`gl_rgba8_snorm-render` (4 commands)",
             },
             Erratum::SrgbBorder => ErratumRow {
                 drivers: R500,
-                rule: "the border colour of an sRGB texture is not decoded; the driver writes it encoded",
-                without: "it is decoded",
+                rule: "the border colour of an sRGB texture is not decoded, although the driver writes encoded values",
+                without: "the border colour is decoded",
                 tests: "`texwrap bordercolor` of EXT_texture_sRGB (4 commands)",
             },
             Erratum::SignedRgtc => ErratumRow {
                 drivers: R500,
-                rule: "blocks of signed RGTC decompress without a sign, and the eight bits that come out have one",
-                without: "blocks with ends of both signs are mixed with their signs",
+                rule: "blocks of signed RGTC are interpolated as unsigned values, and the resulting eight bits are read as signed values",
+                without: "blocks are interpolated as signed values, even if their endpoints have different signs",
                 tests: "`rgtc-teximage-01`, `-02`",
             },
             Erratum::SmoothLines => ErratumRow {
                 drivers: R500,
                 rule: "smooth lines are rectangles without soft edges",
-                without: "they are drawn as other lines",
+                without: "smooth lines are drawn like other lines",
                 tests: "`line-aa-width`",
             },
             Erratum::StippleScale => ErratumRow {
                 drivers: R500,
-                rule: "STIPPLE_SCALE, in which the driver writes the factor less one, counts bits of a line's pattern per pixel",
-                without: "the factor is one more, and counts pixels per bit",
+                rule: "the driver writes the stipple factor minus one to STIPPLE_SCALE, which counts bits of a line's pattern per pixel",
+                without: "STIPPLE_SCALE plus one is the number of pixels per bit",
                 tests: "`linestipple`, the part \"Restarting lines within a single Begin-End block\"",
             },
             Erratum::IntegerBorder => ErratumRow {
                 drivers: &[Driver::R600, Driver::Nv50],
-                rule: "border colours of integer and stencil textures are floats, which become integers",
-                without: "they are integers, as the driver writes them",
+                rule: "border colours of integer and stencil textures are floats, which the chip converts to integers",
+                without: "border colours are integers, as the driver writes them",
                 tests: "`texwrap bordercolor` of integer and stencil formats (4 commands, on Tesla 8)",
             },
             Erratum::NoBlending => ErratumRow {
                 drivers: TESLA,
-                rule: "targets of SNORM and of fractions of 16 bits do not blend",
+                rule: "targets with SNORM formats and with 16-bit fractions do not blend",
                 without: "they blend",
                 tests: "`fbo-blending-formats` of fractions (3 commands), `gl_rgba8_snorm-render` (4)",
             },
             Erratum::FlatColours => ErratumRow {
                 drivers: TESLA,
-                rule: "a flat gl_Color is divided by the w of the provoking vertex, and the program multiplies by that of the pixel",
-                without: "it is divided by the w of the pixel",
+                rule: "a flat gl_Color is divided by the w of the provoking vertex, but the program multiplies it by the w of the pixel",
+                without: "a flat gl_Color is divided by the w of the pixel",
                 tests: "`interpolation-none-gl_*Color-flat-*` (16)",
             },
             Erratum::FlatBack => ErratumRow {
                 drivers: TESLA,
-                rule: "an input that the program has as flat is the front colour, unless SHADE_MODEL is flat",
-                without: "it is the colour of the side that is seen",
+                rule: "an input that the program declares as flat has the front colour, unless SHADE_MODEL is flat",
+                without: "the input has the colour of the visible side",
                 tests: "`interpolation-flat-gl_Back*Color-smooth-*` (8)",
             },
             Erratum::StripAdjacency => ErratumRow {
                 drivers: TESLA,
-                rule: "every other triangle of a strip with adjacency begins with its provoking vertex, if that is the first one",
-                without: "its vertices have the order of OpenGL 3.2, table 2.4",
+                rule: "every other triangle of a strip with adjacency begins with its provoking vertex, if the first vertex is the provoking one",
+                without: "the vertices of the triangle have the order of OpenGL 3.2, table 2.4",
                 tests: "`gl-3.2-adj-prims` with pv-first (5 commands)",
             },
             Erratum::GeneratedCounter => ErratumRow {
                 drivers: TESLA,
-                rule: "the counter of generated primitives runs during transform feedback only",
-                without: "it runs always; the driver's own blits count as well",
-                tests: "`primgen-query transform-feedback-disabled`, `pipeline-basic-primgen`; `generatemipmap prims_generated` passes with it and fails without",
+                rule: "the counter of generated primitives counts only during transform feedback",
+                without: "the counter always counts, also the driver's own blits",
+                tests: "`primgen-query transform-feedback-disabled`, `pipeline-basic-primgen`; `generatemipmap prims_generated` passes with the erratum and fails without it",
             },
         }
     }
@@ -160,16 +160,16 @@ impl Erratum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errata(u32);
 
-/// Error of a text that is not a valid selection of errata.
+/// Error for a text that is not a valid selection of errata.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ErrataError {
     /// The name is unknown.
     #[error("unknown erratum `{name}`: expected {}", Names(Erratum::ALL.to_vec()))]
     Unknown {
-        /// The text.
+        /// The unknown name.
         name: String,
     },
-    /// The erratum belongs to other chips.
+    /// The erratum belongs to the chips of another driver.
     #[error("the chip does not have the erratum `{erratum}`: expected {}", Names(Erratum::all_of(*.driver).collect()))]
     OtherChips {
         /// The erratum.
@@ -177,7 +177,7 @@ pub enum ErrataError {
         /// The driver of the chip.
         driver: Driver,
     },
-    /// The list mixes the forms.
+    /// The list mixes names of errata that are on with names that have a minus.
     #[error("expected all, none, NAME,NAME or all,-NAME,-NAME, found `{0}`")]
     Form(String),
 }
@@ -224,10 +224,11 @@ impl Errata {
     }
 
     /// Returns the errata that a text selects for the chips of a driver. The text is `all`, `none`, the names of the
-    /// errata that are on, or `all` and the names of those that are off, each after a minus.
+    /// errata that are on, or `all` followed by the names of the errata that are off. A minus precedes the name of an
+    /// erratum that is off.
     ///
     /// # Errors
-    /// A name is unknown or belongs to other chips, or the text mixes the forms.
+    /// Returns an error if a name is unknown or belongs to other chips, or if the text mixes the forms.
     pub fn chosen(text: &str, driver: Driver) -> Result<Errata, ErrataError> {
         let named = |name: &str| {
             let found = Erratum::ALL.into_iter().find(|erratum| erratum.name() == name);
@@ -284,7 +285,7 @@ mod tests {
         );
     }
 
-    /// The bits of a set.
+    /// The number of bits in a set.
     #[test]
     fn a_set_has_room_for_all_errata() {
         assert!(Erratum::ALL.len() <= 32);

@@ -1,6 +1,6 @@
 //! The PCI ids of all boards with a Radeon chip.
 
-/// The ids of each chip's boards, in the order of their numbers. (Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`)
+/// The PCI ids of each chip's boards, in ascending order. (Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`)
 #[rustfmt::skip]
 pub(crate) const IDS: &[(&str, &[u16])] = &[
     ("r520", &[

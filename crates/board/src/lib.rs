@@ -1,8 +1,8 @@
 //! The emulated boards: the chip of each, and the PCI id by which a driver recognizes it.
 //!
-//! The crate contains no emulation. Both the command line, which starts programs on a board, and the library that
-//! such a program loads use it; only the library contains the emulation. Both also use [`mod@patch`], [`errata`] and
-//! [`screen`].
+//! The crate contains no emulation. Two parts of the project use it: the command line, which starts programs on a
+//! board, and the library that such a program loads. Only that library contains the emulation. Both parts also use
+//! [`mod@patch`], [`errata`] and [`screen`].
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +27,8 @@ pub struct Board {
     pub driver: Driver,
 }
 
-/// The drivers of boards: the kernel's, whose device node is emulated, and Mesa's, which creates the command streams.
+/// The drivers of a board. The kernel's driver has a device node, which is emulated. Mesa's driver creates the command
+/// streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
     /// The kernel's `radeon` and Mesa's `r300`.
@@ -83,9 +84,9 @@ const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str)
 
 /// One board for each chip.
 ///
-/// The ids and their chips are from Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names
-/// are from the PCI ID repository, `pci.ids`, vendors 1002 and 10de. If it lists several products for an id, the
-/// table has one of them.
+/// The ids and their chips are from Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names are
+/// from the PCI ID repository, `pci.ids`, vendors 1002 and 10de. If the repository lists several products for an id,
+/// the table has one of them.
 #[rustfmt::skip]
 pub const BOARDS: &[Board] = &[
     //     chip     id      driver        product
@@ -123,7 +124,7 @@ pub const BOARDS: &[Board] = &[
     board("mcp89", 0x08a0, Driver::Nv50, "GeForce 320M"),
 ];
 
-/// Numbers of NVIDIA's chips, which the chips report. (envytools, `chipsets`)
+/// The numbers by which NVIDIA's chips identify themselves. (envytools, `chipsets`)
 #[rustfmt::skip]
 const CHIPSETS: &[(&str, u16)] = &[
     ("g80", 0x50), ("g84", 0x84), ("g86", 0x86), ("g92", 0x92), ("g94", 0x94), ("g96", 0x96), ("g98", 0x98), ("gt200", 0xa0),

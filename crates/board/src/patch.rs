@@ -20,7 +20,7 @@ pub struct Patch {
     new: Vec<u32>,
 }
 
-/// Error of a text that is not a valid patch.
+/// Error for a text that is not a valid patch.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatchError {
     /// The text is not two lists.
@@ -34,13 +34,13 @@ pub enum PatchError {
     Lengths {
         /// Number of words to be replaced.
         old: usize,
-        /// Number of words that replace them.
+        /// Number of words in the replacement.
         new: usize,
     },
 }
 
 impl Patch {
-    /// Replaces all occurrences of the words, and returns their number.
+    /// Replaces all occurrences of the words, and returns the number of occurrences.
     pub fn apply(&self, words: &mut [u32]) -> u64 {
         let (mut count, mut at) = (0, 0);
         while let Some(place) = words.get_mut(at..at + self.old.len()) {

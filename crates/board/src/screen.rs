@@ -1,7 +1,7 @@
 //! The protocol between the driver library in a program and the window of `reconverge drm --screen window`.
 //!
-//! The process with the window listens on three Unix stream sockets. `RECONVERGE_DRM_WINDOW` names their folder, which is
-//! private. The library connects to them.
+//! The process with the window listens on three Unix stream sockets in a private folder. The environment variable
+//! `RECONVERGE_DRM_WINDOW` names the folder. The driver library connects to the sockets.
 //!
 //! | socket | sender | data |
 //! |---|---|---|
@@ -9,16 +9,18 @@
 //! | [`KEYBOARD`] | window | [`InputEvent`]s of a keyboard, until the connection is closed |
 //! | [`POINTER`] | window | [`InputEvent`]s of a pointer with absolute positions, like QEMU's tablet |
 //!
-//! With one connection per frame, the library keeps no state: a program may fork, and it may close descriptors of
-//! others. The window reads connections in order, so the frames of each process arrive in order.
+//! The library opens a connection for each frame, so that it keeps no state. This matters because a program may fork,
+//! and because it may close descriptors that it did not open. The window reads connections in order, so the frames of
+//! each process arrive in order.
 //!
-//! A pixel has four bytes: blue, green, red, and an unused one. The upper row comes first.
+//! A pixel has four bytes: blue, green, red, and an unused byte. The top row comes first.
 //!
-//! An event is the kernel's `struct input_event` of a 64-bit system: seconds and microseconds of `CLOCK_MONOTONIC`,
-//! of 64 bits each, type and code of 16 bits, value of 32 bits. `EV_SYN` with `SYN_REPORT` ends each group. If a
-//! program does not read its events and the socket is full, events are dropped. The next group then begins with
-//! `SYN_DROPPED`, as in the kernel's `evdev`. Keys are pressed and released; they do not repeat. The position of the
-//! pointer has the range 0 to [`PREFERRED`] minus one in each direction, whatever the size of the picture.
+//! An event is the kernel's `struct input_event` of a 64-bit system. It has the seconds and microseconds of
+//! `CLOCK_MONOTONIC` (64 bits each), a type and a code (16 bits each), and a value (32 bits). `EV_SYN` with
+//! `SYN_REPORT` ends each group of events. If a program does not read its events and the socket is full, events are
+//! dropped. The next group then begins with `SYN_DROPPED`, as in the kernel's `evdev`. Keys are pressed and released,
+//! but do not repeat. Each coordinate of the pointer ranges from 0 to [`PREFERRED`] minus one, whatever the size of the
+//! picture.
 //!
 //! Sources: the kernel's `include/uapi/linux/input.h` and `input-event-codes.h`.
 
@@ -39,7 +41,7 @@ pub const PREFERRED: [u16; 2] = [640, 480];
 /// Maximum width and height of a frame.
 pub const LARGEST: u32 = 8192;
 
-/// The start of a frame, before its pixels.
+/// The header of a frame, which precedes its pixels.
 ///
 /// ```text
 /// byte   0      8         12      16       20        24       32        40
@@ -55,25 +57,26 @@ pub struct FrameHeader {
     pub process: u32,
     /// Number of resets of the chip in this process.
     pub resets: u64,
-    /// Number of different registers, packets and formats that the process has used and the chip does not emulate.
+    /// Number of different registers, packets and formats that the process has used but that the emulation does not
+    /// support.
     pub unknown: u64,
 }
 
 const MAGIC: [u8; 8] = *b"RCVFRAME";
 const VERSION: u32 = 1;
 
-/// Error of a header that is not a frame header.
+/// Error for bytes that are not a valid frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// The first bytes are not the magic number.
     #[error("not a frame of the driver library")]
     Magic,
-    /// The library is from another build.
+    /// The driver library was built from another version of the source.
     #[error(
         "expected version {VERSION} of a frame, found {0}; build the command and the driver library together"
     )]
     Version(u32),
-    /// Width and height.
+    /// The width or height in pixels exceeds [`LARGEST`].
     #[error("expected a frame of up to {LARGEST}x{LARGEST} pixels, found {}x{}", .0[0], .0[1])]
     Size([u32; 2]),
 }
@@ -100,7 +103,7 @@ impl FrameHeader {
     /// Returns the header with these bytes.
     ///
     /// # Errors
-    /// The bytes are not a frame header, are of another version, or have a size out of range.
+    /// Returns an error if the bytes are not a frame header, are of another version, or have a size out of range.
     pub fn from_bytes(bytes: &[u8; FrameHeader::LENGTH]) -> Result<FrameHeader, FrameError> {
         if bytes[..8] != MAGIC {
             return Err(FrameError::Magic);
@@ -129,7 +132,7 @@ pub struct InputEvent {
     pub kind: u16,
     /// The key, the axis, or the kind of synchronization event.
     pub code: u16,
-    /// 1 or 0 for a key that is pressed or released, a position, or a number of steps.
+    /// For a key, 1 if it is pressed and 0 if it is released. Otherwise, a position or a number of steps.
     pub value: i32,
 }
 
@@ -137,7 +140,7 @@ impl InputEvent {
     /// Length in bytes.
     pub const LENGTH: usize = 24;
 
-    /// Returns the bytes of the event at a time of `CLOCK_MONOTONIC`.
+    /// Returns the bytes of the event, with a time of `CLOCK_MONOTONIC`.
     pub fn to_bytes(&self, time: Duration) -> [u8; InputEvent::LENGTH] {
         let mut bytes = [0; InputEvent::LENGTH];
         bytes[..8].copy_from_slice(&time.as_secs().to_le_bytes());

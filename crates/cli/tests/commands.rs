@@ -74,7 +74,7 @@ fn explain_names_every_bit() {
     for part in [
         "if alu else -> 5",
         "27:26  B_OP1              INCR",
-        "on a jump: sleeping lanes count up by 1",
+        "on a jump: lanes that are off count up by 1",
         "source: CTM guide",
     ] {
         assert!(out.contains(part), "{part} is missing in\n{out}");
@@ -281,7 +281,7 @@ fn more_than_512_instructions_are_refused() {
     folder.write("a.s", format!(".isa r500\n{}", "OUT nop\n".repeat(513)));
     folder.refuses(
         "asm a.s -o b.hex",
-        "error: 513 instructions do not fit: R500 has 512 instruction slots\n   --> a.s:514:1\n    |\n514 | OUT nop\n    | ^^^^^^^ the first instruction too many\n    |\n    = help: shorten the program; the hardware cannot load more",
+        "error: 513 instructions do not fit: R500 has 512 instruction slots\n   --> a.s:514:1\n    |\n514 | OUT nop\n    | ^^^^^^^ the first instruction that does not fit\n    |\n    = help: shorten the program; the hardware cannot load more",
     );
     folder.write("a.hex", "00000005\n00000000\n00000000\n00000000\n00000000\n00000000\n".repeat(513));
     folder.refuses(

@@ -1,13 +1,15 @@
-//! Memory that generated code reaches. A [`Guarded`] is a list of plain values, as a `Vec` is. On request its values end, or
-//! start, at pages that cannot be accessed, so that an access outside the list is a fault instead of a wrong value.
+//! Memory that generated code accesses. A [`Guarded`] is a list of plain values, like a `Vec`. On request, the list is
+//! placed directly before or after pages that cannot be accessed. An access outside the list then causes a fault
+//! instead of reading or writing other data.
 //!
 //! ```text
 //! AtEnd:    | no access, 128 KiB | (rest of a page) values | no access, 128 KiB |
 //! AtStart:  | no access, 128 KiB | values (rest of a page) | no access, 128 KiB |
 //! ```
-//! [`Placement::process`] states once where memory that generated code reaches is. Unix only: other hosts always use the heap.
+//! [`Placement::process`] determines where this memory is placed. Only Unix supports such pages; other hosts always use
+//! the heap.
 
-// Memory is allocated and reached through a pointer here.
+// This crate allocates memory and accesses it through a pointer.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -19,7 +21,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[cfg(unix)]
 mod pages;
 
-/// Alignment of values on the heap, in bytes: a vector of the widest registers.
+/// Alignment of values on the heap, in bytes: the size of the widest vector registers.
 const ALIGN: usize = 64;
 
 /// Where the values of a [`Guarded`] are.
@@ -27,33 +29,34 @@ const ALIGN: usize = 64;
 pub enum Placement {
     /// On the heap, aligned to 64 bytes.
     Heap,
-    /// Between pages that cannot be accessed. The last value ends at the first byte without access.
+    /// Between pages that cannot be accessed. The last value ends where the inaccessible page after the list begins.
     AtEnd,
-    /// Between pages that cannot be accessed. The first value starts after the last byte without access.
+    /// Between pages that cannot be accessed. The first value starts where the inaccessible page before the list ends.
     AtStart,
 }
 
-/// Placement of the process: 0 until it is read from the environment, then one more than its index, or [`NONE`].
+/// Placement of the process: 0 until it is determined, then the placement's index plus one, or [`NONE`].
 static PROCESS: AtomicU8 = AtomicU8::new(0);
 
-/// No placement was requested.
+/// The value of [`PROCESS`] if no placement was requested.
 const NONE: u8 = u8::MAX;
 
 impl Placement {
     const ALL: [Placement; 3] = [Placement::Heap, Placement::AtEnd, Placement::AtStart];
 
-    /// Returns the placement of memory that generated code reaches.
+    /// Returns the placement of memory that generated code accesses.
     ///
-    /// The environment variable `RECONVERGE_GUARD` is `end`, `start` or `off`. Without it, builds with debug assertions, which
-    /// tests are, use [`Placement::AtEnd`], and all others [`Placement::Heap`].
+    /// The environment variable `RECONVERGE_GUARD` selects the placement: `end`, `start` or `off`. If it is not set,
+    /// builds with debug assertions, such as tests, use [`Placement::AtEnd`], and all other builds use
+    /// [`Placement::Heap`].
     pub fn process() -> Placement {
         Placement::requested().unwrap_or(Placement::Heap)
     }
 
-    /// Returns the placement of memory at addresses that a program computes.
+    /// Returns the placement of memory that a program accesses at computed addresses.
     ///
-    /// As [`Placement::process`], but never the heap unless that is requested. Measured: 1,000 bytes of s[] in launches of one
-    /// and of 64 blocks, 40 and 94 us, take the same time in both placements (an AMD EPYC).
+    /// If no placement is requested, returns [`Placement::AtEnd`]. Measured on an AMD EPYC with 1,000 bytes of s[]: a
+    /// launch of one block takes 40 us and a launch of 64 blocks 94 us, in both placements.
     pub fn addressed() -> Placement {
         Placement::requested().unwrap_or(Placement::AtEnd)
     }
@@ -73,7 +76,7 @@ impl Placement {
         requested
     }
 
-    /// Makes this the placement of the process, whatever the environment says. Existing memory stays where it is.
+    /// Makes this the placement of the process, and overrides the environment variable. Existing memory does not move.
     pub fn force(self) {
         PROCESS.store(self.code(), Ordering::Relaxed);
     }
@@ -83,7 +86,7 @@ impl Placement {
     }
 }
 
-/// A value of which lists can be made: it has no destructor, and its default is all zero bits.
+/// A type whose values a [`Guarded`] can hold. It has no destructor, and its default value consists of zero bits.
 pub trait Plain: Copy {
     /// The value of new elements.
     const ZERO: Self;
@@ -97,7 +100,7 @@ impl Plain for u32 {
     const ZERO: u32 = 0;
 }
 
-/// A list of values in memory of its own, placed as a [`Placement`] says.
+/// A list of values in its own memory, placed according to a [`Placement`].
 pub struct Guarded<T> {
     first: NonNull<T>,
     len: usize,
@@ -115,14 +118,14 @@ enum Held {
 
 // SAFETY: a list owns its values, as a `Vec` does.
 unsafe impl<T: Send> Send for Guarded<T> {}
-// SAFETY: as above.
+// SAFETY: a list owns its values, as a `Vec` does.
 unsafe impl<T: Sync> Sync for Guarded<T> {}
 
 impl<T: Plain> Guarded<T> {
     /// Returns a list of `len` zeros.
     ///
     /// # Panics
-    /// The list is larger than half of the address space.
+    /// Panics if the list is larger than half of the address space.
     pub fn new(len: usize, placement: Placement) -> Guarded<T> {
         let (first, held) = allocate(len, placement);
         Guarded { first, len, held, placement }
@@ -135,19 +138,22 @@ impl<T: Plain> Guarded<T> {
         list
     }
 
-    /// Where the values are. If the system does not provide the pages, the values are on the heap all the same.
+    /// Returns the requested placement of the values. If the system did not provide the pages, the values are on the
+    /// heap nevertheless.
     pub fn placement(&self) -> Placement {
         self.placement
     }
 
-    /// Changes the number of values. New ones are zero. The values move, unless they are on the heap and have room.
+    /// Changes the number of values. New values are zero. All values move to a new allocation, unless they are on the
+    /// heap and the allocation is large enough.
     pub fn resize(&mut self, len: usize) {
         let (old, room) = (self.len, self.room());
         if len == old {
             return;
         }
         if len > room {
-            // On the heap, room for more: lists that grow value by value are copied rarely.
+            // On the heap, at least twice the old size is allocated, so that a list that grows value by value is rarely
+            // copied.
             let capacity = if self.placement == Placement::Heap { len.max(2 * room) } else { len };
             let (first, held) = allocate::<T>(capacity, self.placement);
             let mut list = Guarded { first, len, held, placement: self.placement };
@@ -166,13 +172,13 @@ impl<T: Plain> Guarded<T> {
         *self = list;
     }
 
-    /// Becomes a list of `len` zeros, in the same memory if it has the right size.
+    /// Turns the list into `len` zeros. Reuses the memory if it has the right size.
     pub fn reset(&mut self, len: usize) {
         self.resize(len);
         self.fill(T::ZERO);
     }
 
-    /// Drops the values from `len` on.
+    /// Shortens the list to its first `len` values.
     pub fn truncate(&mut self, len: usize) {
         self.resize(len.min(self.len));
     }
@@ -184,7 +190,7 @@ impl<T: Plain> Guarded<T> {
         self[old..].copy_from_slice(values);
     }
 
-    /// How many values the allocation holds without moving.
+    /// Returns how many values fit into the current allocation.
     fn room(&self) -> usize {
         match &self.held {
             Held::Heap(layout) => layout.size() / size_of::<T>().max(1),
@@ -193,7 +199,7 @@ impl<T: Plain> Guarded<T> {
     }
 }
 
-/// Memory for `len` values, all zero.
+/// Allocates memory for `len` zeros.
 fn allocate<T: Plain>(len: usize, placement: Placement) -> (NonNull<T>, Held) {
     const { assert!(align_of::<T>() <= ALIGN && size_of::<T>() > 0) };
     let layout = Layout::array::<T>(len).and_then(|layout| layout.align_to(ALIGN));
@@ -224,7 +230,7 @@ struct Aligned;
 impl<T> Drop for Guarded<T> {
     fn drop(&mut self) {
         if let Held::Heap(layout) = self.held {
-            // SAFETY: `allocate` has allocated it with this layout, and nothing refers to it any more.
+            // SAFETY: `allocate` allocated this memory with this layout, and no references to it remain.
             unsafe { dealloc(self.first.as_ptr().cast(), layout) };
         }
     }
@@ -235,8 +241,8 @@ impl<T> Deref for Guarded<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: the allocation has this many values from the first on, all of them initialised: zero at first, since
-        // `Plain` values are that, and only written as values since.
+        // SAFETY: `first` points to an allocation of at least `len` values. All of them are initialised: `allocate`
+        // fills them with zero bits, which are valid for `Plain` types, and later writes store valid values.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }
@@ -244,7 +250,7 @@ impl<T> Deref for Guarded<T> {
 impl<T> DerefMut for Guarded<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; the list is borrowed for as long.
+        // SAFETY: as in `deref`. The exclusive borrow of the list lasts as long as the slice.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
     }
 }
@@ -269,14 +275,14 @@ impl<T: Plain> Clone for Guarded<T> {
     }
 }
 
-/// An empty list with the placement of the process.
+/// Returns an empty list with the placement of the process.
 impl<T: Plain> Default for Guarded<T> {
     fn default() -> Self {
         Guarded::new(0, Placement::process())
     }
 }
 
-/// A list with the placement of the process.
+/// Collects values into a list with the placement of the process.
 impl<T: Plain> FromIterator<T> for Guarded<T> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         Guarded::copied(&values.into_iter().collect::<Vec<_>>(), Placement::process())

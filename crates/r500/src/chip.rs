@@ -1,7 +1,7 @@
 //! The chips with an R500 fragment processor: their names and group widths.
 //!
-//! Sources: AMD's R5xx 3D register reference and Mesa's list for the names; launch reviews of the X1000 series for
-//! the widths.
+//! The names are from AMD's R5xx 3D register reference and Mesa's list. The widths are from launch reviews of the X1000
+//! series.
 
 /// One chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,14 +16,14 @@ pub struct Chip {
 
 /// Lanes of a group on R520: a block of 4 x 4. (docs/r500.md, Q1)
 pub const WIDTH_R520: usize = 16;
-/// Lanes of a group commonly reported for R580 and RV530; no document states it. (docs/r500.md, Q1)
+/// Lanes of a group that are commonly reported for R580 and RV530. No document states this number. (docs/r500.md, Q1)
 pub const WIDTH_R580: usize = 48;
 
 const fn chip(name: &'static str, aliases: &'static [&'static str], group_width: usize) -> Chip {
     Chip { name, aliases, group_width }
 }
 
-/// All chips. The name of the family stands for its first chip.
+/// All chips. The name of the family is an alias of its first chip.
 #[rustfmt::skip]
 pub static CHIPS: [Chip; 6] = [
     chip("R520",  &["R500"], WIDTH_R520),

@@ -1,13 +1,13 @@
 //! The CTM programming model: a domain of index pairs, typed linear memory, conditional and scattered outputs.
 //!
-//! The processor array runs the program once for each pair (i, j) of a domain, and each run is independent of the
-//! others (CTM guide pp. 3-5). Unscaled texture instructions fetch inputs. Cached outputs go to (i, j) of up to four
-//! buffers when the program ends. Uncached outputs go to any address at once. A conditional buffer can select the
-//! pairs that run or write.
+//! The processor array runs the program once for each pair (i, j) of a domain. Each run is independent of the others
+//! (CTM guide pp. 3-5). Unscaled texture instructions fetch inputs. Cached outputs are written to element (i, j) of up
+//! to four buffers when the program ends. Uncached outputs are written immediately, to any address. A conditional
+//! buffer can select the pairs that run or write.
 //!
-//! The available pages of the guide omit some details. This module replaces them as follows: (i, j) arrives in
-//! [`INDEX_TEMP`], tiled layouts are rejected, [`Format`] defines how integers become floats, and [`Dispatch`]
-//! replaces the commands that set instruction and constant buffers and start a domain.
+//! The available pages of the guide omit some details, for which this module makes its own choices. (i, j) arrives in
+//! [`INDEX_TEMP`]. Tiled layouts are rejected. [`Format`] defines how integers become floats. [`Dispatch`] replaces the
+//! commands that set instruction and constant buffers and start a domain.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use crate::outputs::{Finding, LaneOutput, Totals};
 use crate::setup::Setup;
 pub use crate::words::{CondLoc, CondTest, Format, FormatParam, Tiling};
 
-/// The temporary that holds i in red and j in green at the start; blue and alpha are 0. The page that names the
-/// register was not available. Temporary 0 is where a driver routes the first coordinate. (r500.md Q3)
+/// The temporary that holds i in red and j in green at the start. Its blue and alpha are 0. The page of the guide that
+/// names the register was not available. Drivers route the first coordinate to temporary 0. (r500.md Q3)
 pub const INDEX_TEMP: u8 = 0;
 
 /// A rectangle of index pairs.
@@ -43,14 +43,14 @@ pub struct Domain {
     pub j: u32,
     /// Pairs along i.
     pub width: u32,
-    /// Pairs along j; 1 for a 1D domain.
+    /// Pairs along j. It is 1 for a 1D domain.
     pub height: u32,
 }
 
 /// Exclusive upper bound of indices. A lane receives its pair as two single-precision floats, which represent all
 /// integers up to this bound exactly.
 pub const INDEX_LIMIT: u64 = 1 << 24;
-/// Maximum number of pairs in a domain: the number of four-byte elements within 32-bit addresses.
+/// Maximum number of pairs in a domain. This is the number of four-byte elements that 32-bit addresses can reach.
 pub const MOST_PAIRS: u64 = 1 << 30;
 
 impl Domain {
@@ -72,10 +72,10 @@ pub struct Conditional {
     pub test: CondTest,
     /// The point at which the test applies.
     pub location: CondLoc,
-    /// The processor execution unit's value, for [`CondLoc::PE`].
+    /// The value of the processor execution unit, which [`CondLoc::PE`] tests.
     pub value: f32,
-    /// Writes the program's conditional value (W_OMASK) to the buffer where the outputs are written.
-    /// (set_cond_out_mask; that W_OMASK carries it is inferred, r500.md Q18)
+    /// Whether the program's conditional value (W_OMASK) is written to the conditional buffer for each pair whose
+    /// outputs are written. (set_cond_out_mask; r500.md Q18 infers that W_OMASK carries this value)
     pub write: bool,
 }
 
@@ -84,15 +84,15 @@ pub struct Conditional {
 pub struct Dispatch {
     /// All memory, from address 0.
     pub memory: Vec<u8>,
-    /// Input buffers by number, 0 to 15.
+    /// Input buffers, each with its number from 0 to 15.
     pub inputs: Vec<(u8, Surface)>,
-    /// Output buffers c0 to c3.
+    /// Output buffers c0 to c3, if bound.
     pub outputs: [Option<Surface>; TARGETS],
-    /// The program's outputs are uncached: they go to `outputs[0]` immediately.
+    /// Whether the program's outputs are uncached. Uncached outputs are written to `outputs[0]` immediately.
     pub uncached: bool,
     /// Conditional execution.
     pub conditional: Option<Conditional>,
-    /// Float constants.
+    /// Float constants, each with its number.
     pub constants: Vec<(u8, [u32; 4])>,
     /// The index pairs.
     pub domain: Domain,
@@ -109,11 +109,11 @@ pub struct DispatchOutcome {
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,
-    /// The first finding of strict mode, in the order of the groups.
+    /// The first finding of strict mode, in the order in which the groups run.
     pub finding: Option<Finding>,
 }
 
-/// The reason why a dispatch has no outcome.
+/// The reason why a dispatch failed.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum DispatchError {
     /// The program trapped or the launch does not fit.
@@ -141,7 +141,7 @@ pub enum DispatchError {
     NoOutput(usize),
 }
 
-/// One lane of a group: its pair, and whether it runs.
+/// A lane of a group: its pair, and whether the lane runs.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     i: u32,
@@ -149,7 +149,7 @@ struct Pair {
     covered: bool,
 }
 
-/// A dispatch that has been checked, without its memory.
+/// A dispatch that has been checked. The memory is stored separately.
 #[derive(Clone, Debug)]
 struct Plan {
     dispatch: Dispatch,
@@ -185,21 +185,21 @@ impl Plan {
         self.dispatch.hardware.group_width
     }
 
-    /// Returns the number of groups in the domain. Quads at the edges of the domain are whole.
+    /// Returns the number of groups in the domain. A quad at the edge of the domain counts as a whole quad.
     fn groups(&self) -> usize {
         let Domain { width, height, .. } = self.dispatch.domain;
         (4 * width.div_ceil(2) as usize * height.div_ceil(2) as usize).div_ceil(self.width())
     }
 
-    /// Returns the launch of some lanes.
+    /// Returns the launch for the lanes with these pairs.
     fn launch(&self, pairs: &[Pair]) -> Launch {
         let index = |pair: &Pair| [(pair.i as f32).to_bits(), (pair.j as f32).to_bits(), 0, 0];
         let inputs = vec![Input { temp: INDEX_TEMP, values: pairs.iter().map(index).collect() }];
         Launch { environment: self.environment.clone(), lanes: pairs.len(), inputs, columns: Vec::new() }
     }
 
-    /// Returns the start of a group, given the memory after the groups before it. Returns `None` if no pair of the
-    /// group runs.
+    /// Returns the initial state of a group. `memory` is the memory after the earlier groups. Returns `None` if no pair
+    /// of the group runs.
     fn start(&self, number: usize, memory: &[u8]) -> Result<Option<Start>, DispatchError> {
         let first = number * self.width() / 4;
         let mut pairs = quads(self.dispatch.domain, first..first + self.width() / 4);
@@ -216,7 +216,8 @@ impl Plan {
         Bound { memory, inputs: self.inputs, scatter_target: outputs[0], uncached: *uncached }
     }
 
-    /// Takes the memory from a group that has ended, writes the cached outputs of its lanes to it, and returns it.
+    /// Takes the memory from a group that has ended, writes the cached outputs of its lanes to the memory, and returns
+    /// the memory.
     fn retire(&self, start: &Start, group: &mut Group) -> Result<Vec<u8>, DispatchError> {
         let mut memory = group.take_memory().map(|bound| bound.memory).unwrap_or_default();
         let Dispatch { outputs, conditional, .. } = &self.dispatch;
@@ -230,10 +231,10 @@ impl Plan {
     }
 }
 
-/// Runs a program over a domain: quads of 2 x 2 pairs row by row, and groups in order.
+/// Runs a program over a domain. Quads of 2 x 2 pairs form groups row by row, and the groups run in order.
 ///
 /// # Errors
-/// See [`DispatchError`].
+/// Returns a [`DispatchError`] if the dispatch is invalid, the program traps, or an output cannot be stored.
 pub fn run(
     setup: &Arc<Setup>,
     dispatch: Dispatch,
@@ -253,27 +254,28 @@ pub fn run(
     Ok(DispatchOutcome { memory, statistics, report: groups.finish(), finding })
 }
 
-/// A dispatch that runs in steps of one instruction, group after group. A copy is a snapshot. The reference
-/// interpreter executes all steps.
+/// A dispatch that runs one instruction at a time, group by group. A copy is a snapshot. The reference interpreter
+/// executes all steps.
 #[derive(Clone)]
 pub struct Run {
     setup: Arc<Setup>,
     plan: Arc<Plan>,
     options: Options,
-    /// The group that runs, with the memory, and its number; `None` after the end.
+    /// The number, the initial state and the state of the group that runs. The group holds the memory. `None` after the
+    /// end.
     running: Option<(usize, Start, Group)>,
-    /// The group that the last step ended.
+    /// The group that ended at the last step.
     ended: Option<Arc<Group>>,
-    /// The memory after the end.
+    /// The memory after the last group has ended.
     memory: Vec<u8>,
     totals: Totals,
 }
 
 impl Run {
-    /// Prepares the dispatch before its first instruction.
+    /// Prepares a dispatch to run from its first instruction.
     ///
     /// # Errors
-    /// See [`DispatchError`].
+    /// Returns a [`DispatchError`] if the dispatch is invalid or its first group cannot start.
     pub fn new(setup: &Arc<Setup>, dispatch: Dispatch, options: &Options) -> Result<Run, DispatchError> {
         let (plan, memory) = Plan::new(dispatch)?;
         let (setup, plan, totals) = (setup.clone(), Arc::new(plan), Totals::default());
@@ -282,7 +284,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Starts the first group with a pair to run, beginning at group `from`.
+    /// Starts the first group from number `from` on that has a pair to run.
     fn go_on(&mut self, from: usize) -> Result<(), DispatchError> {
         for number in from..self.plan.groups() {
             if let Some(start) = self.plan.start(number, &self.memory)? {
@@ -306,17 +308,17 @@ impl Run {
         self.plan.width()
     }
 
-    /// Returns the group that runs, and its number; `None` after the end.
+    /// Returns the number and the state of the group that runs, or `None` after the end.
     pub fn group(&self) -> Option<(usize, &Group)> {
         self.running.as_ref().map(|(number, _, group)| (*number, group))
     }
 
-    /// Returns the group that runs, mutably, so that a debugger can change registers.
+    /// Returns the number and the mutable state of the group that runs, so that a debugger can change registers.
     pub fn group_mut(&mut self) -> Option<(usize, &mut Group)> {
         self.running.as_mut().map(|(number, _, group)| (*number, group))
     }
 
-    /// Returns the group that the last step ended; `None` if it ended none.
+    /// Returns the group that ended at the last step, or `None` if no group ended.
     pub fn take_ended(&mut self) -> Option<Arc<Group>> {
         self.ended.take()
     }
@@ -348,11 +350,11 @@ impl Run {
         DispatchOutcome { memory: self.memory().to_vec(), statistics, report, finding }
     }
 
-    /// Executes one instruction; does nothing after the end.
+    /// Executes one instruction. Does nothing after the end.
     ///
     /// # Errors
-    /// Returns an error if the program trapped; the group then stays at the trapping instruction. Also returns an
-    /// error if an output of a group that has ended cannot be stored.
+    /// Returns an error if the program traps. The group then stays at the trapping instruction. Also returns an error
+    /// if an output of a group that has ended cannot be stored.
     pub fn step(&mut self, watch: Watch<'_>) -> Result<Step, DispatchError> {
         watched!(watch, |observer| self.observed_step(observer))
     }
@@ -374,21 +376,21 @@ impl Run {
     }
 }
 
-/// Runs groups in order, because a later group may read memory that an earlier one wrote.
+/// Runs groups in order, because a group may read memory that an earlier group wrote.
 struct Groups<'a> {
     setup: &'a Arc<Setup>,
     options: &'a Options,
-    /// The fast engine; `None` if the reference interpreter runs.
+    /// The fast engine, or `None` if the reference interpreter runs the groups.
     fast: Option<Fast>,
-    /// The latest group. The fast engine reuses it.
+    /// The latest group. The fast engine reuses its memory.
     group: Group,
-    /// The fast engine's counts by block.
+    /// Number of runs of each block in the fast engine.
     runs: Vec<u64>,
     report: Report,
 }
 
 impl<'a> Groups<'a> {
-    /// Prepares the groups. `launch` is a launch of the dispatch without lanes.
+    /// Prepares to run groups. `launch` is the launch of the dispatch without lanes.
     fn new(setup: &'a Arc<Setup>, launch: &Launch, options: &'a Options, bound: &Bound) -> Self {
         let fast = match options.engine() {
             Engine::Reference => None,
@@ -402,7 +404,7 @@ impl<'a> Groups<'a> {
         Groups { setup, options, fast, group, runs, report: Report::default() }
     }
 
-    /// Runs a group, which has all lanes of `launch`, to its end. Returns its final state.
+    /// Runs a group of all lanes of `launch` to its end. Returns the final state of the group.
     fn run(
         &mut self,
         launch: &Launch,
@@ -466,7 +468,7 @@ fn quads(domain: Domain, quads: Range<usize>) -> Vec<Pair> {
     pairs.collect()
 }
 
-/// Returns whether a pair runs, by the test at the processor execution unit. (set_cond_loc = PE)
+/// Returns whether a pair runs. This is the test at the processor execution unit. (set_cond_loc = PE)
 fn scheduled(conditional: Option<&Conditional>, memory: &[u8], pair: &Pair) -> Result<bool, DispatchError> {
     match conditional {
         Some(conditional) if conditional.location == CondLoc::PE => {
@@ -484,7 +486,7 @@ fn tested(conditional: &Conditional, memory: &[u8], pair: &Pair, v: f32) -> Resu
     Ok(conditional.test.passes(v, f32::from_bits(b[0])))
 }
 
-/// Sends a lane's cached outputs, if the test at the end of the program passes. (CTM guide p. 4)
+/// Writes a lane's cached outputs, if the test at the end of the program passes. (CTM guide p. 4)
 fn send(
     outputs: &[Option<Surface>; TARGETS],
     conditional: Option<&Conditional>,

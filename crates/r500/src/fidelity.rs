@@ -7,8 +7,8 @@ use crate::inst::{Alu, Body, Inst};
 use crate::operations::{Unit, each_read, sources_of};
 use crate::words::{InstType, Omod, RgbOp, SrcpOp, TexOp};
 
-/// Returns the accuracy of a texture operation. Selection of the texel for a coordinate is a recommended
-/// interpretation.
+/// Returns the accuracy of a texture operation. The documents do not state how a coordinate selects a texel, so fetches
+/// are graded as recommended.
 pub const fn tex(op: TexOp) -> Fidelity {
     match op {
         TexOp::NOP | TexOp::TEXKILL => Fidelity::Specified,
@@ -16,15 +16,16 @@ pub const fn tex(op: TexOp) -> Fidelity {
     }
 }
 
-/// Returns the accuracy of a presubtract. Its sum is rounded, and the rounding of the hardware is not documented.
+/// Returns the accuracy of a presubtract. It is approximate, because the hardware's rounding of the sum is not
+/// documented.
 pub const fn srcp(op: SrcpOp) -> Fidelity {
     match op {
         SrcpOp::NEG2 | SrcpOp::SUB | SrcpOp::ADD | SrcpOp::NEG => Fidelity::Approximate,
     }
 }
 
-/// Returns the accuracy of an output modifier. A scaled value may leave the range of numbers. Times 1 has only the
-/// documented effect on NaN and denormals. (CTM guide p. 29)
+/// Returns the accuracy of an output modifier. Scaling is approximate, because the result may overflow or underflow. A
+/// factor of 1 only has the documented effect on NaN and denormals. (CTM guide p. 29)
 pub const fn omod(omod: Omod) -> Fidelity {
     match omod {
         Omod::DISABLED | Omod::MUL_1 => Fidelity::Specified,
@@ -34,7 +35,7 @@ pub const fn omod(omod: Omod) -> Fidelity {
     }
 }
 
-/// Returns the accuracy of a unit's result, including presubtract and output modifier.
+/// Returns the accuracy of a unit's result. Presubtract and output modifier are taken into account.
 pub(crate) fn unit(alu: &Alu, unit: Unit) -> Fidelity {
     let mut fidelity = match unit {
         Unit::Rgb => alu.rgb.op.operation().fidelity.max(omod(alu.rgb.omod)),
@@ -49,7 +50,7 @@ pub(crate) fn unit(alu: &Alu, unit: Unit) -> Fidelity {
     fidelity
 }
 
-/// Returns whether the RGB unit and the alpha unit of an instruction compute a value that is kept.
+/// Returns whether the RGB unit and the alpha unit of an instruction compute a value that is written.
 pub(crate) fn computes(inst: &Inst, alu: &Alu) -> [bool; 2] {
     let common = &inst.common;
     let kept = |channel| {

@@ -1,9 +1,9 @@
 //! Divergence and reconvergence of R500 lanes: branch counters, loop stack, address stack.
 //!
-//! All lanes of a group (the manual's thread) share one program counter. There is no stack of masks. A lane that a
-//! branch switched off has a *counter*: the number of constructs that have opened since and are still open. The lane
-//! resumes when they and the branch have closed. The loop stack has a frame for each open loop, and the address stack
-//! has a return address for each open call. (CTM guide pp. 35-40; REG, US_FC_INST)
+//! All lanes of a group (a *thread* in the manual) share one program counter. There is no stack of masks. If a branch
+//! switches off a lane, the lane has a *counter*: the number of constructs that were opened after that and are still
+//! open. The lane resumes when these constructs and the branch itself are closed. The loop stack has a frame for each
+//! open loop, and the address stack has a return address for each open call. (CTM guide pp. 35-40; REG, US_FC_INST)
 //!
 //! ```text
 //!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that voted to jump
@@ -13,9 +13,9 @@
 //!   endif       below zero: active                    DECR reactivates
 //! ```
 //!
-//! This file does not access registers or memory. The caller evaluates the conditions and passes the lanes that vote
-//! to jump as a mask; the decision is the return value. [`Flow::execute`] executes one instruction in the order of
-//! the manual's steps.
+//! This file does not access registers or memory. The caller evaluates the conditions, and passes the lanes that vote
+//! to jump as a mask. The return value is the decision. [`Flow::execute`] executes one instruction in the order of the
+//! manual's steps.
 
 use std::cmp::Ordering;
 
@@ -31,25 +31,25 @@ pub enum Role {
     Jump,
     /// Enters a loop.
     Begin {
-        /// The frame has aL.
+        /// Whether the loop has aL.
         al: bool,
     },
     /// Ends an iteration.
     End {
-        /// The frame has aL.
+        /// Whether the loop has aL.
         al: bool,
     },
     /// Leaves the loop.
     Break {
-        /// The frame has aL.
+        /// Whether the loop has aL.
         al: bool,
     },
-    /// Leaves the iteration of a loop of either kind.
+    /// Ends the current iteration of a loop of either kind, for the lanes that vote to jump.
     Continue,
 }
 
 impl FcOp {
-    /// The operation's role. (CTM guide p. 37)
+    /// Returns the operation's effect on the loop stack. (CTM guide p. 37)
     pub const fn role(self) -> Role {
         match self {
             FcOp::JUMP => Role::Jump,
@@ -76,7 +76,7 @@ impl FcInst {
 }
 
 impl Role {
-    /// Returns whether the innermost frame has the kind that the operation requires.
+    /// Returns whether a frame has the kind (with or without aL) that the operation requires.
     const fn fits(self, frame: &Frame) -> bool {
         match self {
             Role::End { al } | Role::Break { al } => frame.al.is_some() == al,
@@ -87,16 +87,16 @@ impl Role {
 
 /// Capacity of the stacks and the branch counters.
 ///
-/// CTM guide p. 35 says that the sizes depend on the flow-control mode and that over- and underflow are
-/// undefined; its table was not available. The defaults follow the limits that Shader Model 3 demands and the
+/// CTM guide p. 35 says that the sizes depend on the flow-control mode, and that overflow and underflow are undefined.
+/// The guide's table of sizes was not available. The defaults follow the limits that Shader Model 3 requires and the
 /// depths that Mesa relies on. (r500.md Q14)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Highest value of a branch counter. Branches can nest one level deeper.
     pub branch_counter: u8,
-    /// Frames of the loop stack.
+    /// Maximum number of frames on the loop stack.
     pub loop_stack: usize,
-    /// Entries of the address stack.
+    /// Maximum number of entries on the address stack.
     pub address_stack: usize,
 }
 
@@ -110,40 +110,41 @@ impl Limits {
     }
 }
 
-/// Selects the branch-inactive lanes that keep a BREAK or CONTINUE from jumping. (r500.md Q15)
+/// Selects which branch-inactive lanes keep a BREAK or CONTINUE from jumping. (r500.md Q15)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InhibitScope {
-    /// Lanes that were active when the innermost loop was entered. Lanes that were already off cannot be affected.
+    /// Only lanes that were active when the innermost loop was entered. A BREAK or CONTINUE does not affect the other
+    /// lanes.
     #[default]
     Frame,
-    /// All branch-inactive lanes, the literal interpretation of CTM guide p. 37. The results are the same, but the
-    /// group issues more instructions without an active lane.
+    /// All branch-inactive lanes. This is the literal interpretation of CTM guide p. 37. The results are the same, but
+    /// the group issues more instructions for which no lane is active.
     All,
 }
 
 /// An integer constant: iteration count, initial aL, aL step. (US_FC_INT_CONST)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopConstant {
-    /// KR, the number of iterations.
+    /// KR: the number of iterations.
     pub count: u8,
-    /// KG, aL in the first iteration.
+    /// KG: the value of aL in the first iteration.
     pub start: u8,
-    /// KB, added to aL after each iteration.
+    /// KB: the number that is added to aL after each iteration.
     pub step: i8,
 }
 
 /// An open loop. (CTM guide p. 35: iteration count, aL and a lane mask)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Remaining iterations, including the current one.
+    /// Number of remaining iterations, including the current one.
     pub count: u8,
-    /// The loop register aL; `None` for REP.
+    /// The loop register aL, or `None` in a REP.
     pub al: Option<i32>,
     /// Lanes that were active when the loop was entered.
     pub mask: Mask,
-    /// Lanes that a BREAK switched off. They resume when the frame is popped.
+    /// Lanes that a BREAK has switched off. They resume when the frame is popped.
     pub broken: Mask,
-    /// Lanes that a CONTINUE switched off. They resume at the end instruction of the loop.
+    /// Lanes that a CONTINUE has switched off. They resume at the end instruction of the loop.
     pub continued: Mask,
 }
 
@@ -152,91 +153,96 @@ pub struct Frame {
 pub struct Call {
     /// Slot at which the group continues after the return.
     pub return_to: u16,
-    /// Lanes that were active after the call. Only the strict checks read this mask; hardware stores only an address.
+    /// Lanes that were active after the call. Only the checks of strict mode read this mask. The hardware stores only
+    /// an address.
     callers: Mask,
-    /// The subset of `callers` that a conditional return has switched off.
+    /// The lanes of `callers` that a conditional return has switched off.
     returned: Mask,
-    /// Loop frames at the time of the call.
+    /// Number of frames on the loop stack at the time of the call.
     loop_depth: usize,
 }
 
-/// Entries on the stacks of a group that has ended. Strict mode reports them as a finding, not as a trap: a group
-/// that reaches END_ADDR stops in any state, but no structured program ends with open loops or calls.
+/// The number of entries on the stacks of a group that has ended. Strict mode reports them as a finding and not as a
+/// trap. The reason is that a group may stop at END_ADDR in any state, although no structured program ends with open
+/// loops or calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "entries on the stacks at the end of the program: {loops} on the loop stack, {calls} on the address stack"
 )]
 pub struct LeftOpen {
-    /// Frames of the loop stack.
+    /// Number of frames on the loop stack.
     pub loops: usize,
-    /// Entries of the address stack.
+    /// Number of entries on the address stack.
     pub calls: usize,
 }
 
-/// Behavior that the documents leave undefined.
+/// Flow control that the documents leave undefined. Strict mode traps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undefined {
-    /// CTM guide p. 35. Lenient: the stack grows.
+    /// More loops are open than the loop stack has frames. In lenient mode, the stack grows. (CTM guide p. 35)
     #[error("loop stack overflow: more than {limit} loops are open")]
     LoopStackOverflow {
-        /// Capacity in frames.
+        /// Capacity of the loop stack in frames.
         limit: usize,
     },
-    /// CTM guide p. 35. Lenient: an end of loop continues with the next instruction; a break follows the votes
-    /// without a frame.
+    /// An operation needs a frame, but the loop stack is empty. In lenient mode, the end of a loop continues with the
+    /// next instruction, and a break follows the votes without a frame. (CTM guide p. 35)
     #[error("{op} with an empty loop stack")]
     LoopStackUnderflow {
         /// The operation.
         op: FcOp,
     },
-    /// CTM guide p. 37: BREAKLOOP for LOOP, BREAKREP for REP. Lenient: the operation uses the innermost frame,
-    /// whatever its kind.
+    /// An operation is inside a loop of the other kind. BREAKLOOP is for LOOP, and BREAKREP is for REP. In lenient
+    /// mode, the operation uses the innermost frame, whatever its kind. (CTM guide p. 37)
     #[error("{op} inside a loop of the other kind")]
     LoopKind {
         /// The operation.
         op: FcOp,
     },
-    /// CTM guide p. 35. Lenient: the stack grows.
+    /// More calls are open than the address stack has entries. In lenient mode, the stack grows. (CTM guide p. 35)
     #[error("address stack overflow: more than {limit} calls are open")]
     AddressStackOverflow {
-        /// Capacity in entries.
+        /// Capacity of the address stack in entries.
         limit: usize,
     },
-    /// CTM guide p. 35. Lenient: the group jumps to JUMP_ADDR.
+    /// A return with an empty address stack. In lenient mode, the group jumps to JUMP_ADDR. (CTM guide p. 35)
     #[error("return with an empty address stack")]
     AddressStackUnderflow,
-    /// The branches nest deeper than a counter can count. Lenient: the counter counts on, up to 255.
+    /// The branches nest deeper than a counter can count. In lenient mode, the counter counts up to 255.
     #[error("branch counter overflow: lanes {lanes} would count beyond {limit}")]
     BranchCounterOverflow {
-        /// The lanes.
+        /// The lanes whose counters would overflow.
         lanes: Mask,
-        /// The highest value.
+        /// The highest value of a counter.
         limit: u8,
     },
-    /// REG, US_FC_CTRL: partial mode has no loops and no subroutines. Lenient: executed as in full mode.
+    /// A loop or a subroutine in partial mode, which does not have them. In lenient mode, the instruction is executed
+    /// as in full mode. (REG, US_FC_CTRL)
     #[error("{what} needs full flow-control mode (US_FC_CTRL.FULL_FC_EN)")]
     NeedsFullMode {
-        /// The operation or address-stack action.
+        /// The operation or the address-stack action.
         what: &'static str,
     },
-    /// CTM guide p. 36. Lenient: the group returns. Lanes that are off stay off until a DECR reactivates them.
+    /// A return inside a dynamic branch. In lenient mode, the group returns, and lanes that are off stay off until a
+    /// DECR reactivates them. (CTM guide p. 36)
     #[error("return inside a dynamic branch: lanes {lanes} have not returned")]
     ReturnInsideBranch {
         /// Lanes of the call that are switched off and have not returned.
         lanes: Mask,
     },
-    /// CTM guide p. 36. Lenient: returns; the frames stay on the stack.
+    /// A return inside a loop of its subroutine. In lenient mode, the group returns, and the frames stay on the stack.
+    /// (CTM guide p. 36)
     #[error("return inside a loop of the subroutine")]
     ReturnInsideLoop,
 }
 
-/// Number of frames or addresses at which lenient mode stops. A program that reaches it never ends.
+/// Number of stack entries at which lenient mode reports an overflow. A program that reaches this number would not end.
 const RUNAWAY: usize = 512;
 
 /// The result of a flow-control instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The group jumped.
+    /// Whether the group jumped.
     pub jumped: bool,
     /// Active lanes that voted to jump.
     pub wanted: Mask,
@@ -245,12 +251,12 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Returns whether the active lanes disagreed.
+    /// Returns whether the active lanes diverge.
     pub fn diverged(&self) -> bool {
         self.wanted.any() && self.unwilling.any()
     }
 
-    /// Returns the lanes that run first, whose vote the group follows, and then the others.
+    /// Returns the lanes that run first, and then the other lanes. The first ones voted for what the group does.
     fn sides(&self) -> (Mask, Mask) {
         if self.jumped { (self.wanted, self.unwilling) } else { (self.unwilling, self.wanted) }
     }
@@ -263,10 +269,10 @@ pub struct Flow {
     ended: bool,
     /// Lanes that execute the next instruction.
     active: Mask,
-    /// Lanes that a branch switched off. A counter is meaningful only for these lanes.
+    /// Lanes that a branch has switched off. A lane's counter is meaningful only if the lane is in this mask.
     branch: Mask,
     counters: Counters,
-    /// Lanes inside the primitive or domain, and not killed.
+    /// Lanes that are inside the primitive or domain and have not been killed.
     covered: Mask,
     loops: Vec<Frame>,
     calls: Vec<Call>,
@@ -274,12 +280,12 @@ pub struct Flow {
     fc_mode: FcMode,
     scope: InhibitScope,
     mode: Mode,
-    /// The lanes that ran last. This field affects only events.
+    /// The lanes that executed the latest instruction with an active lane. This field affects only events.
     ran: LastActive,
 }
 
-/// Returns whether JUMP_FUNC makes a lane vote to jump. Bit index = ALU result * 4 + predicate * 2 + boolean. (REG,
-/// US_FC_INST.JUMP_FUNC)
+/// Returns whether JUMP_FUNC makes a lane vote to jump. The vote is bit number (ALU result * 4 + predicate * 2 +
+/// boolean) of JUMP_FUNC. (REG, US_FC_INST.JUMP_FUNC)
 pub const fn jumps(jump_func: u8, alu_result: bool, predicate: bool, boolean: bool) -> bool {
     jump_func >> (alu_result as u8 * 4 + predicate as u8 * 2 + boolean as u8) & 1 != 0
 }
@@ -300,10 +306,10 @@ pub const fn reads_boolean(jump_func: u8) -> bool {
 }
 
 impl Flow {
-    /// Returns the state of a group at slot `start`: every lane of `lanes` is active, including helper lanes, and the
+    /// Returns the state of a group at slot `start`. All lanes in `lanes` are active, including helper lanes, and the
     /// stacks are empty.
     ///
-    /// `covered` names the lanes whose results count. The other lanes run as helpers for derivatives.
+    /// `covered` holds the lanes whose results are used. The other lanes run as helpers for derivatives.
     pub fn new(start: u16, lanes: Mask, covered: Mask, fc_mode: FcMode, limits: Limits, mode: Mode) -> Flow {
         Flow {
             pc: start,
@@ -322,7 +328,7 @@ impl Flow {
         }
     }
 
-    /// Restarts the group at slot `start` with other lanes. Limits, modes and scope stay.
+    /// Restarts the group at slot `start` with other lanes. Limits, modes and scope do not change.
     pub fn restart(&mut self, start: u16, lanes: Mask, covered: Mask) {
         (self.pc, self.ended) = (start, false);
         (self.active, self.covered) = (lanes, covered & lanes);
@@ -348,38 +354,38 @@ impl Flow {
         self.active
     }
 
-    /// Returns the lanes whose results count.
+    /// Returns the covered lanes: those whose results are used.
     pub fn covered(&self) -> Mask {
         self.covered
     }
 
-    /// Returns aL, the loop register of the innermost LOOP. REP frames are transparent. Outside any LOOP, the
-    /// documents leave aL undefined, and this function returns 0. (r500.md Q17)
+    /// Returns aL, the loop register of the innermost LOOP. REP frames inside that LOOP are ignored. Outside any LOOP,
+    /// the documents leave aL undefined, and this function returns 0. (r500.md Q17)
     pub fn al(&self) -> i32 {
         self.loops.iter().rev().find_map(|frame| frame.al).unwrap_or(0)
     }
 
-    /// Returns whether aL has a documented value.
+    /// Returns whether aL has a documented value, which requires an open LOOP.
     pub fn has_al(&self) -> bool {
         self.loops.iter().any(|frame| frame.al.is_some())
     }
 
-    /// Advances to the next slot, as every instruction other than FC does.
+    /// Advances to the next slot. Every instruction other than FC does this.
     pub fn advance(&mut self) {
         self.pc += 1;
     }
 
-    /// Advances by a run of `slots` instructions other than FC.
+    /// Advances by `slots` consecutive instructions other than FC.
     pub fn advance_by(&mut self, slots: u16) {
         self.pc += slots;
     }
 
-    /// Ends the group, which has executed the instruction at END_ADDR.
+    /// Ends the group, after it has executed the instruction at END_ADDR.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Uncovers killed lanes, which continue as helpers. (r500.md Q2)
+    /// Marks killed lanes as uncovered. They continue as helpers. (r500.md Q2)
     pub fn kill(&mut self, lanes: Mask) {
         self.covered = self.covered - lanes;
     }
@@ -389,8 +395,9 @@ impl Flow {
     /// `want` holds the lanes whose JUMP_FUNC votes to jump (see [`Step::want`]).
     ///
     /// # Errors
-    /// In strict mode, returns any error of [`Undefined`]; the state is then that at the moment of the finding. In
-    /// lenient mode, returns an error only if a stack exceeds 512 entries or a branch counter would exceed 255.
+    /// In strict mode, returns an error if the instruction does something [`Undefined`]. The state may then be partly
+    /// updated. In lenient mode, returns an error only if a stack exceeds 512 entries or a branch counter would exceed
+    /// 255.
     pub fn execute(&mut self, step: &Step, want: Mask) -> Result<Decision, Undefined> {
         let Step { inst: fc, constant, .. } = step;
         self.check_mode(fc)?;
@@ -401,7 +408,7 @@ impl Flow {
             self.swap_else();
         }
 
-        // 2. Lanes that executed CONTINUE rejoin at the end of their loop. (CTM guide p. 36)
+        // 2. Lanes that executed CONTINUE become active again at the end of their loop. (CTM guide p. 36)
         if let Role::End { .. } = fc.op.role()
             && let Some(frame) = self.loops.last_mut()
         {
@@ -438,13 +445,14 @@ impl Flow {
             BOp::INCR => self.incr(want, jump)?,
         }
         if fc.a_op == AOp::POP && !jump && fc.b_op0 == BOp::INCR {
-            // A conditional return that stays switches off the lanes that returned, until a later return.
+            // A conditional return that does not jump switches off the lanes that have returned. They stay off until a
+            // later return.
             if let Some(call) = self.calls.last_mut() {
                 call.returned |= decision.wanted;
             }
         }
 
-        // 8. Next instruction. The address stack changes only on a jump. (CTM guide p. 37)
+        // 8. Next instruction. The address stack changes only if the group jumps. (CTM guide p. 37)
         self.pc = if jump { self.target(step)? } else { self.pc + 1 };
         Ok(decision)
     }
@@ -453,7 +461,7 @@ impl Flow {
     /// reconvergence and jumps to an observer.
     ///
     /// # Errors
-    /// Returns the errors of [`Flow::execute`]; the observer then receives no events.
+    /// Returns the errors of [`Flow::execute`]. The observer then receives no events.
     pub fn execute_observed<O: Observer>(
         &mut self,
         step: &Step,
@@ -466,19 +474,19 @@ impl Flow {
         Ok(decision)
     }
 
-    /// Returns the finding of strict mode if the group has ended with entries on its stacks.
+    /// In strict mode, returns a finding if the group has ended with entries on its stacks.
     pub fn left_open(&self) -> Option<LeftOpen> {
         let (loops, calls) = (self.loops.len(), self.calls.len());
         (self.ended && self.mode == Mode::Strict && loops + calls != 0).then_some(LeftOpen { loops, calls })
     }
 
-    /// Returns the number of entries on both stacks.
+    /// Returns the total number of entries on both stacks.
     fn depth(&self) -> usize {
         self.loops.len() + self.calls.len()
     }
 
-    /// Reports the effects of an instruction. Before the instruction, the lanes `before` were active and the stacks
-    /// held `depth` entries.
+    /// Reports the effects of an instruction to the observer. Before the instruction, the lanes `before` were active,
+    /// and the stacks held `depth` entries in total.
     #[inline(always)]
     fn announce<O: Observer>(
         &mut self,
@@ -523,7 +531,7 @@ impl Flow {
         self.branch = (self.branch - waking) | sleeping;
     }
 
-    /// Updates the loop stack by the table of operations in CTM guide p. 37.
+    /// Updates the loop stack according to the table of operations in CTM guide p. 37.
     fn loop_stack(
         &mut self,
         op: FcOp,
@@ -569,7 +577,8 @@ impl Flow {
         }
     }
 
-    /// Returns the maximum number of entries in a stack of `size` entries, which is higher in lenient mode.
+    /// Returns the maximum number of entries on a stack of `size` entries. In lenient mode, the maximum is higher than
+    /// `size`.
     fn limit(&self, size: usize) -> usize {
         if self.mode == Mode::Strict { size } else { RUNAWAY }
     }
@@ -583,7 +592,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Returns the frame that `op` uses; `None` only in lenient mode.
+    /// Returns the frame that `op` uses. In lenient mode, returns `None` if there is no frame.
     fn innermost(&mut self, op: FcOp) -> Result<Option<&mut Frame>, Undefined> {
         let strict = self.mode == Mode::Strict;
         match self.loops.last_mut() {
@@ -658,8 +667,9 @@ impl Flow {
         }
     }
 
-    /// CTM guide p. 36: a return is not allowed inside a dynamic branch or a loop of its subroutine. This check
-    /// detects lanes of the call that are off after the return although no conditional return switched them off.
+    /// Checks that a return is not inside a dynamic branch or a loop of its subroutine. (CTM guide p. 36) A branch is
+    /// detected by lanes of the call that are off after the return, although no conditional return has switched them
+    /// off.
     fn check_return(&self, call: &Call) -> Result<(), Undefined> {
         if self.loops.len() != call.loop_depth {
             return Err(Undefined::ReturnInsideLoop);
@@ -680,8 +690,8 @@ impl Flow {
     }
 }
 
-/// Returns the address that PUSH stores for a call at `pc`. REG says "the current address". A return to the call
-/// itself would repeat the call for ever, so either PUSH stores the next address or POP adds one. (r500.md Q16)
+/// Returns the address that PUSH stores for a call at `pc`. REG says "the current address". A return to the call itself
+/// would repeat the call forever, so either PUSH stores the next address or POP adds one. (r500.md Q16)
 const fn return_address(pc: u16) -> u16 {
     pc + 1
 }
@@ -723,7 +733,8 @@ impl FlowView for Flow {
         frames.chain(calls).collect()
     }
 
-    /// A lane that a branch has switched off starts to count at 0, so its nesting depth is one more than its counter.
+    /// When a branch switches off a lane, the lane's counter is 0. So the nesting depth of the lane is its counter plus
+    /// one.
     fn depths(&self) -> Vec<Depth> {
         let nested = self.branch.lanes().map(|lane| u32::from(self.counters.of(lane)) + 1).max();
         let depth = |of, used, room: usize| Depth { of, used, room: Some(room as u32) };

@@ -9,7 +9,8 @@ use crate::text::construct::{CONSTRUCTS, Jumps, Pop};
 use crate::text::idioms::IDIOMS;
 use crate::words::TexOp;
 
-/// Returns the forms of a mnemonic in pixel programs and in programs of the vertex unit; none for an unknown word.
+/// Returns the forms of a mnemonic in pixel programs and in programs of the vertex unit. An unknown mnemonic has no
+/// forms.
 pub fn forms(mnemonic: &str) -> Vec<Form> {
     let mut found = Vec::new();
     let mut add = |text: String, example: String, about: &str, source: &str| {

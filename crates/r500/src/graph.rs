@@ -1,11 +1,11 @@
 //! The control flow of a program as a graph of its slots.
 //!
-//! A group has one program counter, and an edge is a possible transition of that counter. Lanes that disagree wait
-//! until the counter reaches them. Constants of the launch do not decide edges, since they may change: a LOOP may be
-//! entered or skipped, and a static branch may go both ways. A return has an edge to each slot after a call of its
-//! subroutine.
+//! A group has one program counter, and an edge is a possible transition of that counter. Lanes that do not follow a
+//! transition wait until the counter reaches them. Edges do not depend on the constants of the launch, because these
+//! may change. So a LOOP may be entered or skipped, and a static branch may jump or stay. A return has an edge to the
+//! slot after each call of its subroutine.
 //!
-//! The graph omits edges to slots without an instruction, where the group traps.
+//! The graph omits edges to slots without an instruction, because the group traps there.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -19,30 +19,30 @@ use crate::words::{AOp, BOp, CmnInst, FcInst, PredSel};
 /// The possible successors of an FC instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
-    /// The next slot is a successor.
+    /// Whether the next slot is a successor.
     pub stays: bool,
-    /// The target is a successor.
+    /// Whether the jump target is a successor.
     pub jumps: bool,
 }
 
-/// The votes that active lanes can have at an FC instruction.
+/// The possible votes of active lanes at an FC instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wishes {
-    /// Lanes can vote to jump.
+    /// Whether lanes can vote to jump.
     pub(crate) jump: bool,
-    /// Lanes can vote to stay.
+    /// Whether lanes can vote to stay.
     pub(crate) stay: bool,
-    /// Lanes of one group may differ, because the vote depends on more than a boolean constant.
+    /// Whether lanes of one group can vote differently. This is so if the vote depends on more than a boolean constant.
     pub(crate) differ: bool,
 }
 
-/// Returns the vote of all lanes at an instruction whose vote depends only on a boolean constant.
+/// Returns whether all lanes vote to jump at an instruction whose vote depends only on a boolean constant.
 pub(crate) fn wants(common: &CmnInst, fc: &FcInst, boolean: bool) -> bool {
     jumps(fc.jump_func, false, common.rgb_pred_sel == PredSel::NONE, boolean)
 }
 
 pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
-    // Without a predicate selection, the predicate is true.
+    // If no predicate is selected, the predicate is true.
     let predicates: &[bool] = if common.rgb_pred_sel == PredSel::NONE { &[true] } else { &[false, true] };
     let mut all = Wishes { jump: false, stay: false, differ: false };
     for boolean in [false, true] {
@@ -60,8 +60,8 @@ pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
 
 /// Returns the possible successors of an FC instruction, for any lanes and constants.
 ///
-/// Without voters, ALL jumps and ANY stays. So both outcomes are possible unless the votes are constant.
-/// (CTM guide p. 37)
+/// If no lane votes, an instruction with JUMP_ALL jumps and one with JUMP_ANY stays. So both outcomes are possible
+/// unless the votes are constant. (CTM guide p. 37)
 pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
     let wishes = wishes(common, fc);
     let voted = match fc.jump_any {
@@ -70,9 +70,9 @@ pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
     };
     match fc.op.role() {
         Role::Jump => voted,
-        // A count of 0 jumps.
+        // If the iteration count is 0, the instruction jumps.
         Role::Begin { .. } => Ways { jumps: true, ..voted },
-        // The last iteration stays. So does a break that lanes of the loop inhibit.
+        // The end of the last iteration stays. A break stays if lanes of the loop inhibit it.
         Role::End { .. } | Role::Break { .. } | Role::Continue => Ways { stays: true, ..voted },
     }
 }
@@ -82,25 +82,26 @@ pub fn target(setup: &Setup, fc: &Fc) -> u16 {
     flow::target(&fc.addr, setup.offset)
 }
 
-/// Returns the name of the operation that can reconverge lanes at an FC instruction of a structured program: the
-/// construct, or else the operation on the branch counters.
+/// Returns the name of the operation by which lanes can reconverge at an FC instruction of a structured program. This
+/// is the construct, or else the operation on the branch counters.
 fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
-    // One open branch is assumed; the operation closes it if no branch remains open.
+    // The function assumes that one branch is open. An operation closes the branch if no branch remains open after it.
     let closes = |taken: bool, op: BOp| taken && fc.levels_after(op, 1).is_none_or(|left| left == 0);
     match fc.op.role() {
-        // Lanes that continued resume here. After the last iteration, lanes that broke also resume.
+        // Lanes that wait after CONTINUE resume here. After the last iteration, lanes that broke also resume.
         Role::End { .. } => Some(fc.op.name()),
-        // When the last lanes leave, the frame is popped, and lanes that left earlier resume.
+        // When the last lanes leave the loop, the frame is popped, and the lanes that left earlier resume.
         Role::Break { .. } if ways.jumps => Some(fc.op.name()),
-        // It jumps only if no lane of the loop is off because of a branch. The counters that it lowers belong to
-        // lanes outside the loop.
+        // Such an instruction jumps only if no branch has switched off a lane of the loop. The counters that it
+        // decrements then belong to lanes outside the loop.
         Role::Break { .. } | Role::Continue => None,
         Role::Jump | Role::Begin { .. } if closes(ways.stays, fc.b_op0) => {
             Some(if fc.a_op == AOp::POP { "RETURN" } else { "ENDIF" })
         }
         Role::Jump | Role::Begin { .. } if closes(ways.jumps, fc.b_op1) => match fc.a_op {
             AOp::POP => Some("RETURN"),
-            // An else jumps if it reactivates no lane. The lanes that it switched off are then unchanged.
+            // An else jumps only if it reactivates no lane. The lanes that it has switched off then become active
+            // again, so nothing changes.
             _ if fc.b_else && fc.b_pop_cnt == 1 && !fc.ignore_uncovered => None,
             _ if fc.b_else => Some("ELSE"),
             _ => Some("DECR"),
@@ -109,16 +110,17 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
     }
 }
 
-/// The slots that a program reaches from its start, or a subroutine from its first slot. Paths continue after calls
-/// and end at returns.
+/// The slots that a program reaches from its start, or that a subroutine reaches from its first slot. Paths continue
+/// after calls and end at returns.
 struct Routine {
-    /// `None` for the program itself, which runs with an empty address stack.
+    /// First slot of the subroutine, or `None` for the program itself, which runs with an empty address stack.
     entry: Option<u16>,
     reached: NumberSet,
     returns: NumberSet,
 }
 
-/// Returns the program and its subroutines, and for the first slot of each subroutine the slots after its calls.
+/// Returns the program and its subroutines. For the first slot of each subroutine, also returns the slots after its
+/// calls.
 fn routines(setup: &Setup) -> (Vec<Routine>, LiteMap<u16, NumberSet>) {
     let mut routines = Vec::new();
     let mut behind_calls: LiteMap<u16, NumberSet> = LiteMap::new();
@@ -151,8 +153,8 @@ fn routines(setup: &Setup) -> (Vec<Routine>, LiteMap<u16, NumberSet>) {
     (routines, behind_calls)
 }
 
-/// Returns the control-flow graph of a program: the instructions that may be reached from its start, in the order of
-/// their slots.
+/// Returns the control-flow graph of a program. Its nodes are the instructions that can be reached from the start, in
+/// the order of their slots.
 pub fn graph(setup: &Setup) -> Graph {
     let (routines, behind_calls) = routines(setup);
     let mut nodes: LiteMap<u32, Node> = LiteMap::new();
@@ -181,7 +183,8 @@ pub fn graph(setup: &Setup) -> Graph {
     Graph { entries, nodes }
 }
 
-/// A successor of an instruction. For a return, it is the successor with an empty address stack in lenient mode.
+/// A successor of an instruction. The successor of a return is JUMP_ADDR, to which lenient mode jumps if the address
+/// stack is empty.
 struct Way {
     to: u16,
     kind: EdgeKind,
@@ -206,7 +209,8 @@ fn ways_on(setup: &Setup, pc: u16, inst: &Inst) -> Vec<Way> {
     next.into_iter().chain(jump).collect()
 }
 
-/// Returns the node of an instruction, without the edges of a return to its callers.
+/// Returns the node of an instruction. The edges from a return to the callers are not included. `without_caller` states
+/// that the program reaches the instruction without a call.
 fn node(setup: &Setup, pc: u16, without_caller: bool) -> Node {
     let mut node = Node { pc: u32::from(pc), ..Node::default() };
     let Some(Ok(inst)) = setup.slot(pc).map(|slot| &slot.inst) else { return node };

@@ -18,18 +18,19 @@ use crate::texture::Texture;
 pub struct Group {
     pub(crate) setup: Arc<Setup>,
     pub(crate) mode: Mode,
-    /// Instructions that may be issued before the watchdog stops the group.
+    /// Number of instructions that may be issued before the watchdog stops the group.
     pub(crate) watchdog: u64,
     pub(crate) flow: Flow,
     /// Lanes that were launched.
     pub(crate) lanes: Mask,
-    /// Lanes that TEXKILL removed.
+    /// Lanes that a TEXKILL has ended.
     pub(crate) killed: Mask,
-    /// Temporaries, `rows[register * 4 + channel][lane]`, then the output registers: [`color_row`], [`DEPTH_ROW`].
+    /// The registers: first the temporaries, `rows[register * 4 + channel][lane]`, then the output registers. See
+    /// [`color_row`] and [`DEPTH_ROW`].
     pub(crate) rows: Registers<WIDEST>,
     /// Float constants of this run.
     pub(crate) constants: Arc<Vec<[u32; 4]>>,
-    /// One bit per lane for R, G, B, A.
+    /// Predicate bits, one mask for each of the channels R, G, B, A.
     pub(crate) predicate: [Mask; 4],
     pub(crate) alu_result: Mask,
     /// Lanes whose ALU result was written since the last FC instruction.
@@ -39,36 +40,36 @@ pub struct Group {
     /// The surfaces of the CTM model.
     pub(crate) memory: Option<Box<Bound>>,
     pub(crate) statistics: Statistics,
-    /// Number of times that each slot was issued.
+    /// For each slot, how often its instruction was issued.
     pub(crate) issued: Vec<u64>,
 }
 
-/// The lanes that wrote each output register. The values are in rows: the last write to a channel wins.
-/// (CTM guide p. 31)
+/// The lanes that have written each output register. The rows hold the values. If a channel is written several times,
+/// the last value counts. (CTM guide p. 31)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Written {
-    /// `color[target][channel]`
+    /// Lanes that have written a channel of a render target: `color[target][channel]`.
     pub(crate) color: [[Mask; 4]; TARGETS],
     pub(crate) depth: Mask,
 }
 
 impl Written {
-    /// Returns the lanes that wrote an output, by its number.
+    /// Returns the lanes that have written an output. See [`OUTPUTS`] for the numbers.
     pub(crate) fn output(&self, output: usize) -> Mask {
         self.color.as_flattened().get(output).copied().unwrap_or(self.depth)
     }
 }
 
-/// Capacity of a row in lanes.
+/// Number of lanes in a row.
 pub(crate) const WIDEST: usize = 64;
 /// The row of the depth (W) output.
 pub(crate) const DEPTH_ROW: usize = color_row(TARGETS, 0);
 /// Number of rows of temporaries and outputs.
 pub(crate) const ROWS: usize = DEPTH_ROW + 1;
-/// Number of outputs: the channels of the render targets, and depth.
+/// Number of outputs: four channels for each render target A to D, then depth.
 pub(crate) const OUTPUTS: usize = TARGETS * 4 + 1;
 
-/// Returns the row of an output: the channels of render targets A to D, then depth.
+/// Returns the row of an output. See [`OUTPUTS`] for the numbers.
 pub(crate) const fn output_row(output: usize) -> usize {
     color_row(0, 0) + output
 }
@@ -78,24 +79,26 @@ pub(crate) const fn color_row(target: usize, channel: usize) -> usize {
     (TEMPORARIES + target) * 4 + channel
 }
 
-/// Clears the ALU result. Every FC instruction destroys it. (CTM guide p. 35; cleared: recommended)
+/// Clears the ALU result, because every FC instruction destroys it. (CTM guide p. 35. Clearing it is recommended: the
+/// guide does not state its value.)
 pub(crate) fn after_fc(alu_result: &mut Mask, alu_result_valid: &mut Mask) {
     (*alu_result, *alu_result_valid) = (Mask::NONE, Mask::NONE);
 }
 
-/// Groups that were split off and wait, while the others continue in the [`Group`].
+/// Groups that wait for the running groups, from which they were split. [`Group`] holds the state of the running
+/// groups.
 pub(crate) struct Parted {
     pub(crate) flow: Flow,
     lanes: Mask,
     alu_result: Mask,
     alu_result_valid: Mask,
-    /// Instructions issued to each group. If they were split at different times, only some of them have reached this
-    /// number.
+    /// Number of instructions issued to each of these groups. If groups with different numbers were joined, this is the
+    /// maximum.
     instructions: u64,
 }
 
 impl Parted {
-    /// Splits off the groups of these lanes.
+    /// Splits off the groups that have these lanes.
     pub(crate) fn take(group: &mut Group, lanes: Mask) -> Parted {
         let take = |mask: &mut Mask| {
             let taken = *mask & lanes;
@@ -111,7 +114,7 @@ impl Parted {
         }
     }
 
-    /// Adds the running groups if their flow state matches. Returns whether it does.
+    /// Merges the running groups into these groups, if their flow states match. Returns whether they match.
     pub(crate) fn join(&mut self, group: &Group) -> bool {
         if !self.flow.is_where(&group.flow) {
             return false;
@@ -120,12 +123,12 @@ impl Parted {
         self.lanes |= group.lanes;
         self.alu_result |= group.alu_result;
         self.alu_result_valid |= group.alu_result_valid;
-        // With the maximum, the watchdog stops no group too late.
+        // With the maximum, the watchdog does not stop any of these groups too late.
         self.instructions = self.instructions.max(group.statistics.instructions);
         true
     }
 
-    /// Continues with these groups.
+    /// Makes these groups the running groups.
     pub(crate) fn resume(self, group: &mut Group) {
         let Parted { flow, lanes, alu_result, alu_result_valid, instructions } = self;
         (group.flow, group.lanes) = (flow, lanes);
@@ -135,7 +138,7 @@ impl Parted {
 }
 
 impl Group {
-    /// Returns a group at `flow` whose registers are all zero.
+    /// Returns a group with the flow state `flow`. All registers are zero.
     pub(crate) fn at(setup: &Arc<Setup>, flow: Flow, lanes: Mask, mode: Mode, watchdog: u64) -> Group {
         Group {
             setup: setup.clone(),
@@ -157,7 +160,8 @@ impl Group {
         }
     }
 
-    /// Turns this into another group of the same launch at its start. Counts by slot and rows stay.
+    /// Turns this group into the initial state of another group of the same launch. Issue counts and rows do not
+    /// change.
     pub(crate) fn restart(&mut self, lanes: Mask) {
         self.flow.restart(self.setup.start, lanes, lanes);
         self.lanes = lanes;
@@ -175,17 +179,17 @@ impl Group {
         self.flow.kill(self.lanes - covered);
     }
 
-    /// Takes the surfaces back after a run.
+    /// Takes the surfaces of the CTM model from the group.
     pub(crate) fn take_memory(&mut self) -> Option<Bound> {
         self.memory.take().map(|bound| *bound)
     }
 
-    /// Returns the counts so far. A group instruction is one instruction issued to the group, whatever its mask.
+    /// Returns the counts so far. An instruction that is issued to the group counts once, whatever the active lanes.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// Returns the operations executed so far and their accuracy.
+    /// Returns the operations that the group has executed so far, and their accuracy.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (slot, times) in self.setup.slots().map(|(pc, slot)| (slot, self.issued[usize::from(pc)])) {
@@ -229,7 +233,7 @@ impl Group {
         self.predicate.get(channel).copied().unwrap_or(self.alu_result)
     }
 
-    /// Sets the bits that [`Group::flags`] returns. The validity of the ALU result stays.
+    /// Sets the bits that [`Group::flags`] returns. Does not change whether the ALU result is valid.
     pub fn set_flags(&mut self, channel: usize, lanes: Mask) {
         *self.predicate.get_mut(channel).unwrap_or(&mut self.alu_result) = lanes;
     }

@@ -1,25 +1,25 @@
-//! A decoded instruction: the result of decoding and the input of all execution.
+//! A decoded instruction. Decoding produces it, and all engines execute it.
 //!
-//! Decoding rejects codes without a meaning, because they cannot be executed. `violations.rs` lists encodings that
-//! the documents forbid but hardware would execute.
+//! Decoding rejects codes without a meaning, because they cannot be executed. Some encodings are forbidden by the
+//! documents, but the hardware would execute them. `violations.rs` lists these.
 
 use reconverge_isa::word::WordError;
 
 use crate::words::*;
 
-/// Words per instruction, whatever its type. (CTM guide p. 23)
+/// Words per instruction of any type. (CTM guide p. 23)
 pub const WORDS: usize = 6;
 /// Number of instruction slots. (CTM guide p. 23)
 pub const SLOTS: usize = 512;
-/// Temporaries per lane.
+/// Number of temporaries of a lane.
 pub const TEMPORARIES: usize = 128;
-/// Float constants.
+/// Number of float constants.
 pub const CONSTANTS: usize = 256;
-/// Number of integer constants, and of boolean constants.
+/// Number of integer constants. It is also the number of boolean constants.
 pub const LOOP_CONSTANTS: usize = 32;
-/// Texture units, and CTM inputs. (CTM guide p. 6)
+/// Number of texture units. It is also the number of CTM inputs. (CTM guide p. 6)
 pub const SAMPLERS: usize = 16;
-/// Render targets, and CTM outputs.
+/// Number of render targets. It is also the number of CTM outputs.
 pub const TARGETS: usize = 4;
 
 /// One instruction.
@@ -34,11 +34,11 @@ pub struct Inst {
 /// The part of an instruction after its common word.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Body {
-    /// ALU and OUT: both halves.
+    /// An ALU or OUT instruction, with its RGB half and its alpha half.
     Alu(Alu),
-    /// Flow control.
+    /// A flow-control instruction.
     Fc(Fc),
-    /// Texture.
+    /// A texture instruction.
     Tex(Tex),
 }
 
@@ -67,28 +67,28 @@ pub struct Tex {
 pub(crate) struct TexRegister {
     /// The number of the register.
     pub(crate) temp: u8,
-    /// Adds aL to the number.
+    /// Whether aL is added to the number.
     pub(crate) rel: bool,
     /// Channels for S, T, R, Q of a coordinate, or for red, green, blue, alpha of a result.
     pub(crate) swizzle: [TexSwiz; 4],
 }
 
 impl Tex {
-    /// Returns the coordinate.
+    /// Returns the register of the coordinate.
     pub(crate) fn src(&self) -> TexRegister {
         let it = &self.addr;
         let swizzle = [it.src_s_swiz, it.src_t_swiz, it.src_r_swiz, it.src_q_swiz];
         TexRegister { temp: it.src_addr, rel: it.src_addr_rel, swizzle }
     }
 
-    /// Returns the result.
+    /// Returns the register of the result.
     pub(crate) fn dst(&self) -> TexRegister {
         let it = &self.addr;
         let swizzle = [it.dst_r_swiz, it.dst_g_swiz, it.dst_b_swiz, it.dst_a_swiz];
         TexRegister { temp: it.dst_addr, rel: it.dst_addr_rel, swizzle }
     }
 
-    /// Returns the derivatives of DXDY.
+    /// Returns the registers of the derivatives of DXDY, by x and by y.
     pub(crate) fn derivatives(&self) -> [TexRegister; 2] {
         let it = &self.dxdy;
         let dx = [it.dx_s_swiz, it.dx_t_swiz, it.dx_r_swiz, it.dx_q_swiz];
@@ -109,18 +109,18 @@ pub struct Alu {
     pub rgb: Half<RgbOp>,
     /// The alpha half.
     pub alpha: Half<AlphaOp>,
-    /// Writes the ALU result.
+    /// Whether the instruction writes the ALU result.
     pub alu_wmask: bool,
-    /// Writes the alpha result to the depth (W) output.
+    /// Whether the instruction writes the alpha result to the depth (W) output.
     pub w_omask: bool,
 }
 
-/// Three sources and the presubtract of the first two.
+/// Three sources, and the presubtract of the first two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sources {
     /// src0, src1, src2.
     pub src: [Source; 3],
-    /// The operation that computes srcp.
+    /// The presubtract operation, which computes srcp.
     pub srcp_op: SrcpOp,
 }
 
@@ -129,40 +129,40 @@ pub struct Sources {
 pub enum Source {
     /// A temporary, plus aL if `rel` is set.
     Temp {
-        /// 0 to 127.
+        /// Number of the temporary, 0 to 127.
         addr: u8,
-        /// Adds aL.
+        /// Whether aL is added to the number.
         rel: bool,
     },
     /// A float constant, plus aL if `rel` is set.
     Const {
-        /// 0 to 255.
+        /// Number of the constant, 0 to 255.
         addr: u8,
-        /// Adds aL.
+        /// Whether aL is added to the number.
         rel: bool,
     },
     /// An inline constant.
     Inline {
-        /// The seven-bit code.
+        /// The seven-bit code. See [`inline_constant`].
         code: u8,
     },
 }
 
-/// An operand of a unit: source, channels, modifier.
+/// An operand of a unit: source, swizzle and modifier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Operand {
     /// Source vector.
     pub sel: Sel,
-    /// Channels for red, green, blue. The alpha unit has one channel, which is repeated here.
+    /// Source channels for red, green and blue. The alpha unit uses one channel, which is repeated here.
     pub swiz: [Swiz; 3],
-    /// Modifier, after the swizzle.
+    /// Modifier, applied after the swizzle.
     pub modifier: Imod,
 }
 
 impl Operand {
-    /// Returns the stated source for each of the first `channels` channels except for literals: the address word (0
-    /// RGB, 1 alpha) and the source number. For srcp this is src0; the presubtract operation determines the other
-    /// sources.
+    /// Returns the sources that the first `channels` channels read, without literals. A source is an address word (0
+    /// for RGB, 1 for alpha) and a source number. For srcp, the number is 0 (src0); the presubtract operation
+    /// determines the other source.
     pub(crate) fn stated(&self, channels: usize) -> impl Iterator<Item = (usize, usize)> {
         let number = if self.sel == Sel::SRCP { 0 } else { self.sel as usize };
         self.swiz[..channels].iter().filter_map(move |swiz| match swiz {
@@ -173,7 +173,7 @@ impl Operand {
     }
 }
 
-/// The computation of one unit.
+/// The computation of the RGB unit or the alpha unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Half<Op> {
     /// Operation.
@@ -184,14 +184,14 @@ pub struct Half<Op> {
     pub omod: Omod,
     /// Destination temporary.
     pub addrd: u8,
-    /// Adds aL to the destination.
+    /// Whether aL is added to the number of the destination.
     pub addrd_rel: bool,
-    /// Render target or predicate comparison.
+    /// Render target of an OUT instruction, or predicate comparison of an ALU instruction.
     pub target: Target,
 }
 
 impl Alu {
-    /// Returns source, channel and modifier of an operand. `channel` (0 red to 3 alpha) selects the unit.
+    /// Returns the source, channel and modifier of an operand. `channel` (0 red to 3 alpha) selects the unit.
     pub(crate) fn operand(&self, channel: usize, number: usize) -> (Sel, Swiz, Imod) {
         let Operand { sel, swiz, modifier } = match channel {
             3 => self.alpha.operands[number],
@@ -219,10 +219,10 @@ impl Alu {
     }
 }
 
-/// Decodes six words in upload order. Reserved bits are ignored here and reported by `violations.rs`.
+/// Decodes the six words of an instruction, in upload order. Ignores reserved bits, which `violations.rs` reports.
 ///
 /// # Errors
-/// If a field holds a code without a meaning, which cannot be executed.
+/// Returns an error if a field holds a code without a meaning, which cannot be executed.
 pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     let common = CmnInst::unpack_lenient(words[0])?;
     let body = match common.r#type {
@@ -294,8 +294,8 @@ fn operand(sel: Sel, swiz: [Swiz; 3], modifier: Imod) -> Operand {
     Operand { sel, swiz, modifier }
 }
 
-/// CTM guide p. 26. Bit 7 without CONST makes an inline constant, and REL is then invalid (ignored here, see
-/// `Violation::RelativeInline`).
+/// Decodes a source. If CONST is not set and bit 7 of the address is set, the source is an inline constant. REL is then
+/// invalid, and is ignored here (see `Violation::RelativeInline`). (CTM guide p. 26)
 fn source(addr: u8, is_const: bool, rel: bool) -> Source {
     match (is_const, addr & 0x80 != 0) {
         (true, _) => Source::Const { addr, rel },
@@ -304,13 +304,14 @@ fn source(addr: u8, is_const: bool, rel: bool) -> Source {
     }
 }
 
-/// Returns the value of a seven-bit inline constant, from 2^-7 to 480. Bits 6:3 are the exponent (bias 7), and bits
-/// 2:0 are the mantissa after an implicit one. There is no sign and no infinity.
+/// Returns the value of a seven-bit inline constant, from 2^-7 to 480. Bits 6:3 are the exponent (bias 7), and bits 2:0
+/// are the mantissa after an implicit one. Signs and infinities cannot be encoded.
 ///
-/// Sources disagree on exponent field 0 (r500.md D4). REG and the open R500 assembler call such codes denormal
-/// (mantissa / 8 * 2^-6, so that code 0 is zero). Mesa's encoder also gives them an implicit one, and emits code 0
-/// for 1/128. Compiled programs with known results agree only with Mesa's interpretation, which this function
-/// follows. No program is known that uses codes 1 to 7. A test on a card: multiply 1 by inline code 0.
+/// The sources disagree on codes whose exponent field is 0 (r500.md D4). REG and the open R500 assembler treat these
+/// codes as denormals: mantissa / 8 * 2^-6, so that code 0 is zero. Mesa's encoder adds the implicit one to these codes
+/// as well, and emits code 0 for 1/128. Compiled programs with known results agree only with Mesa's interpretation,
+/// which this function follows. No known program uses codes 1 to 7. Multiplying 1 by inline code 0 on a card would
+/// answer the question.
 pub const fn inline_constant(code: u8) -> f32 {
     let (exponent, mantissa) = ((code >> 3 & 0xf) as u32, (code & 7) as u32);
     f32::from_bits((exponent + 120) << 23 | mantissa << 20)
@@ -320,7 +321,7 @@ pub const fn inline_constant(code: u8) -> f32 {
 mod tests {
     use super::*;
 
-    /// r500.md 2.2: values from running programs.
+    /// r500.md 2.2: the values are from programs that run on cards.
     #[test]
     fn inline_constants_have_the_values_seen_in_running_programs() {
         let seen = [
@@ -341,7 +342,7 @@ mod tests {
         assert_eq!(inline_constant(127), 480.0);
     }
 
-    /// Seen in compiled programs; REG says otherwise (r500.md D4).
+    /// Compiled programs use code 0 as 1/128, although REG says otherwise (r500.md D4).
     #[test]
     fn inline_code_zero_is_a_128th() {
         assert_eq!(inline_constant(0), 1.0 / 128.0);

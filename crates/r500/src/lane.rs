@@ -1,13 +1,13 @@
-//! The arithmetic of one lane: one pure function for each computation.
+//! The arithmetic of one lane. Each computation is a pure function.
 //!
-//! The documents describe R500 arithmetic as IEEE binary32 without denormals and with a rounding that they call
-//! effectively random (CTM guide p. 41), so hardware rounding cannot be reproduced. These functions follow one
-//! deterministic profile, called R in this project:
+//! The documents describe R500 arithmetic as IEEE binary32 without denormals. They call its rounding effectively random
+//! (CTM guide p. 41), so the rounding of the hardware cannot be reproduced. These functions follow a deterministic
+//! profile, which this project calls R:
 //!
-//! * denormal inputs and results are zeros of the same sign, except where OMOD is disabled ([`flush`]);
-//! * products and sums are exact, OMOD scales the exact value, and one rounding to nearest even follows; an overflow
-//!   returns infinity;
-//! * transcendentals are rounded, flushed, and only then scaled (CTM guide p. 42);
+//! * denormal inputs and results become zeros of the same sign, unless OMOD is disabled ([`flush`]);
+//! * products and sums are exact, then OMOD scales the exact value, and then the result is rounded once to nearest even
+//!   (an overflow returns infinity);
+//! * results of transcendental functions are rounded and flushed before OMOD scales them (CTM guide p. 42);
 //! * every NaN result is [`NAN`].
 
 use reconverge_simt::float::{flush, sum_rounded};
@@ -27,9 +27,9 @@ impl Term {
         Term(f64::from(flush(x)))
     }
 
-    /// Returns a * b, exactly. `zero_wins` is US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO. If it is set, zero times
-    /// infinity or NaN is a zero (REG) with the exclusive-or of the signs (recommended, r500.md 3.5). Otherwise it is
-    /// a NaN.
+    /// Returns the exact product a * b. `zero_wins` is US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO. If it is set, zero
+    /// times infinity or NaN is zero (REG). The sign of that zero is the exclusive-or of the signs (recommended,
+    /// r500.md 3.5). If it is not set, the product is a NaN.
     pub fn product(a: f32, b: f32, zero_wins: bool) -> Term {
         let (a, b) = (flush(a), flush(b));
         if zero_wins && (a == 0.0 || b == 0.0) {
@@ -40,9 +40,9 @@ impl Term {
     }
 }
 
-/// Returns the sum of `terms` with OMOD, rounded once. For MAD, MDH, MDV, FRC.
+/// Returns the sum of `terms` with OMOD, rounded once. MAD, MDH, MDV and FRC use it.
 pub fn sum(terms: &[Term], omod: Omod) -> f32 {
-    // There are up to four terms, in a dot product.
+    // A sum has up to four terms, in a dot product.
     let mut values = [0.0; 4];
     for (value, term) in values.iter_mut().zip(terms) {
         *value = term.0;
@@ -68,8 +68,8 @@ pub fn sum(terms: &[Term], omod: Omod) -> f32 {
 
 /// Returns the sum of the terms of DP3, DP4 or D2A.
 ///
-/// It is like [`sum`], with the one documented deviation: if the two largest terms cancel exactly, and the next one
-/// is at least 2^25 times smaller than they are, the result is +0. (CTM guide p. 42)
+/// The function is like [`sum`], except for one documented deviation. If the two largest terms cancel exactly, and the
+/// next largest term is at least 2^25 times smaller than they are, the result is +0. (CTM guide p. 42)
 pub fn dot(terms: &[Term], omod: Omod) -> f32 {
     let mut by_size = [0.0f64; 4];
     for (value, term) in by_size.iter_mut().zip(terms) {
@@ -87,8 +87,8 @@ pub fn dot(terms: &[Term], omod: Omod) -> f32 {
     sum(terms, omod)
 }
 
-/// Applies OMOD to a value that is already rounded. NaN becomes [`NAN`], and denormals become zero. If OMOD is
-/// disabled, the bits pass unchanged. (CTM guide p. 29)
+/// Applies OMOD to a value that is already rounded. A NaN becomes [`NAN`], and a denormal becomes zero. If OMOD is
+/// disabled, all bits stay unchanged. (CTM guide p. 29)
 pub fn scaled(x: f32, omod: Omod) -> f32 {
     if omod == Omod::DISABLED {
         return x;
@@ -96,12 +96,12 @@ pub fn scaled(x: f32, omod: Omod) -> f32 {
     if x.is_nan() {
         return NAN;
     }
-    // A double holds the exact product, so there is one rounding.
+    // A double holds the product exactly, so the result is rounded only once.
     let exact = f64::from(flush(x)) * 2f64.powi(scale(omod));
     flush(exact as f32)
 }
 
-/// Returns the power of two by which OMOD multiplies.
+/// Returns the exponent of the power of two by which OMOD multiplies.
 const fn scale(omod: Omod) -> i32 {
     match omod {
         Omod::MUL_1 | Omod::DISABLED => 0,
@@ -114,13 +114,13 @@ const fn scale(omod: Omod) -> i32 {
     }
 }
 
-/// Clamps to 0..1. Returns +0 for a NaN, because the maximum with zero returns its second operand. (Recommended,
+/// Clamps to 0..1. Returns +0 for a NaN, because the maximum of a NaN and zero is the second operand. (Recommended,
 /// r500.md Q8)
 pub fn clamp(x: f32) -> f32 {
     max(x, 0.0).min(1.0)
 }
 
-/// Applies an input modifier. It changes only the sign bit, also that of a NaN. (CTM guide p. 27)
+/// Applies an input modifier. It changes only the sign bit, even of a NaN. (CTM guide p. 27)
 pub fn modify(x: f32, modifier: Imod) -> f32 {
     match modifier {
         Imod::NOP => x,
@@ -142,30 +142,30 @@ pub fn presubtract(op: SrcpOp, src0: f32, src1: f32) -> f32 {
     }
 }
 
-/// A < B ? A : B. Returns B if either is a NaN, or if both are zeros. (CTM guide p. 42)
+/// Computes A < B ? A : B. Returns B if either operand is a NaN, or if both are zeros. (CTM guide p. 42)
 pub fn min(a: f32, b: f32) -> f32 {
     if flush(a) < flush(b) { a } else { b }
 }
 
-/// A >= B ? A : B, but returns B if either is a NaN, or if both are zeros. For two zeros, the opcode table
-/// (CTM guide p. 28) says A, and the floating-point note (p. 42) says the second operand. This function follows the
-/// note.
+/// Computes A >= B ? A : B. Returns B if either operand is a NaN, or if both are zeros. The sources disagree on two
+/// zeros: the opcode table (CTM guide p. 28) returns A, and the floating-point note (p. 42) returns the second operand.
+/// This function follows the note.
 pub fn max(a: f32, b: f32) -> f32 {
     let (x, y) = (flush(a), flush(b));
     if x >= y && !(x == 0.0 && y == 0.0) { a } else { b }
 }
 
-/// C > 0.5 ? A : B. (CTM guide p. 28; NaN: p. 42)
+/// Computes C > 0.5 ? A : B. (CTM guide p. 28; NaN: p. 42)
 pub fn cnd(a: f32, b: f32, c: f32) -> f32 {
     if c > 0.5 { a } else { b }
 }
 
-/// C >= 0 ? A : B; -0 and denormals count as zero. (CTM guide p. 28; p. 42)
+/// Computes C >= 0 ? A : B. -0 and denormals count as zero. (CTM guide p. 28; p. 42)
 pub fn cmp(a: f32, b: f32, c: f32) -> f32 {
     if flush(c) >= 0.0 { a } else { b }
 }
 
-/// A - floor(A), rounded once. For a tiny negative number the result may be 1. For an infinity it is a NaN.
+/// Computes A - floor(A), rounded once. For a tiny negative number, the result may be 1. For an infinity, it is a NaN.
 /// (r500.md 3.5)
 pub fn frc(a: f32, omod: Omod) -> f32 {
     let a = flush(a);
@@ -175,45 +175,47 @@ pub fn frc(a: f32, omod: Omod) -> f32 {
     sum(&[Term::value(a), Term::value(-libm::floorf(a))], omod)
 }
 
-/// 2 to the power of A. Recommended at the ends: 0 at -infinity, infinity at +infinity. (r500.md Q10)
+/// Computes 2 to the power of A. Recommended at the ends: 0 for -infinity, infinity for +infinity. (r500.md Q10)
 pub fn ex2(a: f32) -> f32 {
     rounded(libm::exp2(f64::from(flush(a))))
 }
 
-/// Base-two logarithm. Recommended: -infinity at zeros, NaN below. (r500.md Q10)
+/// Computes the base-two logarithm of A. Recommended: -infinity for zeros, NaN for negative numbers. (r500.md Q10)
 pub fn ln2(a: f32) -> f32 {
     let a = flush(a);
     if a == 0.0 { f32::NEG_INFINITY } else { rounded(libm::log2(f64::from(a))) }
 }
 
-/// 1 / A. Recommended: infinity of the same sign at zeros. (r500.md Q10)
+/// Computes 1 / A. Recommended: for a zero, an infinity of the same sign. (r500.md Q10)
 pub fn rcp(a: f32) -> f32 {
     rounded(1.0 / f64::from(flush(a)))
 }
 
-/// 1 / sqrt(A), without an absolute value. Recommended: +-infinity at +-0, NaN below. (r500.md Q10)
+/// Computes 1 / sqrt(A), without taking the absolute value. Recommended: for a zero, an infinity of the same sign, and
+/// for negative numbers, a NaN. (r500.md Q10)
 pub fn rsq(a: f32) -> f32 {
     let a = flush(a);
     if a == 0.0 { f32::INFINITY.copysign(a) } else { rounded(1.0 / libm::sqrt(f64::from(a))) }
 }
 
-/// sin(2 pi A), after reducing A modulo 1. Outside about -0.5..1 the accuracy of the hardware is not documented.
+/// Computes sin(2 pi A), after reducing A modulo 1. If A is outside about -0.5..1, the accuracy of the hardware is not
+/// documented.
 pub fn sin(a: f32) -> f32 {
     sin_of_turns(flush(a), 0)
 }
 
-/// cos(2 pi A), after reducing A modulo 1.
+/// Computes cos(2 pi A), after reducing A modulo 1.
 pub fn cos(a: f32) -> f32 {
     sin_of_turns(flush(a), 1)
 }
 
-/// sin(2 pi (a + quarters / 4)), exact at multiples of a quarter.
+/// Computes sin(2 pi (a + quarters / 4)). The result is exact at multiples of a quarter.
 fn sin_of_turns(a: f32, quarters: i64) -> f32 {
     if !a.is_finite() {
         return NAN;
     }
-    // Exact, also for negative numbers. The floor of a small negative number would be -1, and the difference would
-    // not be exact.
+    // This difference is exact, even for negative numbers. With `floor` instead of `rint`, it would not be: the floor
+    // of a small negative number is -1.
     let turns = f64::from(a) - libm::rint(f64::from(a));
     let nearest = libm::rint(turns * 4.0);
     let angle = (turns - nearest / 4.0) * std::f64::consts::TAU;
@@ -223,7 +225,7 @@ fn sin_of_turns(a: f32, quarters: i64) -> f32 {
         2 => -libm::sin(angle),
         _ => -libm::cos(angle),
     };
-    // A zero is +0, whatever its quarter.
+    // A zero result becomes +0 in every quarter.
     rounded(value + 0.0)
 }
 
@@ -231,7 +233,8 @@ fn rounded(x: f64) -> f32 {
     if x.is_nan() { NAN } else { flush(x as f32) }
 }
 
-/// Compares a result with zero for a predicate bit. (US_ALU_*_INST.TARGET of an ALU instruction)
+/// Compares a result with zero for a predicate bit. `target` selects the comparison. (US_ALU_*_INST.TARGET of an ALU
+/// instruction)
 pub fn predicate(x: f32, target: Target) -> bool {
     match target {
         Target::A => compare(x, AluResultOp::EQ),
@@ -241,7 +244,7 @@ pub fn predicate(x: f32, target: Target) -> bool {
     }
 }
 
-/// Compares with zero. Denormals count as zero. For a NaN, only "not equal" holds. (r500.md Q11)
+/// Compares a value with zero. Denormals count as zero. For a NaN, only "not equal" holds. (r500.md Q11)
 pub fn compare(x: f32, op: AluResultOp) -> bool {
     let x = flush(x);
     match op {
@@ -252,8 +255,8 @@ pub fn compare(x: f32, op: AluResultOp) -> bool {
     }
 }
 
-/// Returns whether a component kills its lane. Only the sign bit counts, so -0 also kills. (Seen on R500 parts,
-/// recorded in Mesa; r500.md Q12)
+/// Returns whether a component kills its lane. Only the sign bit matters, so -0 also kills. (Mesa's authors observed
+/// this on R500 chips; r500.md Q12)
 pub fn texkill(component: f32) -> bool {
     component.is_sign_negative()
 }
@@ -309,7 +312,7 @@ mod tests {
             assert_eq!(bits(op(-0.0, 0.0)), 0);
         }
         assert_eq!(max(3.0, 3.0), 3.0);
-        // Operands keep their bits; a denormal compares as zero.
+        // The result has the bits of the operand, although a denormal compares as zero.
         assert_eq!(bits(max(1e-40, -1.0)), bits(1e-40));
     }
 

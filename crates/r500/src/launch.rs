@@ -1,6 +1,6 @@
-//! The state before the first instruction: inputs of the lanes, constants, textures and hardware options. Data only.
+//! The state before the first instruction: inputs of the lanes, constants, textures and hardware options.
 //!
-//! Lanes form quads of four: top left, top right, bottom left, bottom right. (docs/r500.md, Q1)
+//! Four consecutive lanes form a quad: top left, top right, bottom left, bottom right. (docs/r500.md, Q1)
 
 use std::sync::Arc;
 
@@ -21,27 +21,27 @@ use crate::texture::Texture;
 pub struct Input {
     /// The temporary, 0 to 127.
     pub temp: u8,
-    /// Bits of r, g, b, a for each lane. Shared, so that a launch is cheap to copy.
+    /// Bits of r, g, b, a for each lane. The values are shared, so that a launch is cheap to copy.
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// Values that the rasteriser has written into a temporary, by column.
+/// Values that the rasteriser has written into a temporary, stored as one column per channel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
     /// The temporary, 0 to 127.
     pub temp: u8,
-    /// One word per lane for each of r, g, b and a. Lanes after the end of a list read zero.
+    /// For each of r, g, b and a, one word per lane. Lanes after the end of a list read zero.
     pub components: [Arc<Vec<u32>>; 4],
 }
 
-/// Properties of a chip that the documents leave open or that differ between chips.
+/// Properties of a chip that the documents leave open, or that differ between chips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// Lanes that share a program counter, 4 to 64 and a multiple of 4.
+    /// Number of lanes that share a program counter: a multiple of 4 from 4 to 64.
     pub group_width: usize,
-    /// Stack sizes; `None` for those recommended for the program's flow-control mode.
+    /// Stack sizes. If `None`, the sizes recommended for the program's flow-control mode.
     pub limits: Option<Limits>,
-    /// The lanes that keep a BREAK or CONTINUE from jumping.
+    /// Selects the branch-inactive lanes that keep a BREAK or CONTINUE from jumping.
     pub scope: InhibitScope,
 }
 
@@ -52,10 +52,10 @@ impl Default for Hardware {
 }
 
 impl Hardware {
-    /// Checks that groups of this width are possible.
+    /// Checks the group width.
     ///
     /// # Errors
-    /// [`LaunchError::GroupWidth`] if the width is not a multiple of 4 from 4 to 64.
+    /// Returns [`LaunchError::GroupWidth`] if the width is not a multiple of 4 from 4 to 64.
     pub fn check(&self) -> Result<(), LaunchError> {
         let width = self.group_width;
         let possible = (4..=64).contains(&width) && width.is_multiple_of(4);
@@ -63,22 +63,22 @@ impl Hardware {
     }
 }
 
-/// The environment for which a program is loaded: everything that its runs have in common.
+/// The environment for which a program is loaded. All runs of the loaded program share it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// Float constants: number and bits of r, g, b, a. They replace those of the program.
+    /// Float constants, which replace those of the program: the number, and the bits of r, g, b, a.
     pub constants: Vec<(u8, [u32; 4])>,
-    /// Textures, with their units.
+    /// Textures, each with its unit.
     pub textures: Vec<(u8, Texture)>,
     /// The chip.
     pub hardware: Hardware,
 }
 
 impl Environment {
-    /// Returns an error if the environment does not fit the machine.
+    /// Checks that the environment fits the machine.
     ///
     /// # Errors
-    /// [`LaunchError::GroupWidth`], [`LaunchError::TextureUnit`].
+    /// Returns [`LaunchError::GroupWidth`] or [`LaunchError::TextureUnit`].
     pub fn check(&self) -> Result<(), LaunchError> {
         self.hardware.check()?;
         match self.textures.iter().find(|(unit, _)| usize::from(*unit) >= SAMPLERS) {
@@ -87,15 +87,16 @@ impl Environment {
         }
     }
 
-    /// Returns whether any float constant in a run of a program is a denormal.
+    /// Returns whether any float constant of a program in this environment is a denormal.
     pub(crate) fn has_denormals(&self, setup: &Setup) -> bool {
         let denormal =
             |(_, value): &(u8, [u32; 4])| value.iter().any(|bits| f32::from_bits(*bits).is_subnormal());
         setup.constants.iter().chain(&self.constants).any(denormal)
     }
 
-    /// Returns whether lowering returns the same program for both environments, provided that both or neither have
-    /// denormal constants. Such environments differ only in constants. Images count as equal only if they are shared.
+    /// Returns whether lowering a program returns the same result for both environments, if both or neither have
+    /// denormal constants. This is so if the environments differ only in constants. Images count as equal only if both
+    /// environments share them.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment { constants: _, textures, hardware } = self;
         let texture = |((unit, one), (number, other)): (&(u8, Texture), &(u8, Texture))| {
@@ -106,9 +107,9 @@ impl Environment {
             && textures.iter().zip(&other.textures).all(texture)
     }
 
-    /// Binds the textures and float constants to a group. A constant of the environment replaces the one of the
-    /// program. All launches of a group must have the same program, and environments that [lower
-    /// alike](Environment::lowers_alike).
+    /// Binds the textures and float constants to a group. A constant of the environment replaces the constant of the
+    /// program with the same number. If a group is used for several launches, they must have the same program, and
+    /// environments that [lower alike](Environment::lowers_alike).
     pub(crate) fn bind(&self, group: &mut Group) {
         let Group { setup, constants, textures, .. } = group;
         let constants = Arc::make_mut(constants);
@@ -126,23 +127,23 @@ impl Environment {
 /// The environment, lanes and inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// The environment for which the program is loaded. Shared, so that a launch is cheap to copy.
+    /// The environment for which the program is loaded. It is shared, so that a launch is cheap to copy.
     pub environment: Arc<Environment>,
     /// The number of lanes.
     pub lanes: usize,
     /// The values that the rasteriser writes.
     pub inputs: Vec<Input>,
-    /// More values that the rasteriser writes, by column.
+    /// More values that the rasteriser writes, stored as columns.
     pub columns: Vec<Columns>,
 }
 
-/// A launch that does not fit the machine.
+/// The reason why a launch does not fit the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
-    /// The group width is not a multiple of a quad, or too large.
+    /// The group width is not a multiple of 4 from 4 to 64.
     #[error("a group of {0} lanes is not possible: 4 to 64, a multiple of 4")]
     GroupWidth(usize),
-    /// An input's temporary is outside the file.
+    /// An input names a temporary that does not exist.
     #[error("input temporary {0} does not exist: there are 128")]
     InputTemp(u8),
     /// The number of values of an input differs from the number of lanes.
@@ -167,7 +168,7 @@ impl Launch {
     /// Checks that the launch fits the machine.
     ///
     /// # Errors
-    /// The first problem.
+    /// Returns the first problem.
     pub fn check(&self) -> Result<(), LaunchError> {
         if let Some(columns) = self.columns.iter().find(|columns| usize::from(columns.temp) >= TEMPORARIES) {
             return Err(LaunchError::InputTemp(columns.temp));
@@ -194,19 +195,19 @@ impl Launch {
         self.environment.hardware.group_width
     }
 
-    /// Returns the temporaries that inputs write, one bit each.
+    /// Returns the temporaries that inputs write, as one bit for each temporary.
     pub(crate) fn temps(&self) -> u128 {
         self.input_temps().fold(0, |temps, temp| temps | 1 << temp)
     }
 
-    /// Returns the temporaries that inputs write.
+    /// Returns the numbers of the temporaries that inputs write.
     pub(crate) fn input_temps(&self) -> impl Iterator<Item = u8> {
         let inputs = self.inputs.iter().map(|input| input.temp);
         inputs.chain(self.columns.iter().map(|columns| columns.temp))
     }
 
-    /// Returns a group at its start. Its lane n is lane `first_lane` + n of the launch, which has passed
-    /// [`Launch::check`].
+    /// Returns a group in its initial state. Lane n of the group is lane `first_lane` + n of the launch. The launch
+    /// must have passed [`Launch::check`].
     pub fn group(&self, setup: &Arc<Setup>, options: &Options, first_lane: usize, lanes: Mask) -> Group {
         let Options { mode, watchdog, .. } = *options;
         let Hardware { limits, scope, .. } = self.environment.hardware;
@@ -218,9 +219,9 @@ impl Launch {
         group
     }
 
-    /// Restarts a group of this launch with other lanes, up to `width`. Its counts by slot stay. The rows `cleared`
-    /// become zero; they need not include inputs. Columns are written only to rows that the program `reads`. Inputs are
-    /// copied by code for a level.
+    /// Restarts a group of this launch with other lanes, which are among the first `width` lanes. Issue counts do not
+    /// change. The rows `cleared` become zero. Rows of inputs need not be among them, because inputs overwrite them.
+    /// Columns are written only to rows that the program `reads`. Code for `level` copies the inputs.
     pub(crate) fn restart(
         &self,
         group: &mut Group,
@@ -233,7 +234,7 @@ impl Launch {
         group.restart(lanes);
         cleared.iter().for_each(|row| group.rows[*row][..width].fill(0));
         if lanes != Mask::first(width) {
-            // The inputs of a smaller group do not overwrite all values of the previous group.
+            // If the group has fewer lanes, its inputs do not overwrite all values of the previous group.
             for input in &self.inputs {
                 (0..4).for_each(|channel| group.rows[usize::from(input.temp) * 4 + channel].fill(0));
             }
@@ -241,8 +242,8 @@ impl Launch {
         self.load(group, first_lane, reads, level);
     }
 
-    /// Writes the values of the rasteriser to the temporaries, with code for a level or, if it is `None`, for every
-    /// processor.
+    /// Writes the values of the rasteriser to the temporaries. The code is for `level`, or for every processor if
+    /// `level` is `None`.
     fn load(
         &self,
         group: &mut Group,
@@ -288,7 +289,7 @@ impl Launch {
     }
 }
 
-/// The reason why a run has no outcome.
+/// The reason why a run failed.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
 /// Returns the error for a trap of the group that begins with lane `first_lane`.

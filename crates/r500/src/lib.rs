@@ -1,8 +1,8 @@
-//! The ATI R500 fragment processor ("US", unified shader; the CTM guide calls it X1K FP), the CTM model over it, and the
-//! vertex unit ([`pvs`]).
+//! The ATI R500 fragment processor, the CTM model for it, and the vertex unit ([`pvs`]). The documents call the
+//! fragment processor "US" (unified shader) or, in the CTM guide, X1K FP.
 //!
-//! The modules are listed in the order of their imports, which is also a good order to read them (`tests/imports.rs`
-//! checks it):
+//! The table lists the modules in the order of their imports, which `tests/imports.rs` checks. This is also a good
+//! order to read them:
 //!
 //! | module | for |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Static checks of a program against the documents: words, flow control, values, hazards.
 //!
-//! Every rule has a name and a source. `violations.rs` checks single instructions, `lint/nesting.rs` the nesting of
-//! constructs on all paths, and `lint/values.rs` values and hazards between instructions.
+//! Every rule has a name and a source. `violations.rs` checks single instructions. `lint/nesting.rs` checks the nesting
+//! of constructs on all paths. `lint/values.rs` checks values and hazards between instructions.
 
 mod nesting;
 mod values;
@@ -25,7 +25,7 @@ reconverge_isa::rules! {
     SOP_SOURCE = "sop-source", Error, "SOP needs EX2, LN2, RCP, RSQ, SIN or COS in the alpha unit.", "REG", "put the function into the alpha unit, or another operation into the RGB unit";
     DP_SOURCE = "dp-source", Error, "DP needs DP3, DP4 or D2A in the RGB unit.", "REG", "put the dot product into the RGB unit, or another operation into the alpha unit";
     OMOD_DISABLED = "omod-disabled", Error, "OMOD is disabled only for MIN, MAX, CND and CMP.", "CTM guide p. 29", "use OMOD MUL_1";
-    CLAMP_IGNORED = "clamp-ignored", Note, "A clamp has an output modifier, because it is not applied if OMOD is disabled.", "CTM guide p. 29", "use OMOD MUL_1, or clear the clamp";
+    CLAMP_IGNORED = "clamp-ignored", Note, "A clamp requires an output modifier, because it is not applied if OMOD is disabled.", "CTM guide p. 29", "use OMOD MUL_1, or clear the clamp";
     RELATIVE_INLINE = "relative-inline", Error, "An inline constant is not relative.", "CTM guide p. 26", "clear REL";
     ALU_RESULT_ON_OUT = "alu-result-on-out", Error, "Only ALU has ALU_WMASK.", "CTM guide p. 35", "compare in an ALU instruction";
     DEPTH_ON_ALU = "depth-on-alu", Error, "Only OUT has W_OMASK.", "REG", "write the depth in an OUT instruction";
@@ -46,30 +46,30 @@ reconverge_isa::rules! {
     CALL_DEPTH = "call-depth", Warning, "Calls nest up to 4 deep and do not recurse.", "CTM guide p. 35; Shader Model 3", "inline the subroutine";
     NO_IF = "no-if", Warning, "DECR closes only open levels.", "CTM guide p. 37", "lower B_POP_CNT, or remove the endif";
     NO_LOOP = "no-loop", Error, "ENDLOOP, ENDREP, BREAK and CONTINUE are inside a loop.", "CTM guide p. 35", "open the loop, or remove the instruction";
-    LOOP_KIND = "loop-kind", Error, "LOOP goes with ENDLOOP and BREAKLOOP, REP with ENDREP and BREAKREP.", "CTM guide p. 37", "use the operation of the loop's kind";
+    LOOP_KIND = "loop-kind", Error, "LOOP goes with ENDLOOP and BREAKLOOP, and REP goes with ENDREP and BREAKREP.", "CTM guide p. 37", "use the operation of the loop's kind";
     LOOP_LEVELS = "loop-levels", Error, "A loop closes the branches that it opens: before ENDLOOP and ENDREP, and by B_POP_CNT when BREAK or CONTINUE jumps.", "CTM guide p. 40", "close the open branches; B_POP_CNT is the number of ifs around the instruction";
-    LOOP_CONSTANT = "loop-constant", Note, "The end of a LOOP names the integer constant of its start.", "REG, US_FC_ADDR", "name the same constant";
-    LOOP_SKIP = "loop-skip", Note, "LOOP and REP name the address after the end of the loop. At the end itself, a skipped loop pops an entry that it has not pushed.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
-    LOOP_SKIP_INSIDE = "loop-skip-inside", Warning, "A loop that names its own end is reached with an active lane. If it is skipped inside another loop, it closes that loop.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    LOOP_CONSTANT = "loop-constant", Note, "The end of a LOOP names the same integer constant as its start.", "REG, US_FC_ADDR", "name the same constant";
+    LOOP_SKIP = "loop-skip", Note, "LOOP and REP name the address after the end of the loop. If they name the end itself, a skipped loop pops an entry that it has not pushed.", "CTM guide p. 37; Mesa 22.3.6 violates this", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    LOOP_SKIP_INSIDE = "loop-skip-inside", Warning, "A loop that names its own end is only reached with an active lane. Without an active lane, it is skipped, and closes the loop around it.", "CTM guide p. 37; Mesa 22.3.6 violates this", "add 1 to JUMP_ADDR, and set JUMP_ANY";
     NO_CALL = "no-call", Error, "A return belongs to a call.", "CTM guide p. 35", "call the subroutine, and jump around it";
     RETURN_LEVELS = "return-levels", Error, "A return is outside the branches and loops of its subroutine, and removes the level that its calls add.", "CTM guide p. 36", "return at the end of the subroutine, and give all its calls INCR or none";
     JOIN = "join", Error, "All paths to an instruction have the same loops and branches open.", "CTM guide p. 35", "do not jump into or out of a construct";
-    LEFT_OPEN = "left-open", Warning, "Nothing is open at the end of the program.", "CTM guide p. 35", "close the loop or branch, or return";
+    LEFT_OPEN = "left-open", Warning, "No branch, loop or call is open at the end of the program.", "CTM guide p. 35", "close the loop or branch, or return";
 
     // Values
-    UNWRITTEN = "unwritten", Warning, "Values that decide the flow, address memory or leave the program come only from inputs and written registers, on some path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary first";
-    UNWRITTEN_PATH = "unwritten-path", Note, "Values that decide the flow, address memory or leave the program come only from inputs and written registers, on every path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary on the path that does not, if lanes can take it";
-    UNWRITTEN_PREDICATE = "unwritten-predicate", Warning, "A predicate bit is written before it is read, on every path.", "r500.md 10: what registers hold at the start is undefined", "write it first";
+    UNWRITTEN = "unwritten", Warning, "On at least one path, values that decide the flow, address memory or leave the program come only from inputs and written registers.", "r500.md 10: the initial contents of registers are undefined", "write the temporary first";
+    UNWRITTEN_PATH = "unwritten-path", Note, "On every path, values that decide the flow, address memory or leave the program come only from inputs and written registers.", "r500.md 10: the initial contents of registers are undefined", "write the temporary on the path without a write, if lanes can take that path";
+    UNWRITTEN_PREDICATE = "unwritten-predicate", Warning, "On every path, a predicate bit is written before it is read.", "r500.md 10: the initial contents of registers are undefined", "write the predicate bit first";
     STALE_RESULT = "stale-result", Error, "Only the first FC instruction after a comparison reads the ALU result.", "CTM guide p. 35", "compare again, or use a predicate";
     AL_OUTSIDE = "al-outside", Error, "aL is read inside a LOOP.", "r500.md Q17", "open a LOOP, or clear REL";
 
     // Hazards
-    TEXTURE_WAIT = "texture-wait", Warning, "Results of a fetch are used only after a wait for a semaphore that this fetch, or a later one, acquired.", "CTM guide p. 33", "set TEX_SEM_ACQUIRE on the last fetch, and TEX_SEM_WAIT where its result is first used";
-    TEXTURE_OVERWRITE = "texture-overwrite", Warning, "Arithmetic writes the destination of a fetch only after a wait for that fetch, because the later write remains.", "CTM guide p. 33; Mesa 22.3.6 waits only where the result is read", "set TEX_SEM_WAIT where the register is written, or leave the channel out of the fetch";
-    SECOND_ACQUIRE = "second-acquire", Warning, "A fetch that acquires the semaphore waits where another may hold it.", "CTM guide p. 33", "set TEX_SEM_WAIT";
-    NOP_PRESUBTRACT = "nop-presubtract", Warning, "An idle slot comes before a presubtract of what the instruction before it wrote.", "REG, US_CMN_INST.NOP; CTM guide p. 26", "set NOP on the instruction that writes";
-    NOP_DERIVATIVE = "nop-derivative", Warning, "An idle slot comes before MDH or MDV of what the instruction before it wrote.", "REG, US_CMN_INST.NOP", "set NOP on the instruction that writes";
-    ALU_WAIT = "alu-wait", Note, "An FC instruction that reads the ALU result or a predicate waits for the arithmetic before it.", "Mesa sets ALU_WAIT on all", "set ALU_WAIT";
+    TEXTURE_WAIT = "texture-wait", Warning, "Results of a fetch are used only after a wait for a semaphore that this fetch, or a later one, acquired.", "CTM guide p. 33", "set TEX_SEM_ACQUIRE on the last fetch, and TEX_SEM_WAIT on the first instruction that uses its result";
+    TEXTURE_OVERWRITE = "texture-overwrite", Warning, "Arithmetic writes the destination of a fetch only after a wait for that fetch. Otherwise, the fetch may overwrite the result.", "CTM guide p. 33; Mesa 22.3.6 waits only where the result is read", "set TEX_SEM_WAIT on the instruction that writes the register, or remove the channel from the fetch";
+    SECOND_ACQUIRE = "second-acquire", Warning, "A fetch that acquires the semaphore waits if an earlier fetch may hold it.", "CTM guide p. 33", "set TEX_SEM_WAIT";
+    NOP_PRESUBTRACT = "nop-presubtract", Warning, "An idle slot separates an instruction from a presubtract that reads its result.", "REG, US_CMN_INST.NOP; CTM guide p. 26", "set NOP on the instruction that writes";
+    NOP_DERIVATIVE = "nop-derivative", Warning, "An idle slot separates an instruction from an MDH or MDV that reads its result.", "REG, US_CMN_INST.NOP", "set NOP on the instruction that writes";
+    ALU_WAIT = "alu-wait", Note, "An FC instruction that reads the ALU result or a predicate waits for the arithmetic before it.", "Mesa sets ALU_WAIT on all such instructions", "set ALU_WAIT";
 }
 
 impl Violation {
@@ -138,7 +138,7 @@ fn instruction(setup: &Setup, pc: u16, inst: &Inst, found: &mut Found) {
             found.add(
                 &FRAME,
                 pc,
-                format!("temp[{}] is above temp[{highest}], the highest there is", temp / 4),
+                format!("temp[{}] is above the highest temporary, temp[{highest}]", temp / 4),
             );
         }
     }
@@ -150,7 +150,7 @@ fn instruction(setup: &Setup, pc: u16, inst: &Inst, found: &mut Found) {
             ];
             for (name, ..) in halves.into_iter().filter(|(_, clamp, omod)| *clamp && *omod == Omod::DISABLED)
             {
-                found.add(&CLAMP_IGNORED, pc, format!("the {name} unit clamps, and its OMOD is disabled"));
+                found.add(&CLAMP_IGNORED, pc, format!("the {name} unit clamps, but its OMOD is disabled"));
             }
         }
         Body::Fc(fc) if setup.fc_mode == FcMode::PARTIAL => {
@@ -167,8 +167,9 @@ fn instruction(setup: &Setup, pc: u16, inst: &Inst, found: &mut Found) {
     }
 }
 
-/// Returns the possible successors of an FC instruction. If its vote depends only on a boolean constant, the words
-/// may suit the program's value of that constant; then only this value counts.
+/// Returns the possible successors of an FC instruction. Boolean constants may change, so both successors are usually
+/// possible. An exception is a vote that depends only on a boolean constant whose value the program sets. The function
+/// then assumes this value.
 fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
     let ways = ways(&inst.common, &fc.inst);
     let wishes = wishes(&inst.common, &fc.inst);
@@ -180,7 +181,7 @@ fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
     Ways { stays: ways.stays && !all, jumps: ways.jumps && all }
 }
 
-/// Returns the slots that the program reaches with its own boolean constants.
+/// Returns the slots that the program reaches with the values of its boolean constants.
 fn reached(setup: &Setup, graph: &Graph) -> NumberSet {
     let mut reached = NumberSet::new();
     let mut open = vec![u32::from(setup.start)];
@@ -199,7 +200,7 @@ fn reached(setup: &Setup, graph: &Graph) -> NumberSet {
     reached
 }
 
-/// Checks where the program ends, which paths leave it, and which instructions it does not reach.
+/// Checks where the program ends, which paths leave it, and which of its instructions no path reaches.
 fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
     let reached = reached(setup, graph);
     let window = setup.range_start..=setup.range_end;
@@ -217,14 +218,14 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
             if inst.common.r#type != InstType::OUT {
                 found.add(&END_OUT, pc, format!("the last instruction is {}", inst.common.r#type.name()));
             } else if !inst.common.tex_sem_wait {
-                found.add(&END_WAIT, pc, "the last OUT does not wait");
+                found.add(&END_WAIT, pc, "the last OUT does not wait for the texture semaphore");
             }
             continue;
         }
         let (stays, jumps) = match &inst.body {
             Body::Fc(fc) => {
                 let ways = ways(&inst.common, &fc.inst);
-                // A return continues after its call. A return without a call is a finding of another rule.
+                // A return continues after its call. Another rule reports a return without a call.
                 (ways.stays, (ways.jumps && fc.inst.a_op != AOp::POP).then(|| target(setup, fc)))
             }
             Body::Alu(_) | Body::Tex(_) => (true, None),
@@ -238,10 +239,14 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
                 true => (&OUTSIDE, ""),
                 false => (&OUTSIDE_CONSTANT, ", with boolean constants other than those of the program"),
             };
-            found.add(rule, pc, format!("it {how} slot {to}, which does not contain an instruction{when}"));
+            found.add(
+                rule,
+                pc,
+                format!("the instruction {how} slot {to}, which does not contain an instruction{when}"),
+            );
         };
         if stays && setup.slot(pc + 1).is_none() {
-            outside(sure.stays, "runs on to", pc + 1);
+            outside(sure.stays, "continues at", pc + 1);
         }
         if let Some(to) = jumps.filter(|to| setup.slot(*to).is_none()) {
             outside(sure.jumps, "jumps to", to);
@@ -258,8 +263,8 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
             last = next;
         }
         let message = match last {
-            last if last == first => "no path comes here".to_owned(),
-            last => format!("no path comes here, and up to slot {last}"),
+            last if last == first => "no path reaches this instruction".to_owned(),
+            last => format!("no path reaches the instructions from here to slot {last}"),
         };
         found.add(&UNREACHABLE, first, message);
     }

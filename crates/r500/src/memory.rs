@@ -1,4 +1,4 @@
-//! The memory of the CTM model: typed linear buffers, fetches from them, uncached outputs. (CTM guide pp. 4-6, 31)
+//! The memory of the CTM model: typed linear buffers, fetches, and uncached outputs. (CTM guide pp. 4-6, 31)
 
 use crate::cause::AccessError;
 use crate::inst::SAMPLERS;
@@ -25,7 +25,7 @@ impl Format {
         }
     }
 
-    /// Returns the bits of the four channels of an element, zero for absent channels.
+    /// Returns the bits of the four channels of an element. Channels that the format does not have are zero.
     #[inline(always)]
     pub(crate) fn decode(self, element: &[u8]) -> [u32; 4] {
         let mut value = [0u32; 4];
@@ -49,7 +49,8 @@ impl Format {
 }
 
 impl CondTest {
-    /// Returns whether v passes against b. Comparisons with a NaN fail, except for "not equal".
+    /// Returns whether the value `v` passes the test against the buffer's value `b`. If either is a NaN, only "not
+    /// equal" passes.
     pub fn passes(self, v: f32, b: f32) -> bool {
         match self {
             CondTest::NEVER => false,
@@ -67,24 +68,25 @@ impl CondTest {
 /// A typed 1D or 2D buffer in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surface {
-    /// First byte, a multiple of 2048 on hardware.
+    /// Address of the first byte. On hardware, it is a multiple of 2048.
     pub base: u32,
-    /// Elements from one row to the next.
+    /// Number of elements per row.
     pub pitch: u32,
-    /// Rows.
+    /// Number of rows.
     pub height: u32,
     /// Type of an element.
     pub format: Format,
-    /// Layout.
+    /// Layout of the elements.
     pub tiling: Tiling,
 }
 
-/// A variant of an uncached output. (CTM guide p. 31; numbers in the order of its list, r500.md Q19)
+/// A variant of an uncached output. (CTM guide p. 31. The variants are numbered in the order of the guide's list,
+/// r500.md Q19)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scatter {
-    /// All lanes write to the same index.
+    /// Whether all lanes write to the same index.
     pub same_index: bool,
-    /// The texture semaphore is acquired.
+    /// Whether the output acquires the texture semaphore.
     pub acquire: bool,
 }
 
@@ -101,11 +103,11 @@ impl Scatter {
 }
 
 impl Surface {
-    /// Returns the byte address of an element: base + (y * pitch + x) * size. (Recommended: the guide's formula is a
-    /// figure)
+    /// Returns the byte address of an element: base + (y * pitch + x) * size. (Recommended, because the guide states
+    /// the formula only as a figure)
     ///
     /// # Errors
-    /// For tiled layouts, and for positions outside the surface.
+    /// Returns an error if the layout is tiled or the position is outside the surface.
     pub fn address(&self, x: i64, y: i64) -> Result<u64, AccessError> {
         if matches!(self.tiling, Tiling::TILED | Tiling::TILED_INP_2X2) {
             return Err(AccessError::Tiled(self.tiling));
@@ -120,7 +122,7 @@ impl Surface {
     /// Returns the bits of the four channels of an element.
     ///
     /// # Errors
-    /// See [`AccessError`].
+    /// Returns an [`AccessError`] if the layout is tiled or the element is outside the surface or memory.
     pub fn load(&self, memory: &[u8], x: i64, y: i64) -> Result<[u32; 4], AccessError> {
         let address = self.address(x, y)?;
         let bytes = self.format.bytes() as usize;
@@ -131,10 +133,10 @@ impl Surface {
         Ok(self.format.decode(element))
     }
 
-    /// Writes the channels that the format has. Integer formats clamp to 0..1 and round to nearest.
+    /// Writes the channels that the format has. Integer formats clamp values to 0..1 and round to nearest.
     ///
     /// # Errors
-    /// See [`AccessError`].
+    /// Returns an [`AccessError`] if the layout is tiled or the element is outside the surface or memory.
     pub fn store(&self, memory: &mut [u8], x: i64, y: i64, value: [u32; 4]) -> Result<(), AccessError> {
         let unorm = |bits: u32, max: f32| (lane::clamp(f32::from_bits(bits)) * max).round_ties_even();
         let mut bytes = [0u8; 16];
@@ -168,7 +170,7 @@ impl Surface {
     }
 }
 
-/// The memory and surfaces of a group.
+/// The memory and the surfaces that are bound to a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) memory: Vec<u8>,
@@ -182,7 +184,7 @@ impl Bound {
         self.inputs[usize::from(unit)].is_some()
     }
 
-    /// Executes a plain fetch at unscaled coordinates; index = floor(coordinate). (Recommended, r500.md Q13)
+    /// Executes an LD at unscaled coordinates. The index of an element is floor(coordinate). (Recommended, r500.md Q13)
     pub(crate) fn fetch(
         &self,
         unit: u8,
@@ -204,7 +206,7 @@ impl Bound {
         if surface.format.channels() != 1 {
             return Err(AccessError::Neighbours(surface.format));
         }
-        // CTM guide p. 6: the requested element is returned in the last channel.
+        // The last channel returns the requested element. (CTM guide p. 6)
         let mut value = [0; 4];
         for (channel, (dx, dy)) in value.iter_mut().zip([(1, 0), (0, 1), (1, 1), (0, 0)]) {
             *channel = surface.load(&self.memory, x + dx, y + dy)?[0];
@@ -212,7 +214,7 @@ impl Bound {
         Ok(value)
     }
 
-    /// Writes one 32-bit value to output 0. Returns the byte address.
+    /// Writes one 32-bit value to output 0. Returns its byte address.
     pub(crate) fn scatter(&mut self, at: (f32, f32), bits: u32) -> Result<u32, AccessError> {
         let surface = self.scatter_target.ok_or(AccessError::NoScatterTarget)?;
         match surface.format {

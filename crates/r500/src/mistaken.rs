@@ -1,5 +1,5 @@
-//! Detects words that are unlikely to be fragment code, and the kind of code they may be. Words have no signature, so
-//! the result is a reason to check, not a proof.
+//! Detects words that are unlikely to be fragment code, and guesses what they are. Programs do not have a signature, so
+//! a positive result is a reason to check and not a proof.
 
 use crate::inst::{WORDS, decode};
 use crate::violations::violations;
@@ -9,13 +9,14 @@ use crate::violations::violations;
 pub enum Mistaken {
     /// Fragment code in the other byte order.
     OtherOrder,
-    /// Code of the vertex processor, four words per instruction.
+    /// Code of the vertex processor, which has four words per instruction.
     Vertex,
 }
 
-/// Returns the likely kind of the words if many of their instructions are invalid or forbidden, or else `None`.
+/// Returns the likely kind of the words if many of their instructions are invalid or forbidden. Otherwise, returns
+/// `None`.
 pub fn mistaken(words: &[u32]) -> Option<Mistaken> {
-    // Compilers emit few odd instructions, if any. In random words nearly every instruction is odd.
+    // Compilers emit few or no odd instructions. In random words, nearly every instruction is odd.
     let (odd, count) = oddities(words);
     let whole = words.len().is_multiple_of(WORDS);
     if whole && 5 * odd <= count {
@@ -31,8 +32,8 @@ pub fn mistaken(words: &[u32]) -> Option<Mistaken> {
     }
 }
 
-/// Returns the number of odd instructions, which have no meaning or violate the documents, and the number of all
-/// instructions.
+/// Returns the number of odd instructions and the number of all instructions. An odd instruction has no meaning or
+/// violates the documents.
 fn oddities(words: &[u32]) -> (usize, usize) {
     let (instructions, _) = words.as_chunks::<WORDS>();
     let odd = |words: &&[u32; WORDS]| decode(words).map_or(true, |inst| !violations(words, &inst).is_empty());
@@ -41,12 +42,13 @@ fn oddities(words: &[u32]) -> (usize, usize) {
 
 // ---- The vertex processor (REG, PVS_OP_DST_OPERAND and PVS_SRC_OPERAND; Mesa `r300_reg.h`)
 
-/// Opcodes of the vector engine, of the math engine, and macros.
+/// Number of opcodes of the vector engine, of the math engine, and of macros.
 const OPCODES: [u32; 3] = [29, 28, 2];
-/// Destination files: temporary, A0, two kinds of output, alternate temporary, input.
+/// Number of destination files: temporary, A0, two kinds of output, alternate temporary, input.
 const DESTINATIONS: u32 = 6;
 
-/// Returns whether all words can be instructions of the vertex processor: opcode and destination, then three sources.
+/// Returns whether all words can be instructions of the vertex processor. Such an instruction has a word with opcode
+/// and destination, followed by three source words.
 fn is_vertex_code(words: &[u32]) -> bool {
     let (instructions, rest) = words.as_chunks::<4>();
     !instructions.is_empty() && rest.is_empty() && instructions.iter().all(is_instruction)
@@ -60,7 +62,7 @@ fn is_instruction([operation, a, b, c]: &[u32; 4]) -> bool {
         (0, 1) => OPCODES[2],
         _ => return false,
     };
-    // Bit 2 of a source is unused. In the third word of a dual instruction it belongs to the opcode.
+    // Bit 2 of a source word is unused. In the third source word of a dual instruction, it belongs to the opcode.
     let spare = a & 4 | b & 4 | if dual { 0 } else { c & 4 };
     operation & 0x3f < known && operation >> 8 & 0xf < DESTINATIONS && spare == 0
 }

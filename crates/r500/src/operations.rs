@@ -1,7 +1,8 @@
-//! The operations of both units, one row each: codes, operands, accuracy, computation, and description.
+//! The operations of both units. Each row has the codes, operands, accuracy, computation, and description of an
+//! operation.
 //!
-//! Sources: CTM guide pp. 28-29 (opcode tables). [`mod@crate::lane`] has the arithmetic. A row with a code in both
-//! columns is one operation that both units have.
+//! The table follows the opcode tables of the CTM guide, pp. 28-29. [`mod@crate::lane`] defines the arithmetic. If a
+//! row has a code in both columns, both units have the operation.
 
 use reconverge_simt::Fidelity::{self, Approximate, Specified};
 
@@ -12,11 +13,11 @@ use crate::words::{AlphaOp, Omod, RgbOp, Sel, SrcpOp, Swiz};
 /// One operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Code in the RGB unit.
+    /// Code in the RGB unit, if it has the operation.
     pub rgb: Option<RgbOp>,
-    /// Code in the alpha unit.
+    /// Code in the alpha unit, if it has the operation.
     pub alpha: Option<AlphaOp>,
-    /// Number of operands: the first ones of A, B, C.
+    /// Number of operands. They are the first ones of A, B and C.
     pub operands: usize,
     /// Accuracy of the value.
     pub fidelity: Fidelity,
@@ -29,22 +30,23 @@ pub struct Operation {
 pub enum Value {
     /// A * B + C with OMOD, rounded once. ([`lane::sum`])
     Sum,
-    /// [`Value::Sum`] of other operands: A is src0 of the quad's first lane, and C is src0 of the lane with this
-    /// number, with the modifiers of A and C. (REG, MDH and MDV)
+    /// [`Value::Sum`] with lanes of the quad as operands. A is src0 of the first lane, and C is src0 of the lane with
+    /// this number. The modifiers of A and C apply. (REG, MDH and MDV)
     Derivative(u8),
-    /// One of the operands A and B. If OMOD is disabled, bits pass unchanged. (CTM guide p. 29)
+    /// One of the operands A and B. If OMOD is disabled, its bits do not change. (CTM guide p. 29)
     Choice(fn(f32, f32, f32) -> f32, Words),
-    /// A function of A that applies OMOD before it rounds.
+    /// A function of A that rounds once, after OMOD.
     Rounded(fn(f32, Omod) -> f32, Words),
     /// A function of A that only the alpha unit has. OMOD scales the rounded value. (CTM guide p. 42)
     Transcendental(fn(f32) -> f32, Words),
     /// A dot product. ([`lane::dot`])
     Dot(Dot),
-    /// The value of the other unit before its OMOD and clamp: the dot product for DP, the transcendental for SOP.
+    /// The value of the other unit before OMOD and clamp. DP forwards the dot product, and SOP the transcendental
+    /// function.
     Forwarded,
 }
 
-/// Description of a value, with `{A}`, `{B}` and `{C}` for the operands.
+/// Description of a value. `{A}`, `{B}` and `{C}` are placeholders for the operands.
 pub type Words = &'static str;
 
 /// The terms of a dot product.
@@ -52,7 +54,7 @@ pub type Words = &'static str;
 pub enum Dot {
     /// A.r * B.r + A.g * B.g + A.b * B.b
     Three,
-    /// The fourth product is the alpha unit's A * B, whatever the alpha opcode is. (CTM guide p. 27)
+    /// Like [`Dot::Three`], plus the alpha unit's A * B, whatever the alpha opcode is. (CTM guide p. 27)
     Four,
     /// A.r * B.r + A.g * B.g + C.b
     TwoAndAddend,
@@ -70,8 +72,8 @@ const fn row(
 
 /// All operations.
 ///
-/// Choices are documented bit for bit. Rounding operations follow profile R, since the rounding of the hardware is
-/// not documented (about one bit per input, CTM guide p. 41).
+/// The results of choices are documented bit for bit. Operations that round follow profile R, because the rounding of
+/// the hardware is not documented. The CTM guide (p. 41) only states an error of about one bit per input.
 #[rustfmt::skip]
 pub const OPERATIONS: &[Operation] = &[
     //  RGB unit           alpha unit         operands
@@ -96,7 +98,7 @@ pub const OPERATIONS: &[Operation] = &[
     row(None,             Some(AlphaOp::COS), 1, Approximate, Value::Transcendental(lane::cos, "the cosine of {A} turns")),
 ];
 
-/// Returns the row index of each code. It is a compile-time error if a code has no row, or two.
+/// Returns the row index of each code. If a code has no row or two rows, compilation fails.
 macro_rules! rows {
     ($Op:ident, $unit:ident) => {{
         let mut places = [u8::MAX; 16];
@@ -145,24 +147,24 @@ impl AlphaOp {
 }
 
 impl Operation {
-    /// Returns whether the result is always one of the operands. Then OMOD may be disabled. (CTM guide p. 29)
+    /// Returns whether the result is always one of the operands. Only then may OMOD be disabled. (CTM guide p. 29)
     pub const fn is_choice(&self) -> bool {
         matches!(self.value, Value::Choice(..))
     }
 }
 
-/// The unit that executes a half of an instruction.
+/// The unit that executes one half of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// The channels red, green and blue.
+    /// The RGB unit, for red, green and blue.
     Rgb,
-    /// Alpha.
+    /// The alpha unit.
     Alpha,
 }
 
-/// Calls `read` for each source and channel that a unit's operation reads. `wanted` selects the results of the RGB
-/// unit (red, green and blue). The last argument is true if the operation reads the source in all lanes of the quad.
-/// Values that the other unit forwards are not included.
+/// Calls `read` for each source and channel that a unit's operation reads. `wanted` selects the results of the RGB unit
+/// (red, green and blue) that are needed. The last argument of `read` states whether the operation reads the source in
+/// all lanes of the quad. Values that the other unit forwards are not included.
 pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut impl FnMut(Sel, Swiz, bool)) {
     let of_rgb = |number: usize, channel: usize| {
         let Operand { sel, swiz, .. } = alu.rgb.operands[number];
@@ -204,8 +206,8 @@ pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut imp
     }
 }
 
-/// Returns the sources of an operand, or `None` for a literal. The result is the address word (0 RGB, 1 alpha), the
-/// numbers among src0 to src2, and whether the presubtract combines them.
+/// Returns the sources of an operand, or `None` for a literal. The result has three parts: the address word (0 RGB, 1
+/// alpha), the numbers of the sources among src0 to src2, and whether the presubtract combines them.
 pub(crate) fn sources_of(alu: &Alu, sel: Sel, swiz: Swiz) -> Option<(usize, &'static [usize], bool)> {
     let (word, srcp_op) = match swiz {
         Swiz::R | Swiz::G | Swiz::B => (0, alu.rgb_sources.srcp_op),
@@ -221,8 +223,8 @@ pub(crate) fn sources_of(alu: &Alu, sel: Sel, swiz: Swiz) -> Option<(usize, &'st
     })
 }
 
-/// Returns which of src0 to src2 an instruction reads, in the RGB and in the alpha address word. Only these sources
-/// can trap.
+/// Returns which of src0 to src2 an instruction reads, first for the RGB address word and then for the alpha address
+/// word. Only these sources can trap.
 pub(crate) fn used_sources(alu: &Alu) -> [[bool; 3]; 2] {
     let mut used = [[false; 3]; 2];
     let mut mark = |sel, swiz, _| {

@@ -1,8 +1,8 @@
 //! Results of a run: the output registers of the lanes, counts and findings.
 //!
-//! Render targets and depth have seventeen channels, of which programs seldom write more than a few. So the outputs
-//! are stored by channel: each channel that any lane wrote has a column of one word per lane, and the other channels
-//! have none.
+//! Render targets and depth have seventeen channels in total, and most programs write only a few of them. So the
+//! outputs are stored by channel. A channel that some lane wrote has a column with one word per lane. Other channels do
+//! not have a column.
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{Lane, Mask, Statistics};
@@ -15,11 +15,11 @@ use crate::inst::TARGETS;
 /// The output registers of one lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneOutput {
-    /// TEXKILL removed the lane: none of its outputs is written.
+    /// Whether TEXKILL killed the lane. None of its outputs is written then.
     pub killed: bool,
     /// Bits of r, g, b, a for render targets A to D.
     pub color: [[u32; 4]; TARGETS],
-    /// Written channels of each target, bit 0 red.
+    /// Written channels of each target. Bit 0 is red.
     pub written: [u8; TARGETS],
     /// The depth (W) output, if it was written.
     pub depth: Option<u32>,
@@ -48,28 +48,29 @@ impl LaneOutput {
 pub struct Outputs {
     lanes: usize,
     killed: LaneBits,
-    /// Columns of the outputs that a lane wrote, in order: the channels of render targets A to D, then depth.
+    /// Columns of the outputs that some lane wrote, in order: the channels of render targets A to D, then depth.
     columns: Vec<(usize, Column)>,
 }
 
-/// A bit for each lane. Lane 0 is the lowest bit of the first word. Missing words at the end are 0.
+/// A bit for each lane. The lowest bit of the first word is lane 0. Words may be missing at the end and then count as
+/// 0.
 type LaneBits = Vec<u64>;
 
 /// Number of lanes in a word of [`LaneBits`].
 const WORD: usize = u64::BITS as usize;
 
-/// The outputs of the lanes in one channel.
+/// A column: the words that the lanes have written to one channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Column {
-    /// One word for each lane, 0 if the lane wrote nothing. The last words are missing until the outputs are
-    /// [settled](Outputs::settled).
+    /// One word per lane, 0 if the lane did not write the channel. The words of the last lanes may be missing until the
+    /// outputs are [settled](Outputs::settled).
     words: Vec<u32>,
-    /// The lanes in `words` that wrote nothing.
+    /// The lanes of `words` that did not write the channel.
     missing: LaneBits,
 }
 
 impl Column {
-    /// Extends the column to `lanes` lanes, with lanes that wrote nothing.
+    /// Extends the column to `lanes` lanes. The new lanes count as lanes that did not write the channel.
     fn pad(&mut self, lanes: usize) {
         let from = self.words.len();
         if from < lanes {
@@ -107,7 +108,7 @@ impl Outputs {
         (lane < self.lanes).then(|| self.at(lane))
     }
 
-    /// Returns the output registers of a lane that exists.
+    /// Returns the output registers of a lane, which must exist.
     fn at(&self, lane: usize) -> LaneOutput {
         let mut output = LaneOutput { killed: has(&self.killed, lane), ..LaneOutput::default() };
         for (number, column) in &self.columns {
@@ -134,8 +135,9 @@ impl Outputs {
         (0..self.lanes).map(|lane| self.at(lane))
     }
 
-    /// Returns the bits of a channel (0 red to 3 alpha) of a render target (0 to 3): one word per lane, 0 for a lane
-    /// that wrote nothing. Returns `None` if no lane wrote the channel, or if the channel does not exist.
+    /// Returns the bits of a channel (0 red to 3 alpha) of a render target (0 to 3). The slice has one word per lane,
+    /// which is 0 if the lane did not write the channel. Returns `None` if no lane wrote the channel, or if the channel
+    /// does not exist.
     pub fn color(&self, target: usize, channel: usize) -> Option<&[u32]> {
         if target >= TARGETS || channel >= 4 {
             return None;
@@ -143,7 +145,7 @@ impl Outputs {
         self.words(color(target, channel))
     }
 
-    /// Removes a column and returns it as [`Outputs::color`] does.
+    /// Removes the column of a channel and returns its words. See [`Outputs::color`].
     pub fn take_color(&mut self, target: usize, channel: usize) -> Option<Vec<u32>> {
         if target >= TARGETS || channel >= 4 {
             return None;
@@ -153,18 +155,18 @@ impl Outputs {
         Some(self.columns.remove(place).1.words)
     }
 
-    /// Returns the bits of the depth (W) output: one word per lane, 0 for a lane that wrote nothing. Returns `None`
-    /// if no lane wrote it.
+    /// Returns the bits of the depth (W) output. The slice has one word per lane, which is 0 if the lane did not write
+    /// the output. Returns `None` if no lane wrote it.
     pub fn depth(&self) -> Option<&[u32]> {
         self.words(DEPTH)
     }
 
-    /// Returns whether TEXKILL removed any lane.
+    /// Returns whether TEXKILL killed any lane.
     pub fn any_killed(&self) -> bool {
         self.killed.iter().any(|word| *word != 0)
     }
 
-    /// Returns for each lane whether TEXKILL removed it.
+    /// Returns, for each lane, whether TEXKILL killed it.
     pub fn killed(&self) -> Vec<bool> {
         let mut killed = Vec::with_capacity(self.lanes.next_multiple_of(WORD));
         for word in &self.killed {
@@ -174,20 +176,20 @@ impl Outputs {
         killed
     }
 
-    /// Returns whether TEXKILL removed a lane.
+    /// Returns whether TEXKILL killed a lane.
     pub fn is_killed(&self, lane: usize) -> bool {
         lane < self.lanes && has(&self.killed, lane)
     }
 
-    /// Reserves space for `lanes` lanes of these outputs, given by number in ascending order. Lanes cannot write
-    /// other outputs.
+    /// Returns empty outputs with space for `lanes` lanes. `outputs` holds, in ascending order, the numbers of the
+    /// outputs that lanes may write.
     pub(crate) fn new(lanes: usize, outputs: impl Iterator<Item = usize>) -> Outputs {
         let column = || Column { words: Vec::with_capacity(lanes), missing: LaneBits::new() };
         let columns = outputs.map(|output| (output, column())).collect();
         Outputs { lanes, killed: LaneBits::new(), columns }
     }
 
-    /// Drops the columns that no lane wrote, so that equal runs return equal outputs, and extends the others to all
+    /// Drops the columns that no lane wrote, so that equal runs return equal outputs. Extends the other columns to all
     /// lanes.
     pub(crate) fn settled(mut self) -> Outputs {
         // A column is empty until the first lane writes it.
@@ -196,8 +198,8 @@ impl Outputs {
         self
     }
 
-    /// Adds the outputs of the first `lanes` lanes of a group that has ended. Lane 0 of the group becomes lane
-    /// `place`, after the lanes of earlier groups.
+    /// Adds the outputs of the first `lanes` lanes of a group that has ended. Lane 0 of the group becomes lane `place`.
+    /// Groups must be added in order.
     pub(crate) fn put(&mut self, group: &Group, place: usize, lanes: usize) {
         let all = Mask::first(lanes);
         insert(&mut self.killed, place, group.killed & all);
@@ -217,8 +219,8 @@ impl Outputs {
         }
     }
 
-    /// Joins the outputs of consecutive parts of a launch. Each part except for the last has a multiple of [`WORD`]
-    /// lanes.
+    /// Joins the outputs of consecutive parts of a launch. Each part except for the last must have a multiple of
+    /// [`WORD`] lanes.
     pub(crate) fn joined(parts: Vec<Outputs>) -> Outputs {
         let mut parts = parts.into_iter();
         let mut all = parts.next().unwrap_or_default();
@@ -242,7 +244,7 @@ fn has(bits: &LaneBits, lane: usize) -> bool {
     bits.get(lane / WORD).is_some_and(|word| Mask(*word).has(Lane((lane % WORD) as u8)))
 }
 
-/// Adds lanes. The first becomes lane `place`.
+/// Sets bits for `lanes`. Lane 0 of the mask becomes lane `place`.
 #[inline]
 fn insert(bits: &mut LaneBits, place: usize, lanes: Mask) {
     if lanes.is_empty() {
@@ -256,7 +258,7 @@ fn insert(bits: &mut LaneBits, place: usize, lanes: Mask) {
     }
 }
 
-/// Adds the lanes of a part that begins at lane `place`, a multiple of [`WORD`].
+/// Appends the bits of a part whose first lane is `place`, a multiple of [`WORD`].
 fn append(bits: &mut LaneBits, place: usize, part: &LaneBits) {
     if !part.is_empty() {
         bits.resize(place / WORD, 0);
@@ -273,17 +275,17 @@ pub struct Outcome {
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,
-    /// The first finding of strict mode, in the order of the groups.
+    /// The first finding of strict mode, in the order in which the groups run.
     pub finding: Option<Finding>,
 }
 
-/// A finding of strict mode: a condition that does not trap.
+/// A finding of strict mode that is not a trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{left_open} (group from lane {first_lane})")]
 pub struct Finding {
     /// First lane of the group.
     pub first_lane: usize,
-    /// The entries on the stacks of the group at its end.
+    /// The numbers of stack entries of the group at its end.
     pub left_open: LeftOpen,
 }
 
@@ -299,25 +301,25 @@ impl Outcome {
     }
 }
 
-/// Counts and the first finding of some groups.
+/// Counts over several groups, and their first finding.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Totals {
     /// Counts over all groups.
     pub(crate) statistics: Statistics,
     /// The executed operations and their accuracy.
     pub(crate) report: Report,
-    /// The first finding of strict mode, in the order of the groups.
+    /// The first finding of strict mode, in the order in which the groups run.
     pub(crate) finding: Option<Finding>,
 }
 
 impl Totals {
-    /// Adds a group that has ended.
+    /// Adds the counts, the report and the finding of a group that has ended.
     pub(crate) fn add_group(&mut self, group: &Group, first_lane: usize) {
         self.add_counts(group, first_lane);
         self.report.add(&group.report());
     }
 
-    /// Adds a group that has ended, without its report.
+    /// Adds the counts and the finding of a group that has ended, but not its report.
     pub(crate) fn add_counts(&mut self, group: &Group, first_lane: usize) {
         self.statistics.add(&group.statistics());
         self.add_finding(group, first_lane);
@@ -329,21 +331,21 @@ impl Totals {
         self.finding = first(self.finding, finding);
     }
 
-    /// Adds the totals of other groups, which may come before or after these.
+    /// Adds the totals of other groups. These groups may come before or after the groups of `self`.
     pub(crate) fn add(&mut self, other: &Totals) {
         self.statistics.add(&other.statistics);
         self.report.add(&other.report);
         self.finding = first(self.finding, other.finding);
     }
 
-    /// Returns the outcome with these outputs.
+    /// Returns the outcome of a run with these totals and outputs.
     pub(crate) fn with(self, outputs: Outputs) -> Outcome {
         let Totals { statistics, report, finding } = self;
         Outcome { outputs: outputs.settled(), statistics, report, finding }
     }
 }
 
-/// Returns the finding of the earlier group.
+/// Returns the finding whose group comes first.
 fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
     one.into_iter().chain(other).min_by_key(|finding| finding.first_lane)
 }
@@ -352,8 +354,8 @@ fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    /// Returns lanes 62 to 73 of a launch. All of them except for lane 70 write their own numbers to blue of target
-    /// B.
+    /// Returns a group with lanes 62 to 73 of a launch. All lanes except for lane 70 write their own numbers to blue of
+    /// target B.
     fn group_of_twelve() -> Group {
         let setup =
             crate::text::assemble("OUT nop\n").map(|assembled| crate::setup::Setup::new(&assembled.program));
@@ -371,7 +373,7 @@ mod tests {
         group
     }
 
-    /// Returns the outputs of the group in a launch of 100 lanes.
+    /// Returns the outputs of a launch of 100 lanes in which only this group has written outputs.
     fn part_of_a_run() -> Outputs {
         let group = group_of_twelve();
         let mut outputs = Outputs::new(100, [color(1, 2), color(0, 0), DEPTH].into_iter());

@@ -1,4 +1,5 @@
-//! Texts with several programs. `.program` begins each program; `.isa` and `.chip` before the first one apply to all.
+//! Texts with several programs. `.program` begins each program. If `.isa` and `.chip` precede the first `.program`,
+//! they apply to all programs.
 
 use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, Span, name_of};
 
@@ -8,7 +9,7 @@ use crate::text::Assembled;
 use crate::text::asm;
 use crate::text::reading::{Line, MOST_ERRORS, lines};
 
-/// Returns the directives of both units, each once.
+/// Returns the directives of both units, without duplicates.
 pub fn directives() -> Vec<DirectiveRow> {
     let mut all = vec![DirectiveRow::program(".program")];
     for row in asm::DIRECTIVES.iter().chain(pvs::text::asm::DIRECTIVES) {
@@ -28,12 +29,12 @@ struct Part<'a> {
     lines: Vec<Line<'a>>,
 }
 
-/// Assembles the programs of a text, in which programs of both units may be mixed. `.stage vertex` selects the vertex
-/// unit; `vertex` is the default for a program without `.stage`. Each program has its name. A text without `.program`
-/// is one program.
+/// Assembles the programs of a text. The text may contain programs of both units. `.stage vertex` selects the vertex
+/// unit. For a program without `.stage`, `vertex` selects the unit. Each program has its name. A text without
+/// `.program` is one program.
 ///
 /// # Errors
-/// All errors, up to twenty messages for each program.
+/// Returns all errors, with up to twenty messages for each program.
 pub fn assemble_all(source: &str, vertex: bool) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let parts = parts(source, &mut errors);
@@ -78,7 +79,8 @@ fn assemble_part(lines: Vec<Line<'_>>, vertex: bool) -> Result<Assembled, Vec<Di
 
 fn parts<'a>(source: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Part<'a>> {
     let mut parts = vec![Part::default()];
-    // Whether a program has begun, with `.program` or with any line other than `.isa` and `.chip`.
+    // `begun`: whether a program has begun, by `.program` or by any line other than `.isa` and `.chip`. `named`:
+    // whether it began with `.program`.
     let (mut begun, mut named) = (false, false);
     for line in lines(source) {
         let mut cursor = Cursor::new(line.2, line.1);
@@ -93,12 +95,11 @@ fn parts<'a>(source: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Part<'a>> {
         let span = cursor.since(start);
         if begun && !named {
             let message = "a program has begun before this line";
-            errors.push(
-                Diagnostic::error(span, message)
-                    .help("before the first `.program` stands what is for all programs: `.isa` and `.chip`"),
-            );
+            errors.push(Diagnostic::error(span, message).help(
+                "only `.isa` and `.chip`, which apply to all programs, may precede the first `.program`",
+            ));
         }
-        // The lines before the first `.program` are parsed with that program.
+        // The lines before the first `.program` are parsed as part of that program.
         let before = if named { None } else { parts.pop() };
         let lines = before.map(|part| part.lines).unwrap_or_default();
         parts.push(Part {
@@ -163,8 +164,8 @@ mod tests {
         assert_eq!(
             errors("OUT nop\n.program b\nOUT nop\n"),
             [
-                "a program has begun before this line (before the first `.program` stands what is for all programs: \
-              `.isa` and `.chip`)"
+                "a program has begun before this line (only `.isa` and `.chip`, which apply to all programs, may \
+                 precede the first `.program`)"
             ]
         );
         assert_eq!(errors(".program a b\n"), ["a name is one word (a space is written as `%20`)"]);

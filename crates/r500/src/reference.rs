@@ -1,7 +1,8 @@
-//! The reference interpreter: one instruction at a time, one lane at a time. Read it alongside the manual.
+//! The reference interpreter. It executes one instruction at a time, and one lane after another. Read it alongside the
+//! manual.
 //!
-//! [`crate::flow`] has the flow control, [`mod@crate::lane`] the arithmetic of one lane, and [`crate::operations`]
-//! the function of each operation.
+//! [`crate::flow`] executes flow control. [`mod@crate::lane`] defines the arithmetic of one lane, and
+//! [`crate::operations`] maps each operation to its function.
 
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Step, Trap, announced, stop,
@@ -17,35 +18,36 @@ use crate::operations::{Dot, Operation, Value, used_sources};
 use crate::texture::{self, Coordinates};
 use crate::words::*;
 
-/// Results of both units for one lane, before they are written.
+/// Results of both units for one lane, before the instruction writes them.
 #[derive(Clone, Copy, Default)]
 struct Results {
     rgb: [f32; 3],
     alpha: f32,
 }
 
-/// A source with its resolved address. The address is the same for all lanes, since aL belongs to the group.
+/// A source after its address has been computed. The address is the same for all lanes, because aL belongs to the
+/// group.
 #[derive(Clone, Copy)]
 enum SourceValue {
     Temp(usize),
     Value([f32; 4]),
 }
 
-/// The results of an arithmetic instruction: one value for each lane and channel.
+/// The results of an arithmetic instruction. `value` returns the result for a lane and a channel.
 struct Computed<'a, V> {
     common: &'a CmnInst,
     alu: &'a Alu,
     active: Mask,
-    /// The lanes whose predicate enables each channel.
+    /// For each channel, the lanes whose predicate enables it.
     enabled: [Mask; 4],
     value: V,
 }
 
 impl Group {
-    /// Executes to the end, or until a [stop] is requested.
+    /// Executes instructions to the end of the program, or until a [stop] is requested.
     ///
     /// # Errors
-    /// The first trap.
+    /// Returns an error if an instruction traps.
     pub fn run<O: Observer>(&mut self, observer: &mut O) -> Result<(), Trap<Cause>> {
         while !stop::asked() && self.step(observer)? == Step::Running {}
         Ok(())
@@ -94,8 +96,8 @@ impl Group {
         Ok(())
     }
 
-    // ---- Arithmetic: reads all operands, computes both units, then writes. An instruction that no lane executes has
-    // no effect, and its addresses are not computed.
+    // ---- Arithmetic. An instruction reads all operands, computes both units, and then writes. If no lane executes it,
+    // its addresses are not computed.
 
     fn alu<O: Observer>(&mut self, common: &CmnInst, alu: &Alu, observer: &mut O) -> Result<(), Cause> {
         let active = self.flow.active();
@@ -137,8 +139,8 @@ impl Group {
         Ok(())
     }
 
-    /// Computes both units for one lane. SOP and DP use the other unit's value before its OMOD and clamp, and apply
-    /// their own. (docs/r500.md, Q7)
+    /// Computes both units for one lane. SOP and DP use the value of the other unit before its OMOD and clamp, and
+    /// apply the OMOD and clamp of their own unit. (docs/r500.md, Q7)
     fn compute(
         &self,
         common: &CmnInst,
@@ -152,7 +154,7 @@ impl Group {
         let of_alpha = |number: usize| read.operand(3, number);
         let product = |x: f32, y: f32| Term::product(x, y, self.setup.zero_wins);
         let (rgb_op, alpha_op) = (alu.rgb.op.operation(), alu.alpha.op.operation());
-        // Returns a unit's value for a channel. `operand` returns A, B or C, and `quad` returns src0 of a lane of the
+        // Returns a unit's value for a channel. `operand` returns A, B or C. `quad` returns src0 of another lane of the
         // quad.
         let value = |op: &Operation,
                      omod,
@@ -166,7 +168,7 @@ impl Group {
                 Value::Choice(choose, _) => lane::scaled(choose(operand(0), operand(1), operand(2)), omod),
                 Value::Rounded(function, _) => function(operand(0), omod),
                 Value::Transcendental(function, _) => lane::scaled(function(operand(0)), omod),
-                // The callers handle these values.
+                // The code below computes these values.
                 Value::Dot(_) | Value::Forwarded => 0.0,
             }
         };
@@ -187,13 +189,13 @@ impl Group {
 
         let omod = alu.alpha.omod;
         let alpha_result = match alpha_op.value {
-            // Lenient interpretation of a DP without a dot product: the RGB unit's red value.
+            // In lenient mode, a DP without a dot product in the RGB unit returns operand A of the red channel.
             Value::Forwarded => dot(omod).unwrap_or_else(|| lane::scaled(of_rgb(0, 0), omod)),
             _ => value(alpha_op, omod, &of_alpha, &|number, of_quad| read.of_quad(of_quad, 3, number)),
         };
         let omod = alu.rgb.omod;
         let rgb_result = match rgb_op.value {
-            // Lenient interpretation of an SOP without a transcendental: the alpha unit's operand A.
+            // In lenient mode, an SOP without a transcendental function returns operand A of the alpha unit.
             Value::Forwarded => {
                 let a = of_alpha(0);
                 let value = match alpha_op.value {
@@ -210,7 +212,7 @@ impl Group {
             }),
         };
 
-        // Clamp does not apply if OMOD is disabled, even if its bit is set. (CTM guide p. 29)
+        // Disabled OMOD also disables clamping, even if the clamp bit is set. (CTM guide p. 29)
         let clamp = |x, clamp: bool, omod| if clamp && omod != Omod::DISABLED { lane::clamp(x) } else { x };
         Results {
             rgb: rgb_result.map(|x| clamp(x, common.rgb_clamp, alu.rgb.omod)),
@@ -263,8 +265,9 @@ impl Group {
         }
     }
 
-    /// Writes an uncached output immediately. R is the value, and G and B are the position; all four channels are
-    /// written, or none. Lanes write in ascending order, so the last one wins. (CTM guide p. 31; order: recommended)
+    /// Writes an uncached output immediately. Red is the value, and green and blue are the position. The instruction
+    /// writes all four channels or none. Lanes write in ascending order, so the last lane's value stays. (CTM guide p.
+    /// 31; the order is recommended)
     fn scatter<O: Observer>(
         &mut self,
         computed: &Computed<'_, impl Fn(Lane, usize) -> f32>,
@@ -351,7 +354,8 @@ impl Group {
             fetched[lane.index()] =
                 if let Some(memory) = self.memory.as_ref().filter(|memory| memory.has_input(unit)) {
                     match memory.fetch(unit, position, tex.inst.inst, tex.inst.unscaled) {
-                        // A helper lane at the edge of a domain may fetch beyond it. Its value is not used.
+                        // A helper lane at the edge of a domain may fetch outside the surface, because its value is not
+                        // used.
                         Err(AccessError::Outside { .. }) if !self.flow.covered().has(lane) => [0; 4],
                         value => value?,
                     }
@@ -430,7 +434,7 @@ impl Group {
         Ok(temp)
     }
 
-    /// Returns `base`, plus aL if `rel` is set. Outside the file, it wraps in lenient mode. (r500.md Q6)
+    /// Returns `base`, plus aL if `rel` is set. In lenient mode, an address outside the file wraps. (r500.md Q6)
     fn relative(&self, file: &'static str, base: u8, rel: bool, size: usize) -> Result<usize, Cause> {
         if !rel {
             return Ok(usize::from(base));
@@ -476,13 +480,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns an operand of the unit that computes a channel: fetch, presubtract, select, swizzle, modify.
+    /// Returns an operand of the unit that computes a channel: fetches, presubtracts, selects, swizzles and modifies.
     fn operand(&self, channel: usize, number: usize) -> f32 {
         let (sel, swiz, modifier) = self.alu.operand(channel, number);
         lane::modify(self.channel(sel, swiz), modifier)
     }
 
-    /// R, G and B come from the RGB address word, and A from the alpha address word, in both units. (CTM p. 27)
+    /// Returns a swizzled component. In both units, R, G and B come from the RGB address word, and A comes from the
+    /// alpha address word. (CTM p. 27)
     fn channel(&self, sel: Sel, swiz: Swiz) -> f32 {
         match swiz {
             Swiz::R | Swiz::G | Swiz::B | Swiz::A => self.component(sel, swiz as usize, self.lane),
@@ -509,8 +514,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a channel of src0 in another lane of the quad, with the modifier of an operand. That lane may be
-    /// inactive. (REG, MDH and MDV)
+    /// Returns a channel of src0 in another lane of the quad, with the modifier of operand `number`. The other lane may
+    /// be inactive. (REG, MDH and MDV)
     fn of_quad(&self, of_quad: u8, channel: usize, number: usize) -> f32 {
         let (.., modifier) = self.alu.operand(channel, number);
         lane::modify(self.component(Sel::SRC0, channel, Lane(self.lane.0 & !3 | of_quad)), modifier)

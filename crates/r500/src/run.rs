@@ -1,4 +1,4 @@
-//! Runs a launch group after group, in pieces, or with an observer.
+//! Runs a launch: as a whole, step by step, or with an observer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::launch::{Environment, Input, Launch, LaunchError, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::{Setup, SetupError};
 
-/// A program that is loaded for an environment. It is decoded and checked, and lowered once, when an engine first
-/// needs the lowered form. It can run any number of launches. Copies share everything.
+/// A program that is loaded for an environment. Loading decodes and checks it. It is lowered once, when an engine first
+/// needs the lowered form. It can run any number of launches. Copies share all data.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     setup: Arc<Setup>,
@@ -27,7 +27,7 @@ pub struct Loaded {
     options: Options,
     /// Whether any float constant is a denormal.
     denormals: bool,
-    /// Lowered forms, by the temporaries that inputs write and by [`Loaded::denormals`].
+    /// Lowered forms. The key is the set of temporaries that inputs write, and [`Loaded::denormals`].
     fast: Arc<Forms<(u128, bool), Fast>>,
 }
 
@@ -35,7 +35,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// If the program cannot be set up, or if the environment does not fit the machine.
+    /// Returns an error if the program cannot be set up, or if the environment does not fit the machine.
     pub fn new(
         program: &Program,
         environment: &Arc<Environment>,
@@ -47,7 +47,7 @@ impl Loaded {
     /// Loads a decoded program.
     ///
     /// # Errors
-    /// If the environment does not fit the machine.
+    /// Returns an error if the environment does not fit the machine.
     pub fn of(
         setup: &Arc<Setup>,
         environment: &Arc<Environment>,
@@ -59,11 +59,11 @@ impl Loaded {
         Ok(Loaded { setup, environment, options: *options, denormals, fast: Arc::default() })
     }
 
-    /// Returns the same program for another environment. It is lowered again only if the environments do not [lower
-    /// alike](Environment::lowers_alike), or if a constant becomes a denormal.
+    /// Returns the same program for another environment. The program is lowered again only if the environments do not
+    /// [lower alike](Environment::lowers_alike), or if a constant becomes a denormal.
     ///
     /// # Errors
-    /// If the environment does not fit the machine.
+    /// Returns an error if the environment does not fit the machine.
     pub fn with_environment(&self, environment: &Arc<Environment>) -> Result<Loaded, LaunchError> {
         let loaded = Loaded::of(&self.setup, environment, &self.options)?;
         let same = environment.lowers_alike(&self.environment);
@@ -89,31 +89,32 @@ impl Loaded {
         &self.environment
     }
 
-    /// Runs lanes that start with these temporaries, on the engine that the options select. Groups do not affect each
-    /// other. So several runs of whole groups give the same results as one run of all lanes.
+    /// Runs `lanes` lanes with these inputs, on the engine that the options select. Groups do not affect each other. So
+    /// several runs of whole groups give the same results as one run of all lanes.
     ///
     /// # Errors
-    /// If the launch does not fit, if a group traps (the first in the order of the groups), or if the engines differ.
+    /// Returns an error if the launch does not fit, if a group traps, or if the engines differ. If several groups trap,
+    /// the error is from the first of these groups.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, lanes, inputs, columns: Vec::new() }, Watch::Nothing)
     }
 
-    /// Runs a launch and reports every event, group after group. The environment is that of [`Loaded::new`], not that
-    /// of the launch. Data events always come from the reference interpreter; flow events come from either engine.
-    /// Lockstep reports only the paths of the fast engine.
+    /// Runs a launch, one group at a time in order, and reports every event. The environment of [`Loaded::new`]
+    /// replaces the environment of the launch. Data events always come from the reference interpreter. Flow events come
+    /// from the selected engine. A lockstep run reports only the paths of the fast engine.
     ///
     /// # Errors
-    /// The errors of [`Loaded::run`].
+    /// Returns the errors of [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         watched!(watch, |observer| self.observed(launch, observer))
     }
 
-    /// Runs a launch like [`Loaded::run_watched`], but returns only the outputs and does not count. Counting takes
-    /// much of the time of a small launch.
+    /// Runs a launch like [`Loaded::run_watched`], but returns only the outputs and does not count. For a small launch,
+    /// counting takes a large part of the time.
     ///
     /// # Errors
-    /// The errors of [`Loaded::run`].
+    /// Returns the errors of [`Loaded::run`].
     pub fn run_for_outputs(&self, mut launch: Launch) -> Result<Outputs, RunError> {
         let Loaded { setup, options, .. } = self;
         let engine = options.engine();
@@ -131,16 +132,16 @@ impl Loaded {
         }
     }
 
-    /// Returns the program as lowered for a launch; `None` for the reference interpreter.
+    /// Returns the program lowered for a launch, or `None` if the reference interpreter runs it.
     fn lowered(&self, launch: &Launch, engine: Engine) -> Option<Arc<Fast>> {
         let lower = || Fast::lowered(&self.setup, launch, &self.options, None, false);
         self.fast.of(&(launch.temps(), self.denormals), (engine, launch.groups()), lower, Fast::with_code)
     }
 
-    /// Prepares a launch before its first instruction, in the environment of [`Loaded::new`].
+    /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// If the launch does not fit.
+    /// Returns an error if the launch does not fit.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -162,12 +163,12 @@ impl Loaded {
         let Loaded { setup, options, .. } = self;
         launch.environment = self.environment.clone();
         launch.check().map_err(RunError::Launch)?;
-        // This condition depends only on a constant, so that the engines are not compiled for observers that they do
-        // not support.
+        // The condition is a compile-time constant, so the fast engine is not compiled for observers that it does not
+        // support.
         if O::DATA {
             return self.on_reference(&launch, observer);
         }
-        // Code does not emit events.
+        // Compiled code does not emit events.
         let engine = if O::ENABLED { options.engine().not_compiled() } else { options.engine() };
         match (engine.not_compiled(), self.lowered(&launch, engine)) {
             (Engine::Fast, Some(fast)) => CodeFault::caught(|| match O::ENABLED || O::PATHS {
@@ -181,7 +182,7 @@ impl Loaded {
         }
     }
 
-    /// Runs a launch group after group on the reference interpreter.
+    /// Runs a launch on the reference interpreter, one group at a time in order.
     fn on_reference<O: Observer>(&self, launch: &Launch, observer: &mut O) -> Result<Outcome, RunError> {
         let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
         let mut totals = Totals::default();
@@ -197,18 +198,18 @@ impl Loaded {
     }
 }
 
-/// Runs every lane of a launch: see [`Loaded::run`].
+/// Runs all lanes of a launch. See [`Loaded::run`].
 ///
 /// # Errors
-/// The errors of [`Loaded::run`].
+/// Returns the errors of [`Loaded::run`].
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     run_watched(setup, launch, options, Watch::Nothing)
 }
 
-/// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
+/// Loads a program and runs it with an observer. See [`Loaded::run_watched`].
 ///
 /// # Errors
-/// The errors of [`Loaded::run`].
+/// Returns the errors of [`Loaded::run`].
 pub fn run_watched(
     setup: &Arc<Setup>,
     launch: &Launch,
@@ -219,32 +220,32 @@ pub fn run_watched(
     loaded.run_watched(launch.clone(), watch)
 }
 
-/// A launch that runs in steps of one instruction, group after group, or in many instructions at once with
-/// [`Run::advance`]. A copy is a snapshot. The reference interpreter executes the steps.
+/// A launch that runs one instruction at a time, group by group. [`Run::advance`] runs many instructions at once. A
+/// copy is a snapshot. The reference interpreter executes single steps.
 #[derive(Clone)]
 pub struct Run {
     loaded: Loaded,
     launch: Arc<Launch>,
-    /// The lowered program. It is set by the first [`Run::advance`] on the fast engine.
+    /// The lowered program, after [`Run::advance`] has run on the fast engine for the first time.
     fast: Option<Arc<Fast>>,
-    /// The group that runs, and its first lane; after the end, the last group.
+    /// The group that runs, and its first lane. After the end, this is the last group.
     group: Group,
     first_lane: usize,
-    /// Whether the group has been changed from outside. Then the next group cannot reuse it.
+    /// Whether a caller has changed the group. If so, the next group does not reuse its memory.
     touched: bool,
     done: bool,
     totals: Totals,
-    /// The group that the last step ended.
+    /// The group that ended at the last step.
     ended: Option<Arc<Group>>,
-    /// The outputs of the groups that have ended. Copies share them until one of them adds to them.
+    /// The outputs of the groups that have ended. Copies of the run share them until one of the copies adds outputs.
     outputs: Arc<Outputs>,
 }
 
 impl Run {
-    /// Prepares a launch before its first instruction.
+    /// Prepares a launch to run from its first instruction.
     ///
     /// # Errors
-    /// If the launch does not fit.
+    /// Returns an error if the launch does not fit.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options)?.running(launch)
     }
@@ -258,28 +259,28 @@ impl Run {
         &self.launch
     }
 
-    /// Returns the group that runs; after the end, the last one.
+    /// Returns the group that runs, or the last group after the end.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Returns the group that runs, mutably, for debuggers and fault injection.
+    /// Returns the group that runs, mutably, so that debuggers and fault injection can change it.
     pub fn group_mut(&mut self) -> &mut Group {
         self.touched = true;
         &mut self.group
     }
 
-    /// Returns the group that the last step ended; `None` if it ended none.
+    /// Returns the group that ended at the last step, or `None` if no group ended.
     pub fn take_ended(&mut self) -> Option<Arc<Group>> {
         self.ended.take()
     }
 
-    /// Returns the first lane of the group that runs; `None` after the end.
+    /// Returns the first lane of the group that runs, or `None` after the end.
     pub fn first_lane(&self) -> Option<usize> {
         (!self.done).then_some(self.first_lane)
     }
 
-    /// Returns a trap with its position in the launch.
+    /// Returns the error for a trap of the group that runs, with the group's position in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> RunError {
         trapped(self.first_lane, trap)
     }
@@ -328,7 +329,7 @@ impl Run {
         Ok(())
     }
 
-    /// Returns the lowered program; `None` if the options select the reference interpreter.
+    /// Returns the lowered program, or `None` if the options select the reference interpreter.
     fn lowered(&mut self) -> Option<Arc<Fast>> {
         let Run {
             loaded: Loaded { setup, options, denormals, fast: forms, .. }, launch, fast, group, ..
@@ -353,11 +354,11 @@ impl Run {
         Some(place * WORDS..(place + 1) * WORDS)
     }
 
-    /// Replaces the program for the current group and the later ones. Instructions without a meaning trap when they
-    /// are reached. Counts by instruction include both programs.
+    /// Replaces the program for the current and all later groups. Instructions without a meaning trap when they are
+    /// reached. The issue counts include both programs.
     ///
     /// # Errors
-    /// If the words are not a program.
+    /// Returns an error if the words are not a program.
     pub fn set_program(&mut self, program: &Program) -> Result<(), SetupError> {
         let Loaded { environment, options, .. } = &self.loaded;
         let loaded = Loaded::of(&Arc::new(Setup::new(program)?), environment, options);
@@ -368,7 +369,7 @@ impl Run {
         Ok(())
     }
 
-    /// Adds the results of the group, which has ended, and starts the next one.
+    /// Adds the results of the current group, which has ended, and starts the next group.
     fn next_group(&mut self) -> Step {
         let lanes = Run::lanes_of(&self.launch, self.first_lane);
         self.totals.add_group(&self.group, self.first_lane);

@@ -1,4 +1,4 @@
-//! A program in its slots with its state registers, decoded and checked once.
+//! A program in its slots, with its state registers. It is decoded and checked once.
 
 use reconverge_isa::Program;
 use reconverge_isa::word::WordError;
@@ -13,63 +13,63 @@ use crate::words::*;
 /// One loaded instruction slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
-    /// The words as loaded.
+    /// The loaded words.
     pub words: [u32; WORDS],
     /// The decoded instruction, or the reason why it has no meaning.
     pub inst: Result<Inst, WordError>,
-    /// The violations of the documents.
+    /// Rules of the documents that the instruction violates.
     pub violations: Vec<Violation>,
-    /// The flow instruction, prepared for the constants of the program.
+    /// For a flow instruction, its form prepared for the constants of the program.
     pub step: Option<Step>,
 }
 
 /// A program in its slots, with its state registers, decoded and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// The slots, up to the last that is loaded.
+    /// The contents of each slot, up to the last loaded one.
     slots: Vec<Option<Slot>>,
-    /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
+    /// Whether zero times any value is zero. (US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO)
     pub zero_wins: bool,
-    /// US_PIXSIZE: highest temporary allocated.
+    /// The highest allocated temporary. (US_PIXSIZE)
     pub pix_size: u8,
-    /// US_FC_CTRL.FULL_FC_EN.
+    /// The flow-control mode. (US_FC_CTRL.FULL_FC_EN)
     pub fc_mode: FcMode,
-    /// US_FC_BOOL_CONST: bit n is boolean constant n.
+    /// The boolean constants: bit n is constant n. (US_FC_BOOL_CONST)
     pub(crate) bools: u32,
     /// Whether the program contains the boolean constants.
     pub brings_bools: bool,
-    /// US_FC_INT_CONST.
+    /// The integer constants. (US_FC_INT_CONST)
     pub(crate) ints: [LoopConstant; LOOP_CONSTANTS],
-    /// US_CODE_OFFSET: added to addresses that are not global.
+    /// The number that is added to addresses that are not global. (US_CODE_OFFSET)
     pub offset: u16,
-    /// First slot to execute, absolute.
+    /// First slot to execute, as an absolute number.
     pub start: u16,
-    /// Last slot to execute, absolute.
+    /// Last slot to execute, as an absolute number.
     pub end: u16,
-    /// US_CODE_RANGE: first slot of the window, absolute.
+    /// First slot that the program may use, as an absolute number. (US_CODE_RANGE)
     pub range_start: u16,
-    /// Last slot of the window, absolute.
+    /// Last slot that the program may use, as an absolute number. (US_CODE_RANGE)
     pub range_end: u16,
-    /// US_OUT_FMT.
+    /// Formats of the render targets. (US_OUT_FMT)
     pub out_fmt: [OutFmtReg; TARGETS],
-    /// FG_DEPTH_SRC.
+    /// Source of the value for the depth test. (FG_DEPTH_SRC)
     pub depth_src: DepthSrc,
-    /// Temporaries that the rasteriser writes, if the program contains its set-up (RS_INST).
+    /// Temporaries that the rasteriser writes, if the program contains the set-up of the rasteriser. (RS_INST)
     pub inputs: Option<Vec<u8>>,
-    /// Float constants that came with the program: number and bits of r, g, b, a.
+    /// Float constants that the program contains: the number, and the bits of r, g, b, a.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
 /// The reason why a program cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SetupError {
-    /// The program has no instruction.
+    /// The program does not have an instruction.
     #[error("the program has no instruction")]
     Empty,
     /// The code ends inside an instruction.
     #[error("{words} words are not a whole number of instructions: the last one has {left} of {size} words")]
     Cut {
-        /// Number of words.
+        /// Number of words in the code.
         words: usize,
         /// Number of words in the incomplete instruction.
         left: usize,
@@ -81,15 +81,15 @@ pub enum SetupError {
     TooMany {
         /// Number of instructions.
         count: usize,
-        /// First slot.
+        /// Slot of the first instruction.
         base: u32,
         /// Number of slots in the unit.
         slots: usize,
     },
-    /// A state register that this machine does not have.
+    /// The program has a state register that this machine does not have.
     #[error("unknown state register {0}")]
     UnknownRegister(String),
-    /// A state register with invalid bits or codes.
+    /// A state register has invalid bits or codes.
     #[error("{name} = {value:#010x}: {error}")]
     Register {
         /// The register.
@@ -99,16 +99,16 @@ pub enum SetupError {
         /// The error in the value.
         error: WordError,
     },
-    /// A constant outside the file.
+    /// A constant is outside the constant file.
     #[error(
         "constant bytes {offset}..{end} of bank {bank} lie outside the {CONSTANTS} float constants (bank 0)"
     )]
     Constant {
-        /// Bank.
+        /// Bank of the constants.
         bank: u32,
-        /// First byte.
+        /// Offset of the first byte.
         offset: u32,
-        /// One past the last byte.
+        /// Offset of the byte after the last one.
         end: u64,
     },
 }
@@ -129,7 +129,7 @@ pub(crate) fn slots_of(program: &Program, size: usize, slots: usize) -> Result<(
     Ok((base as u16, base as u16 + count as u16 - 1))
 }
 
-/// Returns the number and the channels of each float constant that comes with a program.
+/// Returns the float constants that a program contains, as numbers and channels.
 pub(crate) fn constants(program: &Program) -> Result<Vec<(u8, [u32; 4])>, SetupError> {
     let mut constants = Vec::new();
     for block in &program.constants {
@@ -150,13 +150,13 @@ pub(crate) fn constants(program: &Program) -> Result<Vec<(u8, [u32; 4])>, SetupE
 impl Setup {
     /// Loads and decodes a program.
     ///
-    /// A state register that the program does not contain gets a permissive default: code from the first to the last
-    /// slot, 128 temporaries, full flow control, IEEE rules for zero times anything. Registers of other blocks
-    /// (`RS_…`, which route the inputs) are ignored.
+    /// If the program does not contain a state register, the register gets a permissive default: the code runs from the
+    /// first to the last slot, 128 temporaries are allocated, flow control is full, and zero times a value follows IEEE
+    /// rules. Registers of other blocks (`RS_…`, which route the inputs) are ignored.
     ///
     /// # Errors
-    /// See [`SetupError`]. Codes without a meaning in an instruction are not an error here: they trap when the
-    /// instruction is reached.
+    /// Returns a [`SetupError`] if the program cannot be set up. An instruction with a code without a meaning is not an
+    /// error here. It traps when it is reached.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;
@@ -200,7 +200,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Prepares the flow instructions for the current constants.
+    /// Prepares the flow instructions for the current boolean and integer constants.
     pub(crate) fn prepare(&mut self) {
         let Setup { slots, bools, ints, offset, fc_mode, .. } = self;
         for slot in slots.iter_mut().flatten() {
@@ -216,7 +216,7 @@ impl Setup {
     fn load_state(&mut self, program: &Program) -> Result<(), SetupError> {
         let mut code_addr = None;
         for (name, value) in &program.state {
-            // The set-up of the rasteriser names the temporary of each input (`inputs`).
+            // The function `inputs` reads the set-up of the rasteriser, which names the temporary of each input.
             if name.starts_with("RS_") {
                 continue;
             }
@@ -245,13 +245,13 @@ impl Setup {
                 "US_CODE_OFFSET" => self.offset = CodeOffset::unpack(*value).map_err(bad)?.offset_addr,
                 "US_OUT_FMT" => self.out_fmt[n as usize] = OutFmtReg::unpack(*value).map_err(bad)?,
                 "FG_DEPTH_SRC" => self.depth_src = DepthSrcReg::unpack(*value).map_err(bad)?.depth_src,
-                // These registers are ignored: textures define their own sizes, the depth format applies only after
-                // the shader, and the upload registers do not matter once the program is in its slots.
+                // These registers do not affect the program. Textures define their own sizes. The depth format applies
+                // only after the shader. The upload registers are not needed once the program is in its slots.
                 "US_FORMAT0" | "US_W_FMT" | "GA_US_VECTOR_INDEX" | "GA_US_VECTOR_DATA" => {}
                 other => unreachable!("{other} is in words::STATE but is not loaded"),
             }
         }
-        // START_ADDR and END_ADDR are relative to OFFSET_ADDR, whichever register came first.
+        // START_ADDR and END_ADDR are relative to OFFSET_ADDR, which may follow them in the list.
         if let Some(CodeAddr { start_addr, end_addr }) = code_addr {
             self.start = self.offset + start_addr;
             self.end = self.offset + end_addr;
@@ -281,7 +281,7 @@ impl Setup {
         self.slots().flat_map(|(_, slot)| slot.words).collect()
     }
 
-    /// Returns the contents of an absolute slot, or `None` if nothing is loaded there.
+    /// Returns the contents of the slot with this absolute number, or `None` if nothing is loaded there.
     pub fn slot(&self, slot: u16) -> Option<&Slot> {
         self.slots.get(usize::from(slot))?.as_ref()
     }
@@ -292,9 +292,9 @@ impl Setup {
     }
 }
 
-/// Returns the temporaries that the RS_INST_n registers name. With bit 4, bits 11:5 receive the texture coordinate;
-/// with bits 17:16, bits 24:18 receive the colour. RS_INST_COUNT is the number of the last register. (Mesa,
-/// r300_reg.h; valid for all programs of its corpus)
+/// Returns the temporaries that the RS_INST_n registers name. If bit 4 is set, bits 11:5 name the temporary of a
+/// texture coordinate. If bits 17:16 are not 0, bits 24:18 name the temporary of a colour. RS_INST_COUNT is the number
+/// of the last register. (Mesa, r300_reg.h; valid for all programs of Mesa's corpus)
 fn inputs(program: &Program) -> Option<Vec<u8>> {
     let value = |name: &str| program.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     let last = value("RS_INST_COUNT")? & 0xf;

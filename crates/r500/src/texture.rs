@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::cause::TextureError;
 use crate::words::TexOp;
 
-/// The texture and sampler of a unit.
+/// The texture and sampler that are bound to a unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texture {
     /// The texels.
@@ -19,30 +19,30 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// Returns whether both share an image and have the same sampler.
+    /// Returns whether both textures share an image and have equal samplers.
     pub(crate) fn is_same(&self, other: &Texture) -> bool {
         Arc::ptr_eq(&self.image, &other.image) && self.sampler == other.sampler
     }
 }
 
-/// Coordinates of a fetch, with the data on which its level of detail may depend.
+/// The coordinates of a fetch, and the data on which its level of detail may depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coordinates {
-    /// S, T, R, Q of the lane.
+    /// S, T, R and Q of the lane.
     pub position: [f32; 4],
-    /// S, T, R, Q of the four lanes of the quad: top left, top right, bottom left, bottom right.
+    /// S, T, R and Q of the four lanes of the quad: top left, top right, bottom left, bottom right.
     pub quad: [[f32; 4]; 4],
-    /// Derivatives by x, for DXDY.
+    /// For DXDY, the derivatives by x.
     pub dx: Option<[f32; 4]>,
-    /// Derivatives by y, for DXDY.
+    /// For DXDY, the derivatives by y.
     pub dy: Option<[f32; 4]>,
-    /// Coordinates are in texels, not 0..1.
+    /// Whether the coordinates are in texels instead of 0..1.
     pub unscaled: bool,
 }
 
 impl Coordinates {
-    /// Returns the changes of S, T and R that determine the level of detail and the footprint of an operation.
-    /// Returns `None` for LOD, which states its level.
+    /// Returns the derivatives of S, T and R that determine the level of detail and the footprint of an operation.
+    /// Returns `None` for LOD, which states its level of detail.
     pub(crate) fn gradients(&self, image: &Image, op: TexOp) -> Option<Gradients> {
         let position = coordinates(op, self.position);
         let quad = match op {
@@ -69,12 +69,13 @@ fn coordinates(op: TexOp, [s, t, r, q]: [f32; 4]) -> [f32; 3] {
 
 /// Fetches for one lane, and returns the bits of the four channels.
 ///
-/// The index is the floor of the scaled coordinate (recommended, r500.md Q13). The level of detail depends on the
-/// operation: LD, PROJ and LODBIAS use the differences of the quad's coordinates, LOD uses Q, and DXDY the two
-/// derivative registers. An anisotropic filter places its samples by the same differences; LOD has a single sample.
+/// The index of a texel is the floor of the scaled coordinate (recommended, r500.md Q13). The level of detail depends
+/// on the operation. LD, PROJ and LODBIAS use the differences between the quad's coordinates. LOD uses Q, and DXDY uses
+/// two derivative registers. An anisotropic filter uses the same differences or derivatives to place its samples. LOD
+/// takes a single sample.
 ///
 /// # Errors
-/// For texture shapes that the machine does not have.
+/// Returns an error if the machine does not support the shape of the texture.
 pub fn fetch(texture: &Texture, op: TexOp, at: &Coordinates) -> Result<[u32; 4], TextureError> {
     let image: &Image = &texture.image;
     if matches!(image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
@@ -100,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns an 8 x 8 texture with three more levels. Each level holds its number.
+    /// Returns an 8 x 8 texture with four levels. The texels of each level are the level's number.
     fn levels() -> Texture {
         let level = |n: u32| {
             let size = 8 >> n;

@@ -1,12 +1,13 @@
-//! Registers that each instruction reads and writes, as data.
+//! Registers that each instruction reads and writes.
 //!
-//! Files have their names from the text. The numbering depends on the file. In `temp`, `const` and `out`, a number is
-//! four times the register plus the channel; the depth output is 16. In `pred` it is the channel, in `int` and `bool`
-//! the constant. `alu` is the ALU result, and `aL` is the loop register, which the lanes of a group share.
+//! Files have the names of the assembly text. The numbering depends on the file. In `temp`, `const` and `out`, a number
+//! is four times the register plus the channel. The depth output is number 16 of `out`. In `pred`, a number is the
+//! channel. In `int` and `bool`, it is the constant. `alu` is the ALU result. `aL` is the loop register, which the
+//! lanes of a group share.
 //!
-//! Each unit of an arithmetic instruction has an entry if it computes a value that is kept. A source counts as read
-//! only if it affects a channel that is written. One effect is omitted: an uncached OUT stores to the memory of a CTM
-//! launch, which the instruction does not show.
+//! A unit of an arithmetic instruction has an entry if it computes a value that is written. A source counts as read
+//! only if it affects a channel that is written. One effect is not listed: an uncached OUT stores to the memory of a
+//! CTM launch, but the instruction does not show whether it is uncached.
 
 use std::ops::Range;
 
@@ -42,7 +43,8 @@ const fn slot(file: &'static str, number: u32) -> Slot {
     Slot { file, number: Some(number) }
 }
 
-/// Returns the reads and writes of every instruction in a program, by slot. Words without a meaning have no entry.
+/// Returns the reads and writes of every instruction in a program, by slot. Words without a meaning do not have an
+/// entry.
 pub fn uses(setup: &Setup) -> UsesAt {
     let of_slot = |(pc, slot): (u16, &crate::setup::Slot)| {
         Some((u32::from(pc), of_instruction(slot.inst.as_ref().ok()?)))
@@ -64,7 +66,7 @@ pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
     }
 }
 
-/// Returns whether a program may read each channel of a temporary, indexed by number.
+/// Returns, for each channel of a temporary, whether a program may read it. The index is the number of the channel.
 pub fn temps_read(setup: &Setup) -> Vec<bool> {
     let mut read = vec![false; TEMPORARIES * 4];
     let instructions = setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
@@ -72,7 +74,7 @@ pub fn temps_read(setup: &Setup) -> Vec<bool> {
     read
 }
 
-/// Marks the channels of temporaries, by number, that an instruction may read.
+/// Marks the channels of temporaries that an instruction may read. The index is the number of the channel.
 pub(crate) fn mark_temps_read(inst: &Inst, read: &mut [bool]) {
     let all = of_instruction(inst);
     for Read { slot, .. } in all.iter().flat_map(|uses| &uses.reads).filter(|read| read.slot.file == TEMP) {
@@ -83,8 +85,8 @@ pub(crate) fn mark_temps_read(inst: &Inst, read: &mut [bool]) {
     }
 }
 
-/// Returns the reads and writes of an instruction like [`of_instruction`], but with an entry for each channel that
-/// arithmetic computes.
+/// Returns the reads and writes of an instruction like [`of_instruction`], but each channel of an arithmetic
+/// instruction has its own entry.
 pub(crate) fn by_channel(inst: &Inst) -> Vec<Uses> {
     let Body::Alu(alu) = &inst.body else { return of_instruction(inst) };
     let channel = |channel: usize| {
@@ -98,7 +100,7 @@ pub(crate) fn by_channel(inst: &Inst) -> Vec<Uses> {
 struct Collect(Uses);
 
 impl Collect {
-    /// Records that the result goes to an output. A killed lane has no such result.
+    /// Records that the result is an output of the program. The outputs of a killed lane are dropped.
     fn leave(&mut self) {
         self.0.leaves = true;
         self.0.dropped_if_killed = true;
@@ -117,7 +119,7 @@ impl Collect {
         }
     }
 
-    /// Returns the slot of a register. If it is relative, aL counts as read.
+    /// Returns the slot of a register. If the register is relative, also records that aL is read.
     fn register(&mut self, file: &'static str, addr: u8, rel: bool, channel: usize) -> Slot {
         if rel {
             self.read(slot(AL, 0), Role::Address, false);
@@ -126,7 +128,7 @@ impl Collect {
         slot(file, u32::from(addr) * 4 + channel as u32)
     }
 
-    /// Reads the first channels of a register of a texture instruction.
+    /// Records reads of the first `channels` channels of a register of a texture instruction.
     fn read_vector(&mut self, register: TexRegister, channels: usize, quad: bool) {
         let TexRegister { temp, rel, swizzle } = register;
         for from in &swizzle[..channels] {
@@ -144,7 +146,7 @@ impl Collect {
         self.read(place, role, quad);
     }
 
-    /// Reads the predicate that gates a channel.
+    /// Records a read of the predicate that enables a channel.
     fn gate(&mut self, common: &CmnInst, channel: usize) {
         if let Some((bit, _)) = common.predicate(channel) {
             self.read(slot(PRED, bit as u32), Role::Flow, false);
@@ -155,7 +157,7 @@ impl Collect {
 
 // ---- Arithmetic
 
-/// Returns the reads and writes of a unit for the given ones of its channels.
+/// Returns the reads and writes of a unit for some of its channels.
 fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses {
     let operation = match unit {
         Unit::Rgb => alu.rgb.op.name(),
@@ -196,8 +198,8 @@ fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses
         }
     }
     operands(&mut uses, alu, unit, wanted);
-    // Without a dot product, DP passes red of the first operand. Without a transcendental, SOP passes the alpha
-    // operand.
+    // In lenient mode, a DP without a dot product returns red of the RGB unit's operand A, and an SOP without a
+    // transcendental function returns the alpha unit's operand A.
     let forwarded = |operation: Value| matches!(operation, Value::Forwarded);
     match unit {
         Unit::Rgb if forwarded(alu.rgb.op.operation().value) => {
@@ -242,12 +244,13 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<Uses> {
         TexOp::LD | TexOp::DXDY => 3,
         TexOp::TEXKILL | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD => 4,
     };
-    // The level of detail of these operations depends on the coordinates of the quad.
+    // For these operations, the level of detail depends on the coordinates of the whole quad.
     let quad = matches!(op, TexOp::LD | TexOp::PROJ | TexOp::LODBIAS);
     if op == TexOp::TEXKILL {
         let TexRegister { temp, rel, swizzle } = tex.src();
         for (channel, from) in swizzle.into_iter().enumerate() {
-            // A killed lane continues, but it does not vote under IGNORE_UNCOVERED, and its results are dropped.
+            // A killed lane continues, but its results are dropped, and it does not vote on instructions with
+            // IGNORE_UNCOVERED.
             for role in [Role::Flow, Role::Output] {
                 uses.read_temp(temp, rel, from, role, false);
             }
@@ -279,7 +282,7 @@ fn flow_control(common: &CmnInst, fc: &Fc) -> Uses {
     if flow::reads_alu_result(func) {
         uses.read(slot(ALU_RESULT, 0), Role::Flow, false);
     }
-    // An FC instruction has one predicate. For RGBA it is red.
+    // An FC instruction has one predicate. For the selector RGBA, it is the red bit.
     if let Some((bit, _)) = common.predicate(0).filter(|_| flow::reads_predicate(func)) {
         uses.read(slot(PRED, bit as u32), Role::Flow, false);
     }
@@ -304,7 +307,7 @@ fn flow_control(common: &CmnInst, fc: &Fc) -> Uses {
                 uses.write(al);
             }
         }
-        // A break writes aL, because the enclosing loop has another one.
+        // A break changes aL to the value of the enclosing loop.
         flow::Role::Break { al: counts } => {
             if counts {
                 uses.write(al);

@@ -1,43 +1,48 @@
-//! Encodings that the documents forbid but that can be executed.
+//! Encodings that the documents forbid, but that can be executed.
 
 use thiserror::Error;
 
 use crate::inst::{Alu, Body, Inst, WORDS};
 use crate::words::*;
 
-/// A violation of the documents in an encoding that can be executed.
+/// A rule of the documents that an executable encoding violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Violation {
-    /// Reserved bits are set. Lenient: ignored.
+    /// Reserved bits are set. In lenient mode, they are ignored.
     #[error("reserved bits {bits:#010x} of word {word} are set")]
     ReservedBits {
-        /// Word 0 to 5.
+        /// Number of the word, 0 to 5.
         word: u8,
-        /// The bits.
+        /// The reserved bits that are set.
         bits: u32,
     },
-    /// FC with RGB_PRED_SEL = RGBA: an FC instruction has one predicate. Lenient: red. (CTM guide p. 31)
+    /// An FC instruction selects the predicate RGBA, although it has only one predicate. In lenient mode, the red bit
+    /// is used. (CTM guide p. 31)
     #[error("an FC instruction cannot use RGB_PRED_SEL = RGBA: it has one predicate")]
     FcPredicatePerChannel,
-    /// A write mask for outputs or predicates on TEX or FC. Lenient: ignored.
-    #[error("RGB_OMASK and ALPHA_OMASK mean nothing on TEX and FC instructions")]
+    /// A TEX or FC instruction has a write mask for outputs or predicates. In lenient mode, the mask is ignored.
+    #[error("RGB_OMASK and ALPHA_OMASK do not have a meaning on TEX and FC instructions")]
     OmaskOnTexOrFc,
-    /// SOP without a transcendental in the alpha unit. Lenient: forwards the alpha unit's value. (REG)
+    /// The RGB unit has SOP, but the alpha unit does not have a transcendental operation. In lenient mode, operand A of
+    /// the alpha unit is forwarded. (REG)
     #[error("SOP needs EX2, LN2, RCP, RSQ, SIN or COS in the alpha unit")]
     SopWithoutTranscendental,
-    /// DP without a dot product in the RGB unit. Lenient: forwards the red value. (REG)
+    /// The alpha unit has DP, but the RGB unit does not have a dot product. In lenient mode, red of the RGB unit's
+    /// operand A is forwarded. (REG)
     #[error("alpha DP needs DP3, DP4 or D2A in the RGB unit")]
     DpWithoutDotProduct,
-    /// OMOD disabled on an operation that computes. Lenient: the value passes unscaled. (CTM guide p. 29)
+    /// OMOD is disabled for an operation that computes a new value. In lenient mode, the value is not scaled. (CTM
+    /// guide p. 29)
     #[error("OMOD DISABLED is only valid for MIN, MAX, CND and CMP")]
     OmodDisabledOnArithmetic,
-    /// An inline constant with REL. Lenient: REL is ignored. (CTM guide p. 26, table of operands)
+    /// An inline constant has REL. In lenient mode, REL is ignored. (CTM guide p. 26, table of operands)
     #[error("an inline constant cannot be relative")]
     RelativeInline,
-    /// ALU_WMASK on OUT. Lenient: the ALU result is not written. (CTM guide p. 35: "any ALU instruction")
+    /// An OUT instruction has ALU_WMASK. In lenient mode, the ALU result is not written. (CTM guide p. 35: "any ALU
+    /// instruction")
     #[error("ALU_WMASK is only valid on ALU instructions")]
     AluResultOnOut,
-    /// W_OMASK on ALU. Lenient: ignored. (REG)
+    /// An ALU instruction has W_OMASK. In lenient mode, the bit is ignored. (REG)
     #[error("W_OMASK is only valid on OUT instructions")]
     DepthOnAlu,
 }
@@ -46,7 +51,8 @@ pub enum Violation {
 pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     for (word, (info, raw)) in layout(inst.common.r#type).iter().zip(words).enumerate() {
-        // Unused words should also be 0 ("write 0"), but no source says that hardware reads them.
+        // The manual says "write 0" for unused words as well, but no source says that the hardware reads them. So they
+        // are not checked.
         let bits = raw & !info.owned;
         if bits != 0 && !info.fields.is_empty() {
             found.push(Violation::ReservedBits { word: word as u8, bits });

@@ -1,7 +1,7 @@
-//! The instruction words and state registers, bit for bit.
+//! The instruction words and state registers, with every bit.
 //!
-//! Source: "AMD R5xx 3D register reference" (REG), US, GA and FG register tables; CTM guide chapter 3. The two agree
-//! on every position. Mesa's header differs in one position (DY_ADDR_REL), for which REG is followed.
+//! Sources: "AMD R5xx 3D register reference" (REG), US, GA and FG register tables; CTM guide chapter 3. REG and the
+//! guide agree on every position. Mesa's header has one bit (DY_ADDR_REL) at another position. This table follows REG.
 //!
 //! | word | ALU, OUT            | TEX                | FC            |
 //! |------|---------------------|--------------------|---------------|
@@ -18,31 +18,31 @@ use reconverge_isa::{names, word};
 names! {
     /// Instruction type. (US_CMN_INST.TYPE)
     pub enum InstType(2) {
-        /// Arithmetic; may write temporaries, predicate bits and the ALU result.
+        /// Arithmetic that may write temporaries, predicate bits and the ALU result.
         ALU = 0,
-        /// Arithmetic; may write temporaries and output registers.
+        /// Arithmetic that may write temporaries and output registers.
         OUT = 1,
         /// Flow control.
         FC = 2,
-        /// Texture or memory read, or lane kill.
+        /// Texture or memory read, or a test that kills lanes.
         TEX = 3,
     }
 
-    /// Predicate bit that gates a channel.
+    /// Predicate bit that enables a channel.
     pub enum PredSel(3) {
         /// No predication.
         NONE = 0,
-        /// Each channel by its own bit.
+        /// Each channel is enabled by its own bit.
         RGBA = 1, RRRR = 2, GGGG = 3, BBBB = 4, AAAA = 5,
     }
 
-    /// Channel that feeds the ALU result.
+    /// Channel from which the ALU result is computed.
     pub enum AluResultSel(1) { RED = 0, ALPHA = 1 }
 
     /// Comparison with zero that sets the ALU result.
     pub enum AluResultOp(2) { EQ = 0, LT = 1, GE = 2, NE = 3 }
 
-    /// Function of src0 and src1 in the presubtract unit. (CTM guide: BIAS, SUB, ADD, INV)
+    /// Function of src0 and src1 that the presubtract unit computes. (CTM guide: BIAS, SUB, ADD, INV)
     pub enum SrcpOp(2) {
         /// 1 - 2 * src0
         NEG2 = 0,
@@ -57,10 +57,10 @@ names! {
     /// Source vector of an operand.
     pub enum Sel(2) { SRC0 = 0, SRC1 = 1, SRC2 = 2, SRCP = 3 }
 
-    /// Channel or literal chosen for an operand channel; 7 is not assigned.
+    /// Source channel or literal for an operand channel. Code 7 is not assigned.
     pub enum Swiz(3) { R = 0, G = 1, B = 2, A = 3, ZERO = 4, HALF = 5, ONE = 6 }
 
-    /// Input modifier, after the swizzle.
+    /// Input modifier, applied after the swizzle.
     pub enum Imod(2) {
         NOP = 0,
         NEG = 1,
@@ -71,7 +71,7 @@ names! {
 
     /// Output modifier.
     pub enum Omod(3) {
-        /// The result, normalised
+        /// The result, with denormals flushed and NaN replaced
         MUL_1 = 0,
         /// 2 * result
         MUL_2 = 1,
@@ -85,26 +85,27 @@ names! {
         DIV_4 = 5,
         /// Result / 8
         DIV_8 = 6,
-        /// Bits pass unchanged; only for MIN, MAX, CND, CMP.
+        /// The bits of the result do not change. Only for MIN, MAX, CND, CMP.
         DISABLED = 7,
     }
 
-    /// OUT: render target. ALU: predicate comparison with zero (A: equal, B: less, C: not less, D: not equal).
+    /// Render target of an OUT instruction, or comparison with zero of an ALU instruction that writes predicate bits
+    /// (A: equal, B: less, C: not less, D: not equal).
     pub enum Target(2) { A = 0, B = 1, C = 2, D = 3 }
 
-    /// Operation of the RGB unit; 6 and 13 to 15 are not assigned. (CTM guide p. 28)
+    /// Operation of the RGB unit. The codes 6 and 13 to 15 are not assigned. (CTM guide p. 28)
     pub enum RgbOp(4) {
         /// A * B + C
         MAD = 0,
         /// Three-term dot product.
         DP3 = 1,
-        /// Four-term dot product; the fourth term is the alpha unit's A * B.
+        /// Four-term dot product. The fourth term is the alpha unit's A * B.
         DP4 = 2,
         /// A.r * B.r + A.g * B.g + C.b
         D2A = 3,
         /// A < B ? A : B
         MIN = 4,
-        /// A >= B ? A : B; of two zeros B
+        /// A >= B ? A : B; B if both are zeros
         MAX = 5,
         /// C > 0.5 ? A : B
         CND = 7,
@@ -112,7 +113,7 @@ names! {
         CMP = 8,
         /// A - floor(A)
         FRC = 9,
-        /// The alpha unit's transcendental result.
+        /// The result of the alpha unit's transcendental operation.
         SOP = 10,
         /// Derivative between the columns of the quad.
         MDH = 11,
@@ -120,7 +121,7 @@ names! {
         MDV = 12,
     }
 
-    /// Operation of the alpha unit; 4 is not assigned. (CTM guide p. 29)
+    /// Operation of the alpha unit. Code 4 is not assigned. (CTM guide p. 29)
     pub enum AlphaOp(4) {
         /// A * B + C
         MAD = 0,
@@ -128,7 +129,7 @@ names! {
         DP = 1,
         /// A < B ? A : B
         MIN = 2,
-        /// A >= B ? A : B; of two zeros B
+        /// A >= B ? A : B; B if both are zeros
         MAX = 3,
         /// C > 0.5 ? A : B
         CND = 5,
@@ -154,13 +155,13 @@ names! {
         MDV = 15,
     }
 
-    /// Texture operation; 7 is not assigned.
+    /// Texture operation. Code 7 is not assigned.
     pub enum TexOp(3) {
-        /// No fetch, no write; may acquire the semaphore.
+        /// Neither fetches nor writes, but may acquire the semaphore.
         NOP = 0,
         /// Plain fetch at S, T, R.
         LD = 1,
-        /// Kills the lane when a component is negative.
+        /// Kills lanes in which a component is negative.
         TEXKILL = 2,
         /// Fetch at S/Q, T/Q, R/Q.
         PROJ = 3,
@@ -172,61 +173,62 @@ names! {
         DXDY = 6,
     }
 
-    /// Channel of a texture coordinate or result; no literals. (CTM guide p. 32)
+    /// Channel of a texture coordinate or result. Literals cannot be selected. (CTM guide p. 32)
     pub enum TexSwiz(2) { R = 0, G = 1, B = 2, A = 3 }
 
     /// Flow-control operation. (CTM guide p. 37)
     pub enum FcOp(3) {
         /// Jumps, calls and returns; opens and closes branches.
         JUMP = 0,
-        /// Enters a loop with aL, or jumps over it.
+        /// Enters a loop with aL, or skips it.
         LOOP = 1,
-        /// Next round of a LOOP, or its end.
+        /// Starts the next iteration of a LOOP, or ends the loop.
         ENDLOOP = 2,
-        /// Enters a loop without aL, or jumps over it.
+        /// Enters a loop without aL, or skips it.
         REP = 3,
-        /// Next round of a REP, or its end.
+        /// Starts the next iteration of a REP, or ends the loop.
         ENDREP = 4,
         /// Leaves a LOOP.
         BREAKLOOP = 5,
         /// Leaves a REP.
         BREAKREP = 6,
-        /// On to the next round.
+        /// Continues with the next iteration of a loop.
         CONTINUE = 7,
     }
 
-    /// Effect of a taken jump on the address stack; 3 is not assigned.
+    /// Effect of a taken jump on the address stack. Code 3 is not assigned.
     pub enum AOp(2) { NONE = 0, POP = 1, PUSH = 2 }
 
-    /// Operation on the branch counters; 3 is not assigned.
+    /// Operation on the branch counters. Code 3 is not assigned.
     pub enum BOp(2) {
         NONE = 0,
-        /// Subtracts B_POP_CNT; lanes below zero become active.
+        /// Subtracts B_POP_CNT from the counters of lanes that are off. Lanes below zero become active.
         DECR = 1,
-        /// Adds one; active lanes that voted against the decision are switched off at zero.
+        /// Adds one to the counters of lanes that are off. Active lanes that voted against the decision are switched
+        /// off with counter 0.
         INCR = 2,
     }
 
-    /// Render target format; 14 and 22 to 31 are not assigned. (US_OUT_FMT)
+    /// Render target format. The codes 14 and 22 to 31 are not assigned. (US_OUT_FMT)
     pub enum OutFmt(5) {
         C4_8 = 0, C4_10 = 1, C4_10_GAMMA = 2, C_16 = 3, C2_16 = 4, C4_16 = 5, C_16_MPEG = 6, C2_16_MPEG = 7,
         C2_4 = 8, C_3_3_2 = 9, C_6_5_6 = 10, C_11_11_10 = 11, C_10_11_11 = 12, C_2_10_10_10 = 13,
         UNUSED = 15, C_16_FP = 16, C2_16_FP = 17, C4_16_FP = 18, C_32_FP = 19, C2_32_FP = 20, C4_32_FP = 21,
     }
 
-    /// Channel that feeds a component of a render target.
+    /// Channel that a component of a render target receives.
     pub enum OutSel(2) { A = 0, R = 1, G = 2, B = 3 }
 
-    /// Rounding of a render target.
+    /// Rounding mode of a render target.
     pub enum RoundAdj(1) { NORMAL = 0, MODIFIED = 1 }
 
-    /// Depth output format; 3 is not assigned.
+    /// Depth output format. Code 3 is not assigned.
     pub enum WFmt(2) {
         /// Always zero.
         W0 = 0,
         /// 24-bit fixed point.
         W24 = 1,
-        /// 24-bit float that sorts as an integer.
+        /// 24-bit float whose bits sort like an integer.
         W24_FP = 2,
     }
 
@@ -239,9 +241,9 @@ names! {
     /// Result of zero times infinity or NaN.
     pub enum ZeroMul(1) { IEEE = 0, ZERO_WINS = 1 }
 
-    /// Flow control that is available to the thread.
+    /// Kinds of flow control that are available.
     pub enum FcMode(1) {
-        /// Branches only, a shallow counter, twice the threads.
+        /// Branches only, with a small branch counter. Twice as many threads fit.
         PARTIAL = 0,
         /// Branches, loops and subroutines.
         FULL = 1,
@@ -255,33 +257,33 @@ word! {
     /// Fields that all instruction types have. (REG)
     pub struct CmnInst(u32) = "US_CMN_INST" {
         r#type:         InstType [1:0],
-        /// Not issued until the texture semaphore is free.
+        /// The instruction is not issued until the texture semaphore is free.
         tex_sem_wait:   bool [2:2],
-        /// Predicate of the RGB channels; for an FC instruction, the predicate that JUMP_FUNC reads.
+        /// Predicate of the RGB channels. For an FC instruction, this is the predicate that JUMP_FUNC reads.
         rgb_pred_sel:   PredSel [5:3],
-        /// Inverts this predicate.
+        /// Inverts the predicate of RGB_PRED_SEL.
         rgb_pred_inv:   bool [6:6],
-        /// Writes inactive lanes as well.
+        /// Also writes lanes that are not active.
         write_inactive: bool [7:7],
-        /// A hint that active lanes may stop here; stopping is not guaranteed.
+        /// A hint that active lanes may stop here. It does not guarantee that they stop.
         last:           bool [8:8],
         /// One idle issue slot follows.
         nop:            bool [9:9],
-        /// Earlier ALU instructions complete first.
+        /// The instruction waits until earlier ALU instructions have completed.
         alu_wait:       bool [10:10],
-        /// Temporary write mask, bit 0 red.
+        /// Write mask of the temporary. Bit 0 is red.
         rgb_wmask:      u8 [13:11],
-        /// Temporary write mask of alpha.
+        /// Write mask of the temporary, for alpha.
         alpha_wmask:    bool [14:14],
-        /// OUT: output mask, bit 0 red. ALU: predicate bits to write.
+        /// Output mask of an OUT instruction, or predicate bits that an ALU instruction writes. Bit 0 is red.
         rgb_omask:      u8 [17:15],
-        /// OUT: output mask of alpha. ALU: alpha predicate bit to write.
+        /// Output mask of an OUT instruction for alpha, or whether an ALU instruction writes the alpha predicate bit.
         alpha_omask:    bool [18:18],
         /// Clamps the RGB result to 0..1.
         rgb_clamp:      bool [19:19],
         /// Clamps the alpha result to 0..1.
         alpha_clamp:    bool [20:20],
-        /// Channel that feeds the ALU result.
+        /// Channel from which the ALU result is computed.
         alu_result_sel: AluResultSel [21:21],
         /// Inverts the alpha predicate.
         alpha_pred_inv: bool [22:22],
@@ -289,11 +291,11 @@ word! {
         alu_result_op:  AluResultOp [24:23],
         /// Predicate of the alpha channel.
         alpha_pred_sel: PredSel [27:25],
-        /// Channels that a statistics counter counts; no effect on results.
+        /// Channels that a statistics counter counts. The field does not affect results.
         stat_we:        u8 [31:28],
     }
 
-    /// Sources whose RGB part is read. (REG; CTM guide p. 26)
+    /// Addresses of the sources whose RGB part is read. (REG; CTM guide p. 26)
     pub struct AluRgbAddr(u32) = "US_ALU_RGB_ADDR" {
         addr0:       u8 [7:0],
         addr0_const: bool [8:8],
@@ -307,7 +309,7 @@ word! {
         srcp_op:     SrcpOp [31:30],
     }
 
-    /// Sources whose alpha part is read. (REG; CTM guide p. 26)
+    /// Addresses of the sources whose alpha part is read. (REG; CTM guide p. 26)
     pub struct AluAlphaAddr(u32) = "US_ALU_ALPHA_ADDR" {
         addr0:       u8 [7:0],
         addr0_const: bool [8:8],
@@ -321,7 +323,7 @@ word! {
         srcp_op:     SrcpOp [31:30],
     }
 
-    /// RGB operands A and B, output modifier. (REG; CTM guide p. 27)
+    /// Operands A and B and output modifier of the RGB unit. (REG; CTM guide p. 27)
     pub struct AluRgbInst(u32) = "US_ALU_RGB_INST" {
         rgb_sel_a:    Sel [1:0],
         red_swiz_a:   Swiz [4:2],
@@ -334,13 +336,13 @@ word! {
         blue_swiz_b:  Swiz [23:21],
         rgb_mod_b:    Imod [25:24],
         omod:         Omod [28:26],
-        /// OUT: render target; ALU: predicate comparison.
+        /// Render target of an OUT instruction, or predicate comparison of an ALU instruction.
         target:       Target [30:29],
         /// Writes the ALU result.
         alu_wmask:    bool [31:31],
     }
 
-    /// Alpha operation, destination, operands A and B. (REG; CTM guide p. 29)
+    /// Operation, destination, and operands A and B of the alpha unit. (REG; CTM guide p. 29)
     pub struct AluAlphaInst(u32) = "US_ALU_ALPHA_INST" {
         alpha_op:        AlphaOp [3:0],
         alpha_addrd:     u8 [10:4],
@@ -352,13 +354,13 @@ word! {
         alpha_swiz_b:    Swiz [23:21],
         alpha_mod_b:     Imod [25:24],
         omod:            Omod [28:26],
-        /// OUT: render target; ALU: predicate comparison.
+        /// Render target of an OUT instruction, or predicate comparison of an ALU instruction.
         target:          Target [30:29],
         /// Writes the alpha result to the depth (W) output.
         w_omask:         bool [31:31],
     }
 
-    /// RGB operation and destination, operands C of both units. (REG; CTM guide p. 28)
+    /// Operation and destination of the RGB unit, and operand C of both units. (REG; CTM guide p. 28)
     pub struct AluRgbaInst(u32) = "US_ALU_RGBA_INST" {
         rgb_op:        RgbOp [3:0],
         rgb_addrd:     u8 [10:4],
@@ -379,13 +381,13 @@ word! {
         inst:             TexOp [24:22],
         /// Holds the texture semaphore until the data has arrived.
         tex_sem_acquire:  bool [25:25],
-        /// Uncovered lanes fetch nothing.
+        /// Uncovered lanes do not fetch.
         ignore_uncovered: bool [26:26],
-        /// Coordinates are in texels, not 0..1.
+        /// Coordinates are in texels instead of 0..1.
         unscaled:         bool [27:27],
     }
 
-    /// Texture coordinate and destination. (REG; CTM guide p. 32)
+    /// Coordinate and destination of a texture operation. (REG; CTM guide p. 32)
     pub struct TexAddr(u32) = "US_TEX_ADDR" {
         src_addr:     u8 [6:0],
         src_addr_rel: bool [7:7],
@@ -401,7 +403,7 @@ word! {
         dst_a_swiz:   TexSwiz [31:30],
     }
 
-    /// Derivative registers of DXDY. (REG; Mesa's header puts DY_ADDR_REL at bit 17, inside DY_ADDR)
+    /// Derivative registers of DXDY. (REG. Mesa's header puts DY_ADDR_REL at bit 17, which is inside DY_ADDR)
     pub struct TexAddrDxDy(u32) = "US_TEX_ADDR_DXDY" {
         dx_addr:     u8 [6:0],
         dx_addr_rel: bool [7:7],
@@ -420,18 +422,18 @@ word! {
     /// Flow control, first half. (REG; CTM guide p. 37)
     pub struct FcInst(u32) = "US_FC_INST" {
         op:               FcOp [2:0],
-        /// Swaps active lanes with branch-inactive lanes of counter 0 before anything else.
+        /// Before anything else, swaps active lanes with branch-inactive lanes whose counter is 0.
         b_else:           bool [4:4],
-        /// Jumps if any voter votes to jump; otherwise only if all do.
+        /// The group jumps if any voter votes to jump. Otherwise, it jumps only if all voters do.
         jump_any:         bool [5:5],
         a_op:             AOp [7:6],
-        /// Truth table over ALU result (4), predicate (2) and boolean (1).
+        /// Truth table with the index 4 * ALU result + 2 * predicate + boolean.
         jump_func:        u8 [15:8],
         /// Number of levels that DECR closes.
         b_pop_cnt:        u8 [20:16],
-        /// Branch counters if the thread stays.
+        /// Operation on the branch counters if the thread stays.
         b_op0:            BOp [25:24],
-        /// Branch counters if the thread jumps.
+        /// Operation on the branch counters if the thread jumps.
         b_op1:            BOp [27:26],
         /// Uncovered lanes do not vote.
         ignore_uncovered: bool [28:28],
@@ -442,18 +444,18 @@ word! {
         bool_addr:   u8 [4:0],
         int_addr:    u8 [12:8],
         jump_addr:   u16 [24:16],
-        /// JUMP_ADDR is absolute; otherwise OFFSET_ADDR is added.
+        /// JUMP_ADDR is absolute. Otherwise, OFFSET_ADDR is added to it.
         jump_global: bool [31:31],
     }
 
-    /// Float mode. (REG 0x4600)
+    /// Floating-point mode. (REG 0x4600)
     pub struct Config(u32) = "US_CONFIG" {
         zero_times_anything_equals_zero: ZeroMul [1:1],
     }
 
-    /// Temporaries allocated. (REG 0x4604)
+    /// Number of allocated temporaries. (REG 0x4604)
     pub struct PixSize(u32) = "US_PIXSIZE" {
-        /// Highest temporary index, that is frame size minus one.
+        /// The highest temporary, which is the frame size minus one.
         pix_size: u8 [6:0],
     }
 
@@ -474,14 +476,14 @@ word! {
         end_addr:   u16 [24:16],
     }
 
-    /// Window of the instruction memory that the program may use. (REG 0x4634)
+    /// Range of the instruction memory that the program may use. (REG 0x4634)
     pub struct CodeRange(u32) = "US_CODE_RANGE" {
         code_addr: u16 [8:0],
-        /// Size minus one.
+        /// Size of the range in instructions, minus one.
         code_size: u16 [24:16],
     }
 
-    /// Added to addresses that are not global. (REG 0x4638)
+    /// Number that is added to addresses that are not global. (REG 0x4638)
     pub struct CodeOffset(u32) = "US_CODE_OFFSET" {
         offset_addr: u16 [8:0],
     }
@@ -490,7 +492,7 @@ word! {
     pub struct Format0(u32) = "US_FORMAT0" {
         txwidth:  u16 [10:0],
         txheight: u16 [21:11],
-        /// 13: width above 2048, 14: height above 2048, 15: both.
+        /// Also extends the size: 13 for a width above 2048, 14 for a height above 2048, 15 for both.
         txdepth:  u8 [25:22],
     }
 
@@ -513,11 +515,11 @@ word! {
 
     /// Integer constant of a loop. (REG 0x4c00 + 4n)
     pub struct FcIntConst(u32) = "US_FC_INT_CONST" {
-        /// Iteration count.
+        /// Number of iterations.
         kr: u8 [7:0],
-        /// Initial aL.
+        /// Value of aL in the first iteration.
         kg: u8 [15:8],
-        /// aL step.
+        /// Number that each iteration adds to aL.
         kb: i8 [23:16],
     }
 
@@ -546,28 +548,28 @@ names! {
     /// Layout of the elements. (CTM guide, format parameter)
     pub enum Tiling(2) {
         LINEAR = 0,
-        /// The available pages do not document this layout; rejected.
+        /// The available pages do not document this layout, so it is rejected.
         TILED = 1,
-        /// Inputs only: one fetch returns four neighbours of a single-channel buffer.
+        /// Only for inputs: one fetch returns four neighbours of a single-channel buffer.
         LINEAR_INP_2X2 = 2,
-        /// The available pages do not document this layout; rejected.
+        /// The available pages do not document this layout, so it is rejected.
         TILED_INP_2X2 = 3,
     }
 
-    /// Type of an element; 5 to 7 are reserved. Integers read as value / maximum, absent channels as 0
-    /// (recommended, r500.md Q21).
+    /// Type of an element. The codes 5 to 7 are reserved. An integer reads as value / maximum, and a channel that does
+    /// not exist reads as 0 (recommended, r500.md Q21).
     pub enum Format(3) { UINT16_1 = 0, UINT8_4 = 1, FLOAT32_1 = 2, FLOAT32_2 = 3, FLOAT32_4 = 4 }
 
-    /// Conditional test of v, the conditional value, against b, the buffer's value. (set_cond_test)
+    /// Conditional test. It compares v, the conditional value, with b, the buffer's value. (set_cond_test)
     pub enum CondTest(3) {
         NEVER = 0, LESS = 1, LESS_EQUAL = 2, EQUAL = 3, GREATER_EQUAL = 4, GREATER = 5, NOT_EQUAL = 6, ALWAYS = 7,
     }
 
-    /// Point at which the test applies. (set_cond_loc)
+    /// Point at which the conditional test applies. (set_cond_loc)
     pub enum CondLoc(1) {
-        /// Decides at the end of a program whether its outputs are sent.
+        /// At the end of a program, the test decides whether its outputs are written.
         DPP = 0,
-        /// Decides before a pair is scheduled whether it runs.
+        /// Before a pair is scheduled, the test decides whether it runs.
         PE = 1,
     }
 }
@@ -575,18 +577,18 @@ names! {
 word! {
     /// The format parameter of set_inp_fmt, set_out_fmt and set_cond_out_fmt. (CTM guide p. 6)
     pub struct FormatParam(u32) = "FORMAT" {
-        /// Pitch divided by four.
+        /// Pitch in elements, divided by four.
         pitch4: u16 [12:2],
         tiling: Tiling [17:16],
         format: Format [26:24],
     }
 }
 
-/// A word of the instruction memory that is not read.
+/// The format of a word of the instruction memory that is not read.
 pub const UNUSED: WordInfo =
     WordInfo { name: "UNUSED", doc: "Not read for this instruction type.", fields: &[], owned: 0 };
 
-/// The formats of the six words of an instruction of type `kind`, in upload order. (REG)
+/// Returns the formats of the six words of an instruction of type `kind`, in upload order. (REG)
 pub const fn layout(kind: InstType) -> [WordInfo; 6] {
     match kind {
         InstType::ALU | InstType::OUT => [
@@ -602,16 +604,16 @@ pub const fn layout(kind: InstType) -> [WordInfo; 6] {
     }
 }
 
-/// A state register, with the manual's name. Registers with a count are named `NAME_n`.
+/// A state register with its name in the manual. If there are several such registers, they are named `NAME_n`.
 #[derive(Clone, Copy, Debug)]
 pub struct StateRegister {
-    /// The format.
+    /// Format of the register.
     pub word: WordInfo,
     /// Byte address of the first register in the register space.
     pub mmio: u32,
     /// Number of registers.
     pub count: u32,
-    /// Bytes from one register to the next.
+    /// Distance from one register to the next, in bytes.
     pub stride: u32,
 }
 
@@ -634,13 +636,13 @@ pub const STATE: &[StateRegister] = &[
     StateRegister { word: FcIntConst::INFO,  mmio: 0x4c00, count: 32, stride: 4 },
 ];
 
-/// Returns the state register with this name, and its number n. The name is the manual's; a register of several has
-/// `_n` appended.
+/// Returns the state register with this name, and its number n. The name is the manual's name. If there are several
+/// such registers, `_n` is appended.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
     named_register(STATE, name)
 }
 
-/// Returns the register of a table with this name, and its number.
+/// Returns the register with this name from a table, and its number.
 pub(crate) fn named_register(
     table: &'static [StateRegister],
     name: &str,
@@ -661,14 +663,15 @@ impl CmnInst {
         if channel == 3 { self.alpha_wmask } else { self.rgb_wmask >> channel & 1 != 0 }
     }
 
-    /// Returns whether a channel of the output, or its predicate bit, is written.
+    /// Returns whether the instruction writes a channel of the output or, for an ALU instruction, its predicate bit.
     pub(crate) fn writes_output(&self, channel: usize) -> bool {
         if channel == 3 { self.alpha_omask } else { self.rgb_omask >> channel & 1 != 0 }
     }
 
-    /// Returns the predicate bit that gates a channel, if any, and whether it is inverted.
+    /// Returns the predicate bit that enables a channel, and whether it is inverted. Returns `None` if no predicate is
+    /// selected.
     ///
-    /// For NONE, the predicate is true whatever the inversion. (docs/r500.md, Q4)
+    /// If no predicate is selected, the predicate is true, whatever the inversion. (docs/r500.md, Q4)
     pub(crate) fn predicate(&self, channel: usize) -> Option<(usize, bool)> {
         let (select, inverted) = match channel {
             3 => (self.alpha_pred_sel, self.alpha_pred_inv),
@@ -685,7 +688,7 @@ impl CmnInst {
         Some((bit, inverted))
     }
 
-    /// Returns the channel that feeds the ALU result.
+    /// Returns the channel from which the ALU result is computed.
     pub(crate) fn alu_result_channel(&self) -> usize {
         match self.alu_result_sel {
             AluResultSel::RED => 0,
@@ -707,7 +710,7 @@ mod tests {
         }
     }
 
-    /// REG, "used bits" of each word.
+    /// REG lists the used bits of each word.
     #[test]
     fn every_word_owns_the_documented_bits() {
         let owned = |info: WordInfo| (info.name, info.owned);

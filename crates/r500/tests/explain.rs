@@ -73,7 +73,7 @@ fn the_meaning_says_what_each_half_computes() {
         ("ALU temp[1].rg = MAX src0.rgb, src0.rgb : src0=temp[0]", &["RGB half: temp[1].rg = temp[0].rgb."]),
         (
             "ALU alu_result[LT].r = MAD src0.rrr, src0.111, -src1.rrr : src0=temp[0] src1=#6",
-            &["RGB half: computes temp[0].rrr - 6; the ALU result becomes whether red is below zero."],
+            &["RGB half: computes temp[0].rrr - 6; the ALU result records whether red is below zero."],
         ),
         (
             "ALU temp[3].g = SOP\n  + RSQ |src0.a| : src0=temp[4]",

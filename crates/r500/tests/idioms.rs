@@ -141,7 +141,7 @@ fn an_unknown_operation_says_how_to_write_what_is_meant() {
         (
             "ABS src0.rgb",
             "the RGB unit has no operation `ABS`",
-            "write the operand as |src0.rgb|, of MOV for instance",
+            "write the operand as |src0.rgb|, for example in MOV",
         ),
         ("ADD src0.rgb", "ADD takes 2 operands, not 1", "expected 2 operands, separated by commas"),
         ("MOV src0.rgb, src0.rgb", "MOV takes 1 operand, not 2", ""),
@@ -191,7 +191,7 @@ fn a_label_that_is_defined_twice_points_at_the_first() {
 #[test]
 fn an_endif_that_closes_nothing_is_an_error_unless_it_says_so() {
     let errors = assemble("if alu\nOUT nop\nendif\nendif\nOUT nop").unwrap_err();
-    assert_eq!(errors[0].message, "endif closes more than is open");
+    assert_eq!(errors[0].message, "`endif` closes more constructs than are open");
     assert_eq!(errors[0].span.line_column("if alu\nOUT nop\nendif\nendif\nOUT nop"), (4, 1));
     assert!(assemble("if alu\nOUT nop\nendif 2\nOUT nop").is_err());
     let kept = words("endif -> 0\nOUT nop");

@@ -120,7 +120,7 @@ fn a_finding_names_its_place_and_what_is_there() {
     let message = "BREAKLOOP leaves 1 of the branches in the loop open".to_owned();
     assert_eq!(findings(&source), [("loop-levels", 3, message)]);
     let source = format!("{COMPARE}if alu\nendif\nif alu\nendif\n{OUT}");
-    let message = "no instruction since the last FC, or the start, has written the ALU result".to_owned();
+    let message = "no instruction since the last FC or the start has written the ALU result".to_owned();
     assert_eq!(findings(&source), [("stale-result", 3, message)]);
     // One path with a comparison is not enough.
     let source = format!(".bool 1 true\nif bool[1] -> there\n{COMPARE}there:\nif alu\nendif\n{OUT}");

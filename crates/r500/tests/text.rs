@@ -307,7 +307,7 @@ fn errors_name_the_place_and_what_would_fit() {
     );
     one(
         "if bool[1]\nendif",
-        "1:1: an `if` on a boolean constant needs a target (it opens no level that `endif` could close: give -> LABEL, and leave with goto)",
+        "1:1: an `if` on a boolean constant needs a target (it does not open a level that `endif` could close: write `-> LABEL`, and end the body with `goto`)",
     );
     one("OUT nop trailing", "1:9: `trailing` is not understood here (the line should end here)");
 }

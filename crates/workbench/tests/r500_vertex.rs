@@ -20,7 +20,7 @@ fn a_source_states_its_stage_and_comes_back_from_its_text() {
     let machine = opened.target.machine();
     let hex = Style { hex: true, structure: true, ..Style::default() };
     let text = machine.disassemble(&opened.target, program, hex).unwrap().text;
-    assert!(text.contains("VECTOR_NO_OP  ; 0: 8 times 4 to 9\n"), "{text}");
+    assert!(text.contains("VECTOR_NO_OP  ; 0: loop, 8 times slots 4 to 9\n"), "{text}");
     assert_eq!(machine.lint(&opened.target, program).unwrap(), []);
     let explained = machine.explain_at(&opened.target, program, 5).unwrap();
     assert_eq!(explained.text, "VE_PRED_SET_NEQ_PUSH t1.w = t1, t2.x");

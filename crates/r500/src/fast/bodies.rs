@@ -1,5 +1,5 @@
-//! Operations other than arithmetic: lane sets, predicate bits and the ALU result, records of written outputs, values
-//! of other lanes in a quad.
+//! Operations other than arithmetic. They compute lane sets, predicate bits and the ALU result, record written outputs,
+//! and read values of other lanes in a quad.
 
 use std::marker::PhantomData;
 
@@ -11,8 +11,8 @@ use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
 use super::operands::Set;
 use crate::words::AluResultOp;
 
-/// Sets a lane set: the lanes of [`Set::ACTIVE`] or [`Set::ALL`] (by `number[1]`) in which predicate bit `number[0]`
-/// holds.
+/// Computes a lane set. `number[1]` is [`Set::ACTIVE`] or [`Set::ALL`]. The result has the lanes of that set in which
+/// predicate bit `number[0]` holds.
 pub(super) struct Predicated;
 
 impl Body for Predicated {
@@ -25,16 +25,16 @@ impl Body for Predicated {
     }
 }
 
-/// Code of the comparison for [`Predicate`] and [`AluResult`]: equal to zero.
+/// Comparison code for [`Predicate`] and [`AluResult`]: equal to zero.
 pub(super) const EQ: u8 = AluResultOp::EQ as u8;
-/// Below zero.
+/// Comparison code: below zero.
 pub(super) const LT: u8 = AluResultOp::LT as u8;
-/// Zero or above.
+/// Comparison code: zero or above.
 pub(super) const GE: u8 = AluResultOp::GE as u8;
-/// Not equal to zero, or a NaN.
+/// Comparison code: not equal to zero, or a NaN.
 pub(super) const NE: u8 = AluResultOp::NE as u8;
 
-/// [`crate::lane::compare`] for the whole row of the first source.
+/// Returns the result of [`crate::lane::compare`] in each lane of the first source.
 #[inline(always)]
 fn comparing<W: Wide, const OP: u8>(wide: W, lanes: &Lanes<'_>, operation: &Operation) -> Mask {
     let mut bits = 0;
@@ -45,13 +45,13 @@ fn comparing<W: Wide, const OP: u8>(wide: W, lanes: &Lanes<'_>, operation: &Oper
     Mask(bits)
 }
 
-/// Returns all ones in the lanes in which the comparison with zero holds.
+/// Returns a word per lane: all ones if the comparison with zero holds, otherwise zero.
 #[inline(always)]
 fn compared<const OP: u8>(words: &Words) -> Words {
     let mut result = [0; CHUNK];
     for lane in 0..CHUNK {
         let x = words[lane];
-        // Denormals are zeros; negative numbers are those from -MIN_POSITIVE to -infinity.
+        // Denormals compare as zeros. Negative numbers range from -MIN_POSITIVE to -infinity.
         let zero = x & 0x7fff_ffff < 0x0080_0000;
         let negative = x.wrapping_sub(0x8080_0000) <= 0x7f00_0000;
         let nan = x & 0x7fff_ffff > 0x7f80_0000;
@@ -90,7 +90,8 @@ impl<const OP: u8> Body for AluResult<OP> {
     }
 }
 
-/// Writes the ALU result from the comparison of a kernel's result, which no other operation reads.
+/// Computes a kernel's result and writes its comparison with zero to the ALU result. No other operation reads the
+/// kernel's result.
 pub(super) struct AluResultOf<K, const OP: u8>(PhantomData<K>);
 
 impl<K: Kernel, const OP: u8> Body for AluResultOf<K, OP> {
@@ -136,7 +137,7 @@ impl Body for DepthWritten {
     }
 }
 
-/// Copies the first source of lane `number[0]` of each quad to all four lanes. (REG, MDH and MDV)
+/// Copies the first source of lane `number[0]` of each quad to all four lanes of the quad. (REG, MDH and MDV)
 pub(super) struct OfQuad;
 
 impl Body for OfQuad {
@@ -155,7 +156,7 @@ impl Body for OfQuad {
     }
 }
 
-/// Reads temporary `number[0]` + aL, channel `number[1]`.
+/// Reads channel `number[1]` of temporary `number[0]` + aL.
 pub(super) struct TempByAl;
 
 impl Body for TempByAl {
@@ -169,7 +170,7 @@ impl Body for TempByAl {
     }
 }
 
-/// Reads constant `number[0]` + aL, channel `number[1]`, in every lane.
+/// Reads channel `number[1]` of constant `number[0]` + aL, in every lane.
 pub(super) struct ConstantByAl;
 
 impl Body for ConstantByAl {
@@ -183,7 +184,7 @@ impl Body for ConstantByAl {
     }
 }
 
-/// Writes the first source to temporary `number[0]` + aL, channel `number[1]`, for the operation's lanes.
+/// Writes the first source to channel `number[1]` of temporary `number[0]` + aL, for the operation's lanes.
 pub(super) struct ToTempByAl;
 
 impl Body for ToTempByAl {
@@ -198,8 +199,8 @@ impl Body for ToTempByAl {
     }
 }
 
-/// Executes TEXKILL for one channel: removes the operation's lanes in which the first source has its sign bit set.
-/// ([`crate::lane::texkill`])
+/// Executes TEXKILL for one channel. Kills those lanes of the operation in which the sign bit of the first source is
+/// set. ([`crate::lane::texkill`])
 pub(super) struct Killed;
 
 impl Body for Killed {

@@ -1,4 +1,4 @@
-//! Moves groups that run together through the blocks of a program.
+//! Moves groups through the blocks of a program. Several groups can run together.
 
 use std::mem::take;
 use std::ops::{ControlFlow, Range};
@@ -15,7 +15,7 @@ use crate::flow::{self, Decision, Flow, LoopStep};
 use crate::group::{Group, WIDEST, after_fc};
 use crate::inst::SLOTS;
 
-/// The reason why a sequence of blocks stops.
+/// The reason why running blocks stops.
 pub(super) enum Stop {
     /// The group has ended, or its instruction budget is used up.
     Over,
@@ -23,35 +23,36 @@ pub(super) enum Stop {
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
-    /// The groups of these lanes jump at the next instruction; the other groups that run with them do not.
+    /// Some of the groups that run together jump at the next instruction, the others do not. The mask has the lanes of
+    /// the groups that jump.
     Apart(Mask),
-    /// The running groups have reached groups that wait.
+    /// The running groups have reached the slot at which other groups wait.
     Met,
 }
 
-/// The groups that run together.
+/// Groups that run together, and groups that wait to run with them again.
 #[derive(Clone, Copy)]
 pub(super) struct Company {
-    /// The lanes of all groups, including those that wait.
+    /// The lanes of all groups, including the waiting groups.
     pub(super) all: Mask,
-    /// The slot at which some groups wait; [`NOWHERE`] if none do.
+    /// The slot at which some groups wait, or [`NOWHERE`] if no group waits.
     pub(super) waiting: u16,
 }
 
-/// No slot.
+/// The value for no slot.
 pub(super) const NOWHERE: u16 = u16::MAX;
 
 /// The result of a flow instruction.
 enum Flowed {
-    /// A step of a loop.
+    /// The instruction begins or ends a loop iteration, and its target is known.
     Loop(LoopStep),
-    /// Another instruction. The flow state has the next slot.
+    /// The instruction was executed, and the flow state holds the next slot.
     On,
-    /// A trap.
+    /// The instruction trapped.
     Trap(Cause),
 }
 
-/// The state of a group while blocks run it.
+/// The state of one or several groups while their blocks run.
 pub(super) struct Cursor<'a> {
     pub(super) lowered: &'a Lowered,
     level: Level,
@@ -60,35 +61,36 @@ pub(super) struct Cursor<'a> {
     strict: bool,
     pub(super) lanes: Lanes<'a>,
     flow: &'a mut Flow,
-    /// Number of runs, indexed by block, then the counts of code.
+    /// Number of runs of each block, followed by the counters of compiled code.
     pub(super) runs: &'a mut [u64],
-    /// Number of issues, indexed by slot.
+    /// Number of issues of each slot.
     issued: &'a mut [u64],
     divergent_branches: &'a mut u64,
     all: Mask,
-    /// The number of groups that run.
+    /// Number of groups that run together.
     groups: u64,
-    /// The slot at which other groups wait.
+    /// The slot at which other groups wait, or [`NOWHERE`].
     waiting: u16,
-    /// Operations may write all lanes of the current chunks.
+    /// Whether operations may write all lanes of the chunks that the group uses.
     whole: bool,
-    /// The active lanes as stored in the rows, their number, and whether they are all lanes.
+    /// The active lanes as stored in [`Set::ACTIVE`], their number (`members`), and whether they are all lanes (`full`,
+    /// 0 or 1).
     active: Mask,
     members: u64,
     full: usize,
-    /// The next block, if it is known.
+    /// Number of the next block, or [`NONE`] if it is not known.
     pub(super) number: u32,
-    /// Instructions that the group may still issue.
+    /// Number of instructions that the group may still issue.
     pub(super) budget: u64,
     pub(super) lane_instructions: u64,
 }
 
-/// The position of a group in its block.
+/// The position of a group in the current block.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
-    /// The index of the next instruction.
+    /// Index of the next instruction in the block.
     pub(super) inside: u16,
-    /// Whether the block before has led to this one.
+    /// Whether the previous block led to this block directly, without a look-up.
     chained: bool,
 }
 
@@ -141,8 +143,8 @@ impl<'a> Cursor<'a> {
             )
         };
         lanes.choose(Set::ALL, all);
-        // Lanes that were never launched can share a quad with launched lanes. They must not change. Neither must
-        // lanes of other groups.
+        // Operations may write whole chunks only if no other lanes can be affected. A quad can contain lanes that were
+        // never launched, and a chunk can contain lanes of other groups. The values of such lanes must not change.
         let others = company.map_or(Mask::NONE, |company| company.all - all);
         let whole = all.count().is_multiple_of(4) && (lanes.reach() & others).is_empty();
         Cursor {
@@ -168,7 +170,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Finds the next block, and returns the position in it.
+    /// Finds the next block, and returns the position of the group in the block.
     #[inline(always)]
     pub(super) fn enter(&mut self) -> ControlFlow<Stop, Arrival> {
         if self.flow.pc() == self.waiting {
@@ -180,7 +182,7 @@ impl<'a> Cursor<'a> {
         ControlFlow::Continue(Arrival { inside, chained })
     }
 
-    /// Runs the current block from its start, or one instruction of it.
+    /// Runs the current block from its start. If that is not possible, runs one instruction of the block.
     #[inline(always)]
     pub(super) fn run<O: Observer>(
         &mut self,
@@ -204,19 +206,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Updates the rows with the active lanes of the flow state.
+    /// Takes the active lanes from the flow state.
     #[inline(always)]
     fn activate(&mut self) {
         if self.flow.active() != self.active {
             self.choose_active(self.flow.active());
             if self.has_code {
-                // Only code reads the row.
+                // The row of active lanes is written only for code, because nothing else reads it.
                 choose(self.level, &mut self.lanes, Set::ACTIVE, self.active);
             }
         }
     }
 
-    /// Changes the active lanes, except for the row that code reads.
+    /// Changes the active lanes, but not the row of active lanes that code reads.
     #[inline(always)]
     pub(super) fn choose_active(&mut self, active: Mask) {
         if active != self.active {
@@ -227,12 +229,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Clears the active lanes. The next [`activate`](Self::activate) writes them to the rows again.
+    /// Clears the active lanes, so that the next [`activate`](Self::activate) writes the row of active lanes again.
     pub(super) fn forget_active(&mut self) {
         self.choose_active(Mask::NONE);
     }
 
-    /// Finds the block at the program counter, and returns the index of the instruction in it.
+    /// Finds the block that contains the program counter, and returns the index of the instruction in the block.
     #[inline(always)]
     fn find(&mut self) -> ControlFlow<Stop, u16> {
         match self.lowered.entries.get(usize::from(self.flow.pc())) {
@@ -244,7 +246,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether code with this budget and these [needs](flow::Step::needs) can run instead of the block.
+    /// Returns whether code can run instead of the current block. `budget` is the number of instructions that the code
+    /// issues, and `needs` its [conditions](flow::Step::needs).
     #[inline(always)]
     pub(super) fn allows(&self, budget: u32, needs: u32) -> bool {
         let judged = *self.lanes.alu_result | *self.lanes.alu_result_valid;
@@ -254,20 +257,20 @@ impl<'a> Cursor<'a> {
             && judged.is_empty()
     }
 
-    /// Sets the counts and lanes with which code runs.
+    /// Sets the instruction budget and the active lanes for code before it runs.
     pub(super) fn give_counts(&self, state: &mut CodeState) {
         state.budget = self.budget.min(i32::MAX as u64) as i32;
         state.active = self.active.0;
         state.hindered = self.flow.hindered();
     }
 
-    /// Returns how many more iterations of the innermost loop code may begin.
+    /// Returns how many more iterations of the innermost loop code may start. See [`Flow::rounds`].
     pub(super) fn rounds(&self, al: bool) -> Option<u32> {
         self.flow.rounds(al)
     }
 
-    /// Adds the counts of code, after which the group is at `pc`, and the iterations of the innermost loop, each of which
-    /// has added a number to aL.
+    /// Updates the state after code has run. The group is at `pc`. `rounds` is the number of iterations of the
+    /// innermost loop that code has started, and the number that each iteration has added to aL.
     pub(super) fn take_counts(&mut self, state: &mut CodeState, pc: u16, rounds: (u32, i8)) {
         self.budget -= self.budget.min(i32::MAX as u64) - state.budget as u64;
         self.lane_instructions += take(&mut state.lane_instructions);
@@ -277,8 +280,8 @@ impl<'a> Cursor<'a> {
         self.flow.kill(*self.lanes.killed);
     }
 
-    /// Executes the end of a block that code has run, and finds the next one. `taken`: the lanes that vote to jump, if
-    /// code has counted the flow instruction.
+    /// Executes the end of block `number`, whose operations code has run, and finds the next block. If code has counted
+    /// the flow instruction of the block, `taken` holds the lanes that vote to jump.
     pub(super) fn continue_after(&mut self, number: u32, taken: Option<Mask>) -> ControlFlow<Stop> {
         self.number = number;
         let block = &self.lowered.blocks[number as usize];
@@ -314,7 +317,7 @@ impl<'a> Cursor<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Runs a block. `operates`: its operations run.
+    /// Runs a block. `operates` states whether its operations are executed or only its flow instruction.
     #[inline(always)]
     fn block<O: Observer>(
         &mut self,
@@ -399,7 +402,8 @@ impl<'a> Cursor<'a> {
         self.lane_instructions += instructions * self.members;
     }
 
-    /// Runs one instruction: inside a block, or if the budget is too small for the whole block.
+    /// Runs one instruction of a block. This is necessary if the group is inside the block, or if the budget is too
+    /// small for the whole block.
     #[inline(always)]
     fn part<O: Observer>(
         &mut self,
@@ -450,7 +454,7 @@ impl<'a> Cursor<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Runs operations of the current block.
+    /// Executes operations of the current block.
     #[inline(always)]
     pub(super) fn operate(&mut self, operations: Range<u32>) {
         for operation in &self.lowered.operations[operations.start as usize..operations.end as usize] {
@@ -459,8 +463,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether a flow instruction reads an ALU result that is invalid in some lane. In strict mode this traps
-    /// before any change, as in the reference interpreter.
+    /// Returns whether a flow instruction reads an ALU result that is invalid in some lane. In strict mode, such an
+    /// instruction traps before it changes anything, as in the reference interpreter.
     #[inline(always)]
     fn is_stale(&self, step: &flow::Step) -> bool {
         self.strict && step.reads_alu_result() && (self.active - *self.lanes.alu_result_valid).any()
@@ -480,7 +484,7 @@ impl<'a> Cursor<'a> {
         (jumping.any() && jumping != self.all).then_some(Stop::Apart(jumping))
     }
 
-    /// Returns the number of groups whose active lanes disagree.
+    /// Returns the number of groups whose active lanes diverge.
     #[inline(always)]
     fn diverged(&self, decision: &Decision) -> u64 {
         if !decision.diverged() {
@@ -511,13 +515,13 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns the lanes of each group of `width` lanes that contains any of `lanes`.
+/// Returns the sets of `lanes` in each group of `width` lanes, without empty sets.
 fn groups(lanes: Mask, width: usize) -> impl Iterator<Item = Mask> {
     let group = move |first: usize| lanes & Mask(Mask::first(width).0 << first);
     (0..WIDEST).step_by(width).map(group).filter(|group| group.any())
 }
 
-/// Addresses of instructions for [`Observer::issues`]: each slot is its own address.
+/// Addresses of instructions for [`Observer::issues`]. The address of a slot is its number.
 static ADDRESSES: [u32; SLOTS] = {
     let mut addresses = [0; SLOTS];
     let mut slot = 0;
@@ -528,7 +532,7 @@ static ADDRESSES: [u32; SLOTS] = {
     addresses
 };
 
-/// Reports instructions that run consecutively.
+/// Reports the issue of consecutive instructions to the observer.
 #[inline(always)]
 fn announce_issues<O: Observer>(observer: &mut O, slots: Range<usize>, active: Mask) {
     if O::ENABLED && !slots.is_empty() {
@@ -536,7 +540,7 @@ fn announce_issues<O: Observer>(observer: &mut O, slots: Range<usize>, active: M
     }
 }
 
-/// Reports the path on which instructions ran.
+/// Reports the path on which instructions ran to the observer.
 #[inline(always)]
 pub(super) fn announce_path<O: Observer>(observer: &mut O, path: Path, instructions: u64) {
     if O::PATHS {

@@ -1,4 +1,4 @@
-//! Texture fetches on whole rows, with the results of [`crate::texture::fetch`] in each lane.
+//! Texture fetches on whole rows. Each lane gets the result of [`crate::texture::fetch`].
 
 use reconverge_simt::texture::Shape;
 use reconverge_simt::texture::anisotropy::Gradients;
@@ -14,7 +14,7 @@ use crate::group::WIDEST;
 use crate::texture::Coordinates;
 use crate::words::TexOp;
 
-/// A texture fetch, by number, for the lanes of the set.
+/// Executes the texture fetch with index `number`, for the lanes of the operation's set.
 pub(super) struct Fetched;
 
 impl Body for Fetched {
@@ -27,7 +27,7 @@ impl Body for Fetched {
         if fetching == 0 {
             return;
         }
-        // Groups of R520 have 16 lanes, which are one chunk.
+        // A group of R520 has 16 lanes, so one chunk is enough.
         if lanes.chunks().end == 1 {
             run::<W, CHUNK>(wide, lanes, fetch, fetching);
         } else {
@@ -87,7 +87,8 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     }
 }
 
-/// Executes a frequent kind of fetch. Returns the lanes for which that was not possible.
+/// Executes a fetch by `Plan::read_flat` if its plan and its destinations allow that. Returns the lanes that still have
+/// to be fetched.
 #[inline(always)]
 fn flat<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, fetching: u64) -> u64 {
     let Some([r, g, b, a]) = fetch.flat else { return fetching };
@@ -107,7 +108,7 @@ fn flat<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, 
     fetch.plan.read_flat(wide, &fetch.image, &rows)
 }
 
-/// Returns quotients of coordinates.
+/// Divides each coordinate by `by`.
 #[inline(always)]
 fn projected_by<const N: usize, const A: usize>(coordinates: [&[u32; N]; A], by: &[u32; N]) -> [[u32; N]; A] {
     let mut projected = [[0; N]; A];
@@ -120,7 +121,7 @@ fn projected_by<const N: usize, const A: usize>(coordinates: [&[u32; N]; A], by:
     projected
 }
 
-/// Returns the changes of a lane's coordinates, for an anisotropic filter.
+/// Returns the derivatives of a lane's coordinates, for an anisotropic filter.
 #[inline(never)]
 fn gradients<const N: usize>(
     fetch: &Fetch,
@@ -158,7 +159,7 @@ pub(super) fn put<W: Wide, const N: usize>(
     wide.merge(row, values, fetching & holding);
 }
 
-/// Returns the levels of detail of DXDY, which is rare.
+/// Returns the level of detail of each lane for DXDY. This fetch is rare, so the function is not inlined.
 #[inline(never)]
 fn lods_of_derivatives<W: Wide, const N: usize>(
     wide: W,
@@ -178,7 +179,7 @@ fn lods_of_derivatives<W: Wide, const N: usize>(
     }
 }
 
-/// Returns the coordinates one step further.
+/// Returns the sums of coordinates and derivatives: the coordinates one pixel further.
 fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
     let mut moved = [[0; N]; 3];
     for axis in 0..3 {
@@ -190,8 +191,8 @@ fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32;
     moved
 }
 
-/// Returns the differences between the coordinates and those one step further, rounded as in the reference
-/// interpreter.
+/// Returns the differences between the coordinates one pixel further and the coordinates. Sum and difference are
+/// rounded as in the reference interpreter.
 fn steps<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
     let mut steps = one_step_on(coordinates, derivatives);
     for (steps, coordinates) in steps.iter_mut().zip(coordinates) {

@@ -1,9 +1,9 @@
 //! EX2, LN2, SIN and COS on rows.
 //!
-//! A lane function computes in doubles, with a relative error below 2^-52, and rounds the result to single. Here,
-//! polynomials compute the same value without branches, with a relative error below [`SLACK`]. If both ends of the
-//! error interval round to the same single, the lane function rounds to it as well. For any other lane, the lane
-//! function is called.
+//! [`mod@crate::lane`] computes such a function in doubles, with a relative error below 2^-52, and rounds the result to
+//! a single. The polynomials here compute the same value without branches, with a relative error below [`SLACK`]. If
+//! both ends of the error interval round to the same single, the result equals that of the lane function. For all other
+//! lanes, the lane function is called.
 
 use std::f64::consts::{LN_2, TAU};
 use std::marker::PhantomData;
@@ -14,23 +14,23 @@ use super::kernels::{clamp, flushed, scale};
 use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
 use crate::lane::{self, NAN};
 
-/// Maximum relative error of a fast-path result. The polynomials and their rounding have an error below 2^-46.
+/// Upper bound of the relative error on the fast path. The polynomials and their rounding have an error below 2^-46.
 const SLACK: f64 = 1.0 / (1u64 << 44) as f64;
 
-/// Rounds a double below 2^51 to the nearest integer, ties to even, when it is added and then subtracted. The lowest
+/// Adding and then subtracting this number rounds a double below 2^51 to the nearest integer, ties to even. The lowest
 /// bits of the sum hold the integer.
 const TO_INTEGER: f64 = 1.5 * (1u64 << 52) as f64;
 
-/// A function of one lane.
+/// A function that is computed for each lane.
 pub(super) trait Function {
     /// Returns the result of the lane function.
     fn of(x: f32) -> f32;
 
-    /// Returns an approximation for a number that is not a denormal. Returns a NaN exactly if the lane function does.
+    /// Returns an approximation for `x`, which is not a denormal. Returns a NaN if and only if the lane function does.
     fn near<W: Wide>(x: u32) -> f64;
 }
 
-/// Returns a * b + c, rounded once or twice.
+/// Returns a * b + c. The result is rounded once or twice.
 #[inline(always)]
 fn multiply_add<W: Wide>(a: f64, b: f64, c: f64) -> f64 {
     if W::FUSED { a.mul_add(b, c) } else { a * b + c }
@@ -46,7 +46,7 @@ fn polynomial<W: Wide, const N: usize>(coefficients: &[f64; N], x: f64) -> f64 {
     value
 }
 
-/// ln(2)^n / n!, down to n = 0: the series of powers of two.
+/// ln(2)^n / n!, for n from 12 down to 0: coefficients of the series of powers of two.
 const POWERS: [f64; 13] = {
     let mut coefficients = [1.0; 13];
     let (mut n, mut value) = (1, 1.0);
@@ -58,7 +58,7 @@ const POWERS: [f64; 13] = {
     coefficients
 };
 
-/// 2 / ((2 n + 1) ln 2), down to n = 0: the series of the logarithm in (m - 1) / (m + 1).
+/// 2 / ((2 n + 1) ln 2), for n from 9 down to 0: coefficients of the series of the logarithm in (m - 1) / (m + 1).
 const LOGARITHM: [f64; 10] = {
     let mut coefficients = [0.0; 10];
     let mut n = 0;
@@ -69,7 +69,8 @@ const LOGARITHM: [f64; 10] = {
     coefficients
 };
 
-/// Returns (-1)^n / (2 n + odd)!, down to n = 0: the series of the sine divided by its argument, or of the cosine.
+/// Returns (-1)^n / (2 n + odd)!, for n from N - 1 down to 0. These are coefficients of the series of sin(x) / x if
+/// `odd` is 1, and of cos(x) if it is 0.
 const fn series<const N: usize>(odd: usize) -> [f64; N] {
     let mut coefficients = [1.0; N];
     let (mut n, mut value) = (1, 1.0);
@@ -94,7 +95,7 @@ impl Function for Ex2 {
 
     #[inline(always)]
     fn near<W: Wide>(x: u32) -> f64 {
-        // Beyond these bounds, every result is zero or infinite.
+        // Outside these bounds, every result is zero or infinite.
         let x = f64::from(f32::from_bits(x));
         let x = if x < -200.0 { -200.0 } else { x };
         let x = if x > 200.0 { 200.0 } else { x };
@@ -115,7 +116,7 @@ impl Function for Ln2 {
 
     #[inline(always)]
     fn near<W: Wide>(x: u32) -> f64 {
-        /// The bits of the square root of a half.
+        /// The bits of the square root of 1/2.
         const LEAST: u32 = 0x3f35_04f3;
         let exponent = (x.wrapping_sub(LEAST) as i32) >> 23;
         let fraction = f64::from(f32::from_bits(x.wrapping_sub((exponent << 23) as u32)));
@@ -128,8 +129,8 @@ impl Function for Ln2 {
     }
 }
 
-/// sin(2 pi (x + QUARTERS / 4)). The reduction to turns, nearest quarter and angle is the same as in the lane
-/// function.
+/// Computes sin(2 pi (x + QUARTERS / 4)). The argument is reduced to a turn, the nearest quarter and an angle, as in
+/// the lane function.
 pub(super) struct Turns<const QUARTERS: u64>;
 
 /// [`lane::sin`]
@@ -166,7 +167,8 @@ fn chunk<W: Wide, F: Function>(_: W, src: &Words, members: u32) -> Words {
     for lane in 0..CHUNK {
         let near = F::near::<W>(flushed(src[lane]));
         let slack = near * SLACK;
-        // For an infinity, one end is a NaN, and both comparisons fail: the result is already right.
+        // For an infinity, one end of the interval is a NaN, so both comparisons fail. The lane is not recomputed,
+        // because its result is already right.
         let (low, high) = ((near - slack) as f32, (near + slack) as f32);
         let value = near as f32;
         refused[lane] = u32::from((low < high) | (low > high));
@@ -189,7 +191,7 @@ fn one_by_one<F: Function>(src: &Words, members: u32, refused: &Words, result: &
     }
 }
 
-/// A function with OMOD.
+/// Applies a function and OMOD to a row.
 pub(super) struct OfRow<F, const BLEND: bool>(PhantomData<F>);
 
 impl<F: Function, const BLEND: bool> Body for OfRow<F, BLEND> {
@@ -233,7 +235,8 @@ mod tests {
         }
     }
 
-    /// Compares every 4099th bit pattern, all patterns near the centres, and special values.
+    /// Compares the fast path with the lane function for every 4099th bit pattern, for all patterns near the centres,
+    /// and for special values.
     fn compare<F: Function>(name: &str, centres: &[u32]) {
         let specials =
             [0u32, 1, 0x7f_ffff, 0x80_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fff_ffff];
@@ -262,7 +265,7 @@ mod tests {
         compare::<Cos>("cos", &near);
     }
 
-    /// Counts the lanes that the fast path rejects. The results of a function that rejects too many are right, but
+    /// Checks that the fast path rejects few lanes. A function that rejects many lanes has correct results, but is
     /// slow.
     #[test]
     fn few_lanes_are_refused() {

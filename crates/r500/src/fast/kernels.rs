@@ -1,8 +1,9 @@
-//! Arithmetic on a chunk of lanes.
+//! Kernels: arithmetic on a chunk of lanes.
 //!
-//! [`mod@crate::lane`] defines the results; tests compare the kernels with it bit for bit. Multiply-adds round once.
-//! They use the host's fused instruction if it has one, or else a double that is first rounded to odd. A fast path
-//! detects the few lanes for which it could be wrong, and [`crate::lane`] recomputes them.
+//! [`mod@crate::lane`] defines the results, and tests compare the kernels with it bit for bit. Multiply-adds round
+//! once. They use the host's fused instruction if available. Otherwise, they round a double to odd and then to a
+//! single. The fast path of a kernel detects the few lanes that it could compute wrongly, and [`crate::lane`]
+//! recomputes these lanes.
 
 use std::marker::PhantomData;
 
@@ -24,15 +25,15 @@ pub(super) trait Kernel {
     /// Number of sources that the kernel reads.
     const SOURCES: usize;
 
-    /// Whether the signs of the sources are flipped before the kernel reads them.
+    /// Whether the signs of the sources are flipped before the kernel receives them.
     const FLIPPED: bool = true;
 
     /// Returns a chunk of results, before the clamp.
     fn chunk<W: Wide>(wide: W, operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words;
 }
 
-/// A kernel for the first `N` channels of an operation. All channels are read before one is written. `CLAMP` clamps
-/// the results. `BLEND` writes only the operation's lanes.
+/// Applies a kernel to the first `N` channels of an operation. All channels are read before any is written. `CLAMP`
+/// clamps the results. `BLEND` writes only the lanes of the operation's set.
 pub(super) struct Channels<K, const N: usize, const CLAMP: bool, const BLEND: bool>(PhantomData<K>);
 
 impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for Channels<K, N, CLAMP, BLEND> {
@@ -57,7 +58,7 @@ impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for C
     }
 }
 
-/// Returns a kernel's sources, with their signs flipped.
+/// Returns the sources of a kernel, with their signs flipped if [`Kernel::FLIPPED`] is set.
 #[inline(always)]
 pub(super) fn sources<K: Kernel>(lanes: &Lanes<'_>, channel: &Channel, chunk: usize) -> [Words; 3] {
     let mut src = [[0; CHUNK]; 3];
@@ -78,21 +79,22 @@ pub(super) fn flushed(x: u32) -> u32 {
     if x & EXPONENT == 0 { x & SIGN } else { x }
 }
 
-/// Returns a result of arithmetic: no denormals, one NaN.
+/// Returns a result of arithmetic in canonical form: a denormal becomes zero, and a NaN becomes the machine's NaN.
 #[inline(always)]
 fn normalised(x: f32) -> u32 {
-    // In integers, so that loops over lanes become vector code: a DP3 of 64 lanes takes 171 ns instead of 247 ns.
+    // Integer instructions let the compiler turn loops over lanes into vector code. A DP3 of 64 lanes then takes 171 ns
+    // instead of 247 ns.
     let bits = x.to_bits();
     if (bits & !SIGN) as i32 > EXPONENT as i32 { NAN.to_bits() } else { flushed(bits) }
 }
 
-/// [`lane::scaled`], with OMOD as a factor. The compiler moves the condition out of loops over lanes.
+/// Computes [`lane::scaled`]. `scale` is OMOD as a factor. The compiler moves the condition out of loops over lanes.
 #[inline(always)]
 fn scaled(x: u32, omod: Omod, scale: f32) -> u32 {
     if omod == Omod::DISABLED { x } else { normalised(f32::from_bits(flushed(x)) * scale) }
 }
 
-/// [`scaled`] for a chunk.
+/// Applies [`scaled`] to each lane of a chunk.
 #[inline(always)]
 pub(super) fn scale(words: &mut Words, omod: Omod, factor: f32) {
     if omod == Omod::DISABLED {
@@ -118,14 +120,14 @@ pub(super) fn clamp(words: &mut Words) {
     }
 }
 
-/// Returns a source as a number, flushed if `FLUSH`.
+/// Returns a source as a number. `FLUSH` turns denormals into zeros.
 #[inline(always)]
 fn number<const FLUSH: bool>(x: u32) -> f32 {
     f32::from_bits(if FLUSH { flushed(x) } else { x })
 }
 
-/// Returns the factors of a product. With `ZERO_WINS`, they are adjusted so that a zero wins over an infinity or a
-/// NaN.
+/// Returns the factors of a product. `ZERO_WINS` adjusts them so that the product of a zero with an infinity or a NaN
+/// is zero.
 #[inline(always)]
 fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f32) {
     let (a, b) = (number::<FLUSH>(a), number::<FLUSH>(b));
@@ -137,8 +139,8 @@ fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f3
     }
 }
 
-/// Rounds a sum with its error to odd. When the result is rounded to a single, the sum is rounded only once.
-/// (simt::float::sum_rounded)
+/// Rounds a sum to odd, given its rounding error. Rounding the result to a single then gives the exact sum rounded
+/// once. (simt::float::sum_rounded)
 #[inline(always)]
 fn to_odd(sum: f64, error: f64) -> f64 {
     let bits = sum.to_bits();
@@ -148,11 +150,11 @@ fn to_odd(sum: f64, error: f64) -> f64 {
     f64::from_bits(bits.wrapping_add(away))
 }
 
-/// A * B + C. `SCALED`: OMOD of some channel is not ×1. `FLUSH`: a source may be a denormal. `FLIP`: the sign of the
-/// product or of the addend is flipped.
+/// Computes A * B + C. `SCALED`: OMOD of some channel is not ×1. `FLUSH`: a source may be a denormal. `FLIP`: the sign
+/// of the product or of the addend is flipped.
 pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool>;
 
-/// A sum without known properties.
+/// [`Mad`] for sources of any kind.
 pub(super) type AnyMad<const ZERO_WINS: bool, const SCALED: bool> = Mad<ZERO_WINS, SCALED, true, true>;
 
 impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool> Kernel
@@ -165,8 +167,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     fn chunk<W: Wide>(_: W, _: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
         let [product, _, addend] = channel.flip;
         if W::FUSED {
-            // A factor and the addend are scaled before the sum. That is exact unless their exponents leave the
-            // range.
+            // A factor and the addend are scaled before the multiply-add. Scaling is exact unless it moves an exponent
+            // out of range.
             let sum = Sum {
                 flip: FLIP.then_some([product, addend]),
                 flush: FLUSH,
@@ -176,7 +178,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
             };
             let (result, exception) = multiply_add(&src, sum);
             if SCALED && exception {
-                // A copy, so that the sources have to be in memory only on this path.
+                // Only this path needs the sources in memory, so it copies them. Without the copy, the fast path would
+                // store them as well.
                 let copy = [src[0], src[1], src[2]];
                 let exact = mad_exactly::<ZERO_WINS>(&copy, channel.flip, channel.omod);
                 return *std::hint::black_box(&exact);
@@ -195,7 +198,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     }
 }
 
-/// A * 1 + 0, by which programs move a value, because R520 has no move instruction. A zero becomes +0.
+/// Computes A * 1 + 0. Programs move values in this way, because R520 does not have a move instruction. A zero becomes
+/// +0.
 pub(super) struct Move;
 
 impl Kernel for Move {
@@ -203,7 +207,8 @@ impl Kernel for Move {
 
     #[inline(always)]
     fn chunk<W: Wide>(wide: W, _: &Operation, _: &Channel, src: [Words; 3]) -> Words {
-        // For several channels, a loop over lanes compiles to code that splits words and takes three times as long.
+        // A plain loop over lanes is slower: for several channels, the compiler splits words and the code takes three
+        // times as long.
         let eight = wide.eight();
         let mut result = [0; CHUNK];
         let (words, results) = (src[0].as_chunks().0, result.as_chunks_mut().0);
@@ -236,7 +241,8 @@ const fn upward(powers: u32) -> [u32; 2] {
     [low, SIGN - low]
 }
 
-/// For [`Mad`]: the first exponent for which scaling leaves the range, and the number of such exponents, as bits.
+/// Returns the exponents that scaling in [`Mad`] moves out of range: the first exponent and the size of the range, as
+/// bits of a float.
 pub(super) const fn beyond(omod: Omod) -> [u32; 2] {
     match omod {
         Omod::MUL_1 | Omod::DISABLED => [0, 0],
@@ -254,7 +260,8 @@ pub(super) const fn factor(omod: Omod) -> f32 {
     [1.0, 2.0, 4.0, 8.0, 0.5, 0.25, 0.125, 1.0][omod as usize]
 }
 
-/// Returns one of two words. The compiler turns a plain choice between sources into loads of single words.
+/// Returns `one` if `first` is set, otherwise `other`. For a plain `if`, the compiler would load single words from
+/// memory.
 #[inline(always)]
 fn chosen(first: bool, one: u32, other: u32) -> u32 {
     let mask = u32::from(first).wrapping_neg();
@@ -316,7 +323,7 @@ lanewise! {
 }
 
 lanewise! {
-    /// [`lane::frc`]. The difference is exact or close to one, so scaling does not round a second time.
+    /// [`lane::frc`]. The difference is exact or close to 1, so scaling does not round a second time.
     Frc(1), |operation, src| {
         let a = f32::from_bits(flushed(src[0]));
         let fraction = normalised((a - a.floor()) * operation.scale);
@@ -325,12 +332,12 @@ lanewise! {
 }
 
 lanewise! {
-    /// The source, with OMOD.
+    /// Returns the source, scaled by OMOD.
     Pass(1), |operation, src| scaled(src[0], operation.omod, operation.scale)
 }
 
 lanewise! {
-    /// The source with its sign cleared, bit for bit.
+    /// Returns the source with its sign bit cleared and all other bits unchanged.
     Magnitude(1), |_operation, src| src[0] & !SIGN
 }
 
@@ -352,18 +359,18 @@ lanewise! {
     }
 }
 
-/// The terms of a dot product: products of the first two sources of each channel, or the third source.
+/// A term of a dot product: the product of a channel's first two sources, or a channel's third source.
 #[derive(Clone, Copy)]
 enum Kind {
     Product,
     Addend,
 }
 
-/// A dot product for all lanes, written to the destination of the first channel. It adds two products and the third
-/// source of the third channel (D2A), three products (DP3), or four (DP4). `TERMS` is 3 or 4.
+/// Computes a dot product for all lanes and writes it to the destination of the first channel. D2A adds two products
+/// and the third source of the third channel. DP3 adds three products, and DP4 adds four. `TERMS` is 3 or 4.
 pub(super) struct Dot<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>;
 
-/// [`Dot`] of three products, the third of which is zero. `FLUSH`: a source may be a denormal.
+/// [`Dot`] for three products, the third of which is zero. `FLUSH`: a source may be a denormal.
 pub(super) struct DotOfTwo<const ZERO_WINS: bool, const FLUSH: bool>;
 
 impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot<TERMS, ADDEND, ZERO_WINS> {
@@ -380,8 +387,8 @@ impl<const ZERO_WINS: bool, const FLUSH: bool> Body for DotOfTwo<ZERO_WINS, FLUS
     }
 }
 
-/// A dot product that reads `READ` terms; the others are zero. `sums` returns candidate results, and whether any lane
-/// may be wrong.
+/// Computes a dot product from the first `READ` terms. The remaining terms are zero. `sums` returns sums for a chunk,
+/// and whether the sum of any lane may be wrong.
 #[inline(always)]
 fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     lanes: &mut Lanes<'_>,
@@ -444,9 +451,9 @@ fn terms<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
 
 /// Returns sums in double precision, and whether any of them may be wrong.
 ///
-/// The error of such a sum is below 2^-50 of the sum of its terms' magnitudes. The sum is right if both ends of that
-/// interval round to the same single. The documented deviation of dot products can apply only if the sum is at most
-/// 2^-24 of the magnitudes.
+/// The error of a sum in double precision is below 2^-50 of the total magnitude of its terms. If both ends of that
+/// error interval round to the same single, the sum is right. The documented deviation of dot products can apply only
+/// if the sum is at most 2^-24 of the total magnitude.
 #[inline(always)]
 fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     src: &[[Words; 2]; TERMS],
@@ -463,7 +470,7 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
         }
         let slack = size * (1.0 / (1u64 << 50) as f64);
         let (low, high) = (((sum - slack) * scale) as f32, ((sum + slack) * scale) as f32);
-        // A NaN differs from every number, also from itself.
+        // This form also detects a NaN, which differs from every number and from itself.
         unlike |= u32::from(!(low == high));
         cancelled |= u64::from((sum.abs() <= size * (1.0 / (1u64 << 24) as f64)) & (size != 0.0));
         result[lane] = flushed(((sum * scale) as f32).to_bits());
@@ -471,10 +478,10 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     (result, (unlike != 0) | (cancelled != 0))
 }
 
-/// Returns sums of two products and a zero, and whether any of them may be wrong.
+/// Returns sums of two products and a zero, and whether any of the sums may be wrong.
 ///
-/// The products are exact, so a sum in double precision is rounded once. The second rounding, to a single, is right
-/// except in two cases: the double is halfway between two singles, or the result is a denormal.
+/// The products are exact in double precision, so the sum is rounded once. Rounding it again, to a single, gives the
+/// right result except in two cases: the double is halfway between two singles, or the result is a denormal.
 #[inline(always)]
 fn sums_of_two<const ZERO_WINS: bool, const FLUSH: bool>(src: &[[Words; 2]; 3], scale: f64) -> (Words, bool) {
     const LOST: u64 = (1 << 29) - 1;
@@ -495,7 +502,7 @@ fn sums_of_two<const ZERO_WINS: bool, const FLUSH: bool>(src: &[[Words; 2]; 3], 
     (result, doubtful != 0)
 }
 
-/// Computes the sums in more than double precision. Returns the lanes for which they may be wrong.
+/// Computes the sums in more than double precision. Returns the lanes whose sum may still be wrong.
 #[cold]
 #[inline(never)]
 fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
@@ -512,8 +519,8 @@ fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     exceptions
 }
 
-/// Returns the sum rounded to odd, and whether it may be wrong. It may be wrong if the errors do not add up exactly,
-/// or if two terms cancel, because the documented deviation of dot products may then apply.
+/// Returns the sum rounded to odd, and whether it may be wrong. It may be wrong if the rounding errors do not add up
+/// exactly. It may also be wrong if two terms cancel, because the documented deviation of dot products may then apply.
 #[inline(always)]
 fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
     let mut exception = false;
@@ -531,7 +538,8 @@ fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
     }
     let inexact = (error > 0.0) | (error < 0.0);
     let (head, tail) = two_sum(total, error);
-    // Without an error, the total is the sum. It may be a zero of either sign, an infinity or a NaN.
+    // If the rounding error is zero, the total is the exact sum and is returned unchanged. It may be a zero of
+    // either sign, an infinity or a NaN.
     (if inexact { to_odd(head, tail) } else { total }, exception)
 }
 

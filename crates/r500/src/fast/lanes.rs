@@ -1,9 +1,10 @@
-//! Operations on whole rows: their state, their operands, and the compilation of a body for each level.
+//! Operations on whole rows: the state on which they work, their operands, and the compilation of a body for each level
+//! of vector instructions.
 //!
-//! A [`Body`] is written once, as loops without branches over [`CHUNK`] lanes, repeated for each chunk of a group. A
-//! [`handler`] is that body compiled for a [`Level`]. Lowering has already chosen the rows that an operation reads
-//! and writes. Temporaries and outputs come first; lane sets, intermediate results and constants follow. So a handler
-//! does not check where an operand is.
+//! A [`Body`] is written once, as loops without branches over [`CHUNK`] lanes. It is repeated for each chunk of a
+//! group. A [`handler`] is a body compiled for a [`Level`]. Lowering chooses the rows that an operation reads and
+//! writes. The rows of temporaries and outputs come first, followed by those of lane sets, intermediate results and
+//! constants. So a handler does not distinguish kinds of operands.
 
 use std::hint::assert_unchecked;
 use std::ops::{Deref, DerefMut, Range};
@@ -20,34 +21,35 @@ use crate::inst::{CONSTANTS, TEMPORARIES};
 use crate::memory::Bound;
 use crate::words::Omod;
 
-/// Lanes per loop of a body: a group of R520, and a vector of AVX-512.
+/// Number of lanes that a loop of a body processes. A group of R520 and a vector of AVX-512 have this many lanes.
 pub(super) const CHUNK: usize = 16;
 
-/// A chunk of a row.
+/// The words of a chunk of a row, one per lane.
 pub(super) type Words = [u32; CHUNK];
 
 /// The state on which operations work.
 pub(super) struct Lanes<'a> {
     rows: Frame<&'a mut [Row<WIDEST>], WIDEST>,
-    /// The chunks from the first to the last one with lanes of the group.
+    /// Numbers of the chunks that contain lanes of the group.
     chunks: Range<usize>,
     sets: [Mask; Set::COUNT],
-    /// aL, if the operations of the current block need it.
+    /// The value of aL, if an operation of the current block uses it.
     pub(super) al: i32,
-    /// An operation has bailed out before any write. The reference interpreter executes its instruction.
+    /// Whether an operation has bailed out, before it wrote anything. The reference interpreter then executes the
+    /// instruction.
     pub(super) refused: bool,
     pub(super) state: State<'a>,
 }
 
-/// State other than rows: parts of a group and of the program.
+/// State other than rows. It belongs to a group and to its program.
 pub(super) struct State<'a> {
     pub(super) predicate: &'a mut [Mask; 4],
     pub(super) alu_result: &'a mut Mask,
     pub(super) alu_result_valid: &'a mut Mask,
     pub(super) written: &'a mut Written,
-    /// Lanes that TEXKILL removed.
+    /// Lanes that a TEXKILL has ended.
     pub(super) killed: &'a mut Mask,
-    /// Lanes whose results count.
+    /// Lanes that are not helper lanes.
     pub(super) covered: Mask,
     /// The float constants.
     pub(super) constants: &'a [[u32; 4]],
@@ -78,41 +80,42 @@ impl DerefMut for Lanes<'_> {
 }
 
 impl<'a> Lanes<'a> {
-    /// Returns the state with no lane active. Lanes outside `lanes` do not exist.
+    /// Returns the state of a group that has the lanes `lanes`. No lane is active.
     ///
     /// # Panics
-    /// If there are fewer rows than the layout has.
+    /// Panics if there are fewer rows than the layout has.
     ///
     /// # Safety
-    /// The operations that run were lowered with this layout.
+    /// All operations that run on this state must have been lowered with this layout.
     pub(super) unsafe fn new(
         rows: &'a mut [Row<WIDEST>],
         layout: &Layout<WIDEST>,
         lanes: Mask,
         state: State<'a>,
     ) -> Self {
-        // SAFETY: the places of operations are within the layout, as the caller guarantees.
+        // SAFETY: the caller guarantees that all operands are within the layout.
         let rows = unsafe { Frame::new(rows, layout) };
         let end = (WIDEST - lanes.0.leading_zeros() as usize).div_ceil(CHUNK);
         let chunks = (lanes.0.trailing_zeros() as usize / CHUNK).min(end)..end;
         Lanes { rows, chunks, sets: [Mask::NONE; Set::COUNT], al: 0, refused: false, state }
     }
 
-    /// Returns the numbers of the chunks from the first to the last one with lanes of the group.
+    /// Returns the numbers of the chunks that contain lanes of the group.
     #[inline(always)]
     pub(super) fn chunks(&self) -> Range<usize> {
-        // SAFETY: a mask has no more lanes than a row. Without this bound, each access would check it.
+        // SAFETY: a mask has as many lanes as a row. Without this assumption, each access to a chunk would check its
+        // bound.
         unsafe { assert_unchecked(self.chunks.end <= WIDEST / CHUNK) };
         self.chunks.clone()
     }
 
-    /// Returns all lanes of those chunks.
+    /// Returns all lanes of the chunks that contain lanes of the group.
     pub(super) fn reach(&self) -> Mask {
         let Range { start, end } = self.chunks();
         Mask::first(end * CHUNK) - Mask::first(start * CHUNK)
     }
 
-    /// Returns the row of a channel of a temporary, relative to aL. (r500.md Q6)
+    /// Returns the row of a channel of temporary `base` + aL. (r500.md Q6)
     #[inline(always)]
     pub(super) fn temp_by_al(&self, base: u8, channel: u8) -> Place {
         const LAYOUT: Layout<WIDEST> = Layout::new(ROWS);
@@ -120,14 +123,14 @@ impl<'a> Lanes<'a> {
         LAYOUT.place(temp * 4 + usize::from(channel & 3))
     }
 
-    /// Returns a channel of a constant, relative to aL.
+    /// Returns a channel of constant `base` + aL.
     #[inline(always)]
     pub(super) fn constant_by_al(&self, base: u8, channel: u8) -> u32 {
         let number = (i32::from(base) + self.al).rem_euclid(CONSTANTS as i32) as usize;
         self.constants[number][usize::from(channel & 3)]
     }
 
-    /// Returns the bytes of all rows, from the first one, for code that addresses rows by their distance.
+    /// Returns the bytes of all rows. Code addresses a row by its distance from the first one.
     pub(super) fn row_bytes(&mut self) -> *mut [u8] {
         self.rows.bytes()
     }
@@ -150,7 +153,8 @@ impl<'a> Lanes<'a> {
         &mut self.rows.row_mut(place).0
     }
 
-    /// Returns a chunk of a row, by value: operations read all operands before they write, possibly to the same row.
+    /// Returns a copy of a chunk of a row. A copy is necessary because an operation may write to a row that it has
+    /// read.
     #[inline(always)]
     pub(super) fn read(&self, place: Place, chunk: usize) -> Words {
         self.rows.chunk(place, chunk)
@@ -162,7 +166,7 @@ impl<'a> Lanes<'a> {
         self.rows.set_chunk(place, chunk, words);
     }
 
-    /// Writes the lanes of a set. Other lanes keep their values.
+    /// Writes the lanes of a set. Other lanes of the chunk keep their values.
     #[inline(always)]
     pub(super) fn blend<W: Wide>(&mut self, wide: W, place: Place, chunk: usize, set: Set, words: Words) {
         let mut row = self.read(place, chunk);
@@ -176,14 +180,14 @@ impl<'a> Lanes<'a> {
         self.sets[usize::from(set.0) % Set::COUNT]
     }
 
-    /// Assigns `lanes` to a set of the current instruction. [`choose`] also updates the group.
+    /// Assigns `lanes` to a set, but does not update the row of active lanes. The function [`choose`] also does that.
     #[inline(always)]
     pub(super) fn choose(&mut self, set: Set, lanes: Mask) {
         self.sets[usize::from(set.0) % Set::COUNT] = lanes;
     }
 }
 
-/// Assigns `members` to a set. For the set of active lanes, also updates the row that compiled code reads.
+/// Assigns `members` to a set. For [`Set::ACTIVE`], also updates the row of active lanes, which compiled code reads.
 pub(super) fn choose(level: Level, lanes: &mut Lanes<'_>, set: Set, members: Mask) {
     struct Spread<'l>(&'l mut [u32; WIDEST], Mask);
 
@@ -206,12 +210,13 @@ pub(super) fn choose(level: Level, lanes: &mut Lanes<'_>, set: Set, members: Mas
 pub(super) struct Channel {
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
-    /// Sign bits to flip: those of the sources, or those of the product and the addend.
+    /// Sign bits to flip. Sums have one word for the product (first) and one for the addend (third). Other operations
+    /// have one word per source.
     pub(super) flip: [u32; 3],
-    /// OMOD of a sum, also as the factor `scale`.
+    /// OMOD of a sum, and the same OMOD as the factor `scale`.
     pub(super) omod: Omod,
     pub(super) scale: f32,
-    /// Range of exponents that OMOD moves out of range: the first exponent and their number, as bits.
+    /// Exponents that OMOD moves out of range: the first exponent and the size of the range, as bits of a float.
     pub(super) beyond: [u32; 2],
 }
 
@@ -226,32 +231,35 @@ impl Channel {
     };
 }
 
-/// One step of an instruction.
+/// An operation on rows. An instruction is lowered to several of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// The code for two cases: some written lanes may be off, and every lane of the group is active.
+    /// The code of the operation. The first handler works for any active lanes. The second is for the case that every
+    /// lane of the group is active.
     pub(super) handlers: [Handler; 2],
     /// The channels. The handler defines how many of them it uses.
     pub(super) channels: [Channel; 4],
-    /// The lanes that are written.
+    /// The lanes to which the operation writes.
     pub(super) set: Set,
-    /// OMOD, also as the factor `scale`; disabled is 1. For sums, each channel has its own OMOD.
+    /// OMOD, and the same OMOD as the factor `scale`, which is 1 if OMOD is disabled. For sums, each channel has its
+    /// own OMOD.
     pub(super) omod: Omod,
     pub(super) scale: f32,
-    /// The result is clamped to 0..1.
+    /// Whether the result is clamped to 0..1.
     pub(super) clamp: bool,
-    /// Predicate bit, target and channel, lane of the quad, or texture fetch.
+    /// Numbers that the handler uses: a predicate bit, a target and a channel, a lane of the quad, or the index of a
+    /// fetch.
     pub(super) number: [u8; 2],
-    /// The predicate bit is inverted.
+    /// Whether the predicate bit is inverted.
     pub(super) inverted: bool,
 }
 
-/// Code of an operation. The processor must support the level for which it was compiled.
+/// Code of an operation, compiled for a level. The processor must support that level.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// The effect of an operation.
 pub(super) trait Body {
-    /// Executes the operation, in code for a level.
+    /// Executes the operation. `wide` selects the level for which the code is compiled.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 

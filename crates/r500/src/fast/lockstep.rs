@@ -1,4 +1,4 @@
-//! Runs a group on both engines, for the loop of [`reconverge_simt::lockstep`].
+//! Runs a group on two engines, for the loop of [`reconverge_simt::lockstep`].
 
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::lockstep::{self, Differs, Stretch, Twin, check, check_rows};
@@ -11,13 +11,13 @@ use crate::inst::TEMPORARIES;
 use crate::launch::RunError;
 use crate::setup::Setup;
 
-/// The same group on both engines.
+/// The same group on the reference interpreter and on the fast engine.
 struct Both<'a> {
     engine: &'a Fast,
     first_lane: usize,
     reference: Group,
     fast: Group,
-    /// The fast engine's counts of runs.
+    /// Number of runs of each block in the fast engine, followed by the counters of compiled code.
     runs: Vec<u64>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Both<'a> {
     }
 }
 
-/// Returns the name of a row in messages.
+/// Returns the name of a row for messages.
 fn name(row: usize) -> String {
     let channel = ['r', 'g', 'b', 'a'][row % 4];
     match row / 4 {
@@ -86,8 +86,8 @@ impl Twin for Both<'_> {
     }
 }
 
-/// Runs a group to its end on both engines. `start` returns the group at its start, and `made` the engine with
-/// code of an extent. Returns the group of the reference interpreter.
+/// Runs a group to its end on both engines. `start` returns the group in its initial state. `made` returns the fast
+/// engine with code for an extent. Returns the final group of the reference interpreter.
 pub(crate) fn run(
     engine: &Fast,
     setup: &Setup,
@@ -131,8 +131,8 @@ mod tests {
         );
     }
 
-    /// Compares two programs whose code multiplies by different constants. The difference appears after the block,
-    /// and the message names the instruction.
+    /// Compares two engines whose code multiplies by different constants. The difference becomes visible after a block.
+    /// The message nevertheless names the instruction that caused it.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {
         let setup = |factor: &str| {

@@ -1,7 +1,7 @@
-//! The memory of the CTM model for whole groups: scattered outputs, and fetches from surfaces.
+//! Memory accesses of the CTM model for whole groups: scattered outputs, and fetches from surfaces.
 //!
-//! An operation checks every lane before it changes anything. If a lane would trap, or strict mode would object, the
-//! operation bails out, and the reference interpreter executes the instruction.
+//! An operation checks every lane before it changes anything. If a lane would trap or violate a rule of strict mode,
+//! the operation bails out, and the reference interpreter executes the instruction.
 
 use reconverge_simt::wide::Wide;
 
@@ -12,18 +12,18 @@ use crate::group::WIDEST;
 use crate::memory::Surface;
 use crate::words::{Format, Tiling};
 
-/// Returns the byte range of a surface's elements, if the surface is linear and lies in memory.
+/// Returns the byte range of a surface's elements, or `None` if the surface is tiled, too large, or not within memory.
 fn elements(surface: &Surface, size: usize) -> Option<std::ops::Range<usize>> {
     let linear = matches!(surface.tiling, Tiling::LINEAR | Tiling::LINEAR_INP_2X2);
     let elements = u64::from(surface.pitch) * u64::from(surface.height);
     let bytes = elements.checked_mul(u64::from(surface.format.bytes()))?;
     let (start, end) = (u64::from(surface.base), u64::from(surface.base).checked_add(bytes)?);
-    // Element numbers have 31 bits.
+    // Element numbers must fit into 31 bits.
     (linear && elements <= i32::MAX as u64 && end <= size as u64).then_some(start as usize..end as usize)
 }
 
-/// Returns the element number of each lane in a chunk, and a word of all ones for each lane inside the surface. (For
-/// a number that is not negative, truncation is the floor.)
+/// Returns the element number of each lane in a chunk, and a word per lane that is all ones if the element is inside
+/// the surface. Coordinates are truncated, which equals the floor for numbers that are not negative.
 #[inline(always)]
 fn numbers(surface: &Surface, [x, y]: [&Words; 2]) -> (Words, Words) {
     let (mut numbers, mut inside) = ([0; CHUNK], [0; CHUNK]);
@@ -40,7 +40,7 @@ fn numbers(surface: &Surface, [x, y]: [&Words; 2]) -> (Words, Words) {
     (numbers, inside)
 }
 
-/// A scattered output, by number.
+/// Executes the scattered output with index `number`.
 pub(super) struct Scattered;
 
 impl Body for Scattered {
@@ -99,7 +99,7 @@ fn scattered<W: Wide>(wide: W, lanes: &mut Lanes<'_>, scatter: &Scatter) -> Opti
     Some(())
 }
 
-/// An unscaled LD from a surface, by number.
+/// Executes the unscaled LD with index `number` from a surface.
 pub(super) struct Loaded;
 
 impl Body for Loaded {
@@ -134,7 +134,7 @@ fn loaded<W: Wide>(
     let of_four = surface.tiling == Tiling::LINEAR_INP_2X2;
     let mut numbers_of = [0; WIDEST];
     let mut inside = 0;
-    // The neighbours to the right and below must also be inside.
+    // For a 2 x 2 fetch, the neighbours to the right and below must also be inside the surface.
     let reach = if of_four { 1 } else { 0 };
     let room = Surface {
         pitch: surface.pitch.checked_sub(reach)?,
@@ -147,7 +147,7 @@ fn loaded<W: Wide>(
         inside |= wide.signs(&names) << (chunk * CHUNK);
         numbers_of[chunk * CHUNK..][..CHUNK].copy_from_slice(&numbers(&surface, [&x, &y]).0);
     }
-    // A helper lane at the edge of a domain may fetch beyond it. Its value is not used.
+    // A helper lane at the edge of a domain may fetch outside the surface, because its value is not used.
     if fetching & lanes.covered.0 & !inside != 0 {
         return None;
     }
@@ -156,7 +156,7 @@ fn loaded<W: Wide>(
         if surface.format.channels() != 1 {
             return None;
         }
-        // CTM guide p. 6: the requested element is returned in the last channel.
+        // The last channel returns the requested element. (CTM guide p. 6)
         for (values, distance) in values.iter_mut().zip([1, surface.pitch, surface.pitch + 1, 0]) {
             let numbers = numbers_of.map(|number| number.wrapping_add(distance));
             read(surface.format, elements, &numbers, reading, |lane, value| values[lane] = value[0]);
@@ -171,7 +171,7 @@ fn loaded<W: Wide>(
     Some(())
 }
 
-/// Reads the elements of the lanes.
+/// Reads the elements with these numbers for a set of lanes, and passes each lane and its value to `put`.
 #[inline(always)]
 fn read(
     format: Format,

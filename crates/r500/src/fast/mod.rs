@@ -1,5 +1,5 @@
-//! The fast engine. It executes whole rows at a time, and resolves everything that is known before a run once per
-//! launch.
+//! The fast engine. It executes an operation for whole rows at once. Everything that is known before a run is resolved
+//! once per launch.
 //!
 //! | read | for |
 //! |---|---|
@@ -12,12 +12,12 @@
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
 //!
-//! The engine works on the reference interpreter's [`Group`] and produces the same registers, outputs, counts and
-//! traps. [`crate::flow`] executes flow control. The reference interpreter executes the instructions that the engine
-//! does not support, one at a time.
+//! The engine works on the same [`Group`] as the reference interpreter, and produces the same registers, outputs,
+//! counts and traps. [`crate::flow`] executes flow control. If the engine does not support an instruction, the
+//! reference interpreter executes that instruction.
 
-// Code compiled for a processor's extensions is unsafe to call, and rows are accessed without bounds checks. Each use
-// states why it is sound.
+// Calling code that is compiled for extensions of the processor is unsafe, and so is accessing rows without bounds
+// checks. Each use states why it is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -54,29 +54,30 @@ pub struct Fast {
     lowered: Arc<Lowered>,
     level: Level,
     compiled: Option<Arc<Compiled>>,
-    /// Outputs that the program may write, by number.
+    /// Numbers of the outputs that the program may write.
     outputs: Vec<usize>,
-    /// The group of an earlier run, without textures.
+    /// A group of an earlier launch, without textures, whose memory later launches reuse.
     spare: Spare<Box<GroupRoom>>,
 }
 
-/// Memory for a launch.
+/// The memory that a launch needs for a group.
 struct GroupRoom {
     group: Group,
-    /// Counts of runs.
+    /// Number of runs of each block, followed by the counters of compiled code.
     runs: Vec<u64>,
 }
 
 impl Fast {
-    /// Lowers a program for a launch with this setup.
+    /// Lowers a program for a launch.
     pub fn new(setup: &Setup, launch: &Launch, options: &Options) -> Fast {
         Fast::with(setup, launch, options, None)
     }
 
-    /// Lowers a program. `bound` holds the surfaces of the CTM model; the contents of the memory do not matter.
+    /// Lowers a program. `bound` holds the surfaces of the CTM model. The result does not depend on the contents of the
+    /// memory.
     pub(crate) fn with(setup: &Setup, launch: &Launch, options: &Options, bound: Option<&Bound>) -> Fast {
         let fast = Fast::lowered(setup, launch, options, bound, false);
-        // If AVX2 or memory for code is not available, the compiled engine is the fast engine.
+        // If AVX2 or memory for code is not available, `with_code` returns the fast engine without code.
         match options.engine {
             Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
             Engine::Compiled => fast.with_code(Extent::worth(launch.groups())),
@@ -84,7 +85,7 @@ impl Fast {
         }
     }
 
-    /// Lowers a program and compiles it to an extent.
+    /// Lowers a program and compiles the parts that `extent` selects.
     pub(crate) fn compiled(
         setup: &Setup,
         launch: &Launch,
@@ -109,29 +110,31 @@ impl Fast {
         Fast { lowered, level, compiled: None, outputs, spare: Spare::default() }
     }
 
-    /// Returns whether some of the program is compiled.
+    /// Returns whether any part of the program is compiled.
     fn is_compiled(&self) -> bool {
         self.compiled.is_some()
     }
 
-    /// Returns whether groups may run together: every instruction has a fast path, and nothing is compiled.
+    /// Returns whether groups may run together. This requires that every instruction has a fast path and that nothing
+    /// is compiled.
     pub(crate) fn runs_together(&self) -> bool {
         !self.is_compiled() && self.by_reference().is_empty()
     }
 
-    /// Returns the slots whose instruction the reference interpreter executes, because it has no fast path or traps.
+    /// Returns the slots of the instructions that the reference interpreter executes. These instructions trap or do not
+    /// have a fast path.
     pub fn by_reference(&self) -> &[u16] {
         &self.lowered.by_reference
     }
 
-    /// Adds the rows that the operations use to a group.
+    /// Adds the rows that operations use to the rows of a group.
     pub(crate) fn prepare(&self, group: &mut Group) {
         group.rows.add_room(&self.lowered.room);
         self.set_uniforms(group);
     }
 
-    /// Returns a prepared group without lanes, and counts of runs of 0. It reuses the memory of an earlier launch of
-    /// the program, if available. The group's counts by slot are those of earlier launches.
+    /// Returns a prepared group without lanes, and zero counts of runs. Reuses the memory of an earlier launch of the
+    /// program if available. The group's issue counts then are those of the earlier launch.
     fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<GroupRoom> {
         match self.spare.take() {
             Some(mut room) => {
@@ -149,16 +152,16 @@ impl Fast {
         }
     }
 
-    /// Keeps the memory of a launch for a later one.
+    /// Keeps the memory of a launch, so that a later launch can reuse it.
     fn keep(&self, mut room: Box<GroupRoom>, launch: &Launch) {
-        // Textures may be large, so they are not kept.
+        // Textures are dropped, because they may be large.
         for (unit, _) in &launch.environment.textures {
             room.group.textures[usize::from(*unit)] = None;
         }
         self.spare.keep(room);
     }
 
-    /// Fills the rows that derive from float constants.
+    /// Fills the rows whose values depend on float constants.
     fn set_uniforms(&self, group: &mut Group) {
         let Group { rows, constants, .. } = group;
         for (uniform, place) in &self.lowered.uniforms {
@@ -166,7 +169,7 @@ impl Fast {
         }
     }
 
-    /// Adds the counts of runs to the counts by slot.
+    /// Adds the counts of runs to the issue counts of the instructions, and clears the counts of runs.
     pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64]) {
         let (of_blocks, of_code) = runs.split_at_mut(self.lowered.blocks.len());
         for (block, runs) in self.lowered.blocks.iter().zip(of_blocks) {
@@ -183,7 +186,7 @@ impl Fast {
         &self.lowered.written
     }
 
-    /// Returns the rows of temporaries that the program may read before it has written them.
+    /// Returns the rows of temporaries that the program may read before all lanes have written them.
     pub(crate) fn cleared(&self) -> &[usize] {
         &self.lowered.cleared
     }
@@ -193,12 +196,12 @@ impl Fast {
         self.lowered.read[row]
     }
 
-    /// Returns the outputs that the program may write, by number.
+    /// Returns the numbers of the outputs that the program may write.
     fn outputs(&self) -> impl Iterator<Item = usize> {
         self.outputs.iter().copied()
     }
 
-    /// Returns the number of counts of runs: those of blocks, then those of code.
+    /// Returns the number of counters of runs: one per block, followed by those of compiled code.
     pub(crate) fn counts(&self) -> usize {
         self.lowered.blocks.len() + self.compiled.as_ref().map_or(0, |compiled| compiled.counts())
     }

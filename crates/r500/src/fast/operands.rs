@@ -1,4 +1,4 @@
-//! Operands of operations: the fields that do not change while a program runs.
+//! Operands of operations that do not change while a program runs.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::words::TexOp;
 /// A row of the lowered program.
 pub(super) type Place = place::Place<WIDEST>;
 
-/// A set of lanes that operations write, by number.
+/// The number of a lane set, to which an operation writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Set(pub(super) u8);
 
@@ -21,51 +21,54 @@ impl Set {
     pub(super) const ACTIVE: Set = Set(0);
     /// All lanes of the group.
     pub(super) const ALL: Set = Set(1);
-    /// The number of sets, a power of two. Sets from 2 on are the lanes that a predicate selects, two per channel.
+    /// Number of sets, a power of two. The sets from number 2 on hold lanes that a predicate selects. Each channel has
+    /// at most two of them.
     pub(super) const COUNT: usize = 16;
 }
 
-/// The row of the active lanes: a word per lane, all ones or all zeros. It is the first row after the registers.
+/// The row of the active lanes. A lane's word is all ones if the lane is active, otherwise zero. This is the first row
+/// after the registers.
 pub(super) const MASK: Place = Layout::new(ROWS + 1).place(ROWS);
 
-/// A fetch with its properties that do not change in a launch.
+/// A texture fetch: the properties that do not change during a launch.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
     pub(super) op: TexOp,
     pub(super) image: Arc<Image>,
     pub(super) plan: Plan,
     pub(super) sampler: Sampler,
-    /// S, T, R, Q.
+    /// Rows of the coordinates S, T, R and Q.
     pub(super) src: [Place; 4],
-    /// S, T, R of the derivatives by x and y, for DXDY.
+    /// For DXDY, rows of the derivatives of S, T and R by x and by y.
     pub(super) derivatives: [[Place; 3]; 2],
-    /// The destination of each channel.
+    /// The destination of each channel, if the channel is written.
     pub(super) dst: [Option<Written>; 4],
-    /// The destination of each component of the texels, for [`Plan::read_flat`].
+    /// The destination row of each component of the texels, if [`Plan::read_flat`] can execute the fetch.
     pub(super) flat: Option<[Option<Place>; 4]>,
-    /// Uncovered lanes fetch nothing.
+    /// Whether uncovered lanes do not fetch.
     pub(super) ignore_uncovered: bool,
 }
 
-/// A channel of the result.
+/// The destination of a channel of the fetched value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     pub(super) place: Place,
-    /// The temporary and its channel, if it is relative to aL.
+    /// The temporary and its channel, if the destination is relative to aL.
     pub(super) by_al: Option<[u8; 2]>,
     pub(super) component: usize,
-    /// The predicate bit, and whether it is inverted.
+    /// The predicate bit that enables the write, and whether the bit is inverted.
     pub(super) predicate: Option<(usize, bool)>,
 }
 
 /// A scattered output.
 #[derive(Clone, Debug)]
 pub(super) struct Scatter {
-    /// The value, the position, and the alpha channel, by channel of the instruction.
+    /// Rows of the instruction's channels: the value, the position x and y, and the alpha channel.
     pub(super) src: [Place; 4],
-    /// The lanes whose predicate enables each channel.
+    /// For each channel, the lanes whose predicate enables it.
     pub(super) sets: [Set; 4],
-    /// Whether strict mode checks that alpha is zero and, with `same_index`, that all lanes address one element.
+    /// Whether strict mode is on. It requires that alpha is zero and, if `same_index` is set, that all lanes address
+    /// one element.
     pub(super) strict: bool,
     pub(super) same_index: bool,
 }
@@ -74,10 +77,10 @@ pub(super) struct Scatter {
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) unit: u8,
-    /// X and Y.
+    /// Rows of the coordinates X and Y.
     pub(super) src: [Place; 2],
-    /// The destination of each channel.
+    /// The destination of each channel, if the channel is written.
     pub(super) dst: [Option<Written>; 4],
-    /// Uncovered lanes fetch nothing.
+    /// Whether uncovered lanes do not fetch.
     pub(super) ignore_uncovered: bool,
 }

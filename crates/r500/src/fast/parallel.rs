@@ -1,9 +1,10 @@
-//! Runs the groups of a launch on the host's threads. Each group writes the outputs of its own lanes, and counts are
-//! added up. If several groups trap, the first group's trap is reported. So the results do not depend on the number
-//! of threads.
+//! Runs the groups of a launch on the host's threads. Each group writes the outputs of its own lanes, and the counts of
+//! all groups are added up. If several groups trap, the trap of the first of these groups is reported. So the results
+//! do not depend on the number of threads.
 //!
 //! Without an observer, as many groups as fit in a row run together, so that an operation is called once for all of
-//! them: see [`Fast::run_together`]. If one traps, the launch runs again, group after group.
+//! them: see [`Fast::run_together`]. If one of these groups traps, the launch starts again and runs one group at a
+//! time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,26 +18,27 @@ use crate::launch::{Launch, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::Setup;
 
-/// Number of groups per task. Tasks do not share a word of 64 lanes in their outputs, whatever their width.
+/// Number of groups per task. Outputs store one bit per lane in words of 64 lanes. With this number, tasks do not share
+/// such a word, whatever the group width.
 const BATCH: usize = 64;
 
-/// A group that is reused.
+/// A thread's state: a group that is reused, and its counts.
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
-    /// Number of lanes that run at once.
+    /// Number of lanes that run together, in one or several groups.
     width: usize,
     room: Box<GroupRoom>,
-    /// Whether to count. Otherwise the totals stay empty.
+    /// Whether to count instructions and operations. Otherwise, the totals stay empty.
     counts: bool,
     totals: Totals,
 }
 
-/// The reason why a worker stops.
+/// The reason why a worker stopped.
 enum Failed {
-    /// A group traps.
+    /// A group trapped.
     Run(RunError),
-    /// Groups cannot run together.
+    /// The groups cannot run together, so they have to run one at a time.
     Alone,
 }
 
@@ -50,7 +52,7 @@ impl Failed {
 }
 
 impl<'a> Worker<'a> {
-    /// The launch must have passed [`Launch::check`].
+    /// Prepares a worker. The launch must have passed [`Launch::check`].
     fn new(
         fast: &'a Fast,
         setup: &Arc<Setup>,
@@ -65,7 +67,7 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, width, room, counts, totals: Totals::default() }
     }
 
-    /// Runs the groups of some lanes, until a [stop] is requested. Returns their outputs.
+    /// Runs the groups of the lanes in `span`, until a [stop] is requested. Returns the outputs of these lanes.
     fn run<O: Observer>(&mut self, span: Range<usize>, observer: &mut O) -> Result<Outputs, Failed> {
         let mut outputs = Outputs::new(span.len(), self.fast.outputs());
         let is_together = self.is_together();
@@ -73,7 +75,8 @@ impl<'a> Worker<'a> {
         let (width, GroupRoom { group, runs }) = (*width, &mut **room);
         for first_lane in span.clone().step_by(width) {
             let lanes = width.min(span.end - first_lane);
-            // Lanes that were never launched may share a quad with launched lanes. They hold zeros.
+            // Lanes that were never launched may share a quad with launched lanes. Derivatives read them, so they must
+            // hold zeros.
             let cleared = if lanes == width { fast.cleared() } else { fast.written() };
             let all = (Mask::first(lanes), width);
             let reads = |row| fast.reads(row);
@@ -110,7 +113,7 @@ impl<'a> Worker<'a> {
         self.width > self.launch.width()
     }
 
-    /// Returns the counts of all groups so far.
+    /// Returns the counts of all groups that this worker has run.
     fn finish(mut self) -> Totals {
         if self.counts {
             let GroupRoom { group, runs } = &mut *self.room;
@@ -125,7 +128,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Runs a launch that has passed [`Launch::check`], with counts unless they are disabled.
+/// Runs a launch that has passed [`Launch::check`]. `counts` states whether to count instructions and operations.
 pub(crate) fn run(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -142,7 +145,7 @@ pub(crate) fn run(
     .map_err(Failed::error)
 }
 
-/// Runs a launch, `width` lanes at once, with counts if requested.
+/// Runs a launch. `width` is the number of lanes that run together, and `counts` states whether to count.
 fn run_at(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -165,7 +168,7 @@ fn run_at(
     Ok(totals.with(Outputs::joined(done.results)))
 }
 
-/// Runs a launch that has passed [`Launch::check`] group after group, and reports flow events.
+/// Runs a launch that has passed [`Launch::check`], one group at a time in order. Reports flow events to the observer.
 pub(crate) fn run_in_order<O: Observer>(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -178,8 +181,8 @@ pub(crate) fn run_in_order<O: Observer>(
     Ok(worker.finish().with(outputs))
 }
 
-/// Runs a launch that has passed [`Launch::check`] on both engines, group after group, and reports the paths of the
-/// fast engine.
+/// Runs a launch that has passed [`Launch::check`] on both engines, one group at a time in order. Reports the paths of
+/// the fast engine to the observer.
 pub(crate) fn run_in_lockstep<O: Observer>(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -206,7 +209,7 @@ mod tests {
     use super::*;
     use crate::launch::{Environment, Hardware, Input};
 
-    /// A Mandelbrot set with a loop as Mesa's compiler emits it: each BREAK is inside a branch.
+    /// A Mandelbrot set whose loop has the form that Mesa's compiler emits: each BREAK is inside a branch.
     const BREAKS: &str = "
 .state US_CONFIG 0x2
 .state US_PIXSIZE 0x3

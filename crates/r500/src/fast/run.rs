@@ -1,4 +1,4 @@
-//! Runs groups to their end, with code where a node begins and block by block elsewhere.
+//! Runs groups to their end. Compiled code runs if a node begins at the current block. Otherwise, the block runs.
 
 use std::ops::ControlFlow;
 
@@ -12,11 +12,12 @@ use crate::cause::Cause;
 use crate::group::{Group, Parted};
 
 impl Fast {
-    /// Runs a group that was [prepared](Fast::prepare), for up to `most` instructions. `runs` counts by block.
-    /// Reports issues, divergence and stack changes; data events come only from the reference interpreter.
+    /// Runs a [prepared](Fast::prepare) group for up to `most` instructions. `runs` counts the runs of each block.
+    /// Reports issues, divergence and stack changes to the observer. Only instructions that the reference interpreter
+    /// executes report data events.
     ///
     /// # Errors
-    /// The first trap.
+    /// Returns an error if an instruction traps.
     pub(crate) fn run<O: Observer>(
         &self,
         group: &mut Group,
@@ -41,11 +42,11 @@ impl Fast {
         Ok(())
     }
 
-    /// Runs groups together to their end, or until a [stop] is requested. The groups are the lanes of `group`, which
-    /// was [prepared](Fast::prepare). `runs` counts by block, once for each group. The counts of lanes and of
-    /// divergence in `group` cover all groups; its count of instructions does not. Calls `ended` for groups that have
-    /// ended. Returns `None` if the groups have to run separately because one of them traps or needs the reference
-    /// interpreter.
+    /// Runs groups together to their end, or until a [stop] is requested. The lanes of `group` are the lanes of all
+    /// these groups, and `group` must be [prepared](Fast::prepare). `runs` counts the runs of each block, once for each
+    /// group. In `group`, the counts of lanes and of divergence cover all groups, but the count of instructions does
+    /// not. Calls `ended` for groups that have ended. Returns `None` if a group traps or needs the reference
+    /// interpreter. The groups then have to run separately.
     pub(crate) fn run_together(
         &self,
         group: &mut Group,
@@ -87,14 +88,14 @@ impl Fast {
         }
     }
 
-    /// Runs the next instruction of groups that run together and agree.
+    /// Runs the next instruction of groups that run together and vote alike.
     fn run_one(&self, group: &mut Group, runs: &mut [u64], all: Mask) -> Option<()> {
         let end = group.statistics.instructions + 1;
         let stop = self.run_blocks(group, runs, end, Some(Company { all, waiting: NOWHERE }), &mut Silent);
         matches!(stop, Stop::Over).then_some(())
     }
 
-    /// Runs blocks until something else has to happen, or until the group has issued `end` instructions.
+    /// Runs blocks until the group has issued `end` instructions or the cursor returns a reason to stop.
     fn run_blocks<O: Observer>(
         &self,
         group: &mut Group,
@@ -116,13 +117,13 @@ impl Fast {
         let statistics = &mut group.statistics;
         statistics.instructions = before + (budget - left);
         statistics.lane_instructions += lane_instructions;
-        // An exhausted budget takes precedence over the reference interpreter.
+        // If the budget is used up, the reference interpreter must not execute another instruction.
         let over = statistics.instructions >= end || group.flow.issue().is_none();
         if over && matches!(stop, Stop::Reference) { Stop::Over } else { stop }
     }
 }
 
-/// Runs code, the next block, or an instruction of a block. With an observer, code does not run.
+/// Runs compiled code, the next block, or one instruction of a block. Compiled code does not run with an observer.
 #[inline(always)]
 fn next<'a, O: Observer>(
     runner: Option<&mut Runner<'a>>,

@@ -1,11 +1,12 @@
-//! The branch counters of all lanes as bit planes: an operation on all counters is a few operations on masks.
+//! The branch counters of all lanes, stored as bit planes. An operation on all counters then needs only a few
+//! operations on masks.
 
 use reconverge_simt::{Lane, Mask};
 
 /// An eight-bit counter for each lane.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Counters {
-    /// Bit n of each lane's counter.
+    /// The bit planes: element n holds bit n of each lane's counter.
     bits: [Mask; 8],
 }
 
@@ -40,12 +41,12 @@ impl Counters {
         }
     }
 
-    /// Adds the counters of other lanes. In each lane, at least one of the two counters must be 0.
+    /// Adds the counters of `other`. In each lane, at least one of the two counters must be 0.
     pub(super) fn add(&mut self, other: &Counters) {
         self.bits.iter_mut().zip(other.bits).for_each(|(bit, other)| *bit |= other);
     }
 
-    /// Adds one to the counters of some lanes; 255 wraps.
+    /// Adds one to the counters of some lanes. A counter of 255 wraps.
     pub(super) fn increase(&mut self, lanes: Mask) {
         let mut carry = lanes;
         for bit in &mut self.bits {
@@ -53,8 +54,8 @@ impl Counters {
         }
     }
 
-    /// Subtracts `number` from the counters of `lanes`. Returns the lanes whose counter is below `number`; these
-    /// counters stay.
+    /// Subtracts `number` from the counters of `lanes`. If a counter is below `number`, the counter does not change,
+    /// and its lane is returned.
     pub(super) fn decrease(&mut self, lanes: Mask, number: u8) -> Mask {
         let (left, below) = self.minus(number);
         let changed = lanes - below;
@@ -64,7 +65,7 @@ impl Counters {
         lanes & below
     }
 
-    /// Returns all counters minus `number`, and the lanes whose counter is below it.
+    /// Returns the bit planes of all counters minus `number`, and the lanes whose counter is below `number`.
     fn minus(&self, number: u8) -> ([Mask; 8], Mask) {
         let mut left = [Mask::NONE; 8];
         let mut borrow = Mask::NONE;

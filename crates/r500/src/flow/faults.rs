@@ -1,6 +1,7 @@
-//! Changes to the flow state for fault injection, such as the effect of a particle that hits a latch.
+//! Changes to the flow state for fault injection. They model, for example, a particle that hits a latch.
 //!
-//! They keep the invariant that a lane is either active, or counting, or off for another reason.
+//! After a change, each lane is still in one of three states: it is active, it is off and counts, or it is off for
+//! another reason.
 
 use reconverge_simt::{Lane, Mask};
 
@@ -9,9 +10,9 @@ use super::{Flow, Frame};
 impl Flow {
     /// Sets the lanes that execute the next instruction.
     ///
-    /// A lane that is switched off counts from 0, like a lane that the innermost branch has switched off. A lane that
-    /// is switched on stops counting. (Inferred: the documents name one counter per pixel, and say that a pixel runs
-    /// when its counter is below zero.)
+    /// If a lane is switched off, it counts from 0, like a lane that the innermost branch has switched off. If a lane
+    /// is switched on, it stops counting. (Inferred: the documents name one counter per pixel, and say that a pixel
+    /// runs when its counter is below zero.)
     pub fn set_active(&mut self, lanes: Mask) {
         let (off, on) = (self.active - lanes, lanes - self.active);
         self.counters.clear(off);
@@ -19,12 +20,12 @@ impl Flow {
         self.active = lanes;
     }
 
-    /// Returns the lanes that a branch has switched off. Only their counters are meaningful.
+    /// Returns the lanes that a branch has switched off. Other lanes do not have meaningful counters.
     pub fn counting(&self) -> Mask {
         self.branch
     }
 
-    /// Returns the branch counter of a lane; 0 if the lane does not count.
+    /// Returns the branch counter of a lane, or 0 if the lane does not count.
     pub fn counter(&self, lane: Lane) -> u8 {
         if self.branch.has(lane) { self.counters.of(lane) } else { 0 }
     }
@@ -36,7 +37,7 @@ impl Flow {
         }
     }
 
-    /// Returns the width of a branch counter in bits, which is the width of its highest value.
+    /// Returns the number of bits that the highest value of a branch counter needs.
     pub fn counter_bits(&self) -> u32 {
         (u8::BITS - self.limits.branch_counter.leading_zeros()).max(1)
     }

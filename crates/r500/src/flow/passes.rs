@@ -1,22 +1,23 @@
-//! Queries and updates of the flow state by compiled code. After code has run, the state is the same as after the
-//! instructions.
+//! Queries and updates of the flow state for compiled code. After code has run, the flow state is the same as if the
+//! single instructions had been executed.
 
 use reconverge_simt::{Mask, Mode};
 
 use super::{Flow, Frame, InLoop, Limits, Role, Step};
 use crate::words::{AOp, BOp, FcMode};
 
-/// Bits of [`Flow::hindered`]: some lane is off because of a branch, or has a counter.
+/// Bit of [`Flow::hindered`]: a branch has switched off some lane, or some lane has a counter other than 0.
 const BRANCHED: u32 = 1;
-/// An active lane is not covered.
+/// Bit of [`Flow::hindered`]: an active lane is not covered.
 const UNCOVERED: u32 = 2;
-/// The innermost loop is not a LOOP, or lanes wait in it after CONTINUE.
+/// Bit of [`Flow::hindered`]: the innermost loop is not a LOOP, or lanes wait in it after CONTINUE.
 const NO_LOOP: u32 = 4;
-/// The innermost loop is not a REP, or lanes wait in it after CONTINUE.
+/// Bit of [`Flow::hindered`]: the innermost loop is not a REP, or lanes wait in it after CONTINUE.
 const NO_REP: u32 = 8;
 
 impl Flow {
-    /// Returns the conditions that keep code from executing flow instructions: see [`Step::needs`].
+    /// Returns bits for the conditions that keep code from executing some flow instructions. [`Step::needs`] returns
+    /// the bits that matter for an instruction.
     #[inline]
     pub(crate) fn hindered(&self) -> u32 {
         let frame = self.loops.last().filter(|frame| frame.continued.is_empty());
@@ -28,10 +29,11 @@ impl Flow {
             | bit(has_al != Some(false), NO_REP)
     }
 
-    /// Returns how many more iterations of the innermost loop code may begin.
+    /// Returns how many more iterations of the innermost loop code may start. `al` states whether the loop must be a
+    /// LOOP, which has aL, or a REP.
     ///
-    /// Returns `None` if no loop is open, if the loop is not of the kind `al`, if a lane waits after CONTINUE, or if an
-    /// active lane is not covered.
+    /// Returns `None` if no loop is open, if the innermost loop is of the other kind, if a lane waits after CONTINUE,
+    /// or if an active lane is not covered.
     #[inline]
     pub(crate) fn rounds(&self, al: bool) -> Option<u32> {
         let Frame { count, al: register, continued, .. } = self.loops.last()?;
@@ -40,8 +42,9 @@ impl Flow {
         in_place.then(|| u32::from(count.saturating_sub(1)))
     }
 
-    /// Continues at `pc` with the lanes `active`, after `rounds` iterations of the innermost loop that each added `step` to
-    /// aL. The lanes `broke` have left the loop.
+    /// Updates the state after code has run: the group is at `pc` and the lanes `active` are active. Code has started
+    /// `rounds` iterations of the innermost loop, and each has added `step` to aL. The lanes `broke` have left that
+    /// loop.
     pub(crate) fn stay(&mut self, pc: u16, active: Mask, broke: Mask, (rounds, step): (u32, i8)) {
         (self.pc, self.active) = (pc, active);
         let Some(frame) = self.loops.last_mut().filter(|_| rounds > 0 || broke.any()) else { return };
@@ -54,7 +57,8 @@ impl Flow {
 }
 
 impl Step {
-    /// Returns whether a lane votes to jump, by its ALU result; `None` if that also depends on the predicate.
+    /// Returns whether a lane votes to jump, indexed by its ALU result. Returns `None` if the vote also depends on the
+    /// predicate.
     pub(crate) fn votes(&self) -> Option<[bool; 2]> {
         let [no, no_holds, yes, yes_holds] = self.wants.map(|want| want != 0);
         let known = self.predicate.is_none() || (no, yes) == (no_holds, yes_holds);
@@ -66,7 +70,7 @@ impl Step {
         let Step { inst: fc, in_loop, .. } = self;
         let counts = fc.b_else || [fc.b_op0, fc.b_op1] != [BOp::NONE; 2];
         let of_loop = match in_loop {
-            // The state allows iterations only in a loop of the right kind.
+            // No bit is needed: [`Flow::rounds`] allows iterations only in a loop of the right kind.
             Some(InLoop { end: true, .. }) => return 0,
             Some(InLoop { al: Some(true), .. }) => NO_LOOP,
             Some(InLoop { al: Some(false), .. }) => NO_REP,
@@ -76,8 +80,8 @@ impl Step {
         of_loop | if fc.ignore_uncovered { UNCOVERED } else { 0 }
     }
 
-    /// Returns the next slot if the instruction at `pc` is a branch, all lanes vote alike, and nothing else changes
-    /// while no lane is off.
+    /// Returns the next slot if all lanes vote `jump` at `pc`. Returns `None` if the instruction is not a branch, or if
+    /// it would change anything other than the program counter while no lane is off.
     pub(crate) fn passes_to(&self, pc: u16, jump: bool) -> Option<u16> {
         if self.inst.op.role() != Role::Jump || self.inst.a_op != AOp::NONE {
             return None;
@@ -90,13 +94,14 @@ impl Step {
         (after == before).then_some(to)
     }
 
-    /// Returns whether all lanes stay in a loop at the instruction, except those that vote to jump, which leave it.
+    /// Returns whether the instruction is a break at which lanes that vote to jump leave the loop, and at which the
+    /// other lanes stay.
     pub(crate) fn breaks(&self) -> bool {
         self.in_loop.is_some_and(|it| !it.end && it.al.is_some()) && !self.inst.jump_any
     }
 
-    /// Returns whether the instruction ends an iteration of a loop that all lanes repeat: whether the loop has aL, and the
-    /// number that an iteration adds to it.
+    /// If the instruction ends an iteration and all lanes vote to repeat the loop, returns whether the loop has aL, and
+    /// the number that an iteration adds to aL.
     pub(crate) fn repeats(&self) -> Option<(bool, i8)> {
         let ends = self.in_loop.filter(|it| it.end && self.votes() == Some([true; 2]));
         ends.and_then(|it| Some((it.al?, it.step)))

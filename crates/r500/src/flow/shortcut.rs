@@ -1,17 +1,17 @@
-//! The two most frequent steps of loops, without the other work of [`Flow::execute`]. (For the fast engine; measured:
-//! 12 % of a loop whose lanes leave one after another.)
+//! Fast paths for the two most frequent loop instructions. They give the same result as [`Flow::execute`] with less
+//! work. The fast engine uses them: a loop that lanes leave one by one takes 12 % less time.
 
 use reconverge_simt::{Mask, Observer};
 
 use super::{Decision, Flow, LoopConstant, Role};
 use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
-/// Position of the group after a step of a loop.
+/// Where the group continues after a fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoopStep {
-    /// The next instruction.
+    /// The instruction in the next slot.
     Next,
-    /// The jump target, which is the first instruction of the loop.
+    /// The instruction at the jump target, which is the first one of the loop.
     LoopBack,
 }
 
@@ -19,19 +19,19 @@ pub(crate) enum LoopStep {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct InLoop {
     op: FcOp,
-    /// Ends an iteration; otherwise leaves the loop or the iteration.
+    /// Whether the instruction ends an iteration. Otherwise, it is a BREAK or a CONTINUE.
     pub(super) end: bool,
-    /// Whether the loop has aL; `None` if either kind is valid.
+    /// Whether the instruction requires a loop with aL (true) or without aL (false), or `None` if it allows both.
     pub(super) al: Option<bool>,
     pub(super) ignore_uncovered: bool,
-    /// Value added to aL per iteration.
+    /// Number that an iteration adds to aL.
     pub(super) step: i8,
     /// Absolute slot of the jump target.
     target: u16,
 }
 
 impl InLoop {
-    /// Returns `None` for an instruction that always needs [`Flow::execute`].
+    /// Returns the properties of an instruction, or `None` if [`Flow::execute`] always has to execute it.
     pub(crate) fn of(fc: &FcInst, target: u16, constant: LoopConstant, fc_mode: FcMode) -> Option<InLoop> {
         let (end, al) = match fc.op.role() {
             Role::End { al } => (true, Some(al)),
@@ -47,8 +47,8 @@ impl InLoop {
 }
 
 impl Flow {
-    /// Executes an instruction at which no lane diverges: a BREAK or CONTINUE for which no active lane votes, or the
-    /// end of a loop that all active lanes repeat. For any other case, returns `None` and changes nothing.
+    /// Executes an instruction at which no lane diverges. This is a BREAK or CONTINUE for which no active lane votes,
+    /// or the end of a loop that all active lanes repeat. In all other cases, returns `None` and changes nothing.
     #[inline(always)]
     pub(crate) fn step_in_loop<O: Observer>(
         &mut self,

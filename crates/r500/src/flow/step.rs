@@ -1,4 +1,4 @@
-//! Flow instructions, prepared once for all engines.
+//! Flow instructions, prepared once per program for all engines.
 
 use reconverge_simt::Mask;
 
@@ -6,26 +6,27 @@ use super::{InLoop, LoopConstant, jumps, reads_alu_result};
 use crate::inst::Fc;
 use crate::words::{CmnInst, FcAddr, FcInst, FcMode};
 
-/// A flow instruction with the values that its program determines.
+/// A flow instruction with all values that the program determines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Word 2 of the instruction.
     pub inst: FcInst,
-    /// Absolute slot of the jump target, unless the instruction returns.
+    /// Absolute slot of the jump target. A return does not use it.
     pub target: u16,
     /// The predicate bit that JUMP_FUNC reads, if any, and whether it is inverted.
     pub predicate: Option<(usize, bool)>,
-    /// Masks of the lanes that vote to jump (all or none), indexed by ALU result * 2 + predicate.
+    /// The vote for each value of the condition, indexed by ALU result * 2 + predicate. All bits are set if lanes vote
+    /// to jump, otherwise none.
     pub wants: [u64; 4],
-    /// The integer constant that INT_ADDR names.
+    /// The integer constant that INT_ADDR selects.
     pub constant: LoopConstant,
-    /// Data for the short path of a loop step, if the instruction has one.
+    /// Data for the fast path of a loop instruction, if the instruction has one.
     pub(crate) in_loop: Option<InLoop>,
 }
 
 impl Step {
-    /// Prepares an instruction of a program with these boolean and integer constants, this US_CODE_OFFSET and this
-    /// flow-control mode.
+    /// Prepares an instruction. The boolean constants, the integer constants, US_CODE_OFFSET (`offset`) and the
+    /// flow-control mode are those of its program.
     pub fn new(
         common: &CmnInst,
         fc: &Fc,
@@ -40,7 +41,7 @@ impl Step {
                 true => u64::MAX,
                 false => 0,
             });
-        // An FC instruction has one predicate. RGBA is forbidden; lenient mode uses the red bit.
+        // An FC instruction has one predicate. RGBA is forbidden, and lenient mode then uses the red bit.
         let (predicate, constant) = (common.predicate(0), ints[usize::from(addr.int_addr)]);
         let target = target(&addr, offset);
         let in_loop = InLoop::of(&inst, target, constant, mode);
@@ -65,14 +66,14 @@ impl Step {
         )
     }
 
-    /// Returns whether the instruction reads the ALU result, which must then be valid.
+    /// Returns whether the vote depends on the ALU result, which must then be valid.
     #[inline(always)]
     pub fn reads_alu_result(&self) -> bool {
         reads_alu_result(self.inst.jump_func)
     }
 }
 
-/// Returns the absolute slot of the jump target, for an instruction that does not return. `offset` is US_CODE_OFFSET.
+/// Returns the absolute slot of the jump target of an instruction other than a return. `offset` is US_CODE_OFFSET.
 pub const fn target(addr: &FcAddr, offset: u16) -> u16 {
     addr.jump_addr + if addr.jump_global { 0 } else { offset }
 }

@@ -1,7 +1,7 @@
-//! The rules of flow control, with one test for each, in the words of the manual.
+//! Tests of the rules of flow control. Each rule of the manual has one test, in the manual's words.
 //!
-//! Tests use four lanes unless a rule needs more. `T` and `F` masks name the lanes whose condition holds or fails.
-//! The instruction words are the canonical ones of r500.md 5.5.
+//! Tests use four lanes unless a rule needs more. `T` and `F` masks hold the lanes whose condition holds or fails. The
+//! instruction words are the canonical ones of r500.md 5.5.
 
 use reconverge_simt::random::Random;
 use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Recorder, Why};
@@ -39,21 +39,21 @@ fn step_at(
     Step::new(&common, &Fc { inst, addr }, (boolean.into(), &[constant]), offset, mode)
 }
 
-/// Word 0 of an FC instruction whose predicate is red.
+/// Word 0 of an FC instruction that uses the red predicate bit.
 const FC_BY_RED: u32 = 2 | 2 << 3;
 
 fn step_of(fc_inst: u32, constant: LoopConstant) -> Step {
     step_at((FC_BY_RED, fc_inst), false, (constant, false), (0, FcMode::FULL))
 }
 
-/// Returns the lanes that vote to jump by a JUMP_FUNC.
+/// Returns the lanes that a JUMP_FUNC makes vote to jump.
 fn wants(func: u8, alu: Mask, predicate: Mask, boolean: bool) -> Mask {
     let word = (FC_BY_RED, u32::from(func) << 8);
     let step = step_at(word, false, (I3, boolean), (0, FcMode::FULL));
     step.want(alu, &[predicate, Mask::NONE, Mask::NONE, Mask::NONE])
 }
 
-/// Executes word 2 of an FC instruction with jump address 100 and `alu` as the ALU result.
+/// Executes an FC instruction with this word 2, jump address 100, and `alu` as the ALU result.
 fn run_with(flow: &mut Flow, fc_inst: u32, alu: Mask, constant: LoopConstant) -> Result<Decision, Undefined> {
     let step = step_of(fc_inst, constant);
     flow.execute(&step, step.want(alu, &[Mask::NONE; 4]))
@@ -96,7 +96,7 @@ fn jump_func_is_indexed_by_alu_result_predicate_and_boolean() {
     }
 }
 
-/// The reported inputs of a JUMP_FUNC are those on which its result depends.
+/// A JUMP_FUNC reads exactly the inputs on which its result depends.
 #[test]
 fn a_jump_func_reads_what_its_answer_depends_on() {
     let mask = |yes: bool| if yes { ALL } else { Mask::NONE };
@@ -183,7 +183,7 @@ fn a_killed_lane_is_uncovered_from_the_kill_on() {
     let mut flow = flow();
     flow.kill(Mask(0b0001));
     assert_eq!(flow.covered(), Mask(0b1110));
-    assert_eq!(flow.active(), ALL, "it goes on as a helper");
+    assert_eq!(flow.active(), ALL, "the lane continues as a helper");
     assert_eq!(flow.why(Lane(0)), Why::Uncovered);
 }
 
@@ -241,7 +241,8 @@ fn b_pop_cnt_closes_several_constructs_at_once() {
     assert_eq!(flow.active(), ALL);
 }
 
-/// CTM guide p. 40: an inner if whose ENDIF is merged jumps over it and closes its levels itself.
+/// CTM guide p. 40: an inner if may not have an ENDIF of its own, because the outer ENDIF is merged with it. If the
+/// inner if jumps, it jumps past the merged ENDIF and has to close both levels itself.
 #[test]
 fn an_inner_if_with_a_merged_endif_decrements_when_it_jumps() {
     let mut flow = flow();
@@ -273,10 +274,11 @@ fn else_wakes_only_the_innermost_lanes() {
 #[test]
 fn lanes_switched_off_by_their_own_else_vote_to_jump() {
     let mut flow = flow();
-    // All lanes enter the then-part. At the ELSE every lane is switched off and votes to jump, and no lane resumes.
+    // All lanes enter the then-part. The ELSE switches off every lane, so every lane votes to jump. No lane resumes at
+    // the ELSE.
     run(&mut flow, IF_ELSE, ALL);
     assert!(run(&mut flow, ELSE, ALL));
-    assert_eq!(flow.active(), ALL, "the jump decrements: they wake behind the ENDIF");
+    assert_eq!(flow.active(), ALL, "the jump decrements, so the lanes resume after the ENDIF");
 }
 
 /// r500.md 5.5: if all voters skip the then-part, the group also jumps over the ELSE.
@@ -471,10 +473,10 @@ fn lanes_that_were_not_called_wake_on_return() {
     run(&mut flow, CALL_IF, Mask(0b0011));
     assert_eq!(flow.active(), Mask(0b0011));
     run(&mut flow, RETURN, ALL);
-    assert_eq!(flow.active(), Mask(0b0111), "but not those of the if around it");
+    assert_eq!(flow.active(), Mask(0b0111), "the lanes of the outer if stay off");
 }
 
-/// CTM guide p. 36: INCR on stay makes a return conditional; a later one pops one more.
+/// CTM guide p. 36: INCR on stay makes a return conditional. The return after it has a pop count that is one higher.
 #[test]
 fn a_conditional_return_waits_for_the_later_one() {
     let mut flow = flow();
@@ -580,7 +582,7 @@ fn a_return_inside_a_loop_is_undefined() {
     assert_eq!(strict_error(&mut flow, RETURN, ALL), Undefined::ReturnInsideLoop);
 }
 
-/// r500.md D5: Mesa's BGNLOOP jumps to its own ENDLOOP when no lane is active, which then pops a frame that was
+/// r500.md D5: Mesa's BGNLOOP jumps to its own ENDLOOP if no lane is active. The ENDLOOP then pops a frame that was
 /// never pushed.
 #[test]
 fn a_mesa_loop_reached_by_nobody_underflows() {
@@ -590,8 +592,8 @@ fn a_mesa_loop_reached_by_nobody_underflows() {
     assert_eq!(strict_error(&mut flow, 0x1000_ff22, ALL), Undefined::LoopStackUnderflow { op });
 }
 
-/// CTM guide p. 36: lanes that a conditional return switched off have returned. The next return does not reactivate
-/// them, and no lane is left behind.
+/// CTM guide p. 36: lanes that a conditional return has switched off have returned. The next return does not reactivate
+/// them, and strict mode does not report them as missing.
 #[test]
 fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     const RETURN_IF_STAYING: u32 = 0x0200_f040;
@@ -602,14 +604,14 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
     assert_eq!(flow.active(), Mask(0b1100));
-    // The lanes of two consecutive conditional returns have all returned.
+    // After two consecutive conditional returns, the lanes of both have returned.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0001)));
     assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0010)));
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
-    // A conditional return that stays and switches off no lane does not count as a return.
+    // A conditional return that neither jumps nor switches off a lane does not count as a return.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     assert!(!run(&mut flow, RETURN_SIMPLE & !0xff00 | 0xf000, Mask(0b0011)));
@@ -617,7 +619,7 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     run(&mut flow, IF, Mask(0b1100));
     let left = Undefined::ReturnInsideBranch { lanes: Mask(0b0011) };
     assert_eq!(strict_error(&mut flow, RETURN_SIMPLE, ALL), left);
-    // Lanes that an if switched off have not returned.
+    // Lanes that an if has switched off have not returned.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     run(&mut flow, IF, Mask(0b1100));
@@ -635,7 +637,7 @@ fn a_lane_that_its_own_else_switches_off_neither_wants_nor_refuses() {
     assert_eq!((decision, decision.diverged()), (expected, false));
 }
 
-/// CTM guide p. 37: a lane that B_ELSE switches off votes "jump", whether or not its condition holds.
+/// CTM guide p. 37: a lane that B_ELSE switches off votes to jump, whether or not its condition holds.
 #[test]
 fn a_lane_that_its_own_else_switches_off_votes_jump_also_when_it_wants_to() {
     for want in [Mask(0b1100), Mask(0b1101), Mask(0b1111)] {
@@ -661,7 +663,7 @@ fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_t
         recorder.events
     };
     assert_eq!(events(LOOP, ALL), [Event::Push { kind: "LOOP" }]);
-    // The lanes that leave the loop wait, and the others run.
+    // The lanes that leave the loop wait. The others continue.
     let (leave, stay) = (Mask(0b0011), Mask(0b1100));
     assert_eq!(events(BREAK_IF, leave), [Event::Diverge { taken: stay, not: leave }]);
     let popped = [Event::Pop { kind: "BREAKLOOP" }, Event::Reconverge { mask: ALL }, Event::Jump { to: 100 }];
@@ -671,7 +673,7 @@ fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_t
     assert_eq!(events(RETURN, ALL)[..1], [Event::Pop { kind: "JUMP" }]);
 }
 
-/// A call within a loop adds one stack entry, and its return removes one.
+/// A call inside a loop adds one stack entry, and its return removes the entry.
 #[test]
 fn both_stacks_count_for_what_an_instruction_announces() {
     let mut flow = flow();
@@ -703,8 +705,8 @@ fn a_group_that_has_ended_issues_nothing_and_strict_mode_names_what_is_open() {
     assert_eq!(flow.left_open(), None);
 }
 
-/// The short path for loops either does nothing or does the same as the whole instruction: state, events and
-/// position. In strict mode it does not execute anything undefined.
+/// The fast path of a loop instruction either does nothing or gives the same state, events and position as `execute`.
+/// In strict mode, it does not execute anything undefined.
 #[test]
 fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
     const BREAK_REP_IF: u32 = 0x0000_f006;
@@ -746,7 +748,7 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
         }
     }
     assert!(next > 1000 && back > 100, "{next} {back}");
-    // Partial mode has no short path. Neither have instructions that change counters or stacks or swap lanes.
+    // An instruction does not have a fast path in partial mode, or if it changes counters or stacks or swaps lanes.
     let of = |word, mode| step_at((2, word), false, (I3, false), (0, mode)).in_loop.is_some();
     assert!(of(ENDLOOP, FcMode::FULL) && !of(ENDLOOP, FcMode::PARTIAL));
     assert!(!of(ENDLOOP | 1 << 4, FcMode::FULL) && !of(BREAK_IF | 0x40, FcMode::FULL));
@@ -766,7 +768,7 @@ fn a_step_of_a_loop_says_what_it_is() {
     assert_eq!(of(CONTINUE_IF), (None, false));
 }
 
-/// If nothing hinders code, it does the same as the whole instruction.
+/// If no condition of [`Step::needs`] keeps code from executing an instruction, code gives the same state as `execute`.
 #[test]
 fn code_passes_instructions_as_the_flow_executes_them() {
     const INSTRUCTIONS: [u32; 8] =
@@ -813,7 +815,7 @@ fn code_passes_instructions_as_the_flow_executes_them() {
     assert!(passed.iter().all(|passed| *passed > 500), "{passed:?}");
 }
 
-/// Code leaves the same state as its single instructions.
+/// After code has run loop iterations, the state is the same as after the single instructions.
 #[test]
 fn rounds_of_a_pass_are_those_of_the_instructions() {
     let mut flow = flow();
@@ -824,12 +826,12 @@ fn rounds_of_a_pass_are_those_of_the_instructions() {
     assert!(run(&mut stepped, ENDLOOP, ALL) && run(&mut stepped, ENDLOOP, ALL));
     passed.stay(100, ALL, Mask::NONE, (2, I3.step));
     assert_eq!((&passed, passed.rounds(true)), (&stepped, Some(0)));
-    // Lanes that leave the loop.
+    // Some lanes leave the loop.
     let (mut passed, mut stepped) = (flow.clone(), flow.clone());
     assert!(!run(&mut stepped, BREAK_IF, Mask(0b0011)));
     passed.stay(stepped.pc(), Mask(0b1100), Mask(0b0011), (0, I3.step));
     assert_eq!(passed, stepped);
-    // A lane that waits for the next iteration.
+    // A lane waits for the next iteration.
     run(&mut flow, CONTINUE_IF, Mask(0b0001));
     assert_eq!(flow.rounds(true), None);
     let mut flow = self::flow();
@@ -837,7 +839,7 @@ fn rounds_of_a_pass_are_those_of_the_instructions() {
     assert_eq!((flow.rounds(true), flow.rounds(false)), (None, Some(2)));
 }
 
-// ---- Queries and changes from outside
+// ---- Queries, and changes for fault injection
 
 #[test]
 fn what_is_open_and_how_deep_it_is_can_be_asked() {
@@ -847,7 +849,8 @@ fn what_is_open_and_how_deep_it_is_can_be_asked() {
     run(&mut flow, LOOP, ALL);
     run(&mut flow, IF, Mask(0b0011));
     run(&mut flow, IF, Mask(0b0001));
-    // Two lanes count from 0 and have been off since the outer if. They are nested in two constructs.
+    // Two lanes have been off since the outer if. After the inner if, their counters are 1, so they are nested in two
+    // constructs.
     assert_eq!(used(&flow), [2, 1, 0]);
     let rooms = flow.depths().into_iter().map(|depth| depth.room);
     let Limits { branch_counter, loop_stack, address_stack } = FULL;

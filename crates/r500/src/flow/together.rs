@@ -1,16 +1,16 @@
-//! Groups that share one flow state: they are at one program counter and have the same stacks, and each has its own
-//! lanes.
+//! Flow control of several groups with one flow state. The groups have the same program counter and the same stacks,
+//! but different lanes.
 //!
-//! A group depends only on its own lanes. While the votes of the groups agree, one flow state serves them all. Groups
-//! that jump are split from those that stay, and are merged again when both have equal flow states.
+//! A group depends only on its own lanes. One flow state is enough while all groups jump or all groups stay. Otherwise,
+//! the groups that jump are split from those that stay. They are merged again when both flow states are equal.
 
 use reconverge_simt::Mask;
 
 use super::{Call, Flow, Frame, Step};
 
 impl Flow {
-    /// Returns the lanes of the groups that jump by their votes on the instruction at the program counter. Returns no
-    /// lanes if all groups jump.
+    /// Returns the lanes of the groups that jump at the instruction at the program counter, according to their votes.
+    /// Returns all lanes if every group jumps.
     #[inline(always)]
     pub(crate) fn jumping(&self, step: &Step, want: Mask, groups: impl Iterator<Item = Mask>) -> Mask {
         let votes = self.votes(&step.inst, want);
@@ -21,7 +21,7 @@ impl Flow {
         jumping.fold(Mask::NONE, |all, lanes| all | lanes)
     }
 
-    /// Splits off the groups of these lanes and returns their flow state.
+    /// Splits off the groups that have these lanes. Returns their flow state.
     pub(crate) fn part(&mut self, lanes: Mask) -> Flow {
         let mut parted = self.clone();
         parted.keep(lanes);
@@ -46,9 +46,9 @@ impl Flow {
             && calls().all(|(a, b)| (a.return_to, a.loop_depth) == (b.return_to, b.loop_depth))
     }
 
-    /// Merges groups that were [split off](Flow::part) and whose state [matches](Flow::is_where) this one.
+    /// Merges groups that were [split off](Flow::part). Their state must [match](Flow::is_where) this state.
     pub(crate) fn join(&mut self, mut other: Flow) {
-        // The counter of a lane that no branch switched off has an arbitrary value.
+        // If no branch has switched off a lane, the lane's counter is arbitrary. It must be 0 for the addition.
         self.counters.clear(!self.branch);
         other.counters.clear(!other.branch);
         self.counters.add(&other.counters);

@@ -1,4 +1,4 @@
-//! Votes on a flow instruction: the lanes that vote, and the result. (CTM guide p. 37)
+//! Votes on a flow instruction: which lanes vote, and what the group does. (CTM guide p. 37)
 
 use reconverge_simt::Mask;
 
@@ -8,14 +8,14 @@ use crate::words::FcInst;
 /// The votes of all lanes.
 pub(super) struct Votes {
     voters: Mask,
-    /// The lanes that vote for a jump.
+    /// The lanes whose vote is to jump.
     pub(super) want: Mask,
-    /// Lanes that still have to execute the rest of the loop. They keep a break or continue from jumping.
+    /// Lanes that are off but still have to execute the rest of the loop. They keep a BREAK or CONTINUE from jumping.
     inhibiting: Mask,
 }
 
 impl Votes {
-    /// Returns whether a group of these lanes jumps, before iteration counts override the votes.
+    /// Returns whether a group with these lanes jumps, before iteration counts override the votes.
     #[inline(always)]
     pub(super) fn jump(&self, fc: &FcInst, lanes: Mask) -> bool {
         let Votes { voters, want, inhibiting } = *self;
@@ -24,7 +24,7 @@ impl Votes {
         jump && (inhibiting & lanes).is_empty()
     }
 
-    /// Returns whether every group jumps, whatever its lanes.
+    /// Returns whether a group jumps whatever its lanes are, because all voters of all groups vote to jump.
     #[inline(always)]
     pub(super) fn are_for_all(&self, fc: &FcInst) -> bool {
         !fc.jump_any && (self.voters - self.want).is_empty() && self.inhibiting.is_empty()
@@ -32,11 +32,11 @@ impl Votes {
 }
 
 impl Flow {
-    /// Returns the votes on the instruction at the program counter, before it changes the state.
+    /// Returns the votes on an instruction, before the instruction changes the state.
     #[inline(always)]
     pub(super) fn votes(&self, fc: &FcInst, want: Mask) -> Votes {
         let waking = if fc.b_else { self.branch & self.counters.zero() } else { Mask::NONE };
-        // Lanes switched off by this instruction's own B_ELSE vote "jump".
+        // Lanes that the instruction's own B_ELSE switches off vote to jump.
         let off_by_else = if fc.b_else { self.active } else { Mask::NONE };
         let mut voters = self.active | waking;
         if let (Role::End { .. }, Some(frame)) = (fc.op.role(), self.loops.last()) {
@@ -48,9 +48,10 @@ impl Flow {
         Votes { voters, want: want | off_by_else, inhibiting: self.inhibiting(fc, self.branch - waking) }
     }
 
-    /// CTM guide p. 37: a lane that a branch switched off keeps a BREAK or CONTINUE from jumping. A lane that waits
-    /// for the next iteration of the innermost loop keeps a BREAK from jumping. Lanes that broke or are off for other
-    /// reasons do not. Inhibition overrides JUMP_ANY. (r500.md Q23)
+    /// Returns the lanes that keep an instruction from jumping. A lane that a branch has switched off inhibits a BREAK
+    /// or CONTINUE. A lane that waits for the next iteration of the innermost loop inhibits a BREAK. Lanes that broke
+    /// or are off for other reasons do not inhibit anything. Inhibition overrides JUMP_ANY. (CTM guide p. 37; r500.md
+    /// Q23)
     fn inhibiting(&self, fc: &FcInst, branched: Mask) -> Mask {
         let is_break = match fc.op.role() {
             Role::Break { .. } => true,

@@ -1,10 +1,10 @@
-//! Checks which branches, loops and calls are open at each instruction: an abstract run of the program over all
-//! paths, in which every vote can have either result.
+//! Checks which branches, loops and calls are open at each instruction. The check follows all paths of the program and
+//! assumes that every vote can have either result.
 //!
-//! The abstract state holds the number of branch levels, the open loops and the open calls. In a program of
-//! constructs, all paths from the same calls to an instruction have the same state. A difference is a finding, and
-//! the check continues with the state of the first path. Inside a loop, the check also tracks whether lanes are
-//! active, because a nested loop that is skipped without active lanes may close the outer one.
+//! The state of a path is the number of branch levels, the open loops and the open calls. In a structured program, all
+//! paths from the same calls to an instruction have the same state. A difference is a finding, and the check continues
+//! with the state of the first path. Inside a loop, the state also tracks whether lanes are active, because a nested
+//! loop that is skipped without active lanes may close the outer loop.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ struct Loop {
     body: u16,
     al: bool,
     int: u8,
-    /// Open levels at the entry of the loop.
+    /// Number of open branch levels at the entry of the loop.
     levels: u32,
 }
 
@@ -33,21 +33,22 @@ struct Call {
 
 #[derive(Clone, Debug, Default)]
 struct Open {
-    /// Open branches and calls, as counted by lanes that were off before them.
+    /// Number of open branches and calls that a counter counts, for a lane that has been off since before all of them.
     levels: u32,
     loops: Vec<Loop>,
-    /// Whether all lanes of the innermost loop may be off: on this path they have left, or they wait at a branch.
+    /// Whether all lanes of the innermost loop may be off on this path, because they have left the loop or wait at a
+    /// branch.
     idle: bool,
 }
 
 impl Open {
-    /// Returns whether both have the same open levels and loops, whatever their lanes.
+    /// Returns whether both states have the same open levels and loops. Does not compare `idle`.
     fn same(&self, other: &Open) -> bool {
         (self.levels, &self.loops) == (other.levels, &other.loops)
     }
 
-    /// Returns the number of branches that are open in the innermost loop. Branches around the loop do not switch off
-    /// its lanes.
+    /// Returns the number of open branches inside the innermost loop. Branches outside the loop cannot switch off its
+    /// lanes.
     fn in_loop(&self) -> u32 {
         self.loops.last().map_or(0, |innermost| self.levels.saturating_sub(innermost.levels))
     }
@@ -69,19 +70,20 @@ struct Nesting<'a> {
     limits: Limits,
     found: &'a mut Found,
     seen: HashMap<(u16, Calls), Open>,
-    /// Paths to follow, in the order of their slots. For one slot, the path from the slot before it comes first;
-    /// messages compare other paths with it.
+    /// Paths that have not been followed yet, in the order of their slots. For each slot, the path from the previous
+    /// slot comes first, and messages compare the other paths with it.
     pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
-    /// Starts of loops that jump to their own ends: the message, and whether the jump may close the enclosing loop.
+    /// Starts of loops that jump to the end instruction of the loop. The value is whether the jump may close the
+    /// enclosing loop, and the message.
     skips: LiteMap<u16, (bool, String)>,
 }
 
-/// Number of paths at which the check stops. With four nested calls, an instruction may have many paths.
+/// Number of visited states after which the check stops. With four nested calls, many paths may lead to an instruction.
 const ENOUGH: usize = 1 << 14;
 
 pub(super) fn check(setup: &Setup, found: &mut Found) {
     let full = Limits::recommended(FcMode::FULL);
-    // Another rule reports loops and calls in partial mode.
+    // Another rule reports loops and calls in partial mode, so their limits here are those of full mode.
     let limits = Limits { branch_counter: Limits::recommended(setup.fc_mode).branch_counter, ..full };
     let (seen, pending, skips) = (HashMap::new(), BTreeMap::new(), LiteMap::new());
     let mut nesting = Nesting { setup, limits, found, seen, pending, skips };
@@ -102,7 +104,7 @@ pub(super) fn check(setup: &Setup, found: &mut Found) {
 
 impl Nesting<'_> {
     fn go(&mut self, from: u16, to: u16, calls: Calls, mut open: Open) {
-        // If no branch of the loop is open, all lanes that have not left the loop are active.
+        // If no branch inside the loop is open, all lanes that have not left the loop are active.
         open.idle &= open.in_loop() > 0;
         if self.setup.slot(to).is_some() {
             self.pending.entry((to, to != from + 1, calls)).or_default().push((from, open));
@@ -122,7 +124,8 @@ impl Nesting<'_> {
                 }
             }
             Some(other) => {
-                let message = format!("{open} open on the path from slot {from}, {other} on another");
+                let message =
+                    format!("{open} are open on the path from slot {from}, but {other} on another path");
                 self.found.add(&JOIN, pc, message);
             }
         }
@@ -155,13 +158,14 @@ impl Nesting<'_> {
         }
     }
 
-    /// Returns whether all lanes of the loop may be off if the group stays, and if it jumps. Without voters, ALL
-    /// jumps and ANY stays. (CTM guide p. 37)
+    /// Returns whether all lanes of the loop may be off after the instruction, first if the group stays and then if it
+    /// jumps. If no lane votes, JUMP_ALL jumps and JUMP_ANY stays. (CTM guide p. 37)
     fn idle(&self, inst: &Inst, fc: &Fc, open: &Open) -> (bool, bool) {
         match fc.inst.op.role() {
             Role::Jump | Role::Begin { .. } if fc.inst.jump_any => (open.idle, open.idle && fc.inst.b_else),
             Role::Jump | Role::Begin { .. } => (false, open.idle),
-            // It jumps only if no lane of the loop is off because of a branch. Lanes that left resume at the target.
+            // Such an instruction jumps only if no branch has switched off a lane of the loop. Lanes that left the loop
+            // resume at the target.
             Role::Break { .. } | Role::Continue => {
                 let leaves = crate::graph::wishes(&inst.common, &fc.inst).jump && open.in_loop() > 0;
                 (open.idle || leaves, false)
@@ -170,7 +174,7 @@ impl Nesting<'_> {
         }
     }
 
-    /// Checks the open loops at an instruction of a loop.
+    /// Checks that the innermost loop suits an end, BREAK or CONTINUE instruction.
     fn check_loop(&mut self, pc: u16, fc: &Fc, open: &Open) {
         let name = fc.inst.op.name();
         let Some(innermost) = open.loops.last() else {
@@ -184,7 +188,11 @@ impl Nesting<'_> {
         if matches!(fc.inst.op.role(), Role::End { .. }) {
             let (start, end) = (innermost.int, fc.addr.int_addr);
             if al && start != end {
-                self.found.add(&LOOP_CONSTANT, pc, format!("{name} names int[{end}], its LOOP int[{start}]"));
+                self.found.add(
+                    &LOOP_CONSTANT,
+                    pc,
+                    format!("{name} names int[{end}], but its LOOP names int[{start}]"),
+                );
             }
         }
     }
@@ -197,16 +205,20 @@ impl Nesting<'_> {
         self.found.add(&LOOP_LEVELS, pc, message);
     }
 
-    /// Returns the levels after an operation on the branch counters.
+    /// Returns the number of open levels after an operation on the branch counters.
     fn count(&mut self, pc: u16, fc: &Fc, op: BOp, levels: u32) -> u32 {
         let Some(after) = fc.inst.levels_after(op, levels) else {
             let closes = fc.inst.b_pop_cnt;
-            self.found.add(&NO_IF, pc, format!("it closes {closes} branches, {levels} are open"));
+            self.found.add(
+                &NO_IF,
+                pc,
+                format!("the instruction closes {closes} branches, but {levels} are open"),
+            );
             return 0;
         };
         let limit = u32::from(self.limits.branch_counter) + 1;
         if after > levels && levels >= limit {
-            self.found.add(&BRANCH_DEPTH, pc, format!("{after} branches are open, of {limit}"));
+            self.found.add(&BRANCH_DEPTH, pc, format!("{after} branches are open (maximum: {limit})"));
         }
         after
     }
@@ -216,16 +228,21 @@ impl Nesting<'_> {
             Role::Begin { al } => {
                 if open.loops.len() >= self.limits.loop_stack {
                     let (count, limit) = (open.loops.len() + 1, self.limits.loop_stack);
-                    return self.found.add(&LOOP_DEPTH, pc, format!("{count} loops are open, of {limit}"));
+                    return self.found.add(
+                        &LOOP_DEPTH,
+                        pc,
+                        format!("{count} loops are open (maximum: {limit})"),
+                    );
                 }
-                // Lanes that fail the condition wait outside the loop.
+                // If the instruction counts, lanes that fail its condition wait outside the loop, so the loop begins
+                // with the new level.
                 let (int, levels) = (fc.addr.int_addr, self.count(pc, fc, fc.inst.b_op0, open.levels));
                 open.levels = levels;
                 open.loops.push(Loop { body: pc + 1, al, int, levels });
                 return self.go(pc, pc + 1, calls.clone(), open);
             }
             Role::End { .. } => {
-                // The instruction may also close a branch of the loop.
+                // The end of a loop may also close a branch of the loop.
                 let levels = self.count(pc, fc, fc.inst.b_op0, open.levels);
                 if let Some(closed) = open.loops.pop() {
                     if levels != closed.levels {
@@ -245,14 +262,14 @@ impl Nesting<'_> {
         let mut to = target(self.setup, fc);
         let innermost = open.loops.last().cloned();
         let before = open.levels;
-        // For a loop that no path closes, levels are checked at the exits.
+        // A break outside all loops does not change the levels here. Another rule reports it.
         if !(innermost.is_none() && matches!(fc.inst.op.role(), Role::Break { .. } | Role::Continue)) {
             open.levels = self.count(pc, fc, fc.inst.b_op1, before);
         }
         match (fc.inst.op.role(), innermost) {
             (Role::Begin { .. }, _) => {
-                // The loop's own end goes back to its body. The next instruction may be the end of the enclosing
-                // loop.
+                // The target may be the end of this loop or of the enclosing loop. The end of this loop jumps back to
+                // the body of this loop.
                 let inst = self.setup.slot(to).and_then(|slot| slot.inst.as_ref().ok());
                 let own_end = inst.is_some_and(|inst| match &inst.body {
                     Body::Fc(end) if matches!(end.inst.op.role(), Role::End { .. }) => {
@@ -279,7 +296,7 @@ impl Nesting<'_> {
                 open.levels = left.levels;
             }
             (Role::Continue, Some(around)) => {
-                // The end of the loop may close a branch, which is then open here.
+                // The end instruction of the loop may close branches. These branches are still open here.
                 let end = self.setup.slot(to).and_then(|slot| slot.inst.as_ref().ok());
                 if let Some(Inst { body: Body::Fc(end), .. }) = end
                     && matches!(end.inst.op.role(), Role::End { .. })
@@ -301,12 +318,12 @@ impl Nesting<'_> {
                 open.levels = around.levels;
                 if to != around.body {
                     let message =
-                        format!("it goes back to slot {to}, the loop begins at slot {}", around.body);
+                        format!("the loop repeats at slot {to}, but it begins at slot {}", around.body);
                     self.found.add(&JOIN, pc, message);
                     return;
                 }
             }
-            // Without a loop count there is no further iteration.
+            // Outside all loops, there is no loop count, and no iteration follows.
             (Role::End { .. }, None) => return,
             (Role::Jump | Role::Break { .. } | Role::Continue, _) => {}
         }
@@ -316,7 +333,7 @@ impl Nesting<'_> {
             AOp::PUSH => {
                 let limit = self.limits.address_stack;
                 if calls.len() >= limit {
-                    let message = format!("{} calls are open, of {limit}", calls.len() + 1);
+                    let message = format!("{} calls are open (maximum: {limit})", calls.len() + 1);
                     return self.found.add(&CALL_DEPTH, pc, message);
                 }
                 calls.push(Call { return_to: pc + 1, levels: before, loops: open.loops.len() });
@@ -331,7 +348,7 @@ impl Nesting<'_> {
                         open.loops.len() as i64 - call.loops as i64,
                     );
                     let message =
-                        format!("it returns with {inside} branches and {loops} loops more than at the call");
+                        format!("{inside} branches and {loops} loops more than at the call are open");
                     self.found.add(&RETURN_LEVELS, pc, message);
                 }
                 to = call.return_to;

@@ -1,7 +1,7 @@
-//! Initialized values and hazards between instructions, along the edges of the program's graph.
+//! Checks for uninitialized values, and for hazards between instructions, along the edges of the control-flow graph.
 //!
-//! A path is a path of the group. A value counts as written after an instruction of the path, whichever lanes were
-//! active. So a finding is a read before every write on the path.
+//! A path is a path of the group. An instruction on the path counts as a write, whichever lanes are active. So a
+//! finding is a read that precedes every write on the path.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -13,7 +13,7 @@ use crate::graph::wishes;
 use crate::inst::{TEMPORARIES, TexRegister};
 use crate::operations::{Unit, each_read, sources_of};
 
-/// A set of components of temporaries, by their numbers.
+/// A set of components of temporaries. A component's number is the temporary times 4 plus the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Components([u64; TEMPORARIES * 4 / 64]);
 
@@ -36,28 +36,27 @@ impl Components {
     }
 }
 
-/// The state before an instruction: values that are written on every path or on some path, and fetches in flight on
-/// some path.
+/// The state before an instruction: values that have been written, and fetches that may not have ended.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     written: Components,
     predicates: u32,
     alu_result: bool,
-    /// Fetched since the last acquire of the semaphore.
+    /// Components that were fetched since the last acquire of the semaphore.
     fetched: Components,
-    /// Fetched before the last acquire and since the last wait.
+    /// Components that were fetched before the last acquire, and for which no instruction has waited.
     acquired: Components,
     held: bool,
 }
 
 impl State {
-    /// Joins two paths. A value is written if some path writes it.
+    /// Merges the states of two paths. A value counts as written if either path writes it.
     fn join_some(&self, other: &State) -> State {
         let written = self.written.with(&other.written, |one, other| one | other);
         State { written, ..self.join(other) }
     }
 
-    /// Joins two paths. A value is written if every path writes it.
+    /// Merges the states of two paths. A value counts as written only if both paths write it.
     fn join(&self, other: &State) -> State {
         let either = |one: u64, other: u64| one | other;
         State {
@@ -82,7 +81,7 @@ pub(super) fn check(setup: &Setup, graph: &Graph, found: &mut Found) {
     }
 }
 
-/// Checks all instructions. `join` merges the states of paths that meet.
+/// Checks all instructions. `join` merges the states of paths that reach the same instruction.
 fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found: &mut Found) {
     let mut written = if setup.inputs.is_some() { Components::NONE } else { Components::ALL };
     for number in
@@ -120,9 +119,9 @@ fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found
     }
 }
 
-/// Returns whether lanes are active on this edge. If all lanes break and the group stays, no lane is active. If a
-/// loop has a count other than 0 and no vote for a skip, no active lane skips it. Other edges lead to the same
-/// instructions.
+/// Returns whether lanes can be active on the edges of this kind. There are two exceptions. If all lanes break, no lane
+/// is active in the next slot. If a loop has a count other than 0 and no lane votes to skip it, no active lane takes
+/// the skip. The same instructions are also reached by other edges.
 fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
     let Body::Fc(fc) = &inst.body else { return true };
     let wishes = wishes(&inst.common, &fc.inst);
@@ -159,7 +158,7 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
     for Slot { file, number } in reads {
         match (file, number) {
             (uses::TEMP, Some(number)) if on_its_way.has(number) => {
-                let message = format!("{} is read, its fetch may not have ended", spelled(number));
+                let message = format!("{} is read, but its fetch may not have ended", spelled(number));
                 found.add(&TEXTURE_WAIT, pc, message);
             }
             (uses::PRED, Some(number)) if state.predicates >> number & 1 == 0 => {
@@ -175,7 +174,7 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
                 found.add(
                     &STALE_RESULT,
                     pc,
-                    "no instruction since the last FC, or the start, has written the ALU result",
+                    "no instruction since the last FC or the start has written the ALU result",
                 );
             }
             // A relative address may read any register.
@@ -192,7 +191,7 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
                     found.add(
                         &TEXTURE_OVERWRITE,
                         pc,
-                        format!("{what} is written, and by a fetch that may not have ended"),
+                        format!("{what} is also written by a fetch that may not have ended"),
                     );
                 }
                 state.fetched.put(number, fetches);
@@ -219,15 +218,15 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
                     .iter()
                     .any(|read| [uses::ALU_RESULT, uses::PRED].contains(&read.slot.file)) =>
         {
-            found.add(&ALU_WAIT, pc, "it does not wait for what it reads");
+            found.add(&ALU_WAIT, pc, "the instruction does not wait for the result that it reads");
         }
         Body::Tex(_) | Body::Fc(_) | Body::Alu(_) => {}
     }
     state
 }
 
-/// Returns the components that hold initialized values after an instruction. An arithmetic channel with uninitialized
-/// sources is not a finding unless its result is used, because compilers compute whole vectors.
+/// Returns the components that hold initialized values after an instruction. If arithmetic writes a temporary from
+/// uninitialized sources, only a use of the result is a finding, because compilers compute whole vectors.
 fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Components {
     let mut written = before.written;
     for uses in uses::by_channel(inst) {
@@ -245,7 +244,7 @@ fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Component
             found.add(
                 &UNWRITTEN,
                 pc,
-                format!("{what} is used here, and may depend on registers that are never written"),
+                format!("{what} is used here, but may depend on registers that are never written"),
             );
         }
         for write in uses.writes.iter().filter(|write| write.file == uses::TEMP) {
@@ -259,8 +258,8 @@ fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Component
     written
 }
 
-/// Returns whether a read affects the result for every possible texture. The third coordinate of a two-dimensional
-/// texture does not.
+/// Returns whether a read affects the result for every kind of texture. The third coordinate does not, because a
+/// two-dimensional texture ignores it.
 fn needed(inst: &Inst, read: &Slot) -> bool {
     let Body::Tex(tex) = &inst.body else { return true };
     let (src, [dx, dy]) = (tex.src(), tex.derivatives());
@@ -278,7 +277,8 @@ fn needed(inst: &Inst, read: &Slot) -> bool {
     read.file != uses::TEMP || coordinates.iter().any(|coordinate| number(coordinate) == read.number)
 }
 
-/// Checks the instruction directly after arithmetic for a presubtract or a derivative of its result. (r500.md 8.1)
+/// Checks whether the instruction directly after an arithmetic instruction uses its result in a presubtract or a
+/// derivative. (r500.md 8.1)
 fn idle_slot(pc: u16, inst: &Inst, next: Option<&Inst>, found: &mut Found) {
     let (Body::Alu(_), Some(Inst { body: Body::Alu(alu), .. })) = (&inst.body, next) else { return };
     if inst.common.nop {
@@ -312,14 +312,14 @@ fn idle_slot(pc: u16, inst: &Inst, next: Option<&Inst>, found: &mut Found) {
                     found.add(
                         &NOP_PRESUBTRACT,
                         pc,
-                        format!("{what} is written here and in the next presubtract"),
+                        format!("the next instruction reads {what} in a presubtract"),
                     );
                 }
                 if quad {
                     found.add(
                         &NOP_DERIVATIVE,
                         pc,
-                        format!("{what} is written here and in the next derivative"),
+                        format!("the next instruction reads {what} in a derivative"),
                     );
                 }
             }

@@ -10,35 +10,35 @@ use super::violations::Violation;
 /// The reason why a program was stopped.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
-    /// A code without a meaning.
+    /// A field has a code without a meaning.
     #[error("not an instruction: {0}")]
     NoMeaning(WordError),
-    /// A combination that the documents forbid. (Strict)
+    /// The documents forbid a combination of fields. (Strict)
     #[error("{0}")]
     Forbidden(Violation),
-    /// A slot without an instruction.
+    /// The program counter is at a slot without an instruction.
     #[error("slot {0} holds no instruction")]
     EmptySlot(u16),
-    /// Undefined flow control. (Strict)
+    /// The documents do not define the flow control. (Strict)
     #[error("{0}")]
     Flow(#[from] Undefined),
-    /// An address outside its file. (Strict; lenient: reads as zero, writes are dropped)
+    /// An address is outside its register file. In lenient mode, reads return zero, and writes are dropped. (Strict)
     #[error("{file}{register} lies outside the file of {size}")]
     OutsideFile {
-        /// Name of the file in the text.
+        /// Name of the register file in assembly text.
         file: &'static str,
-        /// The register number, including the relative part.
+        /// The register number, after adding the address register.
         register: i32,
         /// Number of registers in the file.
         size: usize,
     },
-    /// A0 is read before any write. (Strict; lenient: 0)
+    /// A0 is read before any write. In lenient mode, it is 0. (Strict)
     #[error("A0 is read before it is written")]
     UnwrittenAddress,
-    /// aL outside loops. (Strict; lenient: 0)
+    /// An address uses aL outside any loop. In lenient mode, aL is then 0. (Strict)
     #[error("aL is read outside any loop")]
     NoLoopIndex,
-    /// More instructions than the watchdog allows.
-    #[error("watchdog: {0} instructions and no end; {more}", more = INSTRUCTIONS.remedy())]
+    /// The program has executed more instructions than the watchdog allows.
+    #[error("watchdog: no end after {0} instructions; {more}", more = INSTRUCTIONS.remedy())]
     Watchdog(u64),
 }

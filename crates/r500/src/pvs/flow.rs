@@ -1,4 +1,4 @@
-//! Flow control of the vertex unit. Descriptors outside the code direct the program counter.
+//! Flow control of the vertex unit. Descriptors, which are not part of the code, direct the program counter.
 //!
 //! There is no branch instruction. Each of sixteen descriptors names a slot (ACT_ADRS) and acts *after* the
 //! instruction in that slot:
@@ -9,9 +9,9 @@
 //!   JSR    ACT_ADRS ──► target ... LAST_INST ──► RTN_INST
 //! ```
 //!
-//! Flow does not depend on the data of a vertex, so all vertices of a group follow the same path. Only the predicate
-//! bit, which is not part of the flow, makes vertices differ. Loops and subroutines share one stack; only its
-//! innermost entry can end. (REG, VAP_PVS_FLOW_CNTL; docs/r500-vertex.md, section 5)
+//! Flow control does not depend on the data of a vertex, so all vertices of a group follow the same path. Only the
+//! predicate bit distinguishes vertices, and it does not affect the flow. Loops and subroutines share one stack, and
+//! only its innermost entry can end. (REG, VAP_PVS_FLOW_CNTL; docs/r500-vertex.md, section 5)
 //!
 //! This module does not access registers or memory.
 
@@ -31,17 +31,17 @@ pub struct Descriptor {
     pub op: FlowOp,
     /// The slot after which the descriptor acts. (PVS_FC_ACT_ADRS)
     pub act: u16,
-    /// LOOP: the number of iterations. JUMP, JSR: the target slot. (PVS_FC_LOOP_CNT_JMP_INST)
+    /// Number of iterations of a LOOP, or target slot of a JUMP or JSR. (PVS_FC_LOOP_CNT_JMP_INST)
     pub count_or_target: u16,
     /// Last slot of the loop or subroutine. (PVS_FC_LAST_INST)
     pub last: u16,
-    /// LOOP: first slot of the body; JSR: the slot to return to. (PVS_FC_RTN_INST)
+    /// First slot of the body of a LOOP, or return slot of a JSR. (PVS_FC_RTN_INST)
     pub back: u16,
-    /// aL in the first iteration. (PVS_FC_LOOP_INIT_VAL)
+    /// Value of aL in the first iteration. (PVS_FC_LOOP_INIT_VAL)
     pub init: u8,
-    /// Value that each iteration adds to aL. (PVS_FC_LOOP_STEP_VAL)
+    /// Number that each iteration adds to aL. (PVS_FC_LOOP_STEP_VAL)
     pub step: i8,
-    /// The loop starts with the aL of the enclosing loop. (PVS_FC_LOOP_REPEAT_NO_FLI)
+    /// Whether the loop starts with the aL of the enclosing loop instead of `init`. (PVS_FC_LOOP_REPEAT_NO_FLI)
     pub repeat: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Control {
     descriptors: [Descriptor; DESCRIPTORS],
     /// The last slot to execute. (PVS_LAST_INST)
     last: u16,
-    /// The first descriptor that acts after each slot, indexed by slot; [`DESCRIPTORS`] if none does.
+    /// For each slot, the number of the first descriptor that acts after it, or [`DESCRIPTORS`] if no descriptor does.
     acting: Vec<u8>,
 }
 
@@ -85,7 +85,7 @@ impl Control {
         self.last
     }
 
-    /// Returns the first descriptor that acts after a slot, with its number.
+    /// Returns the first descriptor that acts after a slot, and its number.
     pub fn acting(&self, slot: u16) -> Option<(u8, &Descriptor)> {
         let number = *self.acting.get(usize::from(slot))?;
         Some((number, self.descriptors.get(usize::from(number))?))
@@ -100,13 +100,13 @@ impl Control {
 /// Flow control without a documented meaning. (Strict)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undefined {
-    /// Lenient: the body runs once. (REG: a count of 0 is not allowed)
+    /// A loop has a count of 0, which REG does not allow. In lenient mode, the body runs once.
     #[error("flow-control descriptor {0}: a loop count of 0 is not allowed")]
     NoRounds(u8),
-    /// Lenient: the descriptor with the lowest number acts.
+    /// Several descriptors act after the same slot. In lenient mode, the descriptor with the lowest number acts.
     #[error("several flow-control descriptors act after slot {0}")]
     Ambiguous(u16),
-    /// Lenient: the loop or call is not entered.
+    /// The stack of loops and subroutines is full. In lenient mode, the loop or call is not entered.
     #[error("flow-control descriptor {0}: more than {STACK} loops and subroutines are open")]
     StackOverflow(u8),
 }
@@ -118,9 +118,9 @@ pub enum Frame {
     Loop {
         /// Number of the loop's descriptor.
         descriptor: u8,
-        /// Remaining iterations, including the current one.
+        /// Number of remaining iterations, including the current one.
         left: i32,
-        /// aL outside the loop.
+        /// Value of aL outside the loop, which is restored after the loop.
         outer: i32,
     },
     /// A subroutine.
@@ -151,7 +151,7 @@ impl Flow {
         self.pc
     }
 
-    /// Returns the loop index aL; 0 outside loops. (docs/r500-vertex.md, Q15)
+    /// Returns the loop index aL, or 0 outside loops. (docs/r500-vertex.md, Q15)
     pub fn al(&self) -> i32 {
         self.al
     }
@@ -171,12 +171,12 @@ impl Flow {
         &self.stack
     }
 
-    /// Advances past the instruction at [`Flow::pc`]. Takes at most one action: the end of the innermost loop or
-    /// subroutine, or else a descriptor. Without an action, the program ends after its last slot.
-    /// (docs/r500-vertex.md, 5.3, Q2)
+    /// Advances past the instruction at [`Flow::pc`]. At most one action is taken. The end of the innermost loop or
+    /// subroutine takes precedence over a descriptor that acts after the slot. If no action is taken at the last slot,
+    /// the program ends. (docs/r500-vertex.md, 5.3, Q2)
     ///
     /// # Errors
-    /// Strict mode only: see [`Undefined`].
+    /// In strict mode, returns an error if the flow control is [`Undefined`].
     pub fn advance<O: Observer>(
         &mut self,
         control: &Control,
@@ -199,8 +199,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Returns the target of an action. Returns `None` if there is no action, or if a loop has ended and the next
-    /// slot follows.
+    /// Takes an action and returns its target. Returns `None` if there is no action, or if a loop has ended and the
+    /// next slot follows.
     fn action<O: Observer>(
         &mut self,
         control: &Control,
@@ -327,7 +327,8 @@ mod tests {
         Descriptor { op: FlowOp::JSR, act, count_or_target: to, last, back, ..Descriptor::default() }
     }
 
-    /// Returns the executed slots and aL at each of them, for these descriptors, from slot 0 to `last`.
+    /// Runs a program with these descriptors from slot 0 to `last`. Returns the executed slots, each with the value of
+    /// aL.
     fn way(descriptors: &[Descriptor], last: u16, mode: Mode) -> Result<Vec<(u16, i32)>, Undefined> {
         let mut all = [Descriptor::default(); DESCRIPTORS];
         all[..descriptors.len()].copy_from_slice(descriptors);
@@ -345,7 +346,7 @@ mod tests {
         way(descriptors, last, Mode::Strict).unwrap().into_iter().map(|(slot, _)| slot).collect()
     }
 
-    /// REG, PVS_LAST_INST: inclusive.
+    /// REG: PVS_LAST_INST is executed.
     #[test]
     fn a_program_ends_behind_its_last_slot() {
         assert_eq!(slots(&[], 2), [0, 1, 2]);
@@ -379,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_subroutine_returns_to_rtn_inst() {
-        // The subroutine lies after the last instruction.
+        // The subroutine is after the last instruction of the program.
         assert_eq!(slots(&[call(0, 5, 6, 1), call(2, 5, 6, 3)], 3), [0, 5, 6, 1, 2, 5, 6, 3]);
     }
 
@@ -410,7 +411,7 @@ mod tests {
         }
         let rows: Vec<_> =
             flow.stack().into_iter().map(|row| (row.kind, row.pc, row.mask, row.count)).collect();
-        // All three iterations remain, including the current one.
+        // The loop has three remaining iterations, including the current one.
         assert_eq!(rows, [("subroutine", Some(1), None, None), ("loop", Some(0), None, Some(3))]);
         let depths: Vec<_> = flow.depths().iter().map(|depth| (depth.used, depth.room)).collect();
         assert_eq!(depths, [(2, Some(STACK as u32))]);

@@ -1,7 +1,8 @@
-//! The control flow of a program as a graph of its slots. Only the descriptors determine it.
+//! The control flow of a program as a graph of its slots. It depends only on the descriptors.
 //!
-//! The end of a loop has an edge back to the body and one to the next slot. The end of a subroutine has an edge to
-//! the slot after each of its calls. The graph omits edges to slots without an instruction, where the program traps.
+//! The end of a loop has an edge to the body of the loop and an edge to the next slot. The end of a subroutine has an
+//! edge to the slot after each of its calls. The graph omits edges to slots without an instruction, because the program
+//! traps there.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -11,7 +12,7 @@ use super::flow::Descriptor;
 use super::setup::Setup;
 use super::words::FlowOp;
 
-/// Returns the slots that a program may reach, with their successors.
+/// Returns the control-flow graph of a program: the slots that it may reach, and their successors.
 pub fn graph(setup: &Setup) -> Graph {
     let mut nodes: LiteMap<u16, Node> = LiteMap::new();
     let mut entries = NumberSet::from_iter([u32::from(setup.first)]);

@@ -11,16 +11,16 @@ use super::inst::{ALT_TEMPORARIES, CONSTANTS, INPUTS, OUTPUTS, SLOTS, TEMPORARIE
 use super::setup::Setup;
 use super::words::{DstType, SrcType};
 
-/// Vertices per group. Hardware has no groups of vertices. Since flow does not depend on vertex data, any number of
-/// vertices may run together.
+/// Number of vertices in a group. Hardware does not have groups of vertices. Any number of vertices may run together
+/// here, because flow control does not depend on vertex data.
 pub const WIDTH: usize = 64;
 
 /// A register file that is stored in rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct File {
-    /// Name in the text.
+    /// Name of the file in assembly text.
     pub(crate) name: &'static str,
-    /// Row of the first register's x.
+    /// Row of the x channel of the first register.
     pub(crate) start: usize,
     /// Number of registers.
     pub(crate) size: usize,
@@ -30,7 +30,7 @@ pub(crate) const TEMPORARY: File = File { name: "t", start: 0, size: TEMPORARIES
 pub(crate) const ALT_TEMPORARY: File = TEMPORARY.behind("at", ALT_TEMPORARIES);
 pub(crate) const INPUT: File = ALT_TEMPORARY.behind("i", INPUTS);
 pub(crate) const OUTPUT: File = INPUT.behind("o", OUTPUTS);
-/// Number of rows in all files.
+/// Number of rows of all files.
 pub(crate) const ROWS: usize = OUTPUT.start + OUTPUT.size * 4;
 /// The files in the order of their rows.
 pub(crate) const FILES: [File; 4] = [TEMPORARY, ALT_TEMPORARY, INPUT, OUTPUT];
@@ -40,13 +40,13 @@ impl File {
         File { name, start: self.start + self.size * 4, size }
     }
 
-    /// Returns the row of a register's x; `None` if the register is outside the file.
+    /// Returns the row of the x channel of a register, or `None` if the register is outside the file.
     pub(crate) fn row(self, register: i32) -> Option<usize> {
         let register = usize::try_from(register).ok().filter(|register| *register < self.size)?;
         Some(self.start + register * 4)
     }
 
-    /// Returns the file of an operand; `None` for constants.
+    /// Returns the file of an operand, or `None` for constants, which are not stored in rows.
     pub(crate) const fn of_source(file: SrcType) -> Option<File> {
         match file {
             SrcType::TEMPORARY => Some(TEMPORARY),
@@ -56,7 +56,7 @@ impl File {
         }
     }
 
-    /// Returns the file of a destination; `None` for A0.
+    /// Returns the file of a destination, or `None` for A0, which is not stored in the rows of a file.
     pub(crate) const fn of_destination(file: DstType) -> Option<File> {
         match file {
             DstType::TEMPORARY => Some(TEMPORARY),
@@ -80,28 +80,28 @@ pub(crate) fn row_name(row: usize) -> String {
 pub struct Group {
     pub(crate) setup: Arc<Setup>,
     pub(crate) mode: Mode,
-    /// Instructions that may be issued before the watchdog stops the group.
+    /// Number of instructions that may be issued before the watchdog stops the group.
     pub(crate) watchdog: u64,
     pub(crate) flow: Flow,
     /// Registers of all files, one row per channel.
     pub(crate) rows: Registers<WIDTH>,
     /// A0, one row per component.
     pub(crate) a0: [[i32; WIDTH]; 4],
-    /// Vertices that have written a component of A0.
+    /// For each component of A0, the vertices that have written it.
     pub(crate) a0_written: [Mask; 4],
-    /// The predicate bits.
+    /// The vertices whose predicate bit is set.
     pub(crate) predicate: Mask,
-    /// The constant file.
+    /// The constants, four words each.
     pub(crate) constants: Arc<[[u32; 4]; CONSTANTS]>,
-    /// Vertices that have written a channel of an output.
+    /// For each channel of each output, the vertices that have written it.
     pub(crate) written: [[Mask; 4]; OUTPUTS],
     pub(crate) statistics: Statistics,
-    /// Number of times that each slot was issued.
+    /// For each slot, how often its instruction was issued.
     pub(crate) issued: Vec<u64>,
 }
 
 impl Group {
-    /// Returns a group at the start of a program, with registers of zero. (docs/r500-vertex.md, 1.2)
+    /// Returns a group at the start of a program. All registers are zero. (docs/r500-vertex.md, 1.2)
     pub(crate) fn new(
         setup: &Arc<Setup>,
         constants: Arc<[[u32; 4]; CONSTANTS]>,
@@ -130,7 +130,7 @@ impl Group {
         self.statistics
     }
 
-    /// Returns the operations executed so far and their accuracy.
+    /// Returns the operations that the group has executed so far, and their accuracy.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (pc, slot) in self.setup.slots() {
@@ -145,8 +145,8 @@ impl Group {
         report
     }
 
-    /// Returns the index of a register channel, as used by [`Group::value`] and events. `file` is its name (`t`,
-    /// `at`, `i`, `o`), and `channel` is 0 (x) to 3 (w). Returns `None` if the register does not exist.
+    /// Returns the index of a register channel that [`Group::value`] and events use. `file` is the name of the register
+    /// file (`t`, `at`, `i`, `o`), and `channel` is 0 (x) to 3 (w). Returns `None` if the register does not exist.
     pub fn register(file: &str, register: u8, channel: usize) -> Option<usize> {
         let file = FILES.into_iter().find(|known| known.name == file)?;
         Some(file.row(i32::from(register))? + channel.min(3))

@@ -1,26 +1,26 @@
-//! A decoded instruction: the result of decoding and the input of all execution.
+//! A decoded instruction. Decoding produces it, and both engines execute it.
 //!
-//! Decoding rejects codes without a meaning, because they cannot be executed. `violations.rs` lists encodings that
-//! the documents forbid but hardware would execute.
+//! Decoding rejects codes without a meaning, because they cannot be executed. Some encodings are forbidden by the
+//! documents, but the hardware would execute them. `violations.rs` lists these.
 
 use reconverge_isa::word::{FieldValue, WordError};
 
 pub use super::words::WORDS;
 use super::words::*;
 
-/// Instruction slots. (R300 to R4xx: 256)
+/// Number of instruction slots. R300 to R4xx have 256.
 pub const SLOTS: usize = 1024;
-/// Temporaries of a vertex. (docs/r500-vertex.md, Q1)
+/// Number of temporaries of a vertex. (docs/r500-vertex.md, Q1)
 pub const TEMPORARIES: usize = 128;
-/// Alternate temporaries. (docs/r500-vertex.md, D3)
+/// Number of alternate temporaries of a vertex. (docs/r500-vertex.md, D3)
 pub const ALT_TEMPORARIES: usize = 20;
-/// Input vectors: the number that the five bits of a stream's location can address.
+/// Number of input vectors. The location of a stream has five bits, so this is the number that it can address.
 pub const INPUTS: usize = 32;
-/// Output vectors. The rasteriser reads at most 15.
+/// Number of output vectors. The rasteriser reads up to 15 of them.
 pub const OUTPUTS: usize = 32;
-/// Vectors of the constant file.
+/// Number of vectors in the constant file.
 pub const CONSTANTS: usize = 256;
-/// Flow-control descriptors.
+/// Number of flow-control descriptors.
 pub const DESCRIPTORS: usize = 16;
 
 /// One instruction.
@@ -30,22 +30,23 @@ pub struct Inst {
     pub op: Op,
     /// The destination.
     pub dst: Dst,
-    /// Clamps the result to 0..1: VE_SAT for the vector engine or a macro, ME_SAT for the math engine.
+    /// Whether the result is clamped to 0..1. The bit is VE_SAT for the vector engine and macros, and ME_SAT for the
+    /// math engine.
     pub saturate: bool,
-    /// The predicate value with which the instruction has an effect; `None` for either value.
+    /// The predicate value that a vertex must have to execute the instruction, or `None` if all vertices execute it.
     pub predicate: Option<bool>,
-    /// Operands A, B, C. C of a dual instruction is 0.0.
+    /// Operands A, B, C. In a dual instruction, C is 0.0.
     pub operands: [Operand; 3],
-    /// The math operation of a dual instruction.
+    /// The math half of a dual instruction.
     pub dual: Option<Dual>,
 }
 
 /// An operation of one of the engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Vector engine.
+    /// An operation of the vector engine.
     Vector(VeOp),
-    /// Math engine.
+    /// An operation of the math engine.
     Math(MeOp),
     /// A macro of the vector engine.
     Macro(MacroOp),
@@ -54,46 +55,46 @@ pub enum Op {
 /// Addressing mode of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The register number in the instruction.
+    /// The register has the number in the instruction.
     Absolute,
-    /// The register number plus a component of A0.
+    /// A component of A0 is added to the number in the instruction.
     A0(Component),
-    /// The register number plus the loop index.
+    /// The loop index aL is added to the number in the instruction.
     Loop,
 }
 
 /// A destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dst {
-    /// File.
+    /// Register file.
     pub file: DstType,
-    /// Register.
+    /// Register number.
     pub register: u8,
     /// Addressing mode.
     pub mode: Mode,
-    /// Write mask, bit 0 x.
+    /// Write mask. Bit 0 is x.
     pub mask: u8,
 }
 
-/// An operand: register, channels, absolute value, then negation.
+/// An operand. The absolute value is taken after the channels are selected, and the negation follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// File.
+    /// Register file.
     pub file: SrcType,
-    /// Register.
+    /// Register number.
     pub register: u8,
     /// Addressing mode.
     pub mode: Mode,
-    /// Channel for x, y, z, w.
+    /// Source channels or literals for x, y, z and w.
     pub select: [Select; 4],
-    /// Absolute value.
+    /// Whether the absolute value is taken.
     pub abs: bool,
-    /// Negated channels, bit 0 x.
+    /// Channels that are negated. Bit 0 is x.
     pub negate: u8,
 }
 
 impl Operand {
-    /// 0.0 in all channels.
+    /// The operand that is 0.0 in all channels.
     pub(crate) const ZERO: Operand = Operand {
         file: SrcType::TEMPORARY,
         register: 0,
@@ -103,24 +104,25 @@ impl Operand {
         negate: 0,
     };
 
-    /// Returns whether a used channel (bit 0 x) selects a channel of the register, not a literal.
+    /// Returns whether a channel in the mask `used` (bit 0 is x) selects a channel of the register instead of a
+    /// literal.
     pub(crate) fn needs_register(&self, used: u8) -> bool {
         self.select.iter().enumerate().any(|(n, select)| used >> n & 1 == 1 && *select <= Select::W)
     }
 }
 
-/// The math operation of a dual instruction.
+/// The math half of a dual instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dual {
     /// The operation.
     pub op: MeOp,
-    /// Clamps the result to 0..1. (ME_SAT)
+    /// Whether the result is clamped to 0..1. (ME_SAT)
     pub saturate: bool,
-    /// Alternate temporary, 0 to 3.
+    /// Destination: the number of an alternate temporary, 0 to 3.
     pub register: u8,
     /// Destination channel.
     pub channel: Component,
-    /// The source: operand A is its x, operands B and C are its y. (docs/r500-vertex.md, Q4)
+    /// The source. Operand A is its x channel, and operands B and C are its y channel. (docs/r500-vertex.md, Q4)
     pub source: Operand,
 }
 
@@ -131,10 +133,10 @@ impl Dst {
     }
 }
 
-/// Decodes four words in upload order. Reserved bits are ignored here and reported by `violations.rs`.
+/// Decodes the four words of an instruction, in upload order. Ignores reserved bits, which `violations.rs` reports.
 ///
 /// # Errors
-/// If a field holds a code without a meaning, which cannot be executed.
+/// Returns an error if a field holds a code without a meaning, which cannot be executed.
 pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     let head = DstOperand::unpack_lenient(words[0])?;
     let unassigned = |field, value| WordError::Unassigned { word: DstOperand::INFO.name, field, value };
@@ -159,7 +161,7 @@ pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     })
 }
 
-/// Decodes an operand from an ordinary source word.
+/// Decodes an operand from a source word of an instruction that is not dual, or from one of the first two source words.
 pub(crate) fn operand(word: u32) -> Result<Operand, WordError> {
     let source = SrcOperand::unpack_lenient(word)?;
     Ok(Operand {
@@ -219,7 +221,7 @@ mod tests {
         assert_eq!((inst.predicate, inst.saturate, inst.dual), (None, false, None));
     }
 
-    /// A program that ran on hardware: t1.yz = i0._-zz_ * t3._xy_ with at3.z = sin t0.y.
+    /// From a program that ran on hardware: t1.yz = i0._-zz_ * t3._xy_ with at3.z = sin t0.y.
     #[test]
     fn a_dual_instruction_has_its_math_operation_in_word_3() {
         let inst = decode(&[0x1060_2002, 0x05d2_e001, 0x01c8_e060, 0x1019_2004]).unwrap();

@@ -1,16 +1,15 @@
-//! The arithmetic of one vertex: one pure function for each computation.
+//! The arithmetic of one vertex. Each computation is a pure function.
 //!
-//! No document describes the arithmetic of the vertex unit beyond "IEEE single". These functions follow one deterministic
-//! profile (docs/r500-vertex.md, Q16):
+//! The documents describe the arithmetic of the vertex unit only as "IEEE single". These functions follow one
+//! deterministic profile (docs/r500-vertex.md, Q16):
 //!
-//! * operands are flushed when they are read, and results when they are computed: denormals become zeros of the same
-//!   sign;
-//! * each addition and each multiplication rounds to nearest even, also within a multiply-add or a dot product;
-//! * a product of zero and any value is zero;
-//! * reciprocals are rounded toward zero, other transcendentals once to nearest;
+//! * denormals become zeros of the same sign, in operands when they are read, and in results when they are computed;
+//! * each addition and each multiplication rounds to nearest even, also inside a multiply-add or a dot product;
+//! * the product of zero and any value is zero;
+//! * reciprocals are rounded toward zero, and other transcendental functions are rounded once to nearest;
 //! * every NaN from arithmetic is [`NAN`].
 //!
-//! The operands of the functions here are already flushed ([`operand`]).
+//! The functions assume that their operands are already flushed ([`operand`]).
 
 use std::f64::consts::PI;
 
@@ -20,65 +19,65 @@ pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 /// The range of A0. (docs/r500-vertex.md, Q12)
 pub const A0_RANGE: std::ops::RangeInclusive<i32> = -256..=255;
 
-/// Returns a zero of the same sign for a denormal, and any other value unchanged. It is the same as
-/// `reconverge_simt::float::flush`, but in integer operations, because a classification of floats does not become
-/// vector code.
+/// Returns a zero of the same sign for a denormal, and any other value unchanged. The result is the same as that of
+/// `reconverge_simt::float::flush`. This version uses integer operations, because the compiler does not vectorise the
+/// classification of floats.
 #[inline(always)]
 fn flush(x: f32) -> f32 {
     let bits = x.to_bits();
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
-/// Returns a selected channel as an operand. The absolute value and then the negation change only the sign bit; then
-/// the value is flushed.
+/// Returns a selected channel as an operand. Takes the absolute value, then negates, and then flushes denormals.
+/// Absolute value and negation change only the sign bit.
 #[inline(always)]
 pub fn operand(bits: u32, abs: bool, negate: bool) -> f32 {
     let kept = if abs { bits & 0x7fff_ffff } else { bits };
     flush(f32::from_bits(kept ^ u32::from(negate) << 31))
 }
 
-/// Returns a result of arithmetic, with denormals flushed and every NaN replaced by [`NAN`].
+/// Turns a value into a result of arithmetic: flushes denormals, and replaces every NaN by [`NAN`].
 #[inline(always)]
 pub fn result(x: f32) -> f32 {
     if x.is_nan() { NAN } else { flush(x) }
 }
 
-/// a + b
+/// Computes a + b.
 #[inline(always)]
 pub fn add(a: f32, b: f32) -> f32 {
     result(a + b)
 }
 
-/// a * b. If either operand is zero, the product is a zero with the sign of the product, whatever the other operand
-/// is. (docs/r500-vertex.md, Q16)
+/// Computes a * b. If either operand is zero, the product is zero, even if the other is an infinity or a NaN. Its sign
+/// is the exclusive-or of the signs. (docs/r500-vertex.md, Q16)
 #[inline(always)]
 pub fn multiply(a: f32, b: f32) -> f32 {
     let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;
     if a == 0.0 || b == 0.0 { f32::from_bits(sign) } else { result(a * b) }
 }
 
-/// a * b + c, rounded twice.
+/// Computes a * b + c, rounded after each operation.
 #[inline(always)]
 pub fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
     add(multiply(a, b), c)
 }
 
-/// 2 * (a * b) + c
+/// Computes 2 * (a * b) + c.
 #[inline(always)]
 pub fn multiply_x2_add(a: f32, b: f32, c: f32) -> f32 {
     add(multiply(2.0, multiply(a, b)), c)
 }
 
-/// ((a.x * b.x + a.y * b.y) + a.z * b.z) + a.w * b.w
+/// Computes ((a.x * b.x + a.y * b.y) + a.z * b.z) + a.w * b.w.
 #[inline(always)]
 pub fn dot(a: [f32; 4], b: [f32; 4]) -> f32 {
-    // Written out: `array::map` does not always vectorise.
+    // The products are written out, because `array::map` does not always vectorise.
     let (x, y) = (multiply(a[0], b[0]), multiply(a[1], b[1]));
     let (z, w) = (multiply(a[2], b[2]), multiply(a[3], b[3]));
     add(add(add(x, y), z), w)
 }
 
-/// a - floor(a); NaN for an infinity.
+/// Computes a - floor(a). The result is a NaN for an infinity.
 #[inline(always)]
 pub fn fraction(a: f32) -> f32 {
     result(a - floor(a))
@@ -86,31 +85,31 @@ pub fn fraction(a: f32) -> f32 {
 
 #[inline(always)]
 fn floor(a: f32) -> f32 {
-    // Every number from 2^23 on is an integer.
+    // A number whose magnitude is 2^23 or more is an integer.
     let truncated = a as i32 as f32;
     let below = if truncated > a { truncated - 1.0 } else { truncated };
     if a.abs() < 8_388_608.0 { below.copysign(a) } else { a }
 }
 
-/// a <= b ? b : a. (docs/r500-vertex.md, Q6)
+/// Computes a <= b ? b : a. (docs/r500-vertex.md, Q6)
 #[inline(always)]
 pub fn maximum(a: f32, b: f32) -> f32 {
     if a <= b { b } else { a }
 }
 
-/// a >= b ? b : a. (docs/r500-vertex.md, Q6)
+/// Computes a >= b ? b : a. (docs/r500-vertex.md, Q6)
 #[inline(always)]
 pub fn minimum(a: f32, b: f32) -> f32 {
     if a >= b { b } else { a }
 }
 
-/// Returns 1.0 if a comparison holds, or else 0.0.
+/// Returns 1.0 if a comparison holds, otherwise 0.0.
 #[inline(always)]
 pub fn set(holds: bool) -> f32 {
     if holds { 1.0 } else { 0.0 }
 }
 
-/// c.w < a.w * b.w ? c.w : c.x >= a.x * b.x ? c.x : a.x * b.x
+/// Computes c.w < a.w * b.w ? c.w : c.x >= a.x * b.x ? c.x : a.x * b.x.
 #[inline(always)]
 pub fn multiply_clamp(a: [f32; 4], b: [f32; 4], c: [f32; 4]) -> f32 {
     let (x, w) = (multiply(a[0], b[0]), multiply(a[3], b[3]));
@@ -123,19 +122,19 @@ pub fn multiply_clamp(a: [f32; 4], b: [f32; 4], c: [f32; 4]) -> f32 {
     }
 }
 
-/// floor(a), for A0 and other destinations.
+/// Computes floor(a), for A0 and other destinations.
 #[inline(always)]
 pub fn to_fixed(a: f32) -> f32 {
     result(floor(a))
 }
 
-/// floor(a + 0.5)
+/// Computes floor(a + 0.5).
 #[inline(always)]
 pub fn to_fixed_rounded(a: f32) -> f32 {
     result(floor(a + 0.5))
 }
 
-/// Returns the contents of A0 for a value: its floor, clamped to [`A0_RANGE`]; 0 for a NaN.
+/// Returns the integer that A0 holds after a write of `x`: floor(x), clamped to [`A0_RANGE`], or 0 for a NaN.
 #[inline(always)]
 pub fn address(x: f32) -> i32 {
     (floor(x) as i32).clamp(*A0_RANGE.start(), *A0_RANGE.end())
@@ -156,12 +155,12 @@ pub enum Compare {
     Gt,
     /// Greater or equal.
     Ge,
-    /// Not equal; holds for a NaN.
+    /// Not equal. This comparison holds for a NaN.
     Ne,
 }
 
 impl Compare {
-    /// Returns whether the comparison holds.
+    /// Returns whether `x` compares with zero in this way.
     #[inline(always)]
     pub fn holds(self, x: f32) -> bool {
         match self {
@@ -173,9 +172,9 @@ impl Compare {
     }
 }
 
-// ---- Math engine. The operands are a, b, c: the w channels of A, B, C.
+// ---- Math engine. The operands a, b and c are the w channels of A, B and C.
 
-/// Rounds a double to a result.
+/// Rounds a double to a single, and turns it into a result of arithmetic.
 fn rounded(x: f64) -> f32 {
     result(x as f32)
 }
@@ -185,23 +184,23 @@ fn finite(x: f32) -> f32 {
     if x.is_infinite() { f32::MAX.copysign(x) } else { x }
 }
 
-/// 2^floor(a), a - floor(a), 2^a, 1. The fraction is 0 above 128.
+/// Returns 2^floor(a), a - floor(a), 2^a and 1. The fraction is 0 if a is above 128.
 pub fn exp_base2(a: f32) -> [f32; 4] {
     let fraction = if a > 128.0 { 0.0 } else { fraction(a) };
     [exp_base2_full(floor(a)), fraction, exp_base2_full(a), 1.0]
 }
 
-/// 2^a
+/// Computes 2^a. The result is finite.
 pub fn exp_base2_full(a: f32) -> f32 {
     finite(rounded(libm::exp2(f64::from(a))))
 }
 
-/// e^a
+/// Computes e^a.
 pub fn exp_base_e(a: f32) -> f32 {
     rounded(libm::exp(f64::from(a)))
 }
 
-/// Exponent, mantissa in 1..2, and logarithm of |a|, and 1.
+/// Returns the exponent of |a|, its mantissa (from 1 to 2), log2(|a|), and 1.
 pub fn log_base2(a: f32) -> [f32; 4] {
     let a = a.abs();
     if a == 0.0 {
@@ -216,52 +215,55 @@ pub fn log_base2(a: f32) -> [f32; 4] {
     [exponent as f32, mantissa, log_base2_full(a), 1.0]
 }
 
-/// log2(|a|)
+/// Computes log2(|a|). The result is finite.
 pub fn log_base2_full(a: f32) -> f32 {
     finite(log_base2_ieee(a))
 }
 
-/// log2(|a|), -infinity at zeros. The absolute value is a recommended interpretation. (docs/r500-vertex.md, Q9)
+/// Computes log2(|a|). The result is -infinity for a zero. The absolute value is a recommended interpretation.
+/// (docs/r500-vertex.md, Q9)
 pub fn log_base2_ieee(a: f32) -> f32 {
     rounded(libm::log2(f64::from(a.abs())))
 }
 
-/// 1 / a, 0 at zeros.
+/// Computes 1 / a. The result is 0 for a zero.
 pub fn recip_ff(a: f32) -> f32 {
     if a == 0.0 { 0.0 } else { recip_ieee(a) }
 }
 
-/// 1 / a, the largest finite number at zeros of either sign. (docs/r500-vertex.md, Q8)
+/// Computes 1 / a. For a zero of either sign, the result is the largest finite number. (docs/r500-vertex.md, Q8)
 pub fn recip_dx(a: f32) -> f32 {
     if a == 0.0 { f32::MAX } else { finite(recip_ieee(a)) }
 }
 
-/// 1 / a, rounded toward zero. (docs/r500-vertex.md, Q16)
+/// Computes 1 / a, rounded toward zero. (docs/r500-vertex.md, Q16)
 pub fn recip_ieee(a: f32) -> f32 {
-    // A reciprocal that is not a float is farther from every float than the error of a double.
+    // If the true reciprocal is not a single, its distance from every single is larger than the error of this double.
+    // So comparing the double with the nearest single shows whether that single was rounded away from zero.
     let exact = 1.0 / f64::from(a);
     let nearest = exact as f32;
     let beyond = f64::from(nearest).abs() > exact.abs() && nearest.is_finite();
     result(if beyond { f32::from_bits(nearest.to_bits() - 1) } else { nearest })
 }
 
-/// 1 / sqrt(|a|), 0 at zeros.
+/// Computes 1 / sqrt(|a|). The result is 0 for a zero.
 pub fn recip_sqrt_ff(a: f32) -> f32 {
     if a == 0.0 { 0.0 } else { recip_sqrt_ieee(a) }
 }
 
-/// 1 / sqrt(|a|), the largest finite number at zeros.
+/// Computes 1 / sqrt(|a|). The result is the largest finite number for a zero.
 pub fn recip_sqrt_dx(a: f32) -> f32 {
     finite(recip_sqrt_ieee(a))
 }
 
-/// 1 / sqrt(|a|). The absolute value is a recommended interpretation. (docs/r500-vertex.md, Q9)
+/// Computes 1 / sqrt(|a|). The absolute value is a recommended interpretation. (docs/r500-vertex.md, Q9)
 pub fn recip_sqrt_ieee(a: f32) -> f32 {
     rounded(1.0 / libm::sqrt(f64::from(a.abs())))
 }
 
-/// base^exponent. The conditions apply in this order. For a base of 0, the result is 0, or infinity if the exponent
-/// is negative. For an exponent of 0, it is 1. For a negative base, it is minus the power of the absolute value.
+/// Computes base^exponent. The special cases apply in this order. If the base is 0, the result is 0, or infinity if the
+/// exponent is negative. If the exponent is 0, the result is 1. If the base is negative, the result is minus the power
+/// of the absolute value.
 pub fn power(base: f32, exponent: f32) -> f32 {
     if base == 0.0 {
         return if exponent < 0.0 { f32::INFINITY } else { 0.0 };
@@ -273,17 +275,17 @@ pub fn power(base: f32, exponent: f32) -> f32 {
     if base < 0.0 && !power.is_nan() { -power } else { power }
 }
 
-/// a < b ? 0 : a^c
+/// Computes a < b ? 0 : a^c.
 pub fn power_clamp_b(a: f32, b: f32, c: f32) -> f32 {
     if a < b { 0.0 } else { power(a, c) }
 }
 
-/// a < b ? 0 : a > 1 ? 1 : a^c
+/// Computes a < b ? 0 : a > 1 ? 1 : a^c.
 pub fn power_clamp_b1(a: f32, b: f32, c: f32) -> f32 {
     if a > 1.0 && a >= b { 1.0 } else { power_clamp_b(a, b, c) }
 }
 
-/// a <= 0 ? 0 : a > 1 ? 1 : a^c
+/// Computes a <= 0 ? 0 : a > 1 ? 1 : a^c.
 pub fn power_clamp_01(a: f32, c: f32) -> f32 {
     if a <= 0.0 {
         0.0
@@ -294,46 +296,47 @@ pub fn power_clamp_01(a: f32, c: f32) -> f32 {
     }
 }
 
-/// 1, max(b, 0), b > 0 ? max(a, 0)^c : 0, 1. These are the lighting coefficients of n·h = a, n·l = b and the power c,
-/// which is clamped to -128..128.
+/// Returns 1, max(b, 0), (b > 0 ? max(a, 0)^c : 0) and 1. These are the lighting coefficients for n·h = a, n·l = b and
+/// the power c. The power is clamped to -128..128.
 pub fn light(a: f32, b: f32, c: f32) -> [f32; 4] {
     let specular = if b > 0.0 { power(maximum(a, 0.0), minimum(maximum(c, -128.0), 128.0)) } else { 0.0 };
     [1.0, maximum(b, 0.0), specular, 1.0]
 }
 
-/// sin(a) if a is between -pi and pi, 0 otherwise.
+/// Returns sin(a) if a is between -pi and pi, otherwise 0.
 pub fn sine(a: f32) -> f32 {
     if f64::from(a.abs()) >= PI { 0.0 } else { rounded(libm::sin(f64::from(a))) }
 }
 
-/// cos(a) if a is between -pi and pi, -1 otherwise.
+/// Returns cos(a) if a is between -pi and pi, otherwise -1.
 pub fn cosine(a: f32) -> f32 {
     if f64::from(a.abs()) >= PI { -1.0 } else { rounded(libm::cos(f64::from(a))) }
 }
 
-// ---- Predicates. Each function returns the predicate and a counter: 0 if active, k if inactive for k levels.
-// (docs/r500-vertex.md, Q10)
+// ---- Predicates. Each function returns the predicate and a counter. The counter is 0 if the vertex is active, and k
+// if it is inactive for k levels. (docs/r500-vertex.md, Q10)
 
-/// ME_PRED_SET_EQ to _NEQ.
+/// Computes ME_PRED_SET_EQ, _GT, _GE or _NEQ: sets the predicate from a comparison.
 #[inline(always)]
 pub fn predicate(compare: Compare, a: f32) -> (bool, f32) {
     let holds = compare.holds(a);
     (holds, set(!holds))
 }
 
-/// VE_PRED_SET_EQ_PUSH to _NEQ_PUSH, for the counter a and the condition b.
+/// Computes VE_PRED_SET_EQ_PUSH, _GT_PUSH, _GE_PUSH or _NEQ_PUSH: opens a level. `a` is the counter, and `b` is the
+/// condition.
 #[inline(always)]
 pub fn push(compare: Compare, a: f32, b: f32) -> (bool, f32) {
     let holds = a == 0.0 && compare.holds(b);
     (holds, if holds { 0.0 } else { add(a, 1.0) })
 }
 
-/// ME_PRED_SET_CLR.
+/// Computes ME_PRED_SET_CLR: clears the predicate.
 pub fn clear(_: f32) -> (bool, f32) {
     (false, f32::MAX)
 }
 
-/// ME_PRED_SET_INV: counters above 1 stay.
+/// Computes ME_PRED_SET_INV: inverts the innermost level. Counters above 1 do not change.
 pub fn invert(a: f32) -> (bool, f32) {
     let holds = a == 1.0;
     let value = if holds {
@@ -346,13 +349,13 @@ pub fn invert(a: f32) -> (bool, f32) {
     (holds, value)
 }
 
-/// ME_PRED_SET_POP: closes one level.
+/// Computes ME_PRED_SET_POP: closes one level.
 pub fn pop(a: f32) -> (bool, f32) {
     let holds = a <= 1.0;
     (holds, if holds { 0.0 } else { add(a, -1.0) })
 }
 
-/// ME_PRED_SET_RESTORE.
+/// Computes ME_PRED_SET_RESTORE: sets the predicate from a counter.
 pub fn restore(a: f32) -> (bool, f32) {
     (a == 0.0, if a == 0.0 { 0.0 } else { a })
 }
@@ -400,12 +403,12 @@ mod tests {
         {
             assert_eq!(bits(multiply(a, b)), bits(product), "{a} {b}");
         }
-        // A choice between two values by a factor of 0 or 1, as compilers emit it.
+        // Compilers choose between two values by multiplying with a factor of 0 or 1.
         assert_eq!(multiply_add(-0.0, INF, INF), INF);
         assert_eq!(bits(multiply(INF, f32::NAN)), bits(NAN));
     }
 
-    /// Integer divisions by reciprocals: those that RV530 gets wrong, such as 76 / 38, and those that it gets right.
+    /// Tests integer divisions by reciprocals. RV530 gets some of them wrong, such as 76 / 38, and others right.
     /// (docs/r500-vertex.md, Q16)
     #[test]
     fn reciprocals_are_rounded_toward_zero() {
@@ -451,7 +454,7 @@ mod tests {
         assert_eq!([f32::NAN, -1.0, 0.25, 7.0].map(saturate), [0.0, 0.0, 0.25, 1.0]);
     }
 
-    /// The DX forms are finite, the FF forms are 0 at the poles, the IEEE forms infinite.
+    /// At the poles, the DX forms are finite, the FF forms are 0, and the IEEE forms are infinite.
     #[test]
     fn reciprocals_at_the_poles() {
         assert_eq!((recip_dx(0.0), recip_dx(-0.0), recip_ff(0.0), recip_ieee(-0.0)), (MAX, MAX, 0.0, -INF));
@@ -459,7 +462,7 @@ mod tests {
         assert_eq!((recip_sqrt_dx(-4.0), recip_dx(-4.0), recip_dx(INF)), (0.5, -0.25, 0.0));
         assert_eq!((log_base2_full(0.0), log_base2_ieee(0.0), log_base2_full(-8.0)), (-MAX, -INF, 3.0));
         assert_eq!((exp_base2_full(200.0), exp_base2_full(3.0), exp_base_e(200.0)), (MAX, 8.0, INF));
-        // The square root of 0, computed by two reciprocals, is 0.
+        // Two reciprocals compute the square root of 0, which is 0.
         assert_eq!(recip_dx(recip_sqrt_dx(0.0)), 0.0);
     }
 
@@ -497,7 +500,7 @@ mod tests {
         assert!((sine(1.0) - 0.841_471).abs() < 1e-6 && sine(f32::NAN).is_nan());
     }
 
-    /// A counter of 0 is active; the formulas are those that Mesa's lowering needs.
+    /// A vertex whose counter is 0 is active. Mesa's lowering needs these formulas.
     #[test]
     fn predicate_counters() {
         assert_eq!((predicate(Compare::Eq, 0.0), predicate(Compare::Gt, 0.0)), ((true, 0.0), (false, 1.0)));

@@ -1,4 +1,4 @@
-//! The state before the first instruction: the inputs of the vertices and the constants. Data only.
+//! The state before the first instruction: the inputs of the vertices and the constants.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use super::group::{Group, INPUT, WIDTH};
 use super::inst::{CONSTANTS, INPUTS};
 use super::setup::{Setup, SetupError};
 
-/// An input vector of all vertices, as the stream unit has written it.
+/// The values of an input vector for all vertices, as the stream unit has written them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     /// The input register, 0 to 31. (DST_VEC_LOC)
     pub register: u8,
-    /// Bits of x, y, z, w for each vertex. Shared, so that a launch is cheap to copy.
+    /// Bits of x, y, z, w for each vertex. The values are shared, so that a launch is cheap to copy.
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// The environment for which a program is loaded: everything that its runs have in common.
+/// The environment for which a program is loaded. All runs of the loaded program share it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// Constants: file index (including PVS_CONST_BASE_OFFSET) and bits of x, y, z, w. They replace the constants of
-    /// the program.
+    /// Constants, which replace those of the program: the index in the constant file (including PVS_CONST_BASE_OFFSET),
+    /// and the bits of x, y, z, w.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
 /// The environment, vertices and inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// The environment for which the program is loaded. Shared, so that a launch is cheap to copy.
+    /// The environment for which the program is loaded. It is shared, so that a launch is cheap to copy.
     pub environment: Arc<Environment>,
     /// Number of vertices.
     pub vertices: usize,
@@ -39,10 +39,10 @@ pub struct Launch {
     pub inputs: Vec<Input>,
 }
 
-/// A launch that does not fit the machine.
+/// The reason why a launch does not fit the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
-    /// An input's register is outside the file.
+    /// An input names a register that does not exist.
     #[error("input register {0} does not exist: there are {INPUTS}")]
     InputRegister(u8),
     /// The number of values of an input differs from the number of vertices.
@@ -64,7 +64,7 @@ impl Launch {
     /// Checks that the launch fits the machine.
     ///
     /// # Errors
-    /// The first problem.
+    /// Returns the first problem.
     pub fn check(&self) -> Result<(), LaunchError> {
         for input in &self.inputs {
             let (register, found, vertices) = (input.register, input.values.len(), self.vertices);
@@ -78,7 +78,7 @@ impl Launch {
         Ok(())
     }
 
-    /// Returns the constant file of a run: the program's constants, replaced by those of the environment.
+    /// Returns the constant file of a run. It holds the program's constants, some of which the environment replaces.
     pub(crate) fn constants_of(&self, setup: &Setup) -> Arc<[[u32; 4]; CONSTANTS]> {
         let mut constants = Arc::new([[0; 4]; CONSTANTS]);
         setup.put_constants(Arc::make_mut(&mut constants), &self.environment.constants);
@@ -90,8 +90,8 @@ impl Launch {
         Mask::first(WIDTH.min(self.vertices.saturating_sub(first)))
     }
 
-    /// Returns a group at its start. Its lane n is vertex `first` + n of the launch, which has passed
-    /// [`Launch::check`].
+    /// Returns a group in its initial state. Lane n of the group is vertex `first` + n of the launch. The launch must
+    /// have passed [`Launch::check`].
     pub fn group(&self, setup: &Arc<Setup>, options: &Options, first: usize) -> Group {
         let constants = self.constants_of(setup);
         let mut group = Group::new(setup, constants, self.lanes(first), options.mode, options.watchdog);
@@ -99,7 +99,7 @@ impl Launch {
         group
     }
 
-    /// Writes the inputs of the vertices of a group, which begins with vertex `first`.
+    /// Writes the inputs to a group that begins with vertex `first`.
     pub(crate) fn load(&self, group: &mut Group, first: usize) {
         let count = group.flow.lanes().count() as usize;
         for input in &self.inputs {
@@ -110,7 +110,7 @@ impl Launch {
     }
 }
 
-/// The reason why a run has no outcome.
+/// The reason why a run failed.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
 /// Returns the error for a trap of the group that begins with vertex `first`.

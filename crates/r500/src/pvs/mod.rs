@@ -1,12 +1,13 @@
-//! The vertex unit ("PVS", programmable vertex shader, in the VAP block): four-word instructions on one vertex each.
+//! The vertex unit ("PVS", programmable vertex shader, in the VAP block). An instruction has four words and computes
+//! one vertex.
 //!
-//! Each vertex runs a program independently, from inputs and constants to outputs. Flow is static and the same for
-//! all vertices, so they do not diverge. The predicate bit handles the operations that depend on data.
+//! Each vertex runs the program independently, from inputs and constants to outputs. Flow control is static and the
+//! same for all vertices, so they do not diverge. Operations that depend on data use the predicate bit.
 //! docs/r500-vertex.md describes the unit.
 //!
-//! To run a program of a driver, pass to [`setup::Setup::new`] the words of the code store from a slot on, and the
-//! state registers by name. [`launch::Launch`] holds the constants and the inputs of the vertices. [`run::run`]
-//! returns the outputs by register.
+//! To run a program of a driver, pass two things to [`setup::Setup::new`]: the words of the code store from the
+//! program's slot on, and the state registers by name. [`launch::Launch`] holds the constants and the inputs of the
+//! vertices. [`run::run`] returns the outputs by register.
 //!
 //! | module | for |
 //! |---|---|
@@ -22,8 +23,8 @@
 //! | [`mod@run`] | running a launch |
 //! | [`text`] | disassembler, assembler, explanations |
 //!
-//! These names are used in addition to those of the crate: Mesa is the r300 driver of Mesa 22.3.6. Qn and Dn are open
-//! questions and disagreements in docs/r500-vertex.md.
+//! In addition to the names that the crate defines, comments here use "Mesa" for the r300 driver of Mesa 22.3.6, and Qn
+//! and Dn for open questions and disagreements in docs/r500-vertex.md.
 
 pub mod cause;
 pub mod fast;

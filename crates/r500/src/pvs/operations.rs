@@ -1,6 +1,7 @@
-//! The operations of both engines, one row each: operands, accuracy, first chip family, and computation.
+//! The operations of both engines. Each row has the operands, accuracy, first chip family, and computation of an
+//! operation.
 //!
-//! Source: docs/r500-vertex.md, section 3. [`mod@super::lane`] has the arithmetic.
+//! Source: docs/r500-vertex.md, section 3. [`mod@super::lane`] defines the arithmetic.
 
 use reconverge_isa::{FieldValue, Name};
 use reconverge_simt::Fidelity::{self, Approximate, Recommended, Specified};
@@ -12,9 +13,9 @@ use super::words::{DstType, MacroOp, MeOp, VeOp};
 /// One operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Whether it reads each of the operands A, B, C.
+    /// For each of A, B and C, whether the operation reads the operand.
     pub operands: [bool; 3],
-    /// Whether chips before R500 lack the operation.
+    /// Whether chips before R500 do not have the operation.
     pub r500_only: bool,
     /// Accuracy of the value.
     pub fidelity: Fidelity,
@@ -27,25 +28,25 @@ pub struct Operation {
 pub enum Value {
     /// No value.
     Nothing,
-    /// Each channel from the same channel of the operands.
+    /// Each channel is computed from the same channel of the operands.
     Channel(fn(f32, f32, f32) -> f32),
-    /// The dot product, in all channels.
+    /// The dot product, written to all channels.
     Dot,
-    /// 1, A.y * B.y, A.z, B.w
+    /// The vector 1, A.y * B.y, A.z, B.w.
     Distance,
-    /// One number from the x and w channels, written to all channels. ([`lane::multiply_clamp`])
+    /// One number, computed from the x and w channels and written to all channels. ([`lane::multiply_clamp`])
     MultiplyClamp,
     /// An integer for A0 in each channel.
     Address(fn(f32) -> f32),
-    /// Predicate and counter from A.w and B.w. ([`lane::push`])
+    /// Predicate and counter, computed from A.w and B.w. ([`lane::push`])
     Push(Compare),
-    /// B in the channels in which the comparison of A holds.
+    /// B, written to the channels in which the comparison of A holds.
     Write(Compare),
-    /// One number from the w channels, written to all channels.
+    /// One number, computed from the w channels and written to all channels.
     Scalar(fn(f32, f32, f32) -> f32),
-    /// Four numbers from the w channels.
+    /// Four numbers, computed from the w channels.
     Vector(fn(f32, f32, f32) -> [f32; 4]),
-    /// Predicate and counter from A.w.
+    /// Predicate and counter, computed from A.w.
     Predicate(fn(f32) -> (bool, f32)),
 }
 
@@ -120,7 +121,7 @@ impl MeOp {
             MeOp::ME_POWER_FUNC_FF_CLAMP_B => &const { row(ABC,  ALL, Approximate, Value::Scalar(lane::power_clamp_b)) },
             MeOp::ME_POWER_FUNC_FF_CLAMP_B1 => &const { row(ABC, ALL, Approximate, Value::Scalar(lane::power_clamp_b1)) },
             MeOp::ME_POWER_FUNC_FF_CLAMP_01 => &const { row(AC,  ALL, Approximate, Value::Scalar(|a, _, c| lane::power_clamp_01(a, c))) },
-            // Mesa computes both with polynomials below R500. (docs/r500-vertex.md, D8)
+            // For chips before R500, Mesa computes sine and cosine with polynomials. (docs/r500-vertex.md, D8)
             MeOp::ME_SIN =>                   &const { row(A,    ALL, Approximate, Value::Scalar(|a, _, _| lane::sine(a))) },
             MeOp::ME_COS =>                   &const { row(A,    ALL, Approximate, Value::Scalar(|a, _, _| lane::cosine(a))) },
             MeOp::ME_LOG_BASE2_IEEE =>        &const { row(A,    R5,  Approximate, Value::Scalar(|a, _, _| lane::log_base2_ieee(a))) },
@@ -158,7 +159,7 @@ impl Op {
         }
     }
 
-    /// Returns the names of the engine's operations, and the code of this one.
+    /// Returns the names of all operations of the engine, and the code of this operation.
     pub(crate) const fn names(self) -> (&'static [Name], u32) {
         match self {
             Op::Vector(op) => (VeOp::NAMES, op as u32),
@@ -167,7 +168,7 @@ impl Op {
         }
     }
 
-    /// Returns the manual's spelling.
+    /// Returns the name in the manual.
     pub const fn name(self) -> &'static str {
         match self {
             Op::Vector(op) => op.name(),
@@ -183,7 +184,7 @@ impl Operation {
         matches!(self.value, Value::Push(_) | Value::Predicate(_))
     }
 
-    /// Returns the channels of each operand that affect the `wanted` channels of the result, bit 0 x.
+    /// Returns the channels of each operand that affect the `wanted` channels of the result. Bit 0 is x.
     pub const fn reads(&self, wanted: u8) -> [u8; 3] {
         let all = if wanted == 0 && !self.sets_predicate() { 0 } else { 15 };
         let masks = match self.value {
@@ -205,14 +206,14 @@ impl Inst {
         self.op.operation()
     }
 
-    /// Returns the channels of each operand that affect the result, bit 0 x.
+    /// Returns the channels of each operand that affect the result. Bit 0 is x.
     pub const fn reads(&self) -> [u8; 3] {
         self.operation().reads(self.dst.wanted())
     }
 }
 
 impl Dst {
-    /// Returns the channels of the result that are kept, bit 0 x.
+    /// Returns the channels of the result that are written. Bit 0 is x.
     pub const fn wanted(&self) -> u8 {
         match self.file {
             DstType::OUT_REPL_X if self.mask != 0 => 1,

@@ -7,7 +7,7 @@ use reconverge_simt::{Mask, Statistics};
 use super::group::{Group, OUTPUT};
 use super::inst::OUTPUTS;
 
-/// The output registers of all vertices. An output that no vertex wrote takes no memory.
+/// The output registers of all vertices. An output that no vertex wrote does not use memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outputs {
     vertices: usize,
@@ -16,7 +16,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Returns outputs in which nothing is written.
+    /// Returns the outputs of vertices that have not written anything.
     pub(crate) fn new(vertices: usize) -> Outputs {
         Outputs { vertices, values: vec![None; OUTPUTS], written: [0; OUTPUTS] }
     }
@@ -26,13 +26,13 @@ impl Outputs {
         self.vertices
     }
 
-    /// Returns the bits of x, y, z, w of an output register for each vertex, in vertex order. Channels that a vertex
-    /// did not write are 0. Returns `None` if no vertex wrote the register.
+    /// Returns the bits of x, y, z, w of an output register for each vertex, in vertex order. If a vertex did not write
+    /// a channel, its bits are 0. Returns `None` if no vertex wrote the register.
     pub fn values(&self, output: usize) -> Option<&[[u32; 4]]> {
         self.values.get(output)?.as_deref()
     }
 
-    /// Returns the channels of an output register that any vertex wrote, bit 0 x.
+    /// Returns the channels of an output register that any vertex wrote. Bit 0 is x.
     pub fn written(&self, output: usize) -> u8 {
         self.written.get(output).copied().unwrap_or(0)
     }
@@ -53,7 +53,7 @@ impl Outputs {
         }
     }
 
-    /// Stores the outputs of a part of the launch. The first vertex of the part is vertex `first`.
+    /// Stores the outputs of a part of the launch, whose first vertex is vertex `first`.
     pub(crate) fn put_all(&mut self, part: &Outputs, first: usize) {
         for (output, values) in part.values.iter().enumerate() {
             let Some(values) = values else { continue };
@@ -69,14 +69,14 @@ impl Outputs {
 pub struct Outcome {
     /// The output registers of the vertices.
     pub outputs: Outputs,
-    /// Counts. One issued instruction serves a group of up to 64 vertices.
+    /// Counts over all groups. An instruction that is issued to a group of up to 64 vertices counts once.
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,
 }
 
 impl Outcome {
-    /// Returns the outcome before any instruction has run.
+    /// Returns the outcome of a run that has not executed any instruction.
     pub(crate) fn new(vertices: usize) -> Outcome {
         let (statistics, report) = (Statistics::default(), Report::default());
         Outcome { outputs: Outputs::new(vertices), statistics, report }
@@ -89,7 +89,7 @@ impl Outcome {
         self.report.add(&group.report());
     }
 
-    /// Adds the results of a part of the launch. The first vertex of the part is vertex `first`.
+    /// Adds the results of a part of the launch, whose first vertex is vertex `first`.
     pub(crate) fn put_all(&mut self, part: &Outcome, first: usize) {
         self.outputs.put_all(&part.outputs, first);
         self.statistics.add(&part.statistics);

@@ -1,7 +1,8 @@
-//! The reference interpreter: one instruction at a time, one vertex at a time. Read it alongside docs/r500-vertex.md.
+//! The reference interpreter. It executes one instruction at a time, and one vertex after another. Read it alongside
+//! docs/r500-vertex.md.
 //!
-//! [`super::flow`] has the flow control, [`mod@super::lane`] the arithmetic of one vertex, and [`super::operations`]
-//! the function of each operation.
+//! [`super::flow`] executes flow control. [`mod@super::lane`] defines the arithmetic of one vertex, and
+//! [`super::operations`] maps each operation to its function.
 
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Mode as Strictness, Observer, Step, Trap, announced, stop,
@@ -19,16 +20,16 @@ use super::words::{Component, DstType, Select};
 #[derive(Clone, Copy, Default)]
 struct Result4 {
     value: [f32; 4],
-    /// Channels that the operation itself does not write, bit 0 x.
+    /// Channels that the operation does not write, even if the mask enables them. Bit 0 is x.
     kept: u8,
     predicate: Option<bool>,
 }
 
 impl Group {
-    /// Executes to the end, or until a [stop] is requested.
+    /// Executes instructions to the end of the program, or until a [stop] is requested.
     ///
     /// # Errors
-    /// The first trap.
+    /// Returns an error if an instruction traps.
     pub fn run<O: Observer>(&mut self, observer: &mut O) -> Result<(), Trap<Cause>> {
         if self.flow.is_done() {
             return Ok(());
@@ -41,10 +42,10 @@ impl Group {
         self.mode == Strictness::Strict
     }
 
-    /// Counts and reports the instruction in a slot, and returns it.
+    /// Counts the instruction in a slot, reports it to the observer, and returns it.
     ///
     /// # Errors
-    /// If the instruction cannot be issued.
+    /// Returns an error if the instruction cannot be issued.
     pub(crate) fn issue_at<O: Observer>(&mut self, pc: u16, observer: &mut O) -> Result<Inst, Cause> {
         let slot = self.setup.slot(pc).ok_or(Cause::EmptySlot(pc))?;
         let inst = slot.inst.map_err(Cause::NoMeaning)?;
@@ -72,7 +73,8 @@ impl Group {
         Ok(())
     }
 
-    /// Returns the vertices for which an instruction has an effect. (docs/r500-vertex.md, section 3 and Q5)
+    /// Returns the vertices whose predicate allows them to execute an instruction. (docs/r500-vertex.md, section 3 and
+    /// Q5)
     pub(crate) fn passing(&self, inst: &Inst) -> Mask {
         match inst.predicate {
             None => self.flow.lanes(),
@@ -81,8 +83,8 @@ impl Group {
         }
     }
 
-    /// Executes an instruction without its flow. Both halves read all operands before either writes; the math half
-    /// writes last. An instruction that no vertex executes has no effect, and its addresses are not computed.
+    /// Executes an instruction, but not its flow control. Both halves read all operands before either writes, and the
+    /// math half writes last. If no vertex executes the instruction, its addresses are not computed.
     pub(crate) fn instruction<O: Observer>(&mut self, inst: &Inst, observer: &mut O) -> Result<(), Cause> {
         let lanes = self.passing(inst);
         let mut results = [(Result4::default(), Result4::default()); 64];
@@ -124,7 +126,7 @@ impl Group {
         Ok(values)
     }
 
-    /// Returns an operand: fetch, select, absolute value, negate.
+    /// Returns the value of an operand: fetches the register, selects channels, takes the absolute value, and negates.
     fn operand(&self, operand: &Operand, used: u8, lane: Lane) -> Result<[f32; 4], Cause> {
         let vector = self.fetch(operand, used, lane)?;
         Ok([0, 1, 2, 3].map(|channel| {
@@ -141,13 +143,13 @@ impl Group {
     }
 
     fn fetch(&self, operand: &Operand, used: u8, lane: Lane) -> Result<[u32; 4], Cause> {
-        // A literal does not need a register, so its address is not computed.
+        // If the operand selects only literals, the address of its register is not computed.
         if !operand.needs_register(used) {
             return Ok([0; 4]);
         }
         let register = i32::from(operand.register) + self.offset(operand.mode, lane)?;
         let Some(file) = File::of_source(operand.file) else {
-            // REG: a constant above the highest one is (0, 0, 0, 0).
+            // REG: a constant above PVS_MAX_CONST_ADDR is (0, 0, 0, 0).
             return Ok(self.setup.constant(register).map_or([0; 4], |place| self.constants[place]));
         };
         match file.row(register) {
@@ -185,7 +187,8 @@ impl Group {
         }
     }
 
-    /// The first scalar is operand A, the second B and C. (docs/r500-vertex.md 2.3, Q4)
+    /// Computes the math half of a dual instruction. The first scalar of its source is operand A, and the second is
+    /// operands B and C. (docs/r500-vertex.md 2.3, Q4)
     fn math_half(&self, dual: &Dual, lane: Lane) -> Result<Result4, Cause> {
         let [first, second, ..] = self.operand(&dual.source, dual.scalars(), lane)?;
         let mut result = compute(dual.op.operation(), [first; 4], [second; 4], [second; 4]);
@@ -205,7 +208,7 @@ impl Group {
         observer: &mut O,
     ) -> Result<(), Cause> {
         let replicated = inst.dst.file == DstType::OUT_REPL_X;
-        // Channels that x does not write are not written in its copies either.
+        // If x is replicated but the operation does not write x, no copy is written.
         let kept = if replicated { 0u8.wrapping_sub(result.kept & 1) } else { result.kept };
         let channels = inst.dst.mask & !kept;
         if channels == 0 {

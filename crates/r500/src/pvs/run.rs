@@ -1,4 +1,4 @@
-//! Runs a launch group after group, on the host's threads, in lockstep, or with an observer.
+//! Runs a launch: on the host's threads, in lockstep, or group by group with an observer.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use super::launch::{Environment, Input, Launch, LaunchError, RunError, trapped};
 use super::outputs::Outcome;
 use super::setup::Setup;
 
-/// Number of consecutive groups per thread and task.
+/// Number of consecutive groups that a thread runs per task.
 const BATCH: usize = 32;
 
-/// A program that is loaded for an environment. It is decoded and checked, and lowered once, when an engine first
-/// needs the lowered form. It can run any number of launches. Copies share everything.
+/// A program that is loaded for an environment. Loading decodes and checks it. It is lowered once, when an engine first
+/// needs the lowered form. It can run any number of launches. Copies share all data.
 ///
 /// ```
 /// use reconverge_isa::Program;
@@ -53,7 +53,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// If the program cannot be set up.
+    /// Returns an error if the program cannot be set up.
     pub fn new(
         program: &Program,
         environment: &Arc<Environment>,
@@ -90,21 +90,22 @@ impl Loaded {
         &self.environment
     }
 
-    /// Runs vertices that start with these registers, on the engine that the options select.
+    /// Runs `vertices` vertices with these inputs, on the engine that the options select.
     ///
     /// # Errors
-    /// If the launch does not fit, if a group traps (the first in the order of the vertices), or if the engines
-    /// differ.
+    /// Returns an error if the launch does not fit, if a group traps, or if the engines differ. If several groups trap,
+    /// the error is from the group that comes first in the order of the vertices.
     pub fn run(&self, vertices: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, vertices, inputs }, Watch::Nothing)
     }
 
-    /// Runs a launch and reports every event, group after group. The environment is that of [`Loaded::new`], not that
-    /// of the launch. All events come from the reference interpreter; a lockstep run reports none.
+    /// Runs a launch, one group at a time in order, and reports every event. The environment of [`Loaded::new`]
+    /// replaces the environment of the launch. The reference interpreter reports all events. A lockstep run does not
+    /// report events.
     ///
     /// # Errors
-    /// The errors of [`Loaded::run`].
+    /// Returns the errors of [`Loaded::run`].
     pub fn run_watched(&self, mut launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         launch.environment = self.environment.clone();
         launch.check().map_err(RunError::Launch)?;
@@ -114,10 +115,10 @@ impl Loaded {
         }
     }
 
-    /// Prepares a launch before its first instruction, in the environment of [`Loaded::new`].
+    /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// If the launch does not fit.
+    /// Returns an error if the launch does not fit.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -162,18 +163,18 @@ impl Loaded {
         Ok(outcome)
     }
 
-    /// Returns whether [`Loaded::run_vectors`] gives the same results as [`Loaded::run`], that is, whether the
-    /// options select the fast engine.
+    /// Returns whether [`Loaded::run_vectors`] gives the same results as [`Loaded::run`]. This is so if the options
+    /// select the fast engine.
     pub fn runs_vectors(&self) -> bool {
         self.options.engine().not_compiled() == Engine::Fast
     }
 
-    /// Replaces the first `N` input registers of the vertices by the first `N` output registers. An output that a
-    /// vertex does not write is zero. The fast engine runs the vertices without counts. `inputs` is the mask of the
-    /// inputs that the program can read: bit n is input n. All other inputs are zeros.
+    /// Runs vertices on the fast engine, without counts. Replaces the first `N` input registers of each vertex by its
+    /// first `N` output registers. If a vertex does not write an output, the output is zero. `inputs` is the mask of
+    /// the inputs that the program can read: bit n is input n. All other inputs are zero.
     ///
     /// # Errors
-    /// The first trap in the order of the vertices.
+    /// Returns the first trap, in the order of the vertices.
     pub fn run_vectors<const N: usize>(
         &self,
         vertices: &mut [[[u32; 4]; N]],
@@ -220,7 +221,7 @@ impl Loaded {
     }
 }
 
-/// A group that the fast engine reuses.
+/// A thread's state: the fast engine, and a group that is reused.
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
@@ -234,7 +235,8 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, group }
     }
 
-    /// Runs the vertices from `start` to `end`. The first vertex of the outcome is vertex `base`.
+    /// Runs the vertices from `start` to `end` and adds their results to `outcome`. The first vertex of `outcome` is
+    /// vertex `base` of the launch.
     fn run(&mut self, start: usize, end: usize, outcome: &mut Outcome, base: usize) -> Result<(), RunError> {
         for first in (start..end).step_by(WIDTH) {
             self.fast.restart(&mut self.group, self.launch.lanes(first));
@@ -246,14 +248,15 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Adds the executed operations of all groups.
+    /// Adds the operations that this worker has executed to the report.
     fn finish(self, outcome: &mut Outcome) {
         outcome.report.add(&self.group.report());
         self.fast.keep(self.group, self.launch.inputs.iter().map(|input| input.register.into()));
     }
 }
 
-/// Runs vertices that begin with vertex `start`, and replaces their input registers by output registers.
+/// Runs vertices, the first of which is vertex `start` of the launch. Replaces their input registers by output
+/// registers.
 fn run_in_place<const N: usize>(
     fast: &Fast,
     group: &mut Group,
@@ -280,7 +283,7 @@ fn run_in_place<const N: usize>(
     Ok(())
 }
 
-/// Runs a group that begins with vertex `first` to its end, or until a [stop] is requested.
+/// Runs a group to its end, or until a [stop] is requested. The group begins with vertex `first`.
 fn run_to_end(fast: &Fast, group: &mut Group, first: usize) -> Result<(), RunError> {
     while group.flow.issue().is_some() && !stop::asked() {
         fast.run(group, stop::SLICE, &mut Silent).map_err(|trap| trapped(first, trap))?;
@@ -288,18 +291,18 @@ fn run_to_end(fast: &Fast, group: &mut Group, first: usize) -> Result<(), RunErr
     Ok(())
 }
 
-/// Runs every vertex of a launch: see [`Loaded::run`].
+/// Runs all vertices of a launch. See [`Loaded::run`].
 ///
 /// # Errors
-/// The errors of [`Loaded::run`].
+/// Returns the errors of [`Loaded::run`].
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     run_watched(setup, launch, options, Watch::Nothing)
 }
 
-/// Runs a launch with an observer: see [`Loaded::run_watched`].
+/// Runs a launch with an observer. See [`Loaded::run_watched`].
 ///
 /// # Errors
-/// The errors of [`Loaded::run`].
+/// Returns the errors of [`Loaded::run`].
 pub fn run_watched(
     setup: &Arc<Setup>,
     launch: &Launch,
@@ -309,26 +312,26 @@ pub fn run_watched(
     Loaded::of(setup, &launch.environment, options).run_watched(launch.clone(), watch)
 }
 
-/// A launch that runs in steps of one instruction, group after group. A copy is a snapshot. The reference interpreter
+/// A launch that runs one instruction at a time, group by group. A copy is a snapshot. The reference interpreter
 /// executes all steps.
 #[derive(Clone)]
 pub struct Run {
     loaded: Loaded,
     launch: Arc<Launch>,
-    /// The group that runs, and its first vertex; after the end, the last group.
+    /// The group that runs, and its first vertex. After the end, this is the last group.
     group: Group,
     first: usize,
     done: bool,
-    /// The group that the last step ended.
+    /// The group that ended at the last step.
     ended: Option<Arc<Group>>,
     outcome: Arc<Outcome>,
 }
 
 impl Run {
-    /// Prepares a launch before its first instruction.
+    /// Prepares a launch to run from its first instruction.
     ///
     /// # Errors
-    /// If the launch does not fit.
+    /// Returns an error if the launch does not fit.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options).running(launch)
     }
@@ -338,27 +341,27 @@ impl Run {
         &self.launch
     }
 
-    /// Returns the group that runs; after the end, the last one.
+    /// Returns the group that runs, or the last group after the end.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Returns the group that runs, mutably, so that a debugger can change registers.
+    /// Returns the group that runs, mutably, so that a debugger can change its registers.
     pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
 
-    /// Returns the group that the last step ended; `None` if it ended none.
+    /// Returns the group that ended at the last step, or `None` if no group ended.
     pub fn take_ended(&mut self) -> Option<Arc<Group>> {
         self.ended.take()
     }
 
-    /// Returns the first vertex of the group that runs; `None` after the end.
+    /// Returns the first vertex of the group that runs, or `None` after the end.
     pub fn first(&self) -> Option<usize> {
         (!self.done).then_some(self.first)
     }
 
-    /// Returns a trap with its position in the launch.
+    /// Returns the error for a trap of the group that runs, with the group's position in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> RunError {
         trapped(self.first, trap)
     }

@@ -1,4 +1,4 @@
-//! A vertex program in its slots with its state registers, decoded and checked once.
+//! A vertex program in its slots, with its state registers. It is decoded and checked once.
 
 use reconverge_isa::Program;
 use reconverge_isa::word::{WordError, WordInfo};
@@ -14,11 +14,11 @@ use crate::setup::{constants, slots_of};
 /// One loaded instruction slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
-    /// The words as loaded.
+    /// The loaded words.
     pub words: [u32; WORDS],
     /// The decoded instruction, or the reason why it has no meaning.
     pub inst: Result<Inst, WordError>,
-    /// The violations of the documents.
+    /// Rules of the documents that the instruction violates.
     pub violations: Vec<Violation>,
 }
 
@@ -39,35 +39,37 @@ pub struct Slot {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// The slots, up to the last that is loaded.
+    /// The contents of each slot, up to the last loaded one.
     slots: Vec<Option<Slot>>,
     /// First slot to execute. (PVS_FIRST_INST)
     pub first: u16,
-    /// The slot after which the position is complete: a hint that execution ignores. (PVS_XYZW_VALID_INST)
+    /// The slot after which the position is complete. Execution ignores this hint. (PVS_XYZW_VALID_INST)
     pub position_valid: u16,
-    /// The slot that reads inputs last: a hint that execution ignores. (PVS_LAST_VTX_SRC_INST)
+    /// The last slot that reads inputs. Execution ignores this hint. (PVS_LAST_VTX_SRC_INST)
     pub last_source: u16,
-    /// File index of the program's constant 0. (PVS_CONST_BASE_OFFSET)
+    /// Index of the program's constant 0 in the constant file. (PVS_CONST_BASE_OFFSET)
     pub constant_base: u8,
-    /// The highest constant of the program. (PVS_MAX_CONST_ADDR)
+    /// The highest constant number of the program. (PVS_MAX_CONST_ADDR)
     pub constant_max: u8,
-    /// The descriptors and the last slot.
+    /// The flow-control descriptors and the last slot to execute.
     pub control: Control,
-    /// Constants that came with the program: file index, and bits of x, y, z, w.
+    /// Constants that the program contains: the index in the constant file, and the bits of x, y, z, w.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
 impl Setup {
-    /// Loads and decodes a program: its words from slot `base` on, with the state registers of [`STATE`] by name.
+    /// Loads and decodes a program. Its words start at slot `base`, and its state registers are those of [`STATE`], by
+    /// name.
     ///
-    /// A state register that the program does not contain gets a permissive default: code from the first to the last
-    /// slot, all constants, no flow control. Registers of other units (`VAP_…` that are not in [`STATE`]) are
-    /// ignored. If the program contains the LW or the UW word of a descriptor, they hold its addresses; otherwise the
-    /// one word of R300 does. (docs/r500-vertex.md, Q13)
+    /// If the program does not contain a state register, the register gets a permissive default: the code runs from the
+    /// first to the last slot, all constants can be read, and there is no flow control. Registers of other units
+    /// (`VAP_…` registers that are not in [`STATE`]) are ignored. If the program contains the LW or the UW word of a
+    /// descriptor, these words hold its addresses. Otherwise, the one word of R300 holds them. (docs/r500-vertex.md,
+    /// Q13)
     ///
     /// # Errors
-    /// See [`SetupError`]. Codes without a meaning in an instruction are not an error here: they trap when the
-    /// instruction is reached.
+    /// Returns a [`SetupError`] if the program cannot be set up. An instruction with a code without a meaning is not an
+    /// error here. It traps when the program reaches it.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;
@@ -159,16 +161,16 @@ impl Setup {
         Ok(())
     }
 
-    /// Returns the file index of the program's constant with this number. Returns `None` if the number is out of
-    /// range; the constant then reads as zero. (REG, PVS_CONST_CNTL; docs/r500-vertex.md, 4.3 and Q11)
+    /// Returns the index in the constant file of the program's constant with this number. Returns `None` if the number
+    /// is out of range. Such a constant reads as zero. (REG, PVS_CONST_CNTL; docs/r500-vertex.md, 4.3 and Q11)
     #[inline(always)]
     pub(crate) fn constant(&self, number: i32) -> Option<usize> {
         let inside = (0..=i32::from(self.constant_max)).contains(&number);
         inside.then(|| (usize::from(self.constant_base) + number as usize) % CONSTANTS)
     }
 
-    /// Fills a constant file with the program's constants, then with `others`. Entries that the program cannot read
-    /// keep their values.
+    /// Fills a constant file with the program's constants, then with `others`. Entries that the program cannot read do
+    /// not change.
     pub(crate) fn put_constants(&self, file: &mut [[u32; 4]; CONSTANTS], others: &[(u8, [u32; 4])]) {
         for place in (0..=i32::from(self.constant_max)).filter_map(|number| self.constant(number)) {
             file[place] = [0; 4];

@@ -1,4 +1,4 @@
-//! Encodings that the documents forbid but that can be executed.
+//! Encodings that the documents forbid, but that can be executed.
 //!
 //! Source: docs/r500-vertex.md, sections 4.2 and 8.
 
@@ -8,49 +8,50 @@ use super::inst::{Inst, Mode, Op, Operand, WORDS};
 use super::operations::Value;
 use super::words::*;
 
-/// A violation of the documents in an encoding that can be executed.
+/// A rule of the documents that an executable encoding violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Violation {
-    /// Reserved bits are set. Lenient: ignored.
+    /// Reserved bits are set. In lenient mode, they are ignored.
     #[error("reserved bits {bits:#010x} of word {word} are set")]
     ReservedBits {
-        /// Word 0 to 3.
+        /// Number of the word, 0 to 3.
         word: u8,
-        /// The bits.
+        /// The reserved bits that are set.
         bits: u32,
     },
-    /// DUAL_MATH_OP on an operation of another engine than the vector engine. Lenient: ignored.
+    /// DUAL_MATH_OP is set, but the operation is not one of the vector engine. In lenient mode, the bit is ignored.
     #[error("DUAL_MATH_OP needs an operation of the vector engine")]
     DualWithoutVector,
-    /// A dual instruction has no operand C. Lenient: 0.0.
+    /// The vector operation of a dual instruction reads operand C, which does not exist. In lenient mode, C is 0.0.
     #[error("{0} has three operands: a dual instruction has two")]
     DualNeedsThirdOperand(VeOp),
-    /// A math operation with three scalars in a dual instruction. Lenient: B and C are the second scalar.
-    #[error("{0} needs three scalars: a dual instruction gives two")]
+    /// The math operation of a dual instruction has three scalars. In lenient mode, B and C are the second scalar.
+    #[error("{0} needs three scalars: a dual instruction provides two")]
     DualNeedsThirdScalar(MeOp),
-    /// A predicate operation in the math half. Lenient: it writes the predicate.
+    /// The math half of a dual instruction is a predicate operation. In lenient mode, it writes the predicate.
     #[error("{0} in the math half of a dual instruction: no document describes it")]
     DualPredicate(MeOp),
-    /// A used channel selects a reserved code. Lenient: 0.0.
+    /// A used channel of an operand selects a reserved code. In lenient mode, the channel is 0.0.
     #[error("operand {operand} selects {select} for a channel that is used")]
     ReservedSelect {
-        /// A, B or C.
+        /// The operand: A, B or C.
         operand: char,
         /// The code.
         select: Select,
     },
-    /// An instruction reads more registers of a file than possible. Lenient: all are read.
+    /// An instruction reads more registers of a file than the hardware can read. In lenient mode, all are read.
     #[error("{count} different registers of the {file} file are read, more than {most}")]
     TooManyReads {
         /// The file.
         file: SrcType,
-        /// Number of registers.
+        /// Number of different registers that are read.
         count: usize,
         /// Maximum number of registers.
         most: usize,
     },
-    /// An operation other than VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND writes A0. Lenient: floor, clamped.
-    #[error("{0} writes A0: only VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND should")]
+    /// An operation other than VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND writes A0. In lenient mode, A0 receives the floor of
+    /// the result, clamped.
+    #[error("{0} writes A0: only VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND should write it")]
     AddressByOther(&'static str),
 }
 
@@ -109,7 +110,7 @@ fn reserved_selects(inst: &Inst) -> impl Iterator<Item = Violation> {
 }
 
 /// Returns a violation for each file in which the operands have too many different addresses. Operands that the
-/// operation ignores count as read. A relative address differs from any other. (Mesa, t_src_conflict)
+/// operation ignores count as read. A relative address counts as different from an absolute one. (Mesa, t_src_conflict)
 fn reads(inst: &Inst) -> impl Iterator<Item = Violation> {
     let count = if inst.dual.is_some() { 2 } else { 3 };
     let operands: Vec<Operand> =
@@ -134,7 +135,7 @@ fn reads(inst: &Inst) -> impl Iterator<Item = Violation> {
 }
 
 impl super::inst::Dual {
-    /// Returns which of the two scalars the operation reads, bit 0 for the first.
+    /// Returns which of the two scalars the operation reads. Bit 0 is the first scalar.
     pub(crate) const fn scalars(&self) -> u8 {
         let [a, b, c] = self.op.operation().operands;
         a as u8 | ((b || c) as u8) << 1
@@ -187,7 +188,7 @@ mod tests {
             count(mad, [source(2, 5), source(2, 6), source(1, 5)]),
             [Violation::TooManyReads { file: SrcType::CONSTANT, count: 2, most: 1 }]
         );
-        // The same register number, one of them relative.
+        // Two addresses have the same register number, but one of them is relative.
         assert_eq!(count(mad, [source(2, 5), source(2, 5) | 16, source(1, 5)]).len(), 1);
     }
 }

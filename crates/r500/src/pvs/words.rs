@@ -1,7 +1,7 @@
-//! The instruction words and flow-control registers of the vertex unit, bit for bit.
+//! The instruction words and flow-control registers of the vertex unit, with every bit.
 //!
-//! Source: AMD R5xx 3D register reference (REG), VAP and PVS tables. Mesa's header differs in two positions, for
-//! which REG is followed: DUAL_MATH_OP, and the high address-mode bit of a source. (docs/r500-vertex.md, D1, D2)
+//! Source: AMD R5xx 3D register reference (REG), VAP and PVS tables. Mesa's header has two bits at other positions:
+//! DUAL_MATH_OP, and the high address-mode bit of a source. This table follows REG. (docs/r500-vertex.md, D1, D2)
 //!
 //! | word | ordinary             | dual math             |
 //! |------|----------------------|-----------------------|
@@ -19,7 +19,7 @@ use crate::words::{StateRegister, named_register};
 pub const WORDS: usize = 4;
 
 names! {
-    /// Destination file; 6 to 15 are not assigned.
+    /// Destination file. The codes 6 to 15 are not assigned.
     pub enum DstType(4) {
         /// Temporary.
         TEMPORARY = 0,
@@ -27,7 +27,7 @@ names! {
         A0 = 1,
         /// Output.
         OUT = 2,
-        /// Output; the x result goes to all enabled channels.
+        /// Output. The x result is written to all enabled channels.
         OUT_REPL_X = 3,
         /// Alternate temporary.
         ALT_TEMPORARY = 4,
@@ -47,19 +47,19 @@ names! {
         ALT_TEMPORARY = 3,
     }
 
-    /// Value of an operand channel.
+    /// Source channel or literal for an operand channel.
     pub enum Select(3) {
         X = 0, Y = 1, Z = 2, W = 3, ZERO = 4, ONE = 5,
-        /// No source documents the value; read as 0.0. (docs/r500-vertex.md, Q3)
+        /// No source documents this code. It is read as 0.0. (docs/r500-vertex.md, Q3)
         RESERVED = 6,
-        /// Assemblers write this code for an unused channel; read as 0.0. (docs/r500-vertex.md, Q3)
+        /// Assemblers write this code for an unused channel. It is read as 0.0. (docs/r500-vertex.md, Q3)
         UNUSED = 7,
     }
 
-    /// A component of A0, or the one channel that a dual math operation writes.
+    /// A component of A0, or the only channel that a dual math operation writes.
     pub enum Component(2) { X = 0, Y = 1, Z = 2, W = 3 }
 
-    /// Operation of the vector engine; 29 to 63 are not assigned.
+    /// Operation of the vector engine. The codes 29 to 63 are not assigned.
     pub enum VeOp(6) {
         /// Writes nothing.
         VECTOR_NO_OP = 0,
@@ -99,13 +99,13 @@ names! {
         VE_PRED_SET_GTE_PUSH = 17,
         /// Predicate: A.w == 0 and B.w != 0; value: predicate ? 0 : A.w + 1.
         VE_PRED_SET_NEQ_PUSH = 18,
-        /// B in the channels where A == 0; others keep their value.
+        /// B in the channels in which A == 0; other channels do not change.
         VE_COND_WRITE_EQ = 19,
-        /// B in the channels where A > 0; others keep their value.
+        /// B in the channels in which A > 0; other channels do not change.
         VE_COND_WRITE_GT = 20,
-        /// B in the channels where A >= 0; others keep their value.
+        /// B in the channels in which A >= 0; other channels do not change.
         VE_COND_WRITE_GTE = 21,
-        /// B in the channels where A != 0; others keep their value.
+        /// B in the channels in which A != 0; other channels do not change.
         VE_COND_WRITE_NEQ = 22,
         /// A == 0 ? B : C
         VE_COND_MUX_EQ = 23,
@@ -121,7 +121,7 @@ names! {
         VE_SET_NOT_EQUAL = 28,
     }
 
-    /// Operation of the math engine, which reads the w channel of its operands; 29 to 63 are not assigned.
+    /// Operation of the math engine, which reads the w channel of its operands. The codes 29 to 63 are not assigned.
     pub enum MeOp(6) {
         /// Writes nothing.
         MATH_NO_OP = 0,
@@ -135,19 +135,19 @@ names! {
         ME_LIGHT_COEFF_DX = 4,
         /// a^c
         ME_POWER_FUNC_FF = 5,
-        /// 1 / a; at zeros the largest finite number
+        /// 1 / a, or the largest finite number if a is zero
         ME_RECIP_DX = 6,
-        /// 1 / a; at zeros 0
+        /// 1 / a, or 0 if a is zero
         ME_RECIP_FF = 7,
-        /// 1 / sqrt(|a|); at zeros the largest finite number
+        /// 1 / sqrt(|a|), or the largest finite number if a is zero
         ME_RECIP_SQRT_DX = 8,
-        /// 1 / sqrt(|a|); at zeros 0
+        /// 1 / sqrt(|a|), or 0 if a is zero
         ME_RECIP_SQRT_FF = 9,
         /// a * b
         ME_MULTIPLY = 10,
         /// 2^a
         ME_EXP_BASE2_FULL_DX = 11,
-        /// log2(|a|); at zeros the lowest finite number
+        /// log2(|a|), or the lowest finite number if a is zero
         ME_LOG_BASE2_FULL_DX = 12,
         /// a < b ? 0 : a^c
         ME_POWER_FUNC_FF_CLAMP_B = 13,
@@ -155,15 +155,15 @@ names! {
         ME_POWER_FUNC_FF_CLAMP_B1 = 14,
         /// a <= 0 ? 0 : a > 1 ? 1 : a^c
         ME_POWER_FUNC_FF_CLAMP_01 = 15,
-        /// sin(a), a clamped to -pi..pi
+        /// sin(a), with a clamped to -pi..pi
         ME_SIN = 16,
-        /// cos(a), a clamped to -pi..pi
+        /// cos(a), with a clamped to -pi..pi
         ME_COS = 17,
-        /// log2(|a|); -infinity at zeros
+        /// log2(|a|), or -infinity if a is zero
         ME_LOG_BASE2_IEEE = 18,
-        /// 1 / a; infinity at zeros
+        /// 1 / a, or infinity if a is zero
         ME_RECIP_IEEE = 19,
-        /// 1 / sqrt(|a|); infinity at zeros
+        /// 1 / sqrt(|a|), or infinity if a is zero
         ME_RECIP_SQRT_IEEE = 20,
         /// Predicate: a == 0; value: predicate ? 0 : 1.
         ME_PRED_SET_EQ = 21,
@@ -183,7 +183,7 @@ names! {
         ME_PRED_SET_RESTORE = 28,
     }
 
-    /// A macro of the vector engine, which may read three temporaries; 2 to 63 are not assigned.
+    /// A macro of the vector engine, which may read three temporaries. The codes 2 to 63 are not assigned.
     pub enum MacroOp(6) {
         /// A * B + C
         MACRO_OP_2CLK_MADD = 0,
@@ -191,11 +191,11 @@ names! {
         MACRO_OP_2CLK_M2X_ADD = 1,
     }
 
-    /// Effect of a flow-control descriptor after its instruction.
+    /// The action of a flow-control descriptor after its instruction.
     pub enum FlowOp(2) {
-        /// Nothing.
+        /// No action.
         NO_OP = 0,
-        /// Goes to another instruction.
+        /// Jumps to another instruction.
         JUMP = 1,
         /// Enters a loop.
         LOOP = 2,
@@ -209,9 +209,9 @@ word! {
     pub struct DstOperand(u32) = "PVS_OP_DST_OPERAND" {
         /// Operation of the vector engine, the math engine, or a macro.
         opcode:       u8 [5:0],
-        /// OPCODE is one of the math engine.
+        /// Whether OPCODE is an operation of the math engine.
         math_inst:    bool [6:6],
-        /// OPCODE is a macro.
+        /// Whether OPCODE is a macro.
         macro_inst:   bool [7:7],
         /// Destination file.
         reg_type:     DstType [11:8],
@@ -219,21 +219,21 @@ word! {
         addr_mode_1:  bool [12:12],
         /// Destination register.
         offset:       u8 [19:13],
-        /// Write mask, bit 0 x. (WE_X to WE_W)
+        /// Write mask. Bit 0 is x. (WE_X to WE_W)
         we:           u8 [23:20],
         /// Clamps the result of the vector engine to 0..1.
         ve_sat:       bool [24:24],
         /// Clamps the result of the math engine to 0..1.
         me_sat:       bool [25:25],
-        /// The instruction has an effect only if the predicate equals PRED_SENSE.
+        /// Only vertices whose predicate equals PRED_SENSE execute the instruction.
         pred_enable:  bool [26:26],
-        /// The required value of the predicate.
+        /// The required value of the predicate, if PRED_ENABLE is set.
         pred_sense:   bool [27:27],
-        /// Word 3 is a second operation, for the math engine.
+        /// Word 3 holds a second operation, which the math engine executes.
         dual_math_op: bool [28:28],
         /// Component of A0 for relative addressing.
         addr_sel:     Component [30:29],
-        /// Low bit of the address mode: 0 absolute, 1 relative to A0, 2 relative to aL.
+        /// Low bit of the address mode. The mode is 0 for absolute, 1 for relative to A0, and 2 for relative to aL.
         addr_mode_0:  bool [31:31],
     }
 
@@ -241,17 +241,17 @@ word! {
     pub struct SrcOperand(u32) = "PVS_SRC_OPERAND" {
         /// Source file.
         reg_type:    SrcType [1:0],
-        /// Absolute value of all channels, before negation.
+        /// Takes the absolute value of all channels, before the negation.
         abs_xyzw:    bool [3:3],
-        /// Low bit of the address mode: 0 absolute, 1 relative to A0, 2 relative to aL.
+        /// Low bit of the address mode. The mode is 0 for absolute, 1 for relative to A0, and 2 for relative to aL.
         addr_mode_0: bool [4:4],
-        /// Register.
+        /// Source register.
         offset:      u8 [12:5],
         swizzle_x:   Select [15:13],
         swizzle_y:   Select [18:16],
         swizzle_z:   Select [21:19],
         swizzle_w:   Select [24:22],
-        /// Negated channels, bit 0 x. (MODIFIER_X to MODIFIER_W)
+        /// Channels that are negated. Bit 0 is x. (MODIFIER_X to MODIFIER_W)
         modifier:    u8 [28:25],
         /// Component of A0 for relative addressing.
         addr_sel:    Component [30:29],
@@ -259,29 +259,29 @@ word! {
         addr_mode_1: bool [31:31],
     }
 
-    /// The math operation of a dual instruction, with its one source of two scalars. (REG)
+    /// The math operation of a dual instruction. Its only source has two scalars. (REG)
     pub struct DualMath(u32) = "PVS_DUAL_MATH_INST" {
         /// Source file.
         reg_type:    SrcType [1:0],
-        /// Bit 4 of the operation's code.
+        /// Bit 4 of the operation code.
         opcode_msb:  bool [2:2],
-        /// Absolute value of both scalars, before negation.
+        /// Takes the absolute value of both scalars, before the negation.
         abs_xyzw:    bool [3:3],
-        /// Low bit of the address mode: 0 absolute, 1 relative to A0, 2 relative to aL.
+        /// Low bit of the address mode. The mode is 0 for absolute, 1 for relative to A0, and 2 for relative to aL.
         addr_mode_0: bool [4:4],
         /// Source register.
         offset:      u8 [12:5],
-        /// The first scalar, operand A.
+        /// The first scalar, which is operand A.
         swizzle_x:   Select [15:13],
-        /// The second scalar, operands B and C.
+        /// The second scalar, which is operands B and C.
         swizzle_y:   Select [18:16],
         /// Destination: alternate temporary 0 to 3.
         dst_offset:  u8 [20:19],
-        /// Bits 3:0 of the operation's code.
+        /// Bits 3:0 of the operation code.
         opcode:      u8 [24:21],
-        /// Negated scalars, bit 0 the first. (MODIFIER_X, MODIFIER_Y)
+        /// Scalars that are negated. Bit 0 is the first scalar. (MODIFIER_X, MODIFIER_Y)
         modifier:    u8 [26:25],
-        /// The destination's one channel.
+        /// The only channel of the destination.
         we_sel:      Component [28:27],
         /// Component of A0 for relative addressing.
         addr_sel:    Component [30:29],
@@ -291,7 +291,7 @@ word! {
 }
 
 word! {
-    /// Start and end of a program. (REG)
+    /// First and last slot of a program. (REG)
     pub struct CodeCntl0(u32) = "VAP_PVS_CODE_CNTL_0" {
         /// First slot to execute.
         pvs_first_inst:      u16 [9:0],
@@ -301,66 +301,66 @@ word! {
         pvs_last_inst:       u16 [29:20],
     }
 
-    /// Last input read of a program. (REG)
+    /// The last slot of a program that reads an input. (REG)
     pub struct CodeCntl1(u32) = "VAP_PVS_CODE_CNTL_1" {
-        /// The slot that reads inputs last.
+        /// The last slot that reads inputs.
         pvs_last_vtx_src_inst: u16 [9:0],
     }
 
     /// The part of the constant file that a program can read. (REG)
     pub struct ConstCntl(u32) = "VAP_PVS_CONST_CNTL" {
-        /// Number in the file of the program's constant 0.
+        /// Index in the constant file of the program's constant 0.
         pvs_const_base_offset: u8 [7:0],
-        /// The highest constant of the program; higher ones read as zero.
+        /// The highest constant of the program. Higher constants read as zero.
         pvs_max_const_addr:    u8 [23:16],
     }
 
-    /// Operations of the flow-control descriptors, two bits each; bits 1:0 are descriptor 0. (REG)
+    /// Operations of the flow-control descriptors, with two bits for each descriptor. Bits 1:0 are descriptor 0. (REG)
     pub struct FlowCntlOpc(u32) = "VAP_PVS_FLOW_CNTL_OPC" {
         opc: u32 [31:0],
     }
 
-    /// Addresses of a descriptor, R300 to R4xx. (REG)
+    /// Addresses of a descriptor in R300 to R4xx. (REG)
     pub struct FlowCntlAddrs(u32) = "VAP_PVS_FLOW_CNTL_ADDRS" {
         /// The slot after which the descriptor acts.
         pvs_fc_act_adrs:          u8 [7:0],
-        /// LOOP: number of iterations; JUMP, JSR: target slot.
+        /// Number of iterations of a LOOP, or target slot of a JUMP or JSR.
         pvs_fc_loop_cnt_jmp_inst: u8 [15:8],
         /// Last slot of the loop or subroutine.
         pvs_fc_last_inst:         u8 [23:16],
-        /// LOOP: first slot of the body; JSR: the slot to return to.
+        /// First slot of the body of a LOOP, or return slot of a JSR.
         pvs_fc_rtn_inst:          u8 [31:24],
     }
 
-    /// Addresses of a descriptor, low word. (REG)
+    /// Addresses of a descriptor: the low word. (REG)
     pub struct FlowCntlAddrsLw(u32) = "VAP_PVS_FLOW_CNTL_ADDRS_LW" {
         /// The slot after which the descriptor acts.
         pvs_fc_act_adrs:          u16 [15:0],
-        /// LOOP: number of iterations; JUMP, JSR: target slot.
+        /// Number of iterations of a LOOP, or target slot of a JUMP or JSR.
         pvs_fc_loop_cnt_jmp_inst: u16 [31:16],
     }
 
-    /// Addresses of a descriptor, high word. (REG)
+    /// Addresses of a descriptor: the high word. (REG)
     pub struct FlowCntlAddrsUw(u32) = "VAP_PVS_FLOW_CNTL_ADDRS_UW" {
         /// Last slot of the loop or subroutine.
         pvs_fc_last_inst: u16 [15:0],
-        /// LOOP: first slot of the body; JSR: the slot to return to.
+        /// First slot of the body of a LOOP, or return slot of a JSR.
         pvs_fc_rtn_inst:  u16 [31:16],
     }
 
     /// The loop index of a descriptor. (REG)
     pub struct FlowCntlLoopIndex(u32) = "VAP_PVS_FLOW_CNTL_LOOP_INDEX" {
-        /// aL in the first iteration.
+        /// Value of aL in the first iteration.
         pvs_fc_loop_init_val:      u8 [7:0],
-        /// Value that each iteration adds to aL.
+        /// Number that each iteration adds to aL.
         pvs_fc_loop_step_val:      i8 [15:8],
-        /// The loop starts with the aL of the enclosing loop.
+        /// Whether the loop starts with the aL of the enclosing loop.
         pvs_fc_loop_repeat_no_fli: bool [31:31],
     }
 }
 
 #[rustfmt::skip]
-/// The state registers of a program. (REG; R300 and later have all of them except for the last two)
+/// The state registers of a program. R300 and later have all of them except for the last two. (REG)
 pub static STATE: [StateRegister; 8] = [
     StateRegister { word: CodeCntl0::INFO,         mmio: 0x22d0, count: 1,  stride: 4 },
     StateRegister { word: ConstCntl::INFO,         mmio: 0x22d4, count: 1,  stride: 4 },
@@ -372,25 +372,25 @@ pub static STATE: [StateRegister; 8] = [
     StateRegister { word: FlowCntlAddrsUw::INFO,   mmio: 0x2504, count: 16, stride: 8 },
 ];
 
-/// Returns the state register with this name, and its number n. The name is the manual's; a register of several has
-/// `_n` appended.
+/// Returns the state register with this name, and its number n. The name is the manual's name. If there are several
+/// such registers, `_n` is appended.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
     named_register(&STATE, name)
 }
 
-/// Returns the formats of an instruction's words. `dual` is DUAL_MATH_OP of an operation of the vector engine.
+/// Returns the formats of an instruction's words. `dual` is the bit DUAL_MATH_OP of a vector operation.
 pub const fn layout(dual: bool) -> [WordInfo; WORDS] {
     let last = if dual { DualMath::INFO } else { SrcOperand::INFO };
     [DstOperand::INFO, SrcOperand::INFO, SrcOperand::INFO, last]
 }
 
-/// Returns whether word 3 of an instruction is a math operation: DUAL_MATH_OP without MATH_INST and MACRO_INST. With
-/// either of them, DUAL_MATH_OP is invalid and ignored. (REG; docs/r500-vertex.md, Q4)
+/// Returns whether word 3 of an instruction is a math operation. This is so if DUAL_MATH_OP is set, and MATH_INST and
+/// MACRO_INST are not. If either of them is set, DUAL_MATH_OP is invalid and ignored. (REG; docs/r500-vertex.md, Q4)
 pub const fn is_dual(word: u32) -> bool {
     word >> 28 & 1 == 1 && word >> 6 & 3 == 0
 }
 
-/// Returns a field of a format by name, for tables that only this crate writes.
+/// Returns the field of a format with this name, which must exist. Only tables of this crate call this function.
 pub(crate) fn field(info: &WordInfo, name: &str) -> &'static Field {
     match info.field(name) {
         Some(field) => field,
@@ -416,7 +416,7 @@ mod tests {
         }
     }
 
-    /// REG, used bits of each word.
+    /// REG lists the used bits of each word.
     #[test]
     fn every_word_owns_the_documented_bits() {
         assert_eq!(DstOperand::OWNED, u32::MAX);

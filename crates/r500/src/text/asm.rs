@@ -1,7 +1,8 @@
-//! The assembler: text to words.
+//! The assembler: converts text to words.
 //!
-//! The assembler has two passes. The first turns each line into a record with the origin of its jump address. The
-//! second resolves labels and flow constructs. Errors are collected, so that one run reports many.
+//! The assembler has two passes. The first pass turns each line into a record, and notes how the jump address is
+//! determined. The second pass resolves labels and flow constructs. Errors are collected, so that one run reports
+//! several.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,10 +23,10 @@ use super::syntax::TARGETS;
 use crate::inst::{CONSTANTS, LOOP_CONSTANTS, SLOTS};
 use crate::words::*;
 
-/// Assembles a source text that contains one program. [`crate::programs::assemble_all`] accepts several.
+/// Assembles a source text with one program. [`crate::programs::assemble_all`] accepts several programs.
 ///
 /// # Errors
-/// All errors in the text, up to twenty messages, in the order of the text.
+/// Returns all errors in the order of the text, with up to twenty messages.
 pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     assemble_lines(lines(source))
 }
@@ -41,7 +42,7 @@ pub(crate) fn assemble_lines<'a>(
 #[derive(Default)]
 struct Assembler {
     records: Vec<Record>,
-    /// Number of the record after each label, and the position of the label.
+    /// For each label, the index of the record after it, and the position of the label.
     labels: HashMap<String, (usize, Span)>,
     stated: Stated,
 }
@@ -55,7 +56,7 @@ const UNIT: Directives = Directives {
     directives: DIRECTIVES,
 };
 
-/// The directives of a program of the fragment processor.
+/// The directives of programs of the fragment processor.
 #[rustfmt::skip]
 pub(crate) const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".isa", "r500", "the machine"),
@@ -113,19 +114,19 @@ impl Assembler {
         end(&cursor)?;
         if !self.stated.data.is_empty() {
             return Err(Diagnostic::error(cursor.since(start), "an instruction after .data")
-                .help(".data holds words that are no whole instruction: it comes last"));
+                .help(".data holds words that are not a whole instruction, so it comes last"));
         }
         self.records.push(Record { words, span: cursor.since(start), target, reads });
         Ok(())
     }
 
-    /// Parses the alpha half of the previous instruction.
+    /// Parses an alpha half and adds it to the previous instruction.
     fn alpha_line(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Parsed<()> {
         let before = self.records.last_mut().filter(|record| record.words[0] & 3 <= InstType::OUT as u32);
         let Some(record) = before else {
             return Err(Diagnostic::error(
                 cursor.since(start),
-                "an alpha half without an ALU or OUT line before it",
+                "an alpha half must follow an ALU or OUT line",
             ));
         };
         alpha_half(cursor, &mut record.words, &mut record.reads)?;
@@ -200,10 +201,10 @@ impl Assembler {
                 self.records.len(),
                 if base > 0 { format!(" and the program starts at slot {base}") } else { String::new() }
             );
-            // Errors for targets after the last slot would only repeat this one.
+            // Errors for jump targets after the last slot would only repeat this error, so the second pass ends here.
             return Err(vec![
                 Diagnostic::error(self.records[first_over].span, message)
-                    .label("the first instruction too many")
+                    .label("the first instruction that does not fit")
                     .help("shorten the program; the hardware cannot load more"),
             ]);
         }

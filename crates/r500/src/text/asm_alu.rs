@@ -23,7 +23,7 @@ pub(super) fn alu_line(cursor: &mut Cursor<'_>, kind: InstType, reads: &mut Read
     Ok(words)
 }
 
-/// Destination of a half.
+/// A destination of a half.
 pub(super) enum Dest {
     Temp { address: u32, rel: bool },
     Output { target: u32 },
@@ -31,8 +31,8 @@ pub(super) enum Dest {
     AluResult { op: AluResultOp, alpha: bool },
 }
 
-/// Parses `temp[2].rg`, `out[A].rgb`, `pred[GE].a`, `out.w` or `alu_result[LT].r`. Returns the destination and the
-/// mask letters.
+/// Parses a destination: `temp[2].rg`, `out[A].rgb`, `pred[GE].a`, `out.w` or `alu_result[LT].r`. Returns the
+/// destination, the mask letters and their position.
 pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest, &'a str, Span)> {
     let start = cursor.offset();
     let at = cursor.here();
@@ -79,7 +79,7 @@ pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest,
     }
 }
 
-/// Parses `[12]` or `[12+aL]`.
+/// Parses an index in brackets: `[12]` or `[12+aL]`. Returns the number, and whether aL is added.
 pub(super) fn indexed(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<(u32, bool)> {
     if !cursor.eat("[") {
         return Err(expected(cursor, format!("expected the number of {what}"), "write [NUMBER]"));
@@ -93,7 +93,7 @@ pub(super) fn indexed(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<(
     Ok((value, rel))
 }
 
-/// Parses `[NAME]` and returns its index in a list.
+/// Parses `[NAME]` and returns the index of the name in a list.
 pub(super) fn named_index(cursor: &mut Cursor<'_>, what: &str, names: &[&str]) -> Parsed<u32> {
     if !cursor.eat("[") {
         return Err(expected(cursor, format!("expected {what}"), format!("write [{}]", names.join("|"))));
@@ -103,7 +103,7 @@ pub(super) fn named_index(cursor: &mut Cursor<'_>, what: &str, names: &[&str]) -
     Ok(index as u32)
 }
 
-/// Parses `(pred.g)` or `(!pred.rgba)`.
+/// Parses an optional predicate: `(pred.g)` or `(!pred.rgba)`.
 pub(super) fn predicate(cursor: &mut Cursor<'_>) -> Parsed<Option<(PredSel, bool)>> {
     if !cursor.eat("(") {
         return Ok(None);
@@ -127,7 +127,7 @@ pub(super) fn predicate_name(cursor: &mut Cursor<'_>) -> Parsed<PredSel> {
     })
 }
 
-/// Returns whether the rest of a half has destinations: an `=` before the sources.
+/// Returns whether the rest of a half has destinations, which an `=` before the sources shows.
 pub(super) fn has_dests(cursor: &Cursor<'_>) -> bool {
     let rest = cursor.rest();
     let rest = rest.split(['{', ':']).next().unwrap_or("");
@@ -151,7 +151,7 @@ pub(super) fn mask_bits(letters: &str, allowed: &str, span: Span) -> Parsed<u32>
     Ok(bits)
 }
 
-/// The operation of a half.
+/// The operation of a half, with its output modifier and clamp.
 pub(super) struct Named<Op> {
     op: Op,
     omod: Omod,
@@ -159,7 +159,7 @@ pub(super) struct Named<Op> {
     idiom: Option<&'static Idiom>,
 }
 
-/// Parses an opcode or idiom with its output modifier and clamp: `MAD*2.sat`.
+/// Parses an operation or idiom with its output modifier and clamp, such as `MAD*2.sat`.
 ///
 /// `Other` is the type of the other unit's operations.
 pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
@@ -212,10 +212,10 @@ pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
     Ok(Named { op: code(op).ok_or_else(unknown)?, omod, clamp, idiom })
 }
 
-/// Names of the sources of an operand.
+/// Names of the sources that an operand can select.
 const SOURCES: [&str; 4] = ["src0", "src1", "src2", "srcp"];
 
-/// Parses `-|src1.rgb|`: selection, swizzle letters, modifier.
+/// Parses an operand: source, swizzle letters and modifier, such as `-|src1.rgb|`.
 pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operand, Span)> {
     let start = cursor.offset();
     let negative = cursor.eat("-");
@@ -245,7 +245,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
     Ok((Operand { sel, swiz: [red, green, blue], modifier }, cursor.since(start)))
 }
 
-/// Parses ` : src0=temp[1] src1=#0.5 srcp=NEG`.
+/// Parses the sources of a half, such as ` : src0=temp[1] src1=#0.5 srcp=NEG`.
 pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Parsed<u32> {
     let mut word = UNUSED_SOURCES;
     if !cursor.eat(":") {
@@ -253,7 +253,7 @@ pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Pars
     }
     let mut first = true;
     while !matches!(cursor.peek(), None | Some('{')) {
-        // Listings separate sources by spaces, and people often by commas.
+        // The disassembler separates sources by spaces. Commas are accepted as well, because people often write them.
         if !std::mem::take(&mut first) {
             cursor.eat(",");
         }
@@ -302,7 +302,7 @@ pub(super) fn source_bits(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     Ok(base | address | u32::from(is_const) << 8 | u32::from(rel) << 9)
 }
 
-/// Parses the destinations, up to and including the `=`.
+/// Parses the destinations of a half, up to and including the `=`.
 pub(super) fn dests(
     cursor: &mut Cursor<'_>,
     kind: InstType,
@@ -330,7 +330,7 @@ pub(super) fn dests(
     }
 }
 
-/// Parses the operands, up to the sources.
+/// Parses the operands of a half, up to the sources.
 pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(Operand, Span)>> {
     let mut list = Vec::new();
     while !matches!(cursor.peek(), None | Some('{' | ':')) {
@@ -346,7 +346,7 @@ pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(O
     Ok(list)
 }
 
-/// Parses the operands of an operation or of an idiom, and records the sources that they read.
+/// Parses the operands of an operation or idiom, and records the sources that the operands read.
 fn half_operands(
     cursor: &mut Cursor<'_>,
     letters: usize,
@@ -361,7 +361,7 @@ fn half_operands(
         let plural = if wanted == 1 { "" } else { "s" };
         format!("{name} takes {wanted} operand{plural}, not {}", list.len())
     };
-    // A missing operand would be assembled as src0.r.
+    // Without this error, a missing operand would be assembled as src0.r.
     if list.len() < wanted {
         let fits = match wanted {
             1 => "expected one operand".to_owned(),
@@ -382,21 +382,21 @@ fn half_operands(
     })
 }
 
-/// The names of a unit's fields.
+/// The fields and letters of a unit.
 struct HalfSyntax {
     /// Name of the unit in messages.
     name: &'static str,
     /// Letters of the unit's channels.
     letters: &'static str,
-    /// Predicate, and its inversion.
+    /// Fields: the predicate and its inversion.
     predicate: [&'static str; 2],
-    /// Write mask of the temporary, its address, and the relative bit.
+    /// Fields: the write mask of the temporary, its address, and its relative bit.
     temp: [&'static str; 3],
-    /// Output mask, and render target or comparison.
+    /// Fields: the output mask, and the render target or comparison.
     output: [&'static str; 2],
-    /// Operation, output modifier and clamp.
+    /// Fields: the operation, the output modifier and the clamp.
     operation: [&'static str; 3],
-    /// Selection, modifier and swizzle of each operand.
+    /// Fields of each operand: source, modifier and swizzle.
     operands: [(&'static str, &'static str, &'static [&'static str]); 3],
 }
 
@@ -448,7 +448,7 @@ pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], read
     Ok(())
 }
 
-/// Parses a half up to its sources. `about` returns the name of an operation and its number of operands.
+/// Parses a half up to its sources. `about` returns the name and the number of operands of an operation.
 fn half<Op: FieldValue, Other: FieldValue>(
     cursor: &mut Cursor<'_>,
     kind: InstType,
@@ -480,7 +480,7 @@ fn half<Op: FieldValue, Other: FieldValue>(
             }
             Dest::AluResult { .. } => {
                 return Err(Diagnostic::error(span, "the ALU result is written on the RGB half's line")
-                    .help("alu_result[OP].a there takes it from alpha"));
+                    .help("`alu_result[OP].a` on that line takes it from alpha"));
             }
             Dest::Depth if unit.name == "RGB" => {
                 return Err(Diagnostic::error(span, "only the alpha half writes out.w"));
@@ -570,7 +570,7 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
     Ok(words)
 }
 
-/// Fields of a register of a texture instruction: address, whether it is relative, swizzle.
+/// Names of the fields of a register in a texture instruction: its address, its relative bit, and its swizzle.
 type TexFields = (&'static str, &'static str, [&'static str; 4]);
 
 const SRC: TexFields = ("SRC_ADDR", "SRC_ADDR_REL", ["SRC_S_SWIZ", "SRC_T_SWIZ", "SRC_R_SWIZ", "SRC_Q_SWIZ"]);

@@ -1,4 +1,4 @@
-//! Parsers for flow control: constructs and the raw form.
+//! Parsers for flow control: constructs, and the raw form with all fields.
 
 use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::{FieldValue, Kind};
@@ -16,12 +16,13 @@ pub(super) fn fc_words(common: CmnInst, inst: FcInst, addr: FcAddr) -> [u32; WOR
     [common.pack(), 0, inst.pack(), addr.pack(), 0, 0]
 }
 
-/// Returns the default common word. Compilers set ALU_WAIT on every FC instruction, so the text assumes it.
+/// Returns the default common word of an FC instruction. It has ALU_WAIT, because compilers set this bit on every FC
+/// instruction.
 pub(super) fn fc_common() -> CmnInst {
     CmnInst { alu_wait: true, ..blank(InstType::FC) }
 }
 
-/// Parses ` -> 12` or ` -> label`.
+/// Parses a jump target: ` -> 12` or ` -> label`.
 pub(super) fn jump_target(cursor: &mut Cursor<'_>, addr: &mut FcAddr) -> Parsed<Option<Target>> {
     if !cursor.eat("->") {
         return Ok(None);
@@ -38,7 +39,7 @@ pub(super) fn jump_target(cursor: &mut Cursor<'_>, addr: &mut FcAddr) -> Parsed<
     Ok(Some(Target::Label(label.to_owned(), at)))
 }
 
-/// The number of the last integer or boolean constant.
+/// The highest number of an integer or boolean constant.
 const HIGHEST: u64 = LOOP_CONSTANTS as u64 - 1;
 
 pub(super) const NO_ADDR: FcAddr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 0, jump_global: false };
@@ -81,7 +82,7 @@ pub(super) fn raw_fc(cursor: &mut Cursor<'_>, target: &mut Target) -> Parsed<[u3
     Ok(words)
 }
 
-/// Parses `[12]`, the number of a constant.
+/// Parses the number of a constant in brackets, such as `[12]`.
 fn constant(cursor: &mut Cursor<'_>, at: Span, what: &str) -> Parsed<u8> {
     match indexed(cursor, what, HIGHEST)? {
         (_, true) => Err(Diagnostic::error(at, format!("{what} cannot be relative"))),
@@ -119,7 +120,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
             "all" => any = Some(false),
             "ignore_uncovered" => ignore_uncovered = true,
             "global" => addr.jump_global = true,
-            // `endif 3`, `call label`, `goto label`
+            // A word after the mnemonic, as in `endif 3`, `call label` or `goto label`.
             word => match (name, source::parse_number(word)) {
                 ("endif", Some(levels)) if levels <= 31 => pop = Some(levels as u8),
                 ("call" | "goto", Some(address)) if address < SLOTS as u64 => {
@@ -154,8 +155,8 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
             Jumps::Never | Jumps::Always => condition.is_none(),
             Jumps::WhenTrue | Jumps::WhenFalse => condition.is_some(),
         };
-        // In a structured program, a break or continue without `pop` closes no levels at first. The second pass adds
-        // them.
+        // In a structured program, a break or continue may omit `pop`. It then closes no levels here, and the second
+        // pass adds the number of levels.
         let pop_fits = match construct.pop {
             Pop::None => pop.is_none() || name == "if" && variant.is_empty(),
             Pop::One => true,

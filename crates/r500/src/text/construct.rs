@@ -1,8 +1,8 @@
-//! Flow constructs: the canonical instructions of structured programs, one row each.
+//! Flow constructs: the canonical instructions of structured programs. The table has one row for each construct.
 //!
-//! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). Compilers emit other JUMP_ANY and
-//! IGNORE_UNCOVERED bits and other unused addresses, which the text states next to the mnemonic. An instruction that
-//! fits no row is printed in its raw form.
+//! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). Compilers also emit other JUMP_ANY and
+//! IGNORE_UNCOVERED bits, and other values in unused addresses. The text states them next to the mnemonic. If no row
+//! fits an instruction, it is printed in its raw form.
 
 use crate::flow::Role;
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcOp};
@@ -18,59 +18,60 @@ pub enum Condition {
     Boolean,
 }
 
-/// The condition under which a construct jumps, in its JUMP_FUNC.
+/// When a construct jumps, as encoded in its JUMP_FUNC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumps {
-    /// 0x00.
+    /// The construct never jumps (0x00).
     Never,
-    /// 0xff.
+    /// The construct always jumps (0xff).
     Always,
-    /// When the condition is false: the body is for lanes whose condition holds.
+    /// The construct jumps if the condition is false, so that lanes whose condition holds execute the body.
     WhenFalse,
-    /// When the condition is true.
+    /// The construct jumps if the condition is true.
     WhenTrue,
 }
 
 /// The contents of B_POP_CNT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pop {
-    /// Unused, 0.
+    /// B_POP_CNT is unused and 0.
     None,
-    /// A count; 1 if the text omits it.
+    /// B_POP_CNT is a count, which is 1 if the text omits it.
     One,
-    /// A count that the text always states.
+    /// B_POP_CNT is a count that the text always states.
     Said,
 }
 
-/// One construct.
+/// A flow construct.
 #[derive(Clone, Copy, Debug)]
 pub struct Construct {
     /// The mnemonic.
     pub name: &'static str,
-    /// A word after the condition that distinguishes two constructs with one mnemonic; may be empty.
+    /// A word after the condition that distinguishes two constructs with one mnemonic. It may be empty.
     pub variant: &'static str,
     /// When the construct jumps.
     pub jumps: Jumps,
-    /// Whether only a boolean condition is allowed. Otherwise, only conditions that differ between lanes are allowed.
+    /// Whether the condition must be a boolean constant. If not, the condition must be one that can differ between
+    /// lanes.
     pub on_boolean: bool,
-    /// The operation.
+    /// The flow-control operation.
     pub op: FcOp,
-    /// JUMP_ANY of the canonical form.
+    /// The value of JUMP_ANY in the canonical form.
     pub any: bool,
-    /// Address stack.
+    /// Operation on the address stack.
     pub a_op: AOp,
-    /// Branch counters if the group stays.
+    /// Operation on the branch counters if the group stays.
     pub b_op0: BOp,
-    /// Branch counters if the group jumps.
+    /// Operation on the branch counters if the group jumps.
     pub b_op1: BOp,
     /// Number of levels that the construct closes.
     pub pop: Pop,
-    /// B_ELSE.
+    /// The value of B_ELSE.
     pub b_else: bool,
 }
 
 impl Construct {
-    /// Returns whether INT_ADDR has a meaning.
+    /// Returns whether the construct uses INT_ADDR.
     pub const fn has_int(&self) -> bool {
         matches!(self.op.role(), Role::Begin { .. } | Role::End { .. })
     }
@@ -142,10 +143,10 @@ pub const fn jump_func(condition: Condition, value: bool) -> u8 {
     }
 }
 
-/// A construct with its variable parts.
+/// A construct with the values of its variable parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement {
-    /// The row.
+    /// The row of the construct.
     pub construct: &'static Construct,
     /// The condition, and whether it is negated.
     pub condition: Option<(Condition, bool)>,
@@ -155,12 +156,12 @@ pub struct Statement {
     pub any: bool,
     /// IGNORE_UNCOVERED.
     pub ignore_uncovered: bool,
-    /// Addresses.
+    /// The address word of the instruction.
     pub addr: FcAddr,
 }
 
 impl Statement {
-    /// Returns the instruction's two words as fields.
+    /// Returns the two words of the instruction as fields.
     pub fn encode(&self) -> (FcInst, FcAddr) {
         let construct = self.construct;
         let jump_func = match (construct.jumps, self.condition) {
@@ -183,7 +184,7 @@ impl Statement {
         (inst, self.addr)
     }
 
-    /// Returns the construct of an instruction; `None` if it fits no row.
+    /// Returns the construct of an instruction, or `None` if no row fits.
     pub fn recognise(inst: &FcInst, addr: &FcAddr) -> Option<Statement> {
         const CONDITIONS: [Condition; 3] = [Condition::Alu, Condition::Predicate, Condition::Boolean];
         CONSTRUCTS.iter().find_map(|construct| {
@@ -194,7 +195,7 @@ impl Statement {
                 Jumps::Never | Jumps::Always => None,
                 Jumps::WhenTrue | Jumps::WhenFalse => {
                     let jumps_when = construct.jumps == Jumps::WhenTrue;
-                    // A construct with a condition requires a JUMP_FUNC that names one.
+                    // A construct with a condition fits only if JUMP_FUNC corresponds to a condition.
                     let found = CONDITIONS.into_iter().find_map(|condition| {
                         value_of(condition).map(|value| (condition, value != jumps_when))
                     });

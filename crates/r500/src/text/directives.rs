@@ -1,4 +1,4 @@
-//! Directives that the sources of both units have: chip, base, constants, state registers, and bare words.
+//! Directives that both units have: chip, base, constants, state registers, and words that are not instructions.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::ConstantBlock;
@@ -8,14 +8,14 @@ use super::reading::{Parsed, number, state_value, vector, word};
 use crate::chip::{CHIPS, Chip};
 use crate::words::{StateRegister, named_register};
 
-/// The contents of a source text.
+/// An assembled source text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assembled {
     /// Words, state and constants.
     pub program: Program,
     /// The chip, from `.chip`.
     pub chip: Option<String>,
-    /// The instructions by slot, with their positions in the text.
+    /// The slot of each instruction, and the position of the instruction in the text.
     pub lines: Vec<(u32, usize)>,
 }
 
@@ -27,10 +27,10 @@ pub(crate) struct Directives {
     pub constant: (&'static str, usize),
     /// The unit's state registers.
     pub state: &'static [StateRegister],
-    /// Prefixes of register names of other units. Containers hold such registers, some of them only by address, so
-    /// they keep a raw value.
+    /// Prefixes of the register names of other units. Containers hold registers of other units, some of them only by
+    /// address, so such a register has a raw value.
     pub elsewhere: &'static [&'static str],
-    /// Whether a name that ends in a number is not compared with the manual's names.
+    /// Whether a name that ends in a number is accepted without comparing it with the manual's names.
     pub numbered: bool,
     /// The directives of the unit.
     pub directives: &'static [DirectiveRow],
@@ -47,10 +47,10 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// Parses the rest of a directive after its name.
+    /// Parses the rest of a directive after its name, and applies it.
     ///
     /// # Errors
-    /// If no unit has this directive, or if its arguments are wrong.
+    /// Returns an error if no unit has this directive, or if its arguments are wrong.
     pub(crate) fn directive(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -116,7 +116,7 @@ impl Stated {
         self.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
-    /// Returns the program with these instructions. `places` are their positions in the text.
+    /// Returns the assembled program with these instructions. `places` holds their positions in the text.
     pub(crate) fn assembled<const N: usize>(
         self,
         instructions: impl Iterator<Item = [u32; N]>,

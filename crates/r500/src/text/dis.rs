@@ -1,4 +1,4 @@
-//! The disassembler: words to text.
+//! The disassembler: converts words to text.
 
 use std::fmt::{self, Display, Write};
 
@@ -16,25 +16,26 @@ use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, TexRegister, WO
 use crate::operations::Operation;
 use crate::words::*;
 
-/// Options of the output.
+/// Options of the disassembler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Adds slot number and words as a comment before each instruction.
+    /// Whether a comment with the slot number and the words precedes each instruction.
     pub hex: bool,
-    /// Indents the bodies of flow constructs, and numbers their starts and ends. For the vertex unit, adds a comment
-    /// with the flow control after an instruction.
+    /// Whether the bodies of flow constructs are indented, and their starts and ends are numbered. For the vertex unit,
+    /// a comment after an instruction describes the flow control there.
     pub structure: bool,
-    /// Prints the forms of [`IDIOMS`](super::idioms::IDIOMS) by their names. The vertex unit has no such forms.
+    /// Whether the forms of [`IDIOMS`](super::idioms::IDIOMS) are printed by name. The vertex unit does not have such
+    /// forms.
     pub idioms: bool,
 }
 
-/// Returns the text of a program: its state as directives, its instructions and its labels. [`super::assemble`]
-/// returns the same program from this text.
+/// Returns the text of a program: its state as directives, its instructions and its labels. [`super::assemble`] turns
+/// this text into the same program.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
     disassemble_marked(program, listing, &mut Vec::new())
 }
 
-/// Disassembles like [`disassemble`], and records where each instruction ends.
+/// Disassembles like [`disassemble`], and records the position at which the text of each instruction ends.
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(256 * records.len());
@@ -64,7 +65,7 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
             let text = out.split_off(start);
             (0..opens).for_each(|_| {
                 constructs += 1;
-                // An else belongs to the construct that its if opened.
+                // An else continues the construct that its if opened, so it has the same number.
                 open.push(closed.last().copied().unwrap_or(constructs));
             });
             let label = match (opens, closed.first()) {
@@ -85,7 +86,8 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     out
 }
 
-/// The addresses that can have a label: from `first`, one for each record and one after the last.
+/// The addresses that can have a label. They start at `first`. There is one for each record, and one after the last
+/// record.
 struct Labels {
     first: u32,
     count: u32,
@@ -119,7 +121,7 @@ impl Labels {
     }
 }
 
-/// Returns whether JUMP_ADDR is printed, that is, whether it is used or is not zero.
+/// Returns whether JUMP_ADDR is printed. It is printed if it is used or is not zero.
 fn has_target(fc: &Fc) -> bool {
     let unused = fc.inst.a_op == AOp::POP
         || Statement::recognise(&fc.inst, &fc.addr)
@@ -127,7 +129,7 @@ fn has_target(fc: &Fc) -> bool {
     fc.addr.jump_addr != 0 || !unused
 }
 
-/// Returns how many constructs an instruction closes before it and opens after it.
+/// Returns how many constructs are closed before an instruction, and how many are opened after it.
 fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
     let Ok(Inst { body: Body::Fc(fc), .. }) = inst::decode(record) else { return (0, 0) };
     match Statement::recognise(&fc.inst, &fc.addr) {
@@ -144,7 +146,8 @@ fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
 
 // ---- State
 
-/// Writes the directives of a program: its base, its state registers with the names of a table, and its constants.
+/// Writes the directives of a program: its base, its state registers, and its constants. The names of the registers are
+/// those of `table`.
 pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out: &mut String) {
     if program.base != 0 {
         let _ = writeln!(out, ".base {}", program.base);
@@ -170,13 +173,13 @@ pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out
     constants(program, out);
 }
 
-/// Writes the float constants of a program, one directive each.
+/// Writes the float constants of a program. Each has its own directive.
 fn constants(program: &Program, out: &mut String) {
     for block in &program.constants {
         if block.bank != 0 || !block.offset.is_multiple_of(16) || !block.bytes.len().is_multiple_of(16) {
             let _ = writeln!(
                 out,
-                "; {} bytes of constants at byte {} of bank {} are no float constants and are not shown",
+                "; {} bytes of constants at byte {} of bank {} are not float constants and are not shown",
                 block.bytes.len(),
                 block.offset,
                 block.bank
@@ -191,7 +194,7 @@ fn constants(program: &Program, out: &mut String) {
     }
 }
 
-/// Returns the text of a float if it parses to the same bits, or else the bits.
+/// Returns the text of a float if parsing the text gives the same bits. Otherwise, returns the bits in hexadecimal.
 fn number_text(bits: u32) -> String {
     let value = f32::from_bits(bits);
     let text = format!("{value:?}");
@@ -218,7 +221,7 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bo
         Ok(Inst { common, body: Body::Tex(tex) }) => tex_text(&common, &tex, out),
         Ok(Inst { common, body: Body::Fc(fc) }) => fc_text(&common, &fc, labels, stray, out),
         Err(_) => {
-            // A code without a meaning: writes every field by name.
+            // A field has a code without a meaning, so every field is written by name.
             let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
             out.push_str(kind.name());
             let mut expressed = Expressed::new(kind, [kind as u32, 0, 0, 0, 0, 0]);
@@ -238,13 +241,13 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bo
     out.push('\n');
 }
 
-/// The words that the assembler would produce from the text so far.
+/// The words that the assembler would produce from the text that has been written so far.
 struct Expressed {
     kind: InstType,
     words: [u32; WORDS],
-    /// Offset at which the first of two lines ends.
+    /// If the instruction has two lines, the offset at which the first line ends.
     first_line_end: Option<usize>,
-    /// A default flag that is off, written as `-NAME`. May be empty.
+    /// A flag that is on by default but off here, written as `-NAME`. It may be empty.
     absent: &'static str,
 }
 
@@ -254,7 +257,7 @@ impl Expressed {
     }
 }
 
-/// Writes every field in which `words` differ from the words that the text expresses.
+/// Writes braces with every field in which `words` differ from the words that the text expresses.
 fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut String) {
     let start = out.len();
     let item = |out: &mut String, text: &str| {
@@ -266,7 +269,7 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
     for (index, info) in layout(expressed.kind).iter().enumerate() {
         let (raw, known) = (words[index], expressed.words[index]);
-        // Most words match the text.
+        // Most words equal those that the text expresses, so this check comes first.
         if raw == known && raw & !info.owned == 0 {
             continue;
         }
@@ -297,14 +300,14 @@ fn predicate_name(select: PredSel) -> Option<&'static str> {
     PREDICATES.iter().find(|(known, _)| *known == select).map(|(_, name)| *name)
 }
 
-/// Writes `(pred.g) ` if the predicate has such a text.
+/// Writes `(pred.g) ` if the selector of the predicate has a name.
 fn predicate_text(select: PredSel, inverted: bool, out: &mut String) {
     if let Some(name) = predicate_name(select) {
         let _ = write!(out, "({}pred.{name}) ", if inverted { "!" } else { "" });
     }
 }
 
-/// Returns the letters of a mask, `_` if it is empty.
+/// Returns the letters of a mask, or `_` if the mask is empty.
 pub(super) fn mask_text(rgb: u8, alpha: bool) -> &'static str {
     const ALL: [&str; 16] =
         ["_", "r", "g", "rg", "b", "rb", "gb", "rgb", "a", "ra", "ga", "rga", "ba", "rba", "gba", "rgba"];
@@ -336,10 +339,11 @@ fn operand_text(operand: &Operand, channels: usize, out: &mut String) {
     out.push_str(after);
 }
 
-/// The default of a missing operand.
+/// The operand that the assembler assumes if the text omits one.
 const MISSING: Operand = Operand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
 
-/// Writes ` : src0=… srcp=…`: the sources that differ from the default or that an operand reads.
+/// Writes the sources of a half, ` : src0=… srcp=…`. A source is written if it differs from the default or if an
+/// operand reads it.
 fn sources_text(word: u32, read: [bool; 3], out: &mut String) {
     let mut colon = " :";
     for (number, read) in read.into_iter().enumerate() {
@@ -353,15 +357,15 @@ fn sources_text(word: u32, read: [bool; 3], out: &mut String) {
     }
 }
 
-/// The format of a half: the text before it, and whether its idiom is named.
+/// How a half is printed: the text before it, and whether idioms are printed by name.
 struct HalfStyle {
     before: &'static str,
     idioms: bool,
 }
 
-/// Writes `(pred.g) A, B = OP operands : sources` for the unit that computes a channel. Returns whether there is any
-/// text: the assembler adds a half that does nothing. `more` is a destination in addition to the temporary and the
-/// output.
+/// Writes the half that computes a channel, as `(pred.g) A, B = OP operands : sources`. `more` is a destination in
+/// addition to the temporary and the output. Writes nothing and returns false for the default half, which does nothing,
+/// because the assembler adds it.
 fn half_text<Op>(
     (half, HalfStyle { before, idioms }): (&Half<Op>, HalfStyle),
     (name, operation): (&str, &Operation),
@@ -427,7 +431,7 @@ fn half_text<Op>(
     true
 }
 
-/// Returns which sources of the RGB and the alpha address word the operands of both halves read.
+/// Returns which sources the operands of both halves read, for the RGB address word and for the alpha address word.
 fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
     let mut read = [[false; 3]; 2];
     let halves = [
@@ -445,7 +449,7 @@ fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
 fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out: &mut String) -> Expressed {
     let kind = common.r#type;
     let mut expressed = Expressed::new(kind, *words);
-    // The fields of word 0 that the syntax below expresses.
+    // The fields of word 0 that the text below expresses.
     let said = CmnInst {
         r#type: kind,
         tex_sem_wait: false,
@@ -488,7 +492,7 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     let said = CmnInst {
         rgb_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_pred_sel: common.rgb_pred_sel,
-        // A single predicate in the text applies to all four channels.
+        // If the text has only one predicate, it applies to all four channels.
         alpha_pred_sel: common.rgb_pred_sel,
         alpha_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_wmask: common.rgb_wmask,
@@ -525,12 +529,13 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     Expressed::new(InstType::TEX, [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0])
 }
 
-/// Returns the result swizzle of a fetch whose text has none: `rgba` with a destination, `rrrr` (all zero) without.
+/// Returns the result swizzle that a fetch has if its text does not state one. It is `rgba` with a destination, and
+/// `rrrr` (all zero bits) without.
 pub(super) const fn default_swizzle(has_dest: bool) -> &'static str {
     if has_dest { "rgba" } else { "rrrr" }
 }
 
-/// Returns a common word in which only the type is set.
+/// Returns a common word in which only the instruction type is set.
 pub(super) fn blank(kind: InstType) -> CmnInst {
     match CmnInst::unpack(kind as u32) {
         Ok(common) => common,
@@ -540,7 +545,7 @@ pub(super) fn blank(kind: InstType) -> CmnInst {
 
 fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut String) -> Expressed {
     let statement = Statement::recognise(&fc.inst, &fc.addr);
-    // A predicate condition names its predicate itself.
+    // If the condition of a construct is a predicate, the condition names the predicate.
     let names_predicate = statement.is_some_and(|s| matches!(s.condition, Some((Condition::Predicate, _))));
     let sayable =
         common.rgb_pred_sel != PredSel::NONE && common.rgb_pred_sel != PredSel::RGBA && !common.rgb_pred_inv;
@@ -564,7 +569,7 @@ fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut St
     if has_target(fc) {
         let _ = write!(out, " -> {}", labels.text(&fc.addr));
     } else if stray {
-        // Without a target, the assembler reports an error.
+        // The target is always written, because the assembler reports an error without it.
         let _ = write!(out, " -> {}", fc.addr.jump_addr);
     }
     let absent = if common.alu_wait { "" } else { "-ALU_WAIT" };

@@ -1,4 +1,4 @@
-//! One instruction, field by field.
+//! Explains one instruction field by field.
 
 use std::cmp::Reverse;
 
@@ -12,24 +12,24 @@ use crate::inst::{self, Body, Fc, WORDS};
 use crate::violations::violations;
 use crate::words::{AOp, BOp, InstType, layout};
 
-/// One field of one word.
+/// A field of a word, with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldText {
-    /// Word number, 0 to 5.
+    /// Index of the word, 0 to 5.
     pub word: usize,
     /// The word's name in the manual.
     pub word_name: &'static str,
-    /// The field's name in the manual; `reserved` for bits that belong to no field.
+    /// The field's name in the manual, or `reserved` for bits that do not belong to a field.
     pub name: String,
     /// Highest bit.
     pub hi: u8,
     /// Lowest bit.
     pub lo: u8,
-    /// The value, right-aligned.
+    /// The value of the field, shifted to bit 0.
     pub value: u32,
     /// The value as text.
     pub text: String,
-    /// Description of the field; may be empty.
+    /// Description of the field, which may be empty.
     pub doc: &'static str,
 }
 
@@ -38,19 +38,19 @@ pub struct FieldText {
 pub struct Explanation {
     /// The instruction as the disassembler prints it.
     pub text: String,
-    /// The fields in the order of the words, highest bit first.
+    /// The fields in the order of the words. Within a word, the highest field comes first.
     pub fields: Vec<FieldText>,
-    /// The computation, in sentences. For words that cannot be executed, the reason.
+    /// The effect of the instruction, in sentences. If the words cannot be executed, the reason.
     pub meaning: Vec<String>,
-    /// The effect on the flow of lanes, for FC instructions.
+    /// For FC instructions, the effect on the flow of lanes.
     pub flow: Vec<String>,
-    /// The violations of the documents.
+    /// Messages for the rules of the documents that the instruction violates.
     pub findings: Vec<String>,
     /// The document that describes the instruction.
     pub source: &'static str,
 }
 
-/// Explains six words in upload order.
+/// Explains the six words of an instruction, in upload order.
 pub fn explain(words: &[u32; WORDS]) -> Explanation {
     let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
     let decoded = inst::decode(words);
@@ -73,14 +73,15 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
     };
     let mut text =
         disassemble(&Program::from_words(words.to_vec()), Listing::default()).trim_end().to_owned();
-    // Without a listing, every endif closes more constructs than are open, which the text marks.
+    // The disassembler marks an endif that closes more constructs than are open. A single instruction has no context,
+    // so the mark is removed here.
     if let Some(endif) = text.strip_suffix(" -> 0").filter(|text| text.starts_with("endif")) {
         text = endif.to_owned();
     }
     Explanation { text, fields: field_texts(&layout(kind), words), meaning, flow, findings, source }
 }
 
-/// Returns the fields of words with these formats.
+/// Returns the fields of words that have these formats.
 pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText> {
     let mut fields = Vec::new();
     for (word, (info, raw)) in formats.iter().zip(words).enumerate() {
@@ -92,7 +93,7 @@ pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText>
         });
         let stray = (0..32).filter(|bit| (raw & !info.owned) >> bit & 1 != 0).map(|bit| {
             let (name, text, doc) =
-                ("reserved".to_owned(), "1".to_owned(), "Belongs to no field; should be 0.");
+                ("reserved".to_owned(), "1".to_owned(), "The bits do not belong to a field and should be 0.");
             FieldText { word, word_name, name, hi: bit, lo: bit, value: 1, text, doc }
         });
         let mut rows: Vec<FieldText> = known.chain(stray).collect();
@@ -102,14 +103,13 @@ pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText>
     fields
 }
 
-/// Describes the effects of a jump and of staying.
+/// Describes what changes if the group jumps, and if it stays.
 fn flow_effect(fc: &Fc) -> Vec<String> {
     let inst = &fc.inst;
     let mut lines = Vec::new();
     if inst.b_else {
         lines.push(
-            "first, active lanes are exchanged with the lanes that the innermost branch switched off"
-                .to_owned(),
+            "first, active lanes swap with the lanes that the innermost branch switched off".to_owned(),
         );
     }
     let wish = match inst.jump_func {
@@ -128,8 +128,8 @@ fn flow_effect(fc: &Fc) -> Vec<String> {
     lines.push(wish);
     let voters = if inst.ignore_uncovered { "covered active lanes" } else { "active lanes" };
     lines.push(match inst.jump_any {
-        true => format!("the group jumps if any of the {voters} votes to"),
-        false => format!("the group jumps if all {voters} vote to, or if none exist"),
+        true => format!("the group jumps if any of the {voters} votes to jump"),
+        false => format!("the group jumps if all {voters} vote to jump, or if there are none"),
     });
     let int = fc.addr.int_addr;
     const POPPED: &str = "the loop frame is popped, and its lanes resume";
@@ -147,9 +147,13 @@ fn flow_effect(fc: &Fc) -> Vec<String> {
         Role::Continue => ("", "active lanes that vote to jump wait until the loop's end".to_owned()),
     };
     match role {
-        Role::Begin { .. } => lines.push("a count of 0 jumps regardless of the votes".to_owned()),
+        Role::Begin { .. } => {
+            lines.push("if the count is 0, the group jumps, whatever the votes are".to_owned())
+        }
         Role::End { .. } => {
-            lines.push("the count goes down first; at 0 the group stays whatever the votes say".to_owned());
+            lines.push(
+                "the count is decremented first; at 0, the group stays, whatever the votes are".to_owned(),
+            );
         }
         Role::Break { .. } | Role::Continue => {
             lines.push("lanes of the loop that a branch switched off keep the group from jumping".to_owned());
@@ -158,9 +162,11 @@ fn flow_effect(fc: &Fc) -> Vec<String> {
     }
     let counters = |op: BOp, disagree: &str| match op {
         BOp::NONE => String::new(),
-        BOp::DECR => format!("sleeping lanes count down by {}, those below 0 wake", inst.b_pop_cnt),
+        BOp::DECR => format!("lanes that are off count down by {}, and lanes below 0 resume", inst.b_pop_cnt),
         BOp::INCR => {
-            format!("sleeping lanes count up by 1, active lanes that wanted to {disagree} sleep at 0")
+            format!(
+                "lanes that are off count up by 1, and active lanes that voted to {disagree} are switched off at 0"
+            )
         }
     };
     let stack = match inst.a_op {

@@ -1,38 +1,38 @@
-//! Pseudo-instructions: names for the forms of an operation that compilers emit for moves, sums and comparisons, for
-//! which the hardware has no operations. docs/r500-idioms.md shows this table.
+//! Pseudo-instructions: names for moves, sums and comparisons. The hardware does not have such operations, so compilers
+//! emit certain forms of other operations. docs/r500-idioms.md shows this table.
 //!
 //! Source: the forms of Mesa's r300 compiler (`final_rewrite` in `radeon_pair_translate.c`) and of vendor programs.
 
 use crate::inst::Operand;
 use crate::words::*;
 
-/// One operand of the underlying operation.
+/// How an operand of the underlying operation is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The idiom's operand with this number.
+    /// The operand of the pseudo-instruction with this number.
     Operand(usize),
-    /// The idiom's operand with this number, negated.
+    /// The operand of the pseudo-instruction with this number, negated.
     Negated(usize),
     /// The literal 1 in all channels.
     One,
     /// The literal 0 in all channels.
     Zero,
-    /// No operand: the operation has fewer operands.
+    /// There is no such operand, because the operation has fewer operands.
     Nothing,
 }
 
-/// One pseudo-instruction.
+/// A pseudo-instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Idiom {
-    /// Name of the idiom.
+    /// Name of the pseudo-instruction.
     pub name: &'static str,
-    /// Number of operands.
+    /// Number of operands of the pseudo-instruction.
     pub operands: usize,
-    /// The underlying operation of both units.
+    /// The underlying operation, which both units have.
     pub operation: &'static str,
-    /// The operation's operands.
+    /// The operands of the underlying operation.
     pub parts: [Part; 3],
-    /// Whether the idiom names the form with OMOD disabled, `*off`.
+    /// Whether the form has OMOD disabled (`*off`).
     pub off: bool,
     /// Description of the value.
     pub meaning: &'static str,
@@ -51,7 +51,7 @@ const fn row(
     Idiom { name, operands, operation, parts, off, meaning }
 }
 
-/// All idioms. A form that fits several rows is printed as the first of them.
+/// All pseudo-instructions. If several rows fit a form, the first of them is printed.
 #[rustfmt::skip]
 pub const IDIOMS: [Idiom; 7] = [
     row("MOV", 1, "MAD", [Given(0), One,      Zero],       false, "A"),
@@ -77,14 +77,14 @@ const fn negated(modifier: Imod) -> Imod {
 }
 
 impl Idiom {
-    /// Returns the idiom with this name, with OMOD disabled or not.
+    /// Returns the pseudo-instruction with this name. `off` states whether OMOD is disabled.
     pub fn named(name: &str, off: bool) -> Option<&'static Idiom> {
         let mut named = IDIOMS.iter().filter(|idiom| idiom.name == name);
-        // A name whose rows do not distinguish OMOD accepts either.
+        // If no row has this OMOD, any row with the name fits, because the name then does not depend on OMOD.
         named.clone().find(|idiom| idiom.off == off).or_else(|| named.next())
     }
 
-    /// Returns the operation's operands for the idiom's operands.
+    /// Returns the operands of the underlying operation for these operands of the pseudo-instruction.
     pub fn expand(&self, given: &[Operand]) -> Vec<Operand> {
         let part = |part: &Part| match part {
             Given(number) => Some(given[*number]),
@@ -96,8 +96,8 @@ impl Idiom {
         self.parts.iter().filter_map(part).collect()
     }
 
-    /// Returns the idiom of an operation with these operands, and the idiom's operands. `missing` is the default of
-    /// an operand that the text omits.
+    /// Returns the pseudo-instruction for an operation with these operands, and the operands of the pseudo-instruction.
+    /// `missing` is the operand that the assembler assumes if the text omits one.
     pub(super) fn recognise(
         operation: &str,
         omod: Omod,
@@ -109,13 +109,13 @@ impl Idiom {
         candidates.filter_map(|idiom| Some((idiom, idiom.given(operands, missing)?))).next()
     }
 
-    /// Returns the idiom's operands if they expand to `operands`.
+    /// Returns the operands of the pseudo-instruction if they expand to `operands`.
     fn given(&self, operands: &[Operand; 3], missing: &Operand) -> Option<Vec<Operand>> {
         let mut given: Vec<Option<Operand>> = vec![None; self.operands];
         for (part, operand) in self.parts.iter().zip(operands) {
             match part {
                 Given(number) => given[*number] = Some(*operand),
-                // A negated operand matches only if it has a negation.
+                // A negated operand fits only if the modifier negates.
                 Negated(number) if matches!(operand.modifier, Imod::NEG | Imod::NAB) => {
                     given[*number] = Some(Operand { modifier: negated(operand.modifier), ..*operand });
                 }
@@ -130,16 +130,16 @@ impl Idiom {
     }
 }
 
-/// Returns the R500 equivalent of a mnemonic that other assemblers have.
+/// Returns advice for a mnemonic that other assemblers have: how to write it for R500.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
-        "ABS" => "write the operand as |src0.rgb|, of MOV for instance",
-        "NEG" => "write the operand as -src0.rgb, of MOV for instance",
+        "ABS" => "write the operand as |src0.rgb|, for example in MOV",
+        "NEG" => "write the operand as -src0.rgb, for example in MOV",
         "DP2" => "D2A with a third operand of src0.000 is the two-term dot product",
-        "FLR" | "FLOOR" => "FRC gives the fraction; SUB takes it off",
-        "LRP" => "srcp=SUB makes src1 - src0 of two sources; MAD takes it from there",
+        "FLR" | "FLOOR" => "FRC computes the fraction, which SUB subtracts",
+        "LRP" => "srcp=SUB computes src1 - src0, which MAD multiplies and adds",
         "SGE" | "SLT" | "SETGE" | "SETLT" => "SUB, then GEZ or LTZ",
-        "SEL" | "CNDGE" => "CMP takes A where C is zero or above, B elsewhere",
+        "SEL" | "CNDGE" => "CMP returns A if C is zero or above, otherwise B",
         "POW" => "LN2, MUL and EX2",
         "LG2" | "LOG" => "LN2 of the alpha unit is the base-two logarithm",
         "EXP" => "EX2 of the alpha unit is 2 to the power of its operand",

@@ -1,4 +1,4 @@
-//! The effect of one instruction, in sentences.
+//! Describes the effect of an instruction in sentences.
 
 use super::construct::{Condition, Statement};
 use super::dis::{mask_text, swizzle_text, temp_text, vector_text};
@@ -7,7 +7,7 @@ use crate::inst::{Alu, Body, Fc, Inst, Operand, Source, Sources, Tex, inline_con
 use crate::operations::{Dot, Value};
 use crate::words::*;
 
-/// Returns the effect of a decoded instruction, one sentence per element; never empty.
+/// Returns the effect of a decoded instruction. The list has one sentence per element, and is not empty.
 pub(super) fn meaning(inst: &Inst) -> Vec<String> {
     let mut sentences = match &inst.body {
         Body::Alu(alu) => arithmetic(&inst.common, alu),
@@ -51,7 +51,7 @@ fn arithmetic(common: &CmnInst, alu: &Alu) -> Vec<String> {
             places.push(format!("channels {output} of render target {}", TARGETS[target]));
         } else if output != "_" {
             tests.push(format!(
-                "predicate bits {output} become whether it is {}",
+                "predicate bits {output} record whether it is {}",
                 comparison(COMPARISONS[target])
             ));
         }
@@ -59,7 +59,7 @@ fn arithmetic(common: &CmnInst, alu: &Alu) -> Vec<String> {
         if alu.alu_wmask && result_here {
             let channel = if unit == 1 { "alpha" } else { "red" };
             let is = comparison(common.alu_result_op.name());
-            tests.push(format!("the ALU result becomes whether {channel} is {is}"));
+            tests.push(format!("the ALU result records whether {channel} is {is}"));
         }
         if unit == 1 && alu.w_omask {
             places.push("the depth output".to_owned());
@@ -127,7 +127,7 @@ fn predicated(select: PredSel, inverted: bool) -> String {
     }
 }
 
-/// Returns the value of a unit, before OMOD and clamp.
+/// Describes the value of a unit, before OMOD and clamp.
 fn value(alu: &Alu, channel: usize) -> String {
     let alpha = channel == 3;
     let operand = |number: usize| {
@@ -141,7 +141,7 @@ fn value(alu: &Alu, channel: usize) -> String {
             let between = if way == 1 { "columns" } else { "rows" };
             format!("the difference of {} between the {between} of the quad", operand(1))
         }
-        // If both operands are equal, the choice does not matter.
+        // If both operands are equal, the choice between them does not matter.
         Value::Choice(..) if operation.operands == 2 && operand(0) == operand(1) => operand(0),
         Value::Choice(_, words) | Value::Rounded(_, words) | Value::Transcendental(_, words) => {
             ["{A}", "{B}", "{C}"]
@@ -166,12 +166,12 @@ fn value(alu: &Alu, channel: usize) -> String {
     }
 }
 
-/// Returns one channel of an operand, as an operand of one channel.
+/// Returns one channel of an operand, repeated in all channels.
 fn channel_of(operand: &Operand, channel: usize) -> Operand {
     Operand { swiz: [operand.swiz[channel]; 3], ..*operand }
 }
 
-/// Returns A * B + C, shortened if an operand is 0 or 1.
+/// Returns the text of A * B + C, shortened if an operand is 0 or 1.
 fn sum(a: String, b: String, c: String) -> String {
     let product = match (a.as_str(), b.as_str()) {
         ("0", _) | (_, "0") | ("-0", _) | (_, "-0") => None,
@@ -283,7 +283,7 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<String> {
         });
     }
     if tex.inst.ignore_uncovered {
-        sentences.push("Lanes outside the primitive fetch nothing.".to_owned());
+        sentences.push("Lanes outside the primitive do not fetch.".to_owned());
     }
     if tex.inst.tex_sem_acquire {
         sentences.push("Holds the texture semaphore until the data has arrived.".to_owned());

@@ -10,10 +10,10 @@ use super::syntax;
 use crate::inst::WORDS;
 use crate::words::*;
 
-/// A parsed value, or the error.
+/// A parsed value or an error.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
-/// A line: its number from 1, the byte offset of its start, and its text without a comment.
+/// A line: its number (from 1), the byte offset of its start, and its text without a comment.
 pub(crate) type Line<'a> = (usize, usize, &'a str);
 
 /// Returns the lines of a text.
@@ -21,10 +21,10 @@ pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
     (1..).zip(source::lines(source)).map(|(number, (at, line))| (number, at, line))
 }
 
-/// Number of errors after which the rest of a file is skipped.
+/// Maximum number of errors. The parser then skips the rest of the text.
 pub(crate) const MOST_ERRORS: usize = 20;
 
-/// Parses each line, and returns the errors.
+/// Calls a function that parses each line, and returns the errors.
 pub(crate) fn each_line<'a>(
     lines: impl IntoIterator<Item = Line<'a>>,
     mut read: impl FnMut(usize, Cursor<'a>) -> Parsed<()>,
@@ -67,7 +67,7 @@ pub(crate) fn word(cursor: &mut Cursor<'_>, what: &str) -> Parsed<u32> {
     Ok(number(cursor, what, u64::from(u32::MAX))? as u32)
 }
 
-/// Parses the words of an instruction.
+/// Parses the words of an instruction as numbers.
 pub(crate) fn words<const N: usize>(cursor: &mut Cursor<'_>) -> Parsed<[u32; N]> {
     let mut words = [0; N];
     for word in &mut words {
@@ -76,7 +76,7 @@ pub(crate) fn words<const N: usize>(cursor: &mut Cursor<'_>) -> Parsed<[u32; N]>
     Ok(words)
 }
 
-/// Parses one of `names` and returns its index. `wrong` returns the message for another word.
+/// Parses one of `names` and returns its index. `wrong` returns the message for any other word.
 pub(crate) fn place<'n>(
     cursor: &mut Cursor<'_>,
     names: impl IntoIterator<Item = &'n str> + Clone,
@@ -91,7 +91,7 @@ pub(crate) fn place<'n>(
         .ok_or_else(|| Diagnostic::error(at, wrong(name)).help(suggest(name, names)))
 }
 
-/// Parses a value by the manual's name.
+/// Parses a value that is given by its name in the manual.
 pub(super) fn value<T: FieldValue>(cursor: &mut Cursor<'_>, wrong: impl FnOnce(&str) -> String) -> Parsed<T> {
     let place = place(cursor, T::NAMES.iter().map(|name| name.text), wrong)?;
     match T::from_bits(T::NAMES[place].value, T::BITS) {
@@ -100,7 +100,7 @@ pub(super) fn value<T: FieldValue>(cursor: &mut Cursor<'_>, wrong: impl FnOnce(&
     }
 }
 
-/// Parses a field by the manual's name.
+/// Parses the value of a field, given by its name in the manual.
 pub(crate) fn field(
     cursor: &mut Cursor<'_>,
     format: &WordInfo,
@@ -124,7 +124,7 @@ pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) ->
     })
 }
 
-/// Parses the bits of a vector: four floats, or their bits.
+/// Parses a vector of four floats, each as a number or as its bits.
 pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     let mut value = [0; 4];
     for channel in &mut value {
@@ -133,7 +133,7 @@ pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     Ok(value)
 }
 
-/// Parses a float, or its bits as `0x…`.
+/// Parses a float, given as a number or as its bits (`0x…`).
 fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     let start = cursor.offset();
     let text = cursor.token().trim_end_matches(',');
@@ -158,7 +158,7 @@ pub(crate) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw
     Err(expected(cursor, format!("{name} needs a value"), format!("write {name}=VALUE")))
 }
 
-/// Parses the value of a state register: a number, or fields.
+/// Parses the value of a state register, given as a number or as fields.
 pub(super) fn state_value(
     cursor: &mut Cursor<'_>,
     name: &str,
@@ -212,7 +212,7 @@ pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Par
     }
 }
 
-/// Parses `{NAME NAME=value -NAME WORD|=bits}`: fields of any word, by name.
+/// Parses braces, which set fields of any word by name: `{NAME NAME=value -NAME WORD|=bits}`.
 pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; WORDS]) -> Parsed<()> {
     if !cursor.eat("{") {
         return Ok(());
@@ -231,7 +231,7 @@ pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; 
             return Err(expected(cursor, "expected a field or `}`", "fields go between braces: {NOP LAST}"));
         }
         let field = if dot { cursor.word() } else { "" };
-        // Usually there is no space around the dot.
+        // Usually, there is no space around the dot, so the text is not copied.
         let whole = &text[..text.len() - cursor.rest().len()];
         let name = match whole.len() == word.len() + usize::from(dot) + field.len() {
             true => Cow::Borrowed(whole),

@@ -1,4 +1,4 @@
-//! The records of source lines.
+//! Records: the instructions of a source text before labels and constructs are resolved.
 
 use reconverge_isa::Field;
 use reconverge_isa::source::{Diagnostic, Span};
@@ -7,13 +7,13 @@ use super::syntax::UNUSED_SOURCE;
 use crate::inst::WORDS;
 use crate::words::*;
 
-/// A record and its position in the text.
+/// An instruction of the source text, and its position in the text.
 pub(super) struct Record {
     pub(super) words: [u32; WORDS],
     pub(super) span: Span,
-    /// The origin of JUMP_ADDR.
+    /// How JUMP_ADDR is determined.
     pub(super) target: Target,
-    /// The sources that both halves read.
+    /// The sources that the operands of both halves read.
     pub(super) reads: Reads,
 }
 
@@ -21,25 +21,26 @@ pub(super) enum Target {
     /// The words already contain the address.
     Fixed,
     Label(String, Span),
-    /// The other half of the construct determines the address. It also determines the integer constant, unless the
-    /// text states it.
+    /// The matching instruction of the construct determines the address. It also determines the integer constant,
+    /// unless the text states the constant.
     Structure {
-        /// The text states the integer constant.
+        /// Whether the text states the integer constant.
         int: bool,
     },
 }
 
-/// The sources that the operands of an instruction read, and those that its lines mention.
+/// The sources that the operands of an instruction read (`operands`), and the sources that its lines state
+/// (`declared`).
 #[derive(Default)]
 pub(super) struct Reads {
-    /// RGB (0) or alpha (1) address word, source number, position in the text.
+    /// For each operand, the address word (0 RGB, 1 alpha), the source number, and the position in the text.
     pub(super) operands: Vec<(usize, usize, Span)>,
     pub(super) declared: [[bool; 3]; 2],
 }
 
 impl Reads {
-    /// Returns an error for an operand whose source is not stated. Without the error, it would read inline code 0, or
-    /// temp\[0\] if the half with its source is omitted or `nop`.
+    /// Returns an error if an operand reads a source that is not stated. Otherwise, the operand would read inline code
+    /// 0. If the half with the source is omitted or `nop`, the operand would read temp\[0\].
     pub(super) fn undeclared(&self, words: &[u32; WORDS]) -> Option<Diagnostic> {
         let unused = |word: usize, number: usize| {
             let sources = words[1 + word];

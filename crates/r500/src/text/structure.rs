@@ -1,4 +1,4 @@
-//! Matches flow constructs that belong together, and completes the fields that depend on the surrounding constructs.
+//! Finds the instructions of each flow construct, and completes the fields that depend on surrounding constructs.
 
 use reconverge_isa::source::Diagnostic;
 
@@ -11,15 +11,16 @@ use crate::words::*;
 pub(super) struct Open {
     name: &'static str,
     at: usize,
-    /// Breaks and continues whose target is the end of this loop.
+    /// Breaks and continues inside this loop. Their target is the end of the loop.
     waiting: Vec<usize>,
 }
 
-/// Returns the target of each structured instruction, as the index of a record. Also fills in the fields that the
-/// surrounding constructs determine: the else form of an `if`, the levels that a break closes, and BREAKREP in `rep`.
+/// Returns the target of each structured instruction, as the index of a record. Also fills in the fields that
+/// surrounding constructs determine. These are the form of an `if` that has an else, the levels that a break closes,
+/// and BREAKREP for a break inside a `rep`.
 pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) -> Vec<Option<usize>> {
     let mut targets = vec![None; records.len()];
-    // If a line is missing because of another error, its endif may seem unmatched.
+    // If another error has removed a line, an endif may seem unmatched although it is not.
     let whole = errors.is_empty();
     let mut closing_nothing = Vec::new();
     for (record, _) in
@@ -27,8 +28,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
     {
         if whole && left_to_structure(record) {
             closing_nothing.push(
-                Diagnostic::error(record.span, "endif closes more than is open")
-                    .help("take it away; `-> 0` at the end of the line keeps it as it is"),
+                Diagnostic::error(record.span, "`endif` closes more constructs than are open")
+                    .help("remove it, or write `-> 0` at the end of the line to keep it"),
             );
         }
     }
@@ -39,11 +40,11 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
         let Some(statement) = recognised(&record.words) else { continue };
         let construct = statement.construct;
         match construct.name {
-            // A static if does not change counters. It is a plain jump without an else or an endif.
+            // An if on a boolean constant does not change counters. It is a plain jump, without an else or an endif.
             "if" if construct.on_boolean && !wants_target => {}
             "if" if construct.on_boolean => errors.push(
                 Diagnostic::error(record.span, "an `if` on a boolean constant needs a target")
-                    .help("it opens no level that `endif` could close: give -> LABEL, and leave with goto"),
+                    .help("it does not open a level that `endif` could close: write `-> LABEL`, and end the body with `goto`"),
             ),
             "if" | "loop" | "rep" => open.push(Open { name: construct.name, at: index, waiting: Vec::new() }),
             "else" => match open.last_mut().filter(|open| matches!(open.name, "if" | "else")) {
@@ -65,8 +66,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
                     targets[last.at] = Some(index + 1);
                     let opener = &mut records[last.at];
                     if around > 0 && left_to_structure(opener) {
-                        // A jump to a merged endif also closes the levels of the enclosing ifs, which the endif would
-                        // have closed. (r500.md 5.5; for else inferred from it)
+                        // If an endif ends several ifs, a jump of an inner if to this endif must also close the levels
+                        // of the enclosing ifs, because the jump skips the endif. (r500.md 5.5; inferred for else)
                         change(&mut opener.words, |inst| match last.name {
                             "else" => inst.b_pop_cnt = 1 + around,
                             _ => (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, around),
@@ -113,7 +114,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
                                 continue;
                             };
                             change(&mut records[index].words, |inst| {
-                                // The canonical unconditional form decrements even by 0. (r500.md 5.5)
+                                // In the canonical form, an unconditional break has DECR even if it closes 0 levels.
+                                // (r500.md 5.5)
                                 let decrements = levels > 0 || construct.jumps == Jumps::Always;
                                 if construct.pop == Pop::None && decrements {
                                     (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, levels);
@@ -130,7 +132,7 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
             }
             _ if wants_target => errors.push(
                 Diagnostic::error(record.span, format!("`{}` needs a target", construct.name))
-                    .help("-> LABEL fits at the end of the line"),
+                    .help("write `-> LABEL` at the end of the line"),
             ),
             _ => {}
         }
@@ -148,13 +150,13 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
             );
         }
     }
-    // After another error, an endif may only seem unmatched, because the error may be in its `if`.
+    // An unmatched endif is not reported after another error, because that error may have removed its `if`.
     let first = errors.iter().map(|error| error.span.start).min().unwrap_or(usize::MAX);
     errors.extend(closing_nothing.into_iter().filter(|error| error.span.start < first));
     targets
 }
 
-/// Returns which instructions are an `endif` that closes more constructs than are open.
+/// Returns, for each instruction, whether it is an `endif` that closes more constructs than are open.
 pub(super) fn strays<'a>(records: impl Iterator<Item = &'a [u32; WORDS]>) -> Vec<bool> {
     let mut open: Vec<&str> = Vec::new();
     let stray = |words: &[u32; WORDS]| {
@@ -177,7 +179,7 @@ pub(super) fn strays<'a>(records: impl Iterator<Item = &'a [u32; WORDS]>) -> Vec
     records.map(stray).collect()
 }
 
-/// Returns whether the other half of the construct determines the target of an instruction.
+/// Returns whether the matching instruction of the construct determines the target of this instruction.
 fn left_to_structure(record: &Record) -> bool {
     matches!(record.target, Target::Structure { .. })
 }
@@ -192,7 +194,7 @@ pub(super) fn change(words: &mut [u32; WORDS], edit: impl FnOnce(&mut FcInst)) {
 
 pub(super) fn unopened(record: &Record, name: &str, opener: &str) -> Diagnostic {
     Diagnostic::error(record.span, format!("`{name}` without {opener}"))
-        .help(format!("open it with {opener}, or give a target with -> LABEL"))
+        .help(format!("open it with {opener}, or write a target, `-> LABEL`"))
 }
 
 pub(super) fn recognised(words: &[u32; WORDS]) -> Option<Statement> {

@@ -1,4 +1,4 @@
-//! The spellings that the disassembler and the assembler share.
+//! Spellings that the disassembler and the assembler share.
 
 use std::collections::HashMap;
 use std::fmt::{self, Display};
@@ -10,7 +10,7 @@ use reconverge_isa::word::{Field, WordInfo};
 use crate::inst::{WORDS, inline_constant};
 use crate::words::{Imod, InstType, Omod, PredSel, Swiz, TexSwiz, layout};
 
-/// Suffix of an output modifier.
+/// The suffix for each output modifier.
 pub(super) const OMOD: [(&str, Omod); 8] = [
     ("", Omod::MUL_1),
     ("*2", Omod::MUL_2),
@@ -22,13 +22,13 @@ pub(super) const OMOD: [(&str, Omod); 8] = [
     ("*off", Omod::DISABLED),
 ];
 
-/// Names of the predicate comparison in TARGET of an ALU instruction.
+/// Names of the predicate comparisons, by the TARGET code of an ALU instruction.
 pub(super) const COMPARISONS: [&str; 4] = ["EQ", "LT", "GE", "NE"];
-/// Names of the render target in TARGET of an OUT instruction.
+/// Names of the render targets, by the TARGET code of an OUT instruction.
 pub(super) const TARGETS: [&str; 4] = ["A", "B", "C", "D"];
 
-/// Fields of an FC instruction in its raw form, in the order of the text: name in the text, name in the manual, and
-/// description of its number.
+/// Fields of an FC instruction in its raw form, in the order of the text. Each has a name in the text, a name in the
+/// manual, and the kind of its number.
 #[rustfmt::skip]
 pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
     ("FUNC",             "JUMP_FUNC",        "JUMP_FUNC"),
@@ -49,7 +49,7 @@ pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
     [("", ""), ("-", ""), ("|", "|"), ("-|", "|")][modifier as usize]
 }
 
-/// The predicates and the text of their channels.
+/// The predicate selectors, each with the text for its channels.
 pub(super) const PREDICATES: [(PredSel, &str); 5] = [
     (PredSel::RGBA, "rgba"),
     (PredSel::RRRR, "r"),
@@ -78,12 +78,12 @@ pub(super) fn tex_swiz(letter: char) -> Option<TexSwiz> {
     TexSwiz::ALL.iter().copied().find(|swiz| tex_letter(*swiz) == letter)
 }
 
-/// The ten bits of an unused source: address, CONST, REL. Compilers write inline constant 0x80 for it.
+/// The ten bits of an unused source (address, CONST, REL). Compilers write the inline constant 0x80 there.
 pub(super) const UNUSED_SOURCE: u32 = 0x80;
 /// An address word with three unused sources.
 pub(super) const UNUSED_SOURCES: u32 = UNUSED_SOURCE | UNUSED_SOURCE << 10 | UNUSED_SOURCE << 20;
 
-/// Returns the text of ten source bits.
+/// Returns the text of a source that is encoded in ten bits.
 pub(super) fn source(bits: u32) -> impl Display {
     let (address, is_const, rel) = (bits & 0xff, bits & 0x100 != 0, bits & 0x200 != 0);
     let al = if rel { "+aL" } else { "" };
@@ -95,20 +95,20 @@ pub(super) fn source(bits: u32) -> impl Display {
     })
 }
 
-/// Returns the code of an inline constant.
+/// Returns the seven-bit code of an inline constant, or `None` if there is no code for the value.
 pub(super) fn inline_code(value: f32) -> Option<u32> {
     (0..128).find(|code| inline_constant(*code) == value).map(u32::from)
 }
 
-/// A word index and a field of the word.
+/// The index of a word, and a field of that word.
 type FieldPosition = (usize, &'static Field);
 
 /// The names of the fields of an instruction type.
 struct Names {
-    /// Every field by its name, and by the names of its word and itself. The standard library's hash took 5 % of the
-    /// time to write and read a program.
+    /// Fields, by name and by word name and name. The hash is not that of the standard library, which took 5 % of the
+    /// time for writing and parsing a program.
     places: HashMap<String, FieldPosition, RandomState>,
-    /// The fields of each word, with their names in braces.
+    /// For each word, its fields and their names in braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],
 }
 
@@ -127,7 +127,7 @@ impl Names {
                 let whole = format!("{}.{name}", info.name);
                 names.in_braces[word].push((if word == 0 { name.clone() } else { whole.clone() }, field));
                 names.places.insert(whole, (word, field));
-                // A name without its word stands for the first word that has it.
+                // A name without a word's name stands for the field of the first word that has such a field.
                 names.places.entry(name).or_insert((word, field));
             }
         }
@@ -135,15 +135,16 @@ impl Names {
     }
 }
 
-/// Returns the word and field with this name. A name that occurs in several words needs the word's name before it:
-/// `US_ALU_RGB_INST.OMOD`.
+/// Returns the field with this name, and its word. If several words have a field with this name, the name of the word
+/// must precede it: `US_ALU_RGB_INST.OMOD`.
 pub(super) fn field(kind: InstType, name: &str) -> Option<FieldPosition> {
     let places = &Names::of(kind).places;
-    // Most names have the manual's spelling.
+    // Most names are already in upper case, as in the manual.
     places.get(name).or_else(|| places.get(&name.to_ascii_uppercase())).copied()
 }
 
-/// Returns the fields of a word with their names in braces, which include the word's name except for the common word.
+/// Returns the fields of a word, with their names in braces. Except for the common word, these names include the name
+/// of the word.
 pub(super) fn field_names(kind: InstType, word: usize) -> &'static [(String, &'static Field)] {
     &Names::of(kind).in_braces[word]
 }

@@ -1,5 +1,5 @@
-//! Compares the uses with the reference interpreter. A test executes one instruction from a random state, and then
-//! again after one register or flag has changed.
+//! Compares the listed uses with the reference interpreter. A test executes one instruction from a random state, and
+//! executes it again after one register or flag has changed.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::launch::{Environment, Hardware, Launch};
 use crate::texture::Texture;
 
 const LANES: usize = 8;
-/// Instructions use temporaries and constants with numbers below this.
+/// The instructions use temporaries and constants with numbers below this limit.
 const REGISTERS: u32 = 8;
 
-/// Returns an instruction that has a meaning, with small register numbers.
+/// Returns a random instruction that has a meaning and uses small register numbers.
 fn record(random: &mut Random) -> ([u32; 6], Inst) {
     loop {
         let kind = random.below(4);
@@ -38,7 +38,7 @@ fn record(random: &mut Random) -> ([u32; 6], Inst) {
                 words[4] &= if random.once_in(8) { !0x780 } else { !0xf80 };
                 words[5] &= if random.once_in(8) { !0x780 } else { !0xf80 };
             }
-            // Targets stay in the program, and in the open loop.
+            // The jump target is in the program and in the open loop.
             InstType::FC => words[3] = words[3] & !(0x1ff << 16 | 0x1c << 8 | 0x1c) | 1 << 16,
             InstType::TEX => {
                 let keep = if random.once_in(8) { !0x78_0078 } else { !0xf8_00f8 };
@@ -59,7 +59,7 @@ fn value(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns a group with random registers, inside a loop of the kind that fits the next instruction.
+/// Returns a group with random registers. It is inside a loop of the kind that the next instruction requires.
 fn group(random: &mut Random, words: [u32; 6], inst: &Inst) -> Group {
     let in_rep = matches!(&inst.body, Body::Fc(fc) if matches!(fc.inst.op, FcOp::BREAKREP | FcOp::ENDREP));
     let opened = if in_rep { FcOp::REP } else { FcOp::LOOP };
@@ -105,7 +105,7 @@ fn group(random: &mut Random, words: [u32; 6], inst: &Inst) -> Group {
     group
 }
 
-/// Returns everything that an instruction can change, by slot, with the value of each lane.
+/// Returns every slot that an instruction can change, with its value in each lane.
 fn places(group: &Group) -> Vec<(Slot, Vec<u32>)> {
     let lanes = |mask: Mask| (0..LANES).map(|lane| u32::from(mask.has(Lane(lane as u8)))).collect::<Vec<_>>();
     let row = |row: usize| group.rows[row][..LANES].to_vec();
@@ -131,12 +131,12 @@ fn flow(group: &Group) -> (Mask, u16, Mask) {
     (group.killed, group.flow.pc(), group.flow.active())
 }
 
-/// Returns whether an entry of a list covers this slot.
+/// Returns whether an entry of reads or writes covers this slot.
 fn holds(list: &Slot, place: &Slot) -> bool {
     list.file == place.file && list.number.is_none_or(|number| Some(number) == place.number)
 }
 
-/// Changes a slot in some lanes.
+/// Changes the value of a slot in some lanes.
 fn change(group: &mut Group, place: &Slot, lanes: Mask) {
     let number = place.number.unwrap() as usize;
     let mut setup = Setup::clone(&group.setup);
@@ -199,7 +199,8 @@ fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
             let reads = all.iter().flat_map(|uses| &uses.reads).filter(|read| holds(&read.slot, &place));
             let (read, quad) = (reads.clone().next().is_some(), reads.clone().any(|read| read.quad));
             let by_group = matches!(place.file, CONST | BOOL | INT) || matches!(inst.body, Body::Fc(_));
-            // A change in lane 0 alone has no effect on other lanes, unless the instruction reads the quad.
+            // If the slot is read, only lane 0 changes. Other lanes must then not change, unless the instruction reads
+            // the quad.
             let lanes = if read { Mask(1) } else { Mask::first(LANES) };
             if read && by_group {
                 continue;
@@ -224,7 +225,7 @@ fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
             quads += u32::from(others.any());
         }
     }
-    // Most reads have an effect.
+    // Many reads must have an effect.
     assert!(effects > 500 && quads > 20, "{effects} {quads}");
 }
 

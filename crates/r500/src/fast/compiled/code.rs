@@ -1,10 +1,11 @@
-//! The templates: operations to values.
+//! Templates: emit host code for operations of the fast engine.
 //!
-//! A [`Way`] is a node under construction, on its fast or its slow path. [`Way::operation`] emits an operation of
-//! the fast engine for eight lanes at once, in the terms of [`mod@crate::lane`].
+//! A [`Way`] is a node under construction, on its fast or its slow path. [`Way::operation`] emits an operation of the
+//! fast engine for eight lanes at once. [`mod@crate::lane`] defines the results.
 //!
-//! The code reads denormal operands as zeros and rounds results gradually, as profile R does. Denormal results become
-//! zeros, and NaNs become canonical, only where the bits are used ([`Rows::settle`]).
+//! The code reads denormal operands as zeros and rounds results gradually, as profile R does. Results stay
+//! non-canonical until their bits are used. Only then do denormals become zeros and NaNs become canonical
+//! ([`Rows::settle`]).
 
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
@@ -21,11 +22,11 @@ const SIGN: u32 = 1 << 31;
 /// The bits of the smallest number that is not a denormal.
 const NORMAL: u32 = 0x0080_0000;
 
-/// A node under construction.
+/// A node under construction, on its fast or its slow path.
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
-    /// The ALU result of the active lanes, if it was written.
+    /// The ALU result of the active lanes, if the node has written it.
     pub(super) alu_result: Option<Value>,
 }
 
@@ -38,7 +39,7 @@ impl<'a> Way<'a> {
         Way { lowered, rows: Rows::new(ACTIVE_ROW, exact), alu_result: None }
     }
 
-    /// Returns the lanes whose ALU result is `wish`, as truth values.
+    /// Returns a truth value per lane: whether the lane's ALU result is `wish`.
     pub(super) fn judged(&mut self, wish: bool) -> Value {
         let result = self.alu_result.unwrap_or_else(|| self.rows.strip.constant(0));
         if wish { result } else { self.rows.strip.not(result) }
@@ -55,12 +56,13 @@ impl<'a> Way<'a> {
         if self.rows.is_raw(value) { self.rows.raw(flipped) } else { flipped }
     }
 
-    /// Drops the rows after the registers, which are dead at the end of an instruction.
+    /// Drops the rows after the registers. These hold intermediate results, which are dead at the end of an
+    /// instruction.
     pub(super) fn end(&mut self) {
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= ROWS as u32 * ROW));
     }
 
-    /// Emits an operation. Returns `false` if it has no template; the node is then invalid.
+    /// Emits an operation. Returns `false` if the operation has no template. The node is then invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
         operation.set == Set::ACTIVE && self.effect(operation, template).is_some()
     }
@@ -70,7 +72,7 @@ impl<'a> Way<'a> {
             Template::None | Template::Neighbours => return None,
             Template::Channels(computes, count) => {
                 let channels = &operation.channels[..count];
-                // All channels are read before one is written.
+                // All channels are computed before any is written, because a destination may also be a source.
                 let values: Option<Vec<Value>> =
                     channels.iter().map(|channel| self.channel(operation, channel, computes)).collect();
                 for (channel, value) in channels.iter().zip(values?) {
@@ -115,13 +117,13 @@ impl<'a> Way<'a> {
         if !operation.clamp {
             return Some(value);
         }
-        // A NaN becomes the second operand, as a zero does.
+        // If the first operand is a NaN, the instruction returns the second, so a NaN becomes zero.
         let (zero, one) = (self.rows.word(0), self.rows.word(1f32.to_bits()));
         let positive = self.rows.two(Two::FMax, value, zero);
         Some(self.rows.two(Two::FMin, positive, one))
     }
 
-    /// Returns a result of arithmetic.
+    /// Returns the value as a result of arithmetic: non-canonical and, on the slow path, with the machine's NaN.
     fn float(&mut self, value: Value) -> Value {
         if !self.rows.exact {
             return self.rows.raw(value);
@@ -143,8 +145,8 @@ impl<'a> Way<'a> {
             return self.float(value);
         }
         if self.rows.is_raw(value) {
-            // On the slow path, a non-canonical result has the machine's own NaN unless a sign modifier has changed
-            // it.
+            // On the slow path, a non-canonical result already has the machine's NaN, unless a sign modifier has
+            // changed the NaN.
             return if self.rows.exact { self.float(value) } else { value };
         }
         let minus_zero = self.rows.word(SIGN);
@@ -152,7 +154,7 @@ impl<'a> Way<'a> {
         self.float(value)
     }
 
-    /// A * B + C.
+    /// Returns A * B + C.
     fn sum(&mut self, channel: &Channel) -> Value {
         let [mut a, mut b, c] = [0, 1, 2].map(|number| self.source(channel, number));
         let zero_wins = self.lowered.zero_wins;
@@ -170,20 +172,22 @@ impl<'a> Way<'a> {
             (a, b) = (self.rows.strip.select(no_b, a, sign_a), self.rows.strip.select(no_a, b, sign_b));
         }
         let sum = match known {
-            // A product with 1 needs only an addition.
+            // If a factor is 1, an addition suffices.
             [_, Some(1.0), _] => self.rows.two(Two::FAdd, a, c),
             [Some(1.0), ..] => self.rows.two(Two::FAdd, b, c),
             _ => self.rows.strip.fused(false, a, b, c),
         };
         if zero_wins && !self.rows.exact {
-            // On the slow path, the sum may be a number instead of a NaN. Not every use of the sum checks this.
+            // If zero wins, the correct sum may be a number although this sum is a NaN. Not every use of the sum
+            // detects a NaN, so this guard fails if the sum is a NaN.
             let nan = self.rows.compare(predicate::UNORD, sum, sum);
             self.rows.strip.guard(nan);
         }
         if channel.scale == 1.0 {
             return self.float(sum);
         }
-        // Scaling is exact, except if the sum is or becomes a denormal, or if an infinite sum becomes finite.
+        // Scaling is exact except in two cases: the sum is or becomes a denormal, or scaling makes an infinite sum
+        // finite.
         let scale = self.rows.word(channel.scale.to_bits());
         let value = self.rows.two(Two::FMul, sum, scale);
         let (zero, magnitude) = (self.rows.word(0), self.rows.word(!SIGN));
@@ -264,8 +268,8 @@ impl Path for Way<'_> {
     }
 }
 
-/// Returns the function that computes a sum with OMOD applied before rounding. It serves lanes in which the rounded
-/// sum does not determine the result.
+/// Returns the function that computes a sum of one lane and applies OMOD before rounding. It is called for lanes in
+/// which scaling the rounded sum could give another result.
 fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
     fn of<const OMOD: usize>(zero_wins: bool) -> PerLane {
         fn sum(omod: Omod, zero_wins: bool, sources: [u32; 3]) -> u32 {
@@ -277,7 +281,7 @@ fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
             true => PerLane::of(|sources| sum(Omod::ALL[OMOD], true, sources)),
         }
     }
-    // A disabled OMOD has the same function as a factor of 1.
+    // Disabled OMOD uses the function for a factor of 1.
     let of: [fn(bool) -> PerLane; 8] =
         [of::<0>, of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<0>];
     of[omod as usize](zero_wins)

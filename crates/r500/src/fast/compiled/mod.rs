@@ -1,4 +1,4 @@
-//! The compiled engine: a program as linked host code. The fast engine would run the same code block by block.
+//! The compiled engine: a program as linked host code. The code computes what the fast engine computes block by block.
 //!
 //! | read | for |
 //! |---|---|
@@ -6,8 +6,9 @@
 //! | `code` | from operations to values |
 //! | `run` | entry, exit and flow of code |
 //!
-//! Between two nodes, registers, flow and counts are those of the fast engine, which continues wherever code leaves.
-//! If some operation of an instruction has no template, code calls the operations of the instruction.
+//! Between two nodes, registers, flow and counts are in the state of the fast engine. So the fast engine continues
+//! wherever code exits. If some operation of an instruction has no template, code calls the fast engine's functions for
+//! the operations of that instruction.
 
 mod code;
 mod run;
@@ -29,22 +30,22 @@ pub(super) use run::{Exit, R500, Runner};
 #[derive(Debug)]
 pub(super) struct Compiled {
     linked: Arc<Linked<R500>>,
-    /// The slots of each part whose runs code counts.
+    /// The slots of the instructions in each part. Code counts the runs of each part.
     parts: Vec<Range<usize>>,
 }
 
-/// Bytes of a row.
+/// Size of a row in bytes.
 const ROW: u32 = 4 * WIDEST as u32;
 
 /// The row of the active lanes.
 const ACTIVE_ROW: Row = Row::Group(MASK.number() as u32 * ROW);
 
-/// A loop around a node.
+/// A loop that contains a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Loop {
     /// The block with which an iteration begins.
     head: u32,
-    /// Whether the loop has aL, and the number that an iteration adds to it.
+    /// Whether the loop uses aL (`al`), and the number that an iteration adds to aL (`step`).
     al: bool,
     step: i8,
 }
@@ -52,21 +53,21 @@ struct Loop {
 /// The position of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
-    /// The block in which it begins, and the number of its first instruction there.
+    /// The block in which the node begins, and the index of its first instruction in the block.
     block: u32,
     first: u16,
-    /// The innermost loop around it.
+    /// The innermost loop around the node.
     in_loop: Option<Loop>,
-    /// The blocks with a BREAK that lanes may leave.
+    /// The blocks of the node that end with a BREAK at which lanes may leave the loop.
     leaves: Vec<u32>,
-    /// The block that ends after the node, and whether code has counted its flow instruction.
+    /// The last block of the node, and whether code has counted the flow instruction of that block.
     ends: u32,
     is_counted: bool,
 }
 
 impl Fast {
-    /// Returns the same program with linked code of an extent. Nodes can end inside a block only if the program was
-    /// lowered for that. Without AVX2 or memory for code, nothing is compiled.
+    /// Returns the same program with linked code for the given extent. An extent that cuts blocks requires a program
+    /// lowered to blocks of one instruction. Without AVX2 or memory for code, nothing is compiled.
     pub(crate) fn with_code(&self, extent: Extent) -> Fast {
         let lowered = &*self.lowered;
         let size = lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
@@ -82,12 +83,12 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counts that code needs: runs of parts, then others.
+    /// Returns the number of counters that code needs. The counters of parts come first.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
     }
 
-    /// Adds the runs of parts to the issues of their instructions, and clears them.
+    /// Adds the runs of each part to the issue counts of its instructions, and clears `runs`.
     pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64]) {
         for (slots, runs) in self.parts.iter().zip(runs) {
             issued[slots.clone()].iter_mut().for_each(|times| *times += *runs);

@@ -1,6 +1,6 @@
-//! Entry and exit of linked code, and its flow.
+//! Enters and exits linked code, and executes its flow instructions.
 
-// Code is called and calls back; each use states its assumptions.
+// Generated code is unsafe to call, and calls functions here. Each use states its assumptions.
 #![allow(unsafe_code)]
 
 use std::mem::take;
@@ -14,28 +14,28 @@ use super::{Compiled, Loop, Own};
 use crate::fast::cursor::{Cursor, Stop};
 use crate::fast::lower::{Last, Lowered};
 
-/// A program as linked code, and a state to run it with.
+/// A program as linked code, and the state in which the code runs.
 pub(in crate::fast) struct Runner<'a> {
     compiled: &'a Compiled,
     held: Held,
 }
 
-/// Position of the group after code.
+/// Position of the group after code has exited.
 pub(in crate::fast) enum Exit {
     /// The group is at its program counter.
     Here,
-    /// The group is before this block, which runs without code.
+    /// The group is at the start of this block, which the fast engine has to run instead of code.
     Apart(u32),
     /// The flow has stopped.
     Stop(Stop),
 }
 
-/// Data that calls and flow use.
+/// Data for the functions that code calls and for flow control.
 pub(in crate::fast) struct Work<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
-    /// Number of iterations that code may begin, and the number that each of them adds to aL.
+    /// Number of iterations that code may start, and the number that each iteration adds to aL.
     given: (u32, i8),
-    /// The reason why the flow has ended the run.
+    /// The position of the group, if flow control has ended the run of code.
     exit: Option<Exit>,
 }
 
@@ -52,7 +52,8 @@ impl LinkedMachine for R500 {
         'a: 'c,
         'w: 'a;
 
-    /// Two vectors of sixteen lanes hide less latency than four of eight: newton gains 7 %, mandel loses 7 % (an AMD EPYC).
+    /// Four vectors of eight lanes hide more latency than two of sixteen. With sixteen lanes, newton gains 7 % and
+    /// mandel loses 7 % (an AMD EPYC).
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
     const MODE: u32 = FLUSH_OPERANDS;
     const JOINS: bool = false;
@@ -73,11 +74,11 @@ impl LinkedMachine for R500 {
                 (own.ends, own.is_counted.then(|| Mask(state.taken())))
             }
             piece => {
-                // It makes no difference for the flow whether lanes have left the loop before or leave it now.
+                // Flow control treats lanes that left the loop earlier like lanes that leave it at this BREAK.
                 state.active |= take(&mut state.gone[0]);
                 let ends = own.leaves[piece as usize - 1];
                 work.take_counts(state, pc_behind(lowered, ends));
-                // Code has cleared the row.
+                // Code has cleared the row of active lanes.
                 work.cursor.forget_active();
                 (ends, Some(Mask(state.active)))
             }
@@ -98,7 +99,7 @@ impl LinkedMachine for R500 {
 }
 
 impl Work<'_, '_> {
-    /// Sets the counts and lanes with which code runs from a node.
+    /// Sets the budget, the active lanes and the number of loop iterations before code runs from a node.
     fn give_counts(&mut self, linked: &Linked<R500>, state: &mut State, node: u32) {
         self.cursor.give_counts(state);
         (state.body, self.given) = (NO_NODE, (0, 0));
@@ -110,7 +111,7 @@ impl Work<'_, '_> {
         state.rounds = self.given.0;
     }
 
-    /// Adds the counts of code, after which the group is at `pc`.
+    /// Adds the counts of code to those of the cursor. The group is now at `pc`.
     fn take_counts(&mut self, state: &mut State, pc: u16) {
         let (rounds, step) = self.given;
         self.cursor.take_counts(state, pc, (rounds - state.rounds, step));
@@ -124,13 +125,14 @@ impl Own {
     }
 }
 
-/// Returns the slot of the flow instruction of a block, or of the instruction after the block.
+/// Returns the slot of a block's flow instruction. If the block has none, returns the slot after the block.
 fn pc_behind(lowered: &Lowered, block: u32) -> u16 {
     let block = &lowered.blocks[block as usize];
     block.first + block.size - u16::from(matches!(block.last, Last::Flow(_)))
 }
 
-/// Returns the node of code that runs instead of the cursor's block, if any.
+/// Returns the node to run instead of the cursor's block, or `None` if the block has no node or its code cannot run
+/// now.
 #[inline(always)]
 fn node(linked: &Linked<R500>, cursor: &Cursor<'_>) -> Option<u32> {
     let node = linked.starting_at(cursor.number)?;
@@ -142,13 +144,14 @@ impl<'a> Runner<'a> {
         Runner { compiled, held: Held::take() }
     }
 
-    /// Returns the node of code that runs instead of the cursor's block, if any.
+    /// Returns the node to run instead of the cursor's block, or `None` if the block has no node or its code cannot run
+    /// now.
     #[inline(always)]
     pub(in crate::fast) fn node(&self, cursor: &Cursor<'_>) -> Option<u32> {
         node(&self.compiled.linked, cursor)
     }
 
-    /// Runs code from a node for the active lanes.
+    /// Runs code for the active lanes, starting at a node.
     #[inline(never)]
     pub(in crate::fast) fn run(&mut self, node: u32, cursor: &mut Cursor<'a>) -> Exit {
         let Runner { compiled, held } = self;
@@ -160,8 +163,8 @@ impl<'a> Runner<'a> {
         work.give_counts(linked, state, node);
         // SAFETY: nothing else accesses the counts of parts while code runs.
         let arrived = Arrived { node, rows, counts: unsafe { &mut *counts } };
-        // SAFETY: nodes exist only if the processor has the level; they were traced for the layout of these rows, which
-        // contain the mask.
+        // SAFETY: nodes exist only if the processor supports the level. The nodes were traced for the layout of these
+        // rows, which include the row of active lanes.
         let left = unsafe { linked.run(arrived, |own| own.pc(lowered).into(), state, &mut work) };
         let (pc, exit) = match left {
             Left::Ended => return work.exit.unwrap_or_else(|| unreachable!("the flow has ended the run")),

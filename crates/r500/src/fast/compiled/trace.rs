@@ -1,7 +1,8 @@
-//! Traces a program: from blocks of the fast engine to nodes of linked code.
+//! Traces a program: turns blocks of the fast engine into nodes of linked code.
 //!
-//! A node is a chain of blocks, each of which is reached only from the one before, past BREAKs at which some lanes leave
-//! the loop. A node also ends before an instruction without a template, which it calls.
+//! A node is a chain of blocks. Each block after the first is reached only from the block before it. The chain may
+//! contain BREAKs at which some lanes leave the loop. A node also ends before an instruction without a template. That
+//! instruction begins a node that calls the fast engine.
 
 use std::ops::Range;
 
@@ -14,18 +15,18 @@ use super::{Loop, Own};
 use crate::fast::lower::{Block, Last, Lowered, NONE, Template};
 use crate::flow::Step;
 
-/// Maximum number of instructions of a node.
+/// Maximum number of instructions in a node.
 const MOST_INSTRUCTIONS: u32 = 200;
 
-/// Maximum number of BREAKs of a node that lanes may leave.
+/// Maximum number of BREAKs in a node at which lanes may leave the loop.
 const MOST_LEAVES: usize = 8;
 
-/// The nodes, and the slots of each part that they count.
+/// The traced nodes, and the slots of each part whose runs code counts.
 type Found = (reconverge_jit::Traced<R500>, Vec<Range<usize>>);
 
 /// Traces a program.
 pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
-    // Each operation is probed once, in a separate node.
+    // To find out whether an operation has a template, emit it in a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
@@ -47,7 +48,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
     let around = |number: usize| -> Option<Loop> {
         let around = || loops.iter().filter(|(blocks, _)| blocks.contains(&(number as u32)));
         let (_, inner) = around().max_by_key(|(blocks, _)| *blocks.start())?;
-        // Two ends of a loop may add different numbers.
+        // A loop with two end instructions that add different numbers to aL is not compiled as a loop.
         around().all(|(_, other)| other.head != inner.head || other == inner).then_some(*inner)
     };
     let loops: Vec<_> = (0..count).map(around).collect();
@@ -82,20 +83,20 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
     (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// The way in which code executes the flow instruction at the end of a block.
+/// How code executes the flow instruction at the end of a block.
 #[derive(Clone, Copy, Debug)]
 enum Flow {
-    /// All lanes go the same way.
+    /// All lanes go to the target.
     To(Target),
-    /// The lanes with this ALU result go to the first target, the others to the second.
+    /// The lanes with this ALU result go to the first target. The other lanes go to the second.
     Either([Target; 2], bool),
     /// The lanes with this ALU result leave the loop.
     Break(bool),
-    /// All lanes begin another iteration.
+    /// All lanes start another iteration of the loop.
     Round(Target),
 }
 
-/// Returns the target for a block that may be [`NONE`].
+/// Returns the target for a block. For [`NONE`], flow control determines the target.
 fn to_block(block: u32) -> Target {
     match block {
         NONE => Target::Flow,
@@ -103,39 +104,41 @@ fn to_block(block: u32) -> Target {
     }
 }
 
-/// A block, the number of an instruction in it, and whether a chain begins there.
+/// A block, the index of an instruction in the block, and whether a chain begins at that instruction.
 type At = (u32, u16, bool);
 
 /// The node that is being traced.
 struct Open {
     own: Own,
-    /// The instructions since lanes last left, and the number of instructions before.
+    /// The slots of the node's instructions after the last BREAK of the node, and the number of its earlier
+    /// instructions.
     slots: Range<usize>,
     before: u32,
     call: Option<Range<u32>>,
-    /// Whether the budget is checked at its entry.
+    /// Whether code checks the instruction budget at the entry of the node.
     is_checked: bool,
 }
 
-/// A program during tracing.
+/// The state of tracing a program.
 struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: Vec<bool>,
-    /// Whether each block is compiled, is the target of control flow, and is part of the node of another block.
+    /// For each block, whether it is compiled (`chosen`), whether flow instructions jump to it (`targets`), and whether
+    /// it is part of the node of an earlier block (`absorbed`).
     chosen: Vec<bool>,
     targets: Vec<bool>,
     absorbed: Vec<bool>,
     /// The innermost loop around each block.
     loops: Vec<Option<Loop>>,
-    /// Maximum number of instructions of a node.
+    /// Maximum number of instructions in a node.
     most: u32,
     linker: Linker<R500, Way<'a>>,
     /// The node that begins at each block.
     starts: Vec<Option<u32>>,
     parts: Vec<Range<usize>>,
     open: Option<Open>,
-    /// The latest node whose budget is checked, and the instructions that it covers so far.
+    /// The latest node at which code checks the budget, and the number of instructions that this check covers so far.
     checked: u32,
     covered: u32,
 }
@@ -145,7 +148,7 @@ impl<'a> Tracer<'a> {
         &self.lowered.blocks[number as usize]
     }
 
-    /// Returns the operations of each instruction of a block.
+    /// Returns the range of operations of each instruction in a block.
     fn instructions(&self, block: &'a Block) -> impl Iterator<Item = Range<u32>> + use<'a> {
         let mut start = block.start;
         self.lowered.ends[block.slots()].iter().map(move |end| std::mem::replace(&mut start, *end)..*end)
@@ -155,13 +158,13 @@ impl<'a> Tracer<'a> {
         operations.all(|number| self.has_template[number as usize])
     }
 
-    /// Returns whether some of the operations set the ALU result.
+    /// Returns whether any of the operations sets the ALU result.
     fn judges(&self, operations: Range<u32>) -> bool {
         let judges = |template: &Template| matches!(template, Template::AluResult { .. });
         self.lowered.templates[operations.start as usize..operations.end as usize].iter().any(judges)
     }
 
-    /// Returns whether code saves enough dispatches, in loops or in the whole program.
+    /// Returns whether compiling saves enough dispatches of operations, either in loops or in the whole program.
     fn pays(&self, extent: Extent) -> bool {
         let gain = |number: usize| -> i32 {
             let block = &self.lowered.blocks[number];
@@ -183,7 +186,7 @@ impl<'a> Tracer<'a> {
         extent.pays(all(false), false) || extent.pays(all(true), true)
     }
 
-    /// Traces the blocks of a chain.
+    /// Traces a chain of blocks from block `first` on.
     fn chain(&mut self, first: u32) {
         let mut number = first;
         self.covered = 0;
@@ -215,7 +218,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns whether a chain continues with a block.
+    /// Returns whether block `number` can be appended to the current chain.
     fn continues(&self, number: u32) -> bool {
         let place = number as usize;
         let Some(block) = self.lowered.blocks.get(place) else { return false };
@@ -225,23 +228,24 @@ impl<'a> Tracer<'a> {
             && self.covered() + u32::from(block.size) <= self.most
     }
 
-    /// Returns the number of instructions since the budget was checked.
+    /// Returns the number of instructions since code last checked the budget.
     fn covered(&self) -> u32 {
         self.covered + self.open.as_ref().map_or(0, |open| open.before + open.slots.len() as u32)
     }
 
-    /// Returns the number of BREAKs of the node that lanes may leave.
+    /// Returns the number of BREAKs in the open node at which lanes may leave the loop.
     fn leaves(&self) -> usize {
         self.open.as_ref().map_or(0, |open| open.own.leaves.len())
     }
 
-    /// Returns how code executes the flow instruction of a block, if it does.
+    /// Returns how code executes the flow instruction of a block, or `None` if flow control executes it.
     fn flow(&self, block: &Block) -> Option<Flow> {
         let Last::Flow(number) = block.last else { return None };
         let step = &self.lowered.flows[number as usize];
         let known = self.judged(block)?;
         let [no, yes] = step.votes().filter(|_| !block.ends && !block.kills)?;
-        // In strict mode, an instruction that reads an invalid ALU result traps, even if its vote is the same.
+        // In strict mode, an instruction that reads an invalid ALU result traps, even if all lanes vote alike for
+        // either result.
         if (no != yes || step.reads_alu_result()) && !known {
             return None;
         }
@@ -259,8 +263,8 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns whether the value of the ALU result is known at the end of a block. Returns `None` if the group holds an
-    /// ALU result there.
+    /// Returns whether code has the ALU result of the active lanes as a value at the end of a block. Returns `None` if
+    /// a called operation sets the ALU result, which is then stored in the group.
     fn judged(&self, block: &'a Block) -> Option<bool> {
         let mut known = false;
         for operations in self.instructions(block) {
@@ -277,7 +281,7 @@ impl<'a> Tracer<'a> {
         Some(known)
     }
 
-    /// Traces the instructions of a block. With `passes`, code executes the flow at its end.
+    /// Traces the instructions of a block. If `passes` is set, code executes the flow instruction of the block.
     fn execute(&mut self, number: u32, passes: bool) {
         let block = self.block(number);
         let goes_on = self.open.is_some();
@@ -310,7 +314,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Traces an instruction that has templates.
+    /// Traces an instruction whose operations have templates.
     fn operate(&mut self, operations: Range<u32>) {
         for number in operations {
             let (operation, template) =
@@ -322,10 +326,10 @@ impl<'a> Tracer<'a> {
         self.linker.both(Way::end);
     }
 
-    /// Traces a call for an instruction.
+    /// Traces an instruction as a call of the fast engine.
     fn call(&mut self, at: At, operations: Range<u32>) {
         let open = self.open.as_mut().filter(|_| !at.2);
-        // Consecutive instructions are one call.
+        // Consecutive instructions share one call.
         if let Some(range) = open.and_then(|open| open.call.as_mut()) {
             range.end = operations.end;
             return;
@@ -336,7 +340,8 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Adds the next instruction to the open node. Starts a new node if none is open, or if `ends` requires it.
+    /// Prepares the open node for the next instruction. Starts a new node if none is open, if the open node is full, or
+    /// if `ends` returns true for it.
     fn at(&mut self, (block, first, is_first): At, ends: impl FnOnce(&Open) -> bool) {
         let judged = self.linker.slow.alu_result.is_some();
         let is_full = self.covered() >= self.most && first > 0 && !judged;
@@ -351,14 +356,15 @@ impl<'a> Tracer<'a> {
         self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked });
     }
 
-    /// Adds a part that counts runs of the instructions in these slots. Returns their number, and the part.
+    /// Adds a part, whose runs count for the instructions in these slots. Returns the number of instructions and the
+    /// index of the part.
     fn piece(&mut self, slots: Range<usize>) -> [u32; 2] {
         let size = slots.len() as u32;
         self.parts.push(slots);
         [size, self.linker.part()]
     }
 
-    /// Lets the lanes whose ALU result is `wish` leave the loop.
+    /// Traces a BREAK: the lanes whose ALU result is `wish` leave the loop.
     fn leave(&mut self, number: u32, wish: bool) {
         let Some(open) = &mut self.open else { return };
         let end = open.slots.end;
@@ -370,8 +376,8 @@ impl<'a> Tracer<'a> {
         self.linker.both(|way| way.alu_result = None);
     }
 
-    /// Ends the open node, at the end of a block, whose flow instruction code may have counted. `wish`: the ALU result
-    /// of the lanes that take the first target.
+    /// Ends the open node in block `ends`. `is_counted` states whether code counts the flow instruction of that block.
+    /// The lanes whose ALU result is `wish` take the first target.
     fn end(&mut self, next: Next, ends: u32, is_counted: bool, wish: Option<bool>) {
         let Some(Open { own, slots, before, call, is_checked }) = self.open.take() else { return };
         let (node, own) = (self.linker.next_node(), Own { ends, is_counted, ..own });

@@ -1,5 +1,5 @@
-//! Blocks: runs of arithmetic instructions and texture fetches that cannot trap, with an optional flow instruction at
-//! the end.
+//! Blocks: sequences of arithmetic instructions and texture fetches that cannot trap. A flow instruction may end a
+//! block.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -9,40 +9,40 @@ use crate::inst::{Alu, Body, CONSTANTS, Inst, SLOTS, Source, TEMPORARIES};
 use crate::operations::used_sources;
 use crate::words::{CmnInst, InstType, TexOp};
 
-/// The instruction after the operations of a block.
+/// The instruction at the end of a block, after the operations.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) enum Last {
-    /// No instruction. The next one begins another block, or the program has ended.
+    /// The block ends without a special instruction. Another block follows, or the program ends.
     Next,
-    /// An instruction that the reference interpreter executes. It is not counted as part of the block.
+    /// The reference interpreter executes the next instruction, which does not count as part of the block.
     Reference,
-    /// Flow control, by the number of the flow instruction.
+    /// A flow instruction, by its index in [`Lowered::flows`](super::Lowered::flows).
     Flow(u32),
 }
 
 /// Instructions that run as a unit.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Block {
-    /// Range of the block's operations.
+    /// First operation of the block, and the end of its operations.
     pub(in crate::fast) start: u32,
     pub(in crate::fast) end: u32,
-    /// First slot.
+    /// Slot of the first instruction.
     pub(in crate::fast) first: u16,
     /// Number of instructions, including a flow instruction at the end.
     pub(in crate::fast) size: u16,
-    /// The values of aL for which no address traps; `None` if no address is relative.
+    /// The values of aL for which no relative address traps, or `None` if no address is relative.
     pub(in crate::fast) al: Option<RangeInclusive<i32>>,
-    /// For a block of one instruction, the end of the operations that may bail out. After a bailout nothing has
-    /// changed, and the reference interpreter executes the instruction.
+    /// End of the operations that may bail out, if there are any. Such a block has one instruction. If an operation
+    /// bails out, nothing has changed, and the reference interpreter executes the instruction.
     pub(in crate::fast) split: Option<u32>,
-    /// Contains a TEXKILL.
+    /// Whether the block contains a TEXKILL.
     pub(in crate::fast) kills: bool,
-    /// Writes some lanes that are not active.
+    /// Whether the block also writes lanes that are not active.
     pub(in crate::fast) inactive: bool,
-    /// The last instruction of the block is the last of the program.
+    /// Whether the program ends after the block.
     pub(in crate::fast) ends: bool,
     pub(in crate::fast) last: Last,
-    /// The next block and the target of the flow instruction, or [`NONE`].
+    /// The block in the next slot (`fall`) and the block at the target of the flow instruction (`jump`), or [`NONE`].
     pub(in crate::fast) fall: u32,
     pub(in crate::fast) jump: u32,
 }
@@ -55,16 +55,16 @@ impl Block {
     }
 }
 
-/// Position in a block.
+/// The position of a slot in the blocks.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Entry {
-    /// [`NONE`] for a slot without instruction.
+    /// Number of the block, or [`NONE`] if the slot does not have an instruction.
     pub(in crate::fast) block: u32,
     /// Index of the instruction in the block.
     pub(in crate::fast) inside: u16,
 }
 
-/// No block.
+/// The value for no block.
 pub(in crate::fast) const NONE: u32 = u32::MAX;
 
 impl<'a> Lowering<'a> {
@@ -156,8 +156,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns which slots are jump targets. A call returns to the slot after a flow instruction, where a block
-    /// begins anyway.
+    /// Returns, for each slot, whether it is a jump target. Return addresses of calls are not included: they follow a
+    /// flow instruction, so a block begins there in any case.
     fn starts(&self) -> Vec<bool> {
         let mut starts = vec![false; SLOTS];
         starts[usize::from(self.setup.start) % SLOTS] = true;
@@ -171,7 +171,7 @@ impl<'a> Lowering<'a> {
         starts
     }
 
-    /// Returns the instruction in a slot, unless it traps in every state.
+    /// Returns the instruction in a slot. Returns `None` if the instruction always traps.
     fn executable(&self, pc: u16) -> Option<&'a Inst> {
         let slot = self.setup.slot(pc)?;
         let inst = slot.inst.as_ref().ok()?;
@@ -180,13 +180,14 @@ impl<'a> Lowering<'a> {
         (!self.strict || inside && slot.violations.is_empty() && ends_well).then_some(inst)
     }
 
-    /// Returns whether an instruction writes to memory.
+    /// Returns whether an instruction writes scattered outputs to memory.
     pub(super) fn scatters(&self, common: &CmnInst) -> bool {
         let masked = (0..4).any(|channel| common.writes_output(channel));
         common.r#type == InstType::OUT && self.uncached() && masked
     }
 
-    /// Returns whether an instruction may bail out to the reference interpreter at run time.
+    /// Returns whether an operation of the instruction may bail out at run time, so that the reference interpreter has
+    /// to execute the instruction.
     fn may_refuse(&self, inst: &Inst) -> bool {
         let surface = |unit| self.bound.is_some_and(|bound| bound.has_input(unit));
         match &inst.body {
@@ -213,7 +214,7 @@ impl<'a> Lowering<'a> {
         true
     }
 
-    /// Returns whether no address traps, for at least some value of aL.
+    /// Returns whether the addresses of an instruction do not trap for some value of aL. Restricts aL to such values.
     fn addresses_are_known(&mut self, common: &CmnInst, alu: &Alu) -> bool {
         let [rgb, alpha] = used_sources(alu);
         let sources = alu.rgb_sources.src.iter().zip(rgb).chain(alu.alpha_sources.src.iter().zip(alpha));
@@ -227,8 +228,8 @@ impl<'a> Lowering<'a> {
         read && written.all(|(temp, rel)| self.reaches_temp(temp, rel))
     }
 
-    /// Returns whether the address of a temporary does not trap. A relative address needs at least one valid value of
-    /// aL.
+    /// Returns whether the address of a temporary does not trap. For a relative address, restricts aL to the values for
+    /// which it does not.
     pub(super) fn reaches_temp(&mut self, temp: u8, rel: bool) -> bool {
         let allocated = if self.strict { usize::from(self.setup.pix_size) + 1 } else { TEMPORARIES };
         if rel { self.reaches(temp, allocated.min(TEMPORARIES)) } else { usize::from(temp) < allocated }

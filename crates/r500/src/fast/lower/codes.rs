@@ -1,4 +1,4 @@
-//! The table of codes: the vector code for each operation, one row each.
+//! The table of codes: for each operation, the kernel that computes it on rows.
 
 use reconverge_simt::Level;
 
@@ -9,7 +9,7 @@ use super::super::operands::Set;
 use crate::operations::{Dot, Operation, Value};
 use crate::words::AlphaOp;
 
-/// The computation of channels.
+/// The code that computes channels with one operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code {
     pub(super) computes: Computes,
@@ -29,11 +29,11 @@ impl PartialEq for Code {
 /// The function that a code computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) enum Computes {
-    /// A * B + C.
+    /// A * B + C, with OMOD.
     Sum,
-    /// The source.
+    /// The first source, with OMOD.
     Pass,
-    /// The source with its sign cleared.
+    /// The first source with its sign bit cleared.
     Magnitude,
     /// An operation of the alpha unit.
     Of(AlphaOp),
@@ -42,33 +42,33 @@ pub(in crate::fast) enum Computes {
 /// The parameters that select the code of a vector operation.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
-    /// Number of channels that it computes.
+    /// Number of channels that the operation computes.
     pub(super) count: usize,
-    /// Results are clamped.
+    /// Whether results are clamped.
     pub(super) clamp: bool,
-    /// No source is a denormal.
+    /// Whether no source can be a denormal.
     pub(super) normal: bool,
-    /// The sign of some source is flipped.
+    /// Whether the sign of some source is flipped.
     pub(super) flips: bool,
-    /// OMOD of some channel is not ×1.
+    /// Whether OMOD of some channel is not ×1.
     pub(super) scaled: bool,
-    /// Every channel of a sum is a source times 1 plus 0.
+    /// Whether every channel of a sum is a source times 1 plus 0.
     pub(super) moves: bool,
-    /// Zero times any value is zero.
+    /// Whether the product of zero and any value is zero.
     pub(super) zero_wins: bool,
     pub(super) level: Level,
 }
 
 impl Code {
-    /// A * B + C.
+    /// A * B + C, with OMOD.
     pub(super) const SUM: Code = Code { computes: Computes::Sum, sources: 3, most: 4, handlers: sum };
-    /// The source, with OMOD.
+    /// The first source, with OMOD.
     pub(super) const PASS: Code = Code::together::<kernels::Pass>(Computes::Pass);
-    /// The source with its sign cleared.
+    /// The first source with its sign bit cleared.
     pub(super) const MAGNITUDE: Code = Code::alone::<kernels::Magnitude>(Computes::Magnitude);
 
-    /// Returns the code of an operation that works channel by channel; `None` if the reference interpreter executes
-    /// it.
+    /// Returns the code of an operation that works channel by channel. Returns `None` for other operations, and for
+    /// operations that only the reference interpreter executes.
     pub(super) fn of(operation: &Operation) -> Option<Code> {
         let op = match operation.value {
             Value::Sum | Value::Derivative(_) => return Some(Code::SUM),
@@ -88,7 +88,7 @@ impl Code {
             AlphaOp::LN2 => Code::function::<Ln2>(id),
             AlphaOp::SIN => Code::function::<Sin>(id),
             AlphaOp::COS => Code::function::<Cos>(id),
-            // Operations without a kernel.
+            // The other operations do not have a kernel.
             _ => return None,
         })
     }
@@ -103,7 +103,7 @@ impl Code {
         Code { computes, sources: K::SOURCES, most: 1, handlers: channel::<K> }
     }
 
-    /// Returns code for a function of one lane.
+    /// Returns code for a [`Function`], which computes one channel per vector operation.
     const fn function<F: Function>(computes: Computes) -> Code {
         Code {
             computes,
@@ -118,15 +118,15 @@ impl Code {
     }
 }
 
-/// Code that writes the lanes of a set, and code that writes all lanes.
+/// Code that writes the lanes of a set (`blend`), and code that writes all lanes (`full`).
 pub(super) struct Handlers {
     blend: Handler,
     full: Handler,
 }
 
 impl Handlers {
-    /// Returns the code for the case that some lane may be off, and for the case that all are active. `None` means
-    /// that all lanes are written.
+    /// Returns the handlers of an operation that writes `set`, or all lanes if `set` is `None`. The first handler works
+    /// for any active lanes. The second is for the case that every lane of the group is active.
     pub(super) fn for_set(&self, set: Option<Set>) -> [Handler; 2] {
         match set {
             None => [self.full; 2],
@@ -187,7 +187,7 @@ fn channel<K: Kernel>(shape: &Shape) -> Handlers {
     }
 }
 
-/// Returns the code of a dot product, which writes all lanes.
+/// Returns the code of a dot product. It writes all lanes.
 pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
     match (dot, zero_wins) {
         (Dot::Three, false) => handler::<DotBody<3, false, false>>(level),
@@ -199,8 +199,8 @@ pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
     }
 }
 
-/// Returns the code of a dot product of three products, the third of which is zero. If `normal` is set, no source is
-/// a denormal.
+/// Returns the code of a dot product of three products, the third of which is zero. `normal` states that no source can
+/// be a denormal.
 pub(super) fn dot_of_two(zero_wins: bool, normal: bool, level: Level) -> Handler {
     match (zero_wins, normal) {
         (false, false) => handler::<DotOfTwo<false, true>>(level),

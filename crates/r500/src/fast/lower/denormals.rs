@@ -1,4 +1,4 @@
-//! Finds rows that cannot contain denormals, so that sums need not flush their sources.
+//! Finds rows that cannot contain denormals. Sums need not flush such sources.
 
 use std::ops::RangeInclusive;
 
@@ -10,19 +10,20 @@ use crate::words::Omod;
 
 /// Rows of temporaries and outputs that cannot contain a denormal.
 ///
-/// All values written to them come from arithmetic, which flushes. Inputs may contain denormals, until all lanes
-/// overwrite them in instructions before the first flow instruction.
+/// All values that instructions write to such a row come from arithmetic, which flushes denormals. An input may contain
+/// denormals. Its row qualifies only after all lanes have overwritten it, before the first flow instruction.
 pub(super) struct Normal {
     rows: Vec<Known>,
-    /// The first slot.
+    /// Slot of the first instruction of the program.
     start: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
-    /// In all slots.
+    /// The row cannot contain denormals in any slot.
     Yes,
-    /// In all slots except for those from the first to this one.
+    /// The row may contain denormals from the first slot of the program to this slot, which overwrites it. It cannot
+    /// contain denormals in other slots.
     Behind(u16),
     No,
 }
@@ -63,7 +64,7 @@ impl Normal {
     }
 }
 
-/// Returns bounds for aL: the values of a LOOP with the steps of all its iterations, and 0 outside.
+/// Returns bounds of aL over all LOOPs and iterations. The bounds include 0, the value outside loops.
 pub(super) fn values_of_al(setup: &Setup) -> RangeInclusive<i32> {
     let constants = |of: fn(Role) -> bool| {
         let instructions = setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
@@ -82,8 +83,8 @@ pub(super) fn values_of_al(setup: &Setup) -> RangeInclusive<i32> {
     least..=most
 }
 
-/// Returns the rows of temporaries that an instruction may write. For each row, also returns whether denormals are
-/// flushed, and whether all active lanes write it. `al` holds the possible values of aL.
+/// Returns the rows of temporaries that an instruction may write. For each row, also returns whether the instruction
+/// flushes denormals, and whether it always writes all active lanes. `al` is the range of aL.
 pub(super) fn written_by(inst: &Inst, al: &RangeInclusive<i32>) -> Vec<(usize, bool, bool)> {
     let mut rows = Vec::new();
     for channel in (0..4).filter(|channel| inst.common.writes_temp(*channel)) {

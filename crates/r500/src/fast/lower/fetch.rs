@@ -1,8 +1,7 @@
-//! Lowers texture fetches whose texture and registers are known before the launch, to operations like those of
-//! arithmetic.
+//! Lowers texture fetches to operations, if their textures and registers are known before the launch.
 //!
-//! The reference interpreter executes the others: fetches from units without a texture, from textures with
-//! unsupported shapes, and from surfaces of the CTM model with unsupported operations.
+//! The reference interpreter executes the other fetches. These read a unit without a texture, a texture of an
+//! unsupported shape, or a surface of the CTM model with an unsupported operation.
 
 use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::texture::{Sampler, Shape};
@@ -44,7 +43,7 @@ impl Lowering<'_> {
         Some(Operation { number, ..self.plain::<B>(set) })
     }
 
-    /// Lowers a fetch from a surface.
+    /// Lowers a fetch from a surface of the CTM model.
     fn load_of(&mut self, inst: &Inst, tex: &Tex, surface: &Surface) -> Option<Operation> {
         let of_four = surface.tiling == Tiling::LINEAR_INP_2X2 && surface.format.channels() == 1;
         let known = of_four || surface.tiling == Tiling::LINEAR;
@@ -58,7 +57,7 @@ impl Lowering<'_> {
         self.operation::<Loaded>(inst, self.lowered.loads.len() - 1)
     }
 
-    /// Returns the destinations of a fetch.
+    /// Returns the destination of each channel of a fetch.
     fn written(&mut self, inst: &Inst, dst: TexRegister) -> Option<[Option<Written>; 4]> {
         let TexRegister { temp, rel, swizzle } = dst;
         self.reaches_temp(temp, rel).then(|| {
@@ -79,7 +78,7 @@ impl Lowering<'_> {
             TexOp::LD | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD | TexOp::DXDY => {}
             TexOp::NOP | TexOp::TEXKILL => return None,
         }
-        // If a unit has several textures, the last one is bound.
+        // If the launch binds several textures to a unit, the last one is used.
         let (_, texture) = self.textures.iter().rev().find(|(unit, _)| *unit == tex.inst.tex_id)?;
         if matches!(texture.image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
             return None;
@@ -110,8 +109,8 @@ impl Lowering<'_> {
         self.operation::<Fetched>(inst, self.lowered.fetches.len() - 1)
     }
 
-    /// Returns the rows of a temporary's first channels, or copies of them if it is relative to aL. Returns `None` if
-    /// the address traps, or if there are not enough rows.
+    /// Returns the rows of the first `N` swizzled channels of a temporary. If the temporary is relative to aL, emits
+    /// copies and returns their rows. Returns `None` if the address traps, or if all scratch rows are in use.
     fn source_rows<const N: usize>(&mut self, register: TexRegister) -> Option<[Place; N]> {
         let TexRegister { temp, rel, swizzle } = register;
         if !self.reaches_temp(temp, rel) {
@@ -154,7 +153,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Returns the row of each component, if no lane is excluded, no row depends on aL, and no component has several rows.
+/// Returns the destination row of each component of the texels. Returns `None` if a destination has a predicate or
+/// depends on aL, or if a component has several destinations.
 fn by_component(dst: &[Option<Written>; 4]) -> Option<[Option<Place>; 4]> {
     let mut rows = [None; 4];
     for written in dst.iter().flatten() {

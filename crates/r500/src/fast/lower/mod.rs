@@ -9,10 +9,11 @@
 //! | `codes` | the vector code of each operation: the table |
 //! | `denormals` | rows that cannot contain denormals |
 //!
-//! Lowering resolves everything that is known before the program runs: swizzles, modifiers, presubtract, and which
-//! channels are read. Each float constant has a row, which receives its value when a group is created. So draws that
-//! change constants do not lower the program again. Any other instruction (one that traps, or to which strict mode
-//! objects) becomes a block of its own for the reference interpreter, so that every program runs.
+//! Lowering resolves everything that is known before the program runs: swizzles, modifiers, presubtract, and the
+//! channels that are read. Each float constant has a row, which receives its value when a group is created. So a draw
+//! that changes constants does not lower the program again. An instruction that cannot be lowered becomes a separate
+//! block for the reference interpreter, so that every program runs. Examples are an instruction that traps and one that
+//! violates a rule of strict mode.
 
 mod blocks;
 mod codes;
@@ -46,20 +47,20 @@ use crate::texture::Texture;
 use crate::uses;
 use crate::words::{AluResultOp, Omod};
 
-/// The kind of an operation, for code that compiles it differently.
+/// The template of an operation, from which the compiled engine emits code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// No template: only the handler can execute the operation.
+    /// The operation does not have a template. Only its handler can execute it.
     None,
-    /// The handler, which also reads lanes that are not active.
+    /// Only the handler can execute the operation, and the operation also reads lanes that are not active.
     Neighbours,
-    /// A number of channels with the same computation.
+    /// The same computation for a number of channels.
     Channels(Computes, usize),
-    /// The ALU result of the first source or of the sum of the three sources.
+    /// Sets the ALU result from the first source, or from the sum A * B + C of the three sources.
     AluResult {
         /// The comparison with zero.
         op: AluResultOp,
-        /// Compares the sum instead of the first source.
+        /// Whether the sum is compared instead of the first source.
         of_sum: bool,
     },
 }
@@ -70,7 +71,7 @@ pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
     /// Templates, indexed by operation.
     pub(super) templates: Vec<Template>,
-    /// The rows that derive from float constants. Operations do not write them.
+    /// Rows whose values depend on float constants. Operations do not write these rows.
     pub(super) uniforms: Vec<(Uniform, Place)>,
     /// Maximum number of lanes in a group.
     pub(super) width: usize,
@@ -81,13 +82,13 @@ pub(super) struct Lowered {
     pub(super) loads: Vec<Load>,
     pub(super) blocks: Vec<Block>,
     pub(super) flows: Vec<flow::Step>,
-    /// Entries, indexed by slot.
+    /// The position of each slot in the blocks.
     pub(super) entries: Vec<Entry>,
-    /// The end of each slot's operations, indexed by slot.
+    /// For each slot, the end of its operations.
     pub(super) ends: Vec<u32>,
-    /// The rows that operations name, registers first.
+    /// The rows that operations access. The rows of registers come first.
     pub(super) layout: Layout<WIDEST>,
-    /// Initial values of the rows after the registers. Rows of [`Lowered::uniforms`] hold zeros here.
+    /// Initial values of the rows after the registers. The rows of [`Lowered::uniforms`] are zero here.
     pub(super) room: Vec<Row<WIDEST>>,
     /// Slots whose instruction the reference interpreter executes.
     pub(super) by_reference: Vec<u16>,
@@ -95,7 +96,7 @@ pub(super) struct Lowered {
     pub(super) written: Vec<usize>,
     /// Rows of temporaries that the program may read before all lanes have written them.
     pub(super) cleared: Vec<usize>,
-    /// Whether the program may read each row of a temporary, indexed by row.
+    /// For each row of a temporary, whether the program may read it.
     pub(super) read: Vec<bool>,
 }
 
@@ -109,28 +110,29 @@ impl Lowered {
         }
     }
 
-    /// Returns the word that a row has in all lanes, if it depends only on the program.
+    /// Returns the word that all lanes of a row have, if the row is a constant that depends only on the program.
     pub(super) fn constant(&self, place: Place) -> Option<u32> {
         let row = place.number().checked_sub(ROWS + MASKS + SCRATCH)?;
         let known = self.uniform(place).is_none();
         self.room.get(MASKS + SCRATCH + row).filter(|_| known).map(|row| row.0[0])
     }
 
-    /// Returns the constants from which a row derives, if any.
+    /// Returns the number from which the value of a row is computed for each launch, if the row has one.
     fn uniform(&self, place: Place) -> Option<&Uniform> {
         self.uniforms.iter().find(|(_, of)| *of == place).map(|(uniform, _)| uniform)
     }
 }
 
-/// Number of rows before those of intermediate results: [`MASK`](super::operands::MASK).
+/// Number of rows between the registers and the intermediate results: the row of active lanes,
+/// [`MASK`](super::operands::MASK).
 const MASKS: usize = 1;
 
-/// Number of rows for intermediate results of one instruction.
+/// Maximum number of intermediate results of one instruction.
 const SCRATCH: usize = 32;
 
-/// Lowers the program of a launch. [`Environment::lowers_alike`](crate::launch::Environment::lowers_alike) states the
-/// parts of the environment on which the result depends. `bound` holds the surfaces of the CTM model. `singly`
-/// creates blocks of one instruction.
+/// Lowers the program of a launch. The result depends on the parts of the environment that
+/// [`Environment::lowers_alike`](crate::launch::Environment::lowers_alike) compares. `bound` holds the surfaces of the
+/// CTM model. `singly` creates blocks of one instruction.
 pub(super) fn lower(
     setup: &Setup,
     launch: &Launch,
@@ -209,7 +211,7 @@ fn written_first(setup: &Setup) -> Vec<usize> {
     let (mut read, mut written) = (vec![false; TEMPORARIES * 4], Vec::new());
     for slot in setup.start..SLOTS as u16 {
         let Some(Ok(inst)) = setup.slot(slot).map(|slot| slot.inst.as_ref()) else { break };
-        // Lanes may be off after a flow instruction.
+        // After a flow instruction, some lanes may not be active.
         if matches!(inst.body, InstBody::Fc(_)) {
             break;
         }
@@ -229,11 +231,11 @@ struct Lowering<'a> {
     denormals: bool,
     textures: &'a [(u8, Texture)],
     strict: bool,
-    /// The surfaces of the CTM model.
+    /// The surfaces of the CTM model, if the launch uses it.
     bound: Option<&'a Bound>,
     level: Level,
     normal: Normal,
-    /// Rows of constants, indexed by bits.
+    /// Rows of constants, by the bits of the constant.
     known: HashMap<u32, Place>,
     lowered: Lowered,
     /// Number of [`SCRATCH`] rows that the current instruction uses.
@@ -242,12 +244,12 @@ struct Lowering<'a> {
     al: Option<RangeInclusive<i32>>,
     /// The end of the current instruction's operations that may bail out.
     split: Option<u32>,
-    /// Creates one block per instruction.
+    /// Whether each instruction becomes a separate block.
     singly: bool,
 }
 
 impl Lowering<'_> {
-    /// Returns whether outputs are scattered.
+    /// Returns whether the program's outputs are uncached, so that they are scattered.
     fn uncached(&self) -> bool {
         self.bound.is_some_and(|bound| bound.uncached)
     }
@@ -261,7 +263,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Returns the row of a number that all lanes share.
+    /// Returns the row of a number that is the same in all lanes.
     fn uniform(&mut self, uniform: Uniform) -> Place {
         if let Some(bits) = uniform.known() {
             return self.constant(bits);
@@ -276,7 +278,7 @@ impl Lowering<'_> {
         place
     }
 
-    /// Returns whether a row is constant and not a denormal.
+    /// Returns whether a row holds a constant that cannot be a denormal.
     fn is_normal_constant(&self, place: Place) -> bool {
         if let Some(uniform) = self.lowered.uniform(place) {
             return uniform.is_normal(self.denormals);
@@ -284,7 +286,7 @@ impl Lowering<'_> {
         self.lowered.constant(place).is_some_and(|bits| !f32::from_bits(bits).is_subnormal())
     }
 
-    /// Returns a row by its number.
+    /// Returns the row with this number.
     fn row(&self, number: usize) -> Place {
         self.lowered.layout.place(number)
     }
@@ -304,7 +306,7 @@ impl Lowering<'_> {
         self.lowered.templates.push(template);
     }
 
-    /// Returns an operation without arithmetic.
+    /// Returns an operation that uses none of the arithmetic fields.
     fn plain<B: Body>(&self, set: Set) -> Operation {
         let handler = handler::<B>(self.level);
         Operation {

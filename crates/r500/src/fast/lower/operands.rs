@@ -1,4 +1,4 @@
-//! Operands: fetch, presubtract, select, swizzle, modify. (CTM guide pp. 26-27)
+//! Lowers operands: fetch, presubtract, select, swizzle, modify. (CTM guide pp. 26-27)
 
 use super::super::bodies::{ConstantByAl, OfQuad, TempByAl};
 use super::super::operands::{Place, Set};
@@ -9,14 +9,14 @@ use crate::lane;
 use crate::operations::used_sources;
 use crate::words::{CmnInst, Imod, Omod, Sel, SrcpOp, Swiz};
 
-/// A source component: the same for all lanes, or a row.
+/// A source component: a number that all lanes share, or a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Shared(Shared),
     Row(Place),
 }
 
-/// A number that all lanes share, before modifiers.
+/// A number that is the same in all lanes, before modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shared {
     Source(Given),
@@ -28,8 +28,8 @@ pub(super) enum Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     Bits(u32),
-    /// A channel of a float constant. Lowering depends only on whether any constant is a denormal, not on other
-    /// values.
+    /// The number and the channel of a float constant. Lowering depends on whether any constant is a denormal, but not
+    /// on the values otherwise.
     Constant(u8, u8),
 }
 
@@ -46,7 +46,7 @@ impl Given {
     }
 }
 
-/// A number that all lanes share, with its modifier. It has a separate row, unless its bits are part of the code.
+/// A number that is the same in all lanes, with its modifier. If it depends on float constants, it has its own row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Uniform {
     shared: Shared,
@@ -54,7 +54,7 @@ pub(in crate::fast) struct Uniform {
 }
 
 impl Uniform {
-    /// Returns the bits, unless they depend on a constant of the environment.
+    /// Returns the bits of the number, or `None` if they depend on a float constant.
     pub(super) fn known(&self) -> Option<u32> {
         let known = match &self.shared {
             Shared::Source(given) => given.is_known(),
@@ -63,7 +63,7 @@ impl Uniform {
         known.then(|| self.bits(&[]))
     }
 
-    /// Returns the bits for these constants.
+    /// Returns the bits of the number, given the float constants.
     pub(in crate::fast) fn bits(&self, constants: &[[u32; 4]]) -> u32 {
         let value = match self.shared {
             Shared::Source(given) => given.value(constants),
@@ -75,12 +75,13 @@ impl Uniform {
         lane::modify(value, self.modifier).to_bits()
     }
 
-    /// Returns whether the number is never a denormal. `denormals` states whether any constant may be one.
+    /// Returns whether the number cannot be a denormal. `denormals` states whether any float constant may be a
+    /// denormal.
     pub(super) fn is_normal(&self, denormals: bool) -> bool {
         match self.shared {
             Shared::Source(Given::Bits(bits)) => !f32::from_bits(bits).is_subnormal(),
             Shared::Source(Given::Constant(..)) => !denormals,
-            // Sums flush denormals.
+            // A presubtract is a sum, which flushes denormals.
             Shared::Presubtracted(..) => true,
         }
     }
@@ -99,7 +100,7 @@ impl Value {
     }
 }
 
-/// One channel's result.
+/// The computation of one channel's result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Computed {
     pub(super) code: Code,
@@ -108,19 +109,20 @@ pub(super) struct Computed {
     pub(super) clamp: bool,
 }
 
-/// An instruction being lowered. Its functions return `None` if there are not enough rows.
+/// An instruction that is being lowered. Its functions return `None` if all scratch rows are in use.
 pub(super) struct Instruction<'a, 'l> {
     pub(super) lowering: &'a mut Lowering<'l>,
     pub(super) common: &'a CmnInst,
     pub(super) alu: &'a Alu,
-    /// Presubtracted channels, with their channel numbers.
+    /// Presubtract results so far, each with its channel.
     pub(super) presubtracted: Vec<(usize, Value)>,
-    /// Copies of sources that are relative to aL, with source and channel.
+    /// Copies of sources that are relative to aL: source, channel, and row of the copy.
     pub(super) copied: Vec<(Source, usize, Place)>,
     pub(super) slot: u16,
     /// Scratch rows that cannot contain a denormal.
     pub(super) normal: Vec<Place>,
-    /// Sets that were created for this instruction: base, predicate bit, inversion.
+    /// Lane sets of this instruction. A set is identified by its base set, a predicate bit, and whether the bit is
+    /// inverted.
     pub(super) sets: Vec<((Set, usize, bool), Set)>,
 }
 
@@ -131,7 +133,8 @@ impl Instruction<'_, '_> {
         self.modified(value, modifier)
     }
 
-    /// Returns src0 of another lane of the quad, with the modifier of an operand of the channel's unit.
+    /// Returns source 0 of another lane of the quad, with the modifier of operand `number`. (The derivative
+    /// instructions use it.)
     pub(super) fn neighbour(&mut self, channel: usize, number: usize, lane: u8) -> Option<Operand> {
         let (.., modifier) = self.alu.operand(channel, number);
         let mut value = self.component(Sel::SRC0, channel)?;
@@ -178,8 +181,8 @@ impl Instruction<'_, '_> {
         }
     }
 
-    /// Returns a source component. R, G and B come from the RGB address word, A from the alpha address word.
-    /// (CTM guide p. 27)
+    /// Returns a source component. R, G and B come from the RGB address word, and A from the alpha address word. (CTM
+    /// guide p. 27)
     fn component(&mut self, sel: Sel, channel: usize) -> Option<Value> {
         match sel {
             Sel::SRC0 => self.fetched(0, channel),
@@ -211,7 +214,8 @@ impl Instruction<'_, '_> {
         })
     }
 
-    /// Emits a copy of a source channel that is relative to aL, once per source and channel. Returns its row.
+    /// Returns the row of a copy of a source channel that is relative to aL. Emits the copy if the instruction does not
+    /// have one yet.
     fn by_al(&mut self, source: Source, channel: usize) -> Option<Place> {
         if let Some((.., place)) =
             self.copied.iter().find(|(known, of, _)| (*known, *of) == (source, channel))
@@ -255,7 +259,7 @@ impl Instruction<'_, '_> {
                 let a = self.modified(a, Imod::NOP)?;
                 let b = self.modified(b, Imod::NOP)?;
                 let mut bits = |x: f32| Operand { place: self.lowering.constant(x.to_bits()), flip: 0 };
-                // The presubtract becomes a product and a sum, which are also rounded once. (lane::presubtract)
+                // The presubtract becomes a multiply-add, which also rounds once. (lane::presubtract)
                 let (factor, addend) = match op {
                     SrcpOp::NEG2 => (bits(-2.0), bits(1.0)),
                     SrcpOp::SUB => (bits(-1.0), b),

@@ -1,5 +1,5 @@
-//! Lowers one arithmetic instruction to vector operations. It selects the channels that are computed together, and an
-//! order in which both units read before either writes. (CTM guide pp. 26-29)
+//! Lowers one arithmetic instruction to vector operations. It selects the channels that one operation computes, and
+//! orders operations so that both units read before either writes. (CTM guide pp. 26-29)
 
 use super::super::bodies::{
     AluResult, AluResultOf, ColorWritten, DepthWritten, EQ, GE, LT, NE, OfQuad, Predicate, Predicated,
@@ -19,7 +19,8 @@ use crate::memory;
 use crate::operations::{self, Dot};
 use crate::words::{AlphaOp, AluResultOp, CmnInst, InstType, Omod, RgbOp, Target};
 
-/// Channels that one operation computes. `set` holds the lanes to write; `None` writes all lanes of a scratch row.
+/// Channels that one operation computes. `set` holds the lanes to write. If it is `None`, the operation writes all
+/// lanes of scratch rows.
 #[derive(Clone, Debug)]
 struct Together {
     code: Code,
@@ -55,7 +56,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
         let mut halves = [None; 2];
         for channel in 0..4 {
             let mut writes = Vec::new();
-            // Writes that are relative to aL, and the operations that compute flags from the result.
+            // `by_al` holds writes to registers that are relative to aL. `flags` holds operations that compute
+            // predicate bits or the ALU result.
             let (mut by_al, mut flags) = (Vec::new(), Vec::new());
             if common.writes_temp(channel) {
                 let (temp, rel) = alu.destination(channel);
@@ -118,7 +120,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
             if let ([], [], [flag]) = (writes.as_slice(), by_al.as_slice(), flags.as_slice())
                 && let Some(judged) = self.judged(&computed, flag.0.set)
             {
-                // The operation reads before any write of the instruction, and no operation here reads its result.
+                // This operation can be emitted now: it reads its sources before any write of the instruction, and no
+                // other operation of the instruction reads its result.
                 let template = Template::AluResult { op: common.alu_result_op, of_sum: true };
                 self.lowering.push_as(judged, template);
                 continue;
@@ -147,7 +150,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
         Some(())
     }
 
-    /// Returns one operation for a sum that only sets the ALU result.
+    /// Returns an operation that computes a sum and sets only the ALU result. Returns `None` if the instruction does
+    /// not allow this.
     fn judged(&self, computed: &Computed, set: Set) -> Option<Operation> {
         let clamps = computed.clamp && computed.omod != Omod::DISABLED;
         let only = (0..4).all(|channel| !self.common.writes_output(channel));
@@ -177,8 +181,9 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Emits operations in an order in which none overwrites a source of a later one: both units read before either
-    /// writes. (r500.md 3.1)
+    /// Emits operations in an order in which none overwrites a source of a later one, because both units read before
+    /// either writes. If there is no such order, an operation writes to scratch rows, and `after` receives copies to
+    /// its destinations. (r500.md 3.1)
     fn in_order(&mut self, mut left: Vec<Together>, after: &mut Vec<Together>) -> Option<()> {
         while !left.is_empty() {
             let harmless = (0..left.len()).find(|&at| {
@@ -232,13 +237,13 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Returns whether one of the first two sources may be zero and the other not a number, if zero wins.
+    /// Returns whether the rule that zero times any value is zero may affect the product of the first two sources.
     fn zero_wins(&self, src: [Place; 3]) -> bool {
         let is_number = |place: &Place| {
             let known = self.lowering.lowered.constant(*place);
             known.is_some_and(|bits| f32::from_bits(bits).is_normal())
         };
-        // The factors of a square are either both zero or both not zero.
+        // The rule does not affect a square, because its factors are equal.
         self.lowering.setup.zero_wins && src[0] != src[1] && !src[..2].iter().any(is_number)
     }
 
@@ -251,7 +256,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         is(1, 0, 1.) && is(2, channel.flip[2], 0.)
     }
 
-    /// Returns whether a row cannot contain a denormal.
+    /// Returns whether a row cannot contain a denormal when this instruction reads it.
     pub(super) fn is_normal(&self, place: Place) -> bool {
         match place.number() {
             row @ 0..ROWS => self.lowering.normal.is(row, self.slot),
@@ -259,7 +264,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Returns the lanes in which any channel may be written.
+    /// Returns the lanes to which the instruction writes if no predicate disables them.
     fn base(&self) -> Set {
         if self.common.write_inactive { Set::ALL } else { Set::ACTIVE }
     }
@@ -280,7 +285,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         if let Some((_, set)) = self.sets.iter().find(|(known, _)| *known == key) {
             return *set;
         }
-        // Each channel has at most two sets, so the sets suffice.
+        // There are enough sets, because each of the four channels has at most two.
         let set = Set(2 + self.sets.len() as u8);
         self.sets.push((key, set));
         let operation = self.lowering.plain::<Predicated>(set);
@@ -288,7 +293,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
         set
     }
 
-    /// Returns the result of a channel. `halves` keeps the values that the channels of a half share.
+    /// Returns the computation of a channel's result. The channels of a half (RGB or alpha) may share a value; `halves`
+    /// holds the rows of these values.
     fn computed(&mut self, channel: usize, halves: &mut [Option<Place>; 2]) -> Option<Computed> {
         let alu = self.alu;
         let (rgb_op, alpha_op) = (alu.rgb.op, alu.alpha.op);
@@ -300,14 +306,14 @@ impl<'a, 'l> Instruction<'a, 'l> {
         if half == 0 && rgb_op == RgbOp::SOP || half == 1 && alpha_op.is_transcendental() {
             let a = self.operand(3, 0)?;
             if !alpha_op.is_transcendental() {
-                // Lenient interpretation of an SOP without a transcendental: the alpha unit's operand A.
+                // In lenient mode, an SOP without a transcendental function returns operand A of the alpha unit.
                 return Some(one(Code::PASS, a));
             }
             let code = Code::of(alpha_op.operation())?;
             if rgb_op != RgbOp::SOP {
                 return Some(one(code, a));
             }
-            // Both units may use the value. Each of them scales it.
+            // Both units may use the value. Each unit applies its own OMOD.
             let place = match halves[0] {
                 Some(place) => place,
                 None => self.scratched(&Computed { code, src: [a; 3], omod: Omod::MUL_1, clamp: false })?,
@@ -316,7 +322,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             return Some(one(Code::PASS, Operand { place, flip: 0 }));
         }
         if half == 1 && alpha_op == AlphaOp::DP && !rgb_op.is_dot_product() {
-            // Lenient interpretation of a DP without a dot product: the RGB unit's red value.
+            // In lenient mode, a DP without a dot product in the RGB unit returns operand A of the red channel.
             let a = self.operand(0, 0)?;
             return Some(one(Code::PASS, a));
         }
@@ -346,7 +352,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             return Some(Computed { code: Code::PASS, src: [src[0]; 3], omod, clamp });
         }
         if code == Code::SUM {
-            // Only the sign of the product matters, so one factor carries both signs.
+            // Only the sign of the product matters, so the first factor gets the signs of both.
             src[0].flip ^= src[1].flip;
             src[1].flip = 0;
         }
@@ -360,7 +366,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         for (term, channel) in channels.iter_mut().enumerate() {
             let operands = match (dot, term) {
                 (Dot::TwoAndAddend, 2) => [None, None, Some(self.operand(2, 2)?)],
-                // The fourth product comes from the alpha unit, whatever the alpha opcode is. (CTM guide p. 27)
+                // The fourth product comes from the alpha unit, even if the alpha opcode is not DP. (CTM guide p. 27)
                 (Dot::Four, 3) => [Some(self.operand(3, 0)?), Some(self.operand(3, 1)?), None],
                 (_, 3) => continue,
                 _ => [Some(self.operand(term, 0)?), Some(self.operand(term, 1)?), None],
@@ -400,17 +406,18 @@ impl<'a, 'l> Instruction<'a, 'l> {
 }
 
 impl Computed {
-    /// Returns a copy of a row, bit for bit.
+    /// Returns the computation that copies a row bit for bit.
     fn moved(place: Place) -> Computed {
         let src = [Operand { place, flip: 0 }; 3];
         Computed { code: Code::PASS, src, omod: Omod::DISABLED, clamp: false }
     }
 }
 
-/// Adds a channel to an operation that computes other channels in the same way, or as a new operation.
+/// Adds a channel to an operation that computes other channels in the same way. If there is no such operation, adds a
+/// new one.
 fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set>) {
     let Computed { code, src, mut omod, clamp } = *computed;
-    // Clamp does not apply if OMOD is disabled, even if its bit is set. (CTM guide p. 29)
+    // Disabled OMOD also disables clamping, even if the clamp bit is set. (CTM guide p. 29)
     let clamp = clamp && omod != Omod::DISABLED;
     let mut channel = Channel { dst, ..Channel::NONE };
     if code == Code::SUM {
@@ -418,7 +425,7 @@ fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set
         omod = Omod::MUL_1;
     }
     for (number, operand) in src.iter().enumerate() {
-        // Unused sources repeat the first source, so that they do not add a dependency.
+        // Unused sources repeat the first source, so that the operation does not depend on other rows.
         let operand = if number < code.sources { operand } else { &src[0] };
         (channel.src[number], channel.flip[number]) = (operand.place, operand.flip);
     }

@@ -1,4 +1,4 @@
-//! Positions of the operands and results of an instruction.
+//! Finds the rows and constants of an instruction's operands and results.
 
 use reconverge_simt::Mask;
 
@@ -8,49 +8,49 @@ use crate::pvs::inst::{Dst, Inst, Mode, Operand};
 use crate::pvs::setup::Setup;
 use crate::pvs::words::DstType;
 
-/// Position of an operand's vector.
+/// Where the four components of an operand are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// No position: the operand selects only literals.
+    /// Not stored: the operand consists of literals.
     Literal,
-    /// Rows from this index on.
+    /// Four rows, of which this is the first.
     Rows(usize),
-    /// An index in the constant file.
+    /// The constant at this index of the constant file.
     Constant(usize),
-    /// Zeros: a constant above the highest one.
+    /// A constant outside the program's constants, which reads as zero.
     Zero,
-    /// A constant, plus aL.
+    /// The constant with this number plus aL.
     LoopConstant(i32),
-    /// A constant, plus a component of A0.
+    /// The constant with this number plus a component of A0.
     A0Constant(i32, usize),
 }
 
 /// Destination of a result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
-    /// Rows from this index on.
+    /// Four rows, of which this is the first.
     Rows(usize),
-    /// Rows from this index on, which belong to this output.
+    /// The four rows of an output: the first row, and the number of the output.
     Output(usize, usize),
-    /// A0.
+    /// The address register A0.
     A0,
-    /// No destination.
+    /// No destination, because the write mask is empty.
     Nothing,
 }
 
-/// The properties of an instruction that are known before it runs.
+/// An instruction with the properties that are known before it runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plain {
     pub(super) places: [Place; 3],
-    /// Channels of the operands that affect the result, bit 0 x.
+    /// For each operand, the channels that affect the result. Bit 0 is x.
     pub(super) reads: [u8; 3],
     pub(super) target: Target,
-    /// The source of a dual instruction's math half, and the row that it writes.
+    /// For a dual instruction, the source of its math half and the row that this half writes.
     pub(super) dual: Option<(Place, usize)>,
 }
 
 impl Plain {
-    /// Returns `None` if the reference interpreter has to execute the instruction.
+    /// Lowers an instruction. Returns `None` if the reference interpreter has to execute it.
     pub(super) fn new(inst: &Inst, setup: &Setup) -> Option<Plain> {
         let reads = inst.reads();
         let mut places = [Place::Literal; 3];
@@ -67,7 +67,7 @@ impl Plain {
         Some(Plain { places, reads, target: target(&inst.dst)?, dual })
     }
 
-    /// Returns whether the instruction does not trap in the current state.
+    /// Returns whether the instruction cannot trap in the current state.
     pub(super) fn fits(&self, group: &Group, lanes: Mask) -> bool {
         if !group.strict() {
             return true;

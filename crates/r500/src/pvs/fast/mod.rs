@@ -1,9 +1,9 @@
-//! The fast engine: executes whole rows of vertices at a time.
+//! The fast engine of the vertex unit. It executes an operation for whole rows of vertices at once.
 //!
-//! The engine works on the reference interpreter's [`Group`] and produces the same registers, counts and traps.
-//! [`super::flow`] executes flow control. Lowering resolves the positions of operands and results. The reference
-//! interpreter executes the other instructions, one at a time: those with relative addresses of files other than the
-//! constants, and those that trap.
+//! The engine works on the same [`Group`] as the reference interpreter, and produces the same registers, counts and
+//! traps. [`super::flow`] executes flow control. Lowering finds the rows of operands and results. Two kinds of
+//! instructions cannot be lowered: those with a relative address in a file other than the constants, and those that
+//! trap. The reference interpreter executes them.
 //!
 //! | read | for |
 //! |---|---|
@@ -30,18 +30,18 @@ use super::setup::Setup;
 use lower::Plain;
 use rows::Execute;
 
-/// Number of vertices in most small draws. Groups with no more vertices compute only this many lanes.
+/// Maximum number of vertices for which code for so few lanes runs. Most small draws have no more vertices.
 const FEW: usize = 8;
 
 /// A lowered program.
 #[derive(Clone, Debug)]
 pub struct Fast {
-    /// Lowered instructions, indexed by slot; `None` if the reference interpreter executes the slot.
+    /// Lowered instructions, indexed by slot. For `None`, the reference interpreter executes the instruction.
     slots: Vec<Option<Plain>>,
     /// Rows that the program may write.
     written: Vec<usize>,
     level: Level,
-    /// A group that has ended, whose input registers are zeros.
+    /// A group of an earlier launch, whose input registers are zero. A later launch reuses it.
     spare: Spare<Box<Group>>,
 }
 
@@ -58,13 +58,13 @@ impl Fast {
         fast
     }
 
-    /// Returns the slots whose instruction the reference interpreter executes.
+    /// Returns the slots of the instructions that the reference interpreter executes.
     pub fn by_reference(&self) -> impl Iterator<Item = usize> {
         self.slots.iter().enumerate().filter_map(|(slot, plain)| plain.is_none().then_some(slot))
     }
 
-    /// Returns a group without vertices: one that an earlier launch of the program has kept, or a new one. Counts by
-    /// slot are those of earlier launches.
+    /// Returns a group without vertices. Reuses the group of an earlier launch of the program if available. Its issue
+    /// counts then are those of the earlier launch.
     pub(crate) fn group(
         &self,
         setup: &Arc<Setup>,
@@ -79,8 +79,8 @@ impl Fast {
         group
     }
 
-    /// Keeps a group that has ended for a later launch. `inputs` are the registers that were written before its
-    /// start.
+    /// Keeps a group that has ended, so that a later launch can reuse it. `inputs` are the input registers that the
+    /// launch has written. They become zero.
     pub(crate) fn keep(&self, mut group: Box<Group>, inputs: impl Iterator<Item = usize>) {
         for register in inputs {
             let start = INPUT.start + register * 4;
@@ -89,10 +89,10 @@ impl Fast {
         self.spare.keep(group);
     }
 
-    /// Restarts a group with other vertices at the start of the program. Counts by slot stay.
+    /// Restarts a group with other vertices at the start of the program. Issue counts do not change.
     pub(crate) fn restart(&self, group: &mut Group, lanes: Mask) {
         group.flow = Flow::new(group.setup.first, lanes);
-        // The engine does not read the other lanes.
+        // The engine does not read lanes above the highest vertex, so they are not cleared.
         let width = (u64::BITS - lanes.0.leading_zeros()) as usize;
         let rows = group.rows.rows_mut();
         self.written.iter().for_each(|row| rows[*row].0[..width].fill(0));
@@ -106,7 +106,7 @@ impl Fast {
     /// Executes up to `most` instructions.
     ///
     /// # Errors
-    /// The first trap.
+    /// Returns an error if an instruction traps.
     pub(crate) fn run<O: Observer>(
         &self,
         group: &mut Group,

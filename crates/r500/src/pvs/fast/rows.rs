@@ -1,7 +1,8 @@
-//! The operations on rows. The channels of an operation are computed in order, each for all vertices of the group.
+//! Executes operations on rows. The channels of an operation are computed in order, and each channel for all vertices
+//! of the group.
 //!
-//! Loops over lanes have no branches, so that the compiler turns them into vector code at each level. Lanes for which
-//! the instruction has no effect are also computed, but not stored.
+//! Loops over lanes do not have branches, so that the compiler turns them into vector code at each level. Lanes that
+//! the instruction does not write are also computed, but not stored.
 
 use reconverge_simt::Mask;
 use reconverge_simt::level::Task;
@@ -18,7 +19,7 @@ use crate::pvs::words::{DstType, Select, VeOp};
 type Row<const N: usize> = [f32; N];
 type Vector<const N: usize> = [Row<N>; 4];
 
-/// An instruction that runs for the vertices `lanes` of a group. All of them are among the first `N` vertices.
+/// An instruction to be executed for the vertices `lanes` of a group. All these vertices are among the first `N`.
 pub(super) struct Execute<'a, const N: usize> {
     pub(super) group: &'a mut Group,
     pub(super) plain: &'a Plain,
@@ -29,7 +30,7 @@ pub(super) struct Execute<'a, const N: usize> {
 /// The results of an operation.
 struct Results<const N: usize> {
     value: Vector<N>,
-    /// Lanes that keep their values, for each channel.
+    /// For each channel, the lanes that do not change.
     kept: [u64; 4],
     predicate: Option<u64>,
 }
@@ -254,8 +255,8 @@ fn replicate<const N: usize>(value: &mut Vector<N>) {
     rest.fill(*x);
 }
 
-/// Computes a channel of an operation that works channel by channel. Frequent operations are written out, because
-/// calls of `function` do not become vector code.
+/// Computes one channel of an operation that works channel by channel. Frequent operations are written out here,
+/// because the compiler does not vectorise calls of `function`.
 #[inline(always)]
 fn channel<const N: usize>(
     op: Op,
@@ -289,7 +290,7 @@ fn function_of_macro(op: Op) -> fn(f32, f32, f32) -> f32 {
 
 // ---- Writes
 
-/// Writes the lanes whose bit is set.
+/// Writes the lanes whose bit in `lanes` is set.
 #[inline(always)]
 fn blend<const N: usize>(row: &mut [u32; WIDTH], value: &Row<N>, lanes: u64) {
     for lane in 0..N {

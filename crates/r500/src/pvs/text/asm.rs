@@ -1,4 +1,4 @@
-//! The assembler: text to words.
+//! The assembler: converts text to words.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, suggest};
@@ -17,10 +17,10 @@ use crate::text::reading::{
     place, sign, word, words,
 };
 
-/// Assembles a source text that contains one program. [`crate::programs::assemble_all`] accepts several.
+/// Assembles a source text with one program. [`crate::programs::assemble_all`] accepts several programs.
 ///
 /// # Errors
-/// All errors in the text, up to twenty messages, in the order of the text.
+/// Returns all errors in the order of the text, with up to twenty messages.
 pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     assemble_lines(lines(source))
 }
@@ -37,15 +37,16 @@ pub(crate) fn assemble_lines<'a>(
 struct Record {
     words: [u32; WORDS],
     at: usize,
-    /// Whether the text states each operand.
+    /// For each operand, whether the text states it.
     given: [bool; 3],
-    /// The third operand is missing: a math half must follow.
+    /// Whether the third operand is missing. The math half of a dual instruction must then follow.
     unfinished: bool,
-    /// The braces of the first line. They are parsed after the second line is known.
+    /// The braces on the first line. They are parsed after the second line, when it is known whether the instruction is
+    /// dual.
     braces: Option<Braces>,
 }
 
-/// The text after an opening brace, and its byte offset.
+/// The text after an opening brace, and the byte offset of that text.
 struct Braces {
     text: String,
     at: usize,
@@ -66,7 +67,7 @@ const UNIT: Directives = Directives {
     directives: DIRECTIVES,
 };
 
-/// The directives of a program of the vertex unit.
+/// The directives of programs of the vertex unit.
 #[rustfmt::skip]
 pub(crate) const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".isa", "r500", "the machine"),
@@ -93,26 +94,23 @@ impl Assembler {
         }
         if !self.stated.data.is_empty() {
             return Err(Diagnostic::error(cursor.here(), "an instruction after .data")
-                .help(".data holds words that are no whole instruction: it comes last"));
+                .help(".data holds words that are not a whole instruction, so it comes last"));
         }
         let record = instruction(&mut cursor, at)?;
         self.records.push(record);
         Ok(())
     }
 
-    /// Parses the math half of the previous instruction.
+    /// Parses a math half and adds it to the previous instruction.
     fn math_half(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Parsed<()> {
         let alone = || {
-            Diagnostic::error(
-                cursor.since(at),
-                "a math half without an operation of the vector engine before it",
-            )
-            .help("expected VE_ADD t0 = i0, i0 and then + ME_SIN at0.x = t1.x")
+            Diagnostic::error(cursor.since(at), "a math half must follow an operation of the vector engine")
+                .help("expected `VE_ADD t0 = i0, i0`, then `+ ME_SIN at0.x = t1.x`")
         };
         let vector = |record: &&mut Record| record.words[0] >> 6 & 3 == 0 && record.words[0] >> 28 & 1 == 0;
         let Some(record) = self.records.last_mut().filter(vector) else { return Err(alone()) };
         if record.given == [true; 3] {
-            return Err(Diagnostic::error(cursor.here(), "the operation before has three operands")
+            return Err(Diagnostic::error(cursor.here(), "the previous operation has three operands")
                 .help("a dual instruction has two operands in its vector half"));
         }
         let here = cursor.here();
@@ -245,7 +243,7 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
         if first {
             equals(cursor)?;
         } else if !cursor.eat(",") {
-            // A math half can replace the third operand.
+            // The third operand may be missing, because a math half can replace it.
             if number == 2 && matches!(op, Op::Vector(_)) {
                 unfinished = true;
                 break;
@@ -295,7 +293,7 @@ fn put_mode(mode: Mode, info: &WordInfo, word: &mut u32) {
     }
 }
 
-/// Returns the file with this name.
+/// Returns the register file with this name.
 fn file<T: Copy>(
     name: &str,
     here: Span,
@@ -394,7 +392,7 @@ impl Operand {
     }
 }
 
-/// Parses an operand of `count` channels.
+/// Parses an operand with `count` channels.
 fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     let all = (1u8 << count) - 1;
     let mut negate = if cursor.eat("-") { all } else { 0 };
@@ -410,7 +408,7 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
         let here = cursor.here();
         let wrong = || {
             Diagnostic::error(here, "this is not a choice of channels")
-                .help(format!("expected 1 or {count} of x, y, z, w, 0, 1, _ and r, each with its - or none"))
+                .help(format!("expected 1 or {count} of x, y, z, w, 0, 1, _ and r, each with or without -"))
         };
         let mut read = Vec::new();
         loop {
@@ -442,7 +440,8 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     Ok(Operand { file, register, mode, select, abs, negate })
 }
 
-/// Parses `{WORD=operand WORD.FIELD=value WORD|=bits}`: the fields that the syntax cannot express.
+/// Parses the text in braces, `{WORD=operand WORD.FIELD=value WORD|=bits}`. It sets fields that the other syntax cannot
+/// express.
 fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<()> {
     let mut cursor = Cursor::new(&braces.text, braces.at);
     loop {

@@ -1,4 +1,4 @@
-//! The disassembler: words to text.
+//! The disassembler: converts words to text.
 
 use std::fmt::{self, Display, Write};
 
@@ -13,13 +13,13 @@ use crate::pvs::words::*;
 pub use crate::text::dis::Listing;
 use crate::text::dis::{directives, value_text};
 
-/// Returns the text of a program: its state as directives, and its instructions. [`super::assemble`] returns the same
-/// program from this text.
+/// Returns the text of a program: its state as directives, and its instructions. [`super::assemble`] turns this text
+/// into the same program.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
     disassemble_marked(program, listing, &mut Vec::new())
 }
 
-/// Disassembles like [`disassemble`], and records where each instruction ends.
+/// Disassembles like [`disassemble`], and records the position at which the text of each instruction ends.
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(96 * records.len());
@@ -49,7 +49,7 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     out
 }
 
-/// Describes the flow control at a slot.
+/// Describes the flow-control descriptors that act or end at a slot.
 fn flow(setup: &Setup, address: u32) -> Vec<String> {
     let mut notes = Vec::new();
     for (number, descriptor) in setup.control.descriptors().iter().enumerate() {
@@ -57,10 +57,12 @@ fn flow(setup: &Setup, address: u32) -> Vec<String> {
         let acts = u32::from(act) == address;
         let ends = u32::from(last) == address;
         match op {
-            FlowOp::JUMP if acts => notes.push(format!("{number}: goes to {count_or_target}")),
-            FlowOp::LOOP if acts => notes.push(format!("{number}: {count_or_target} times {back} to {last}")),
+            FlowOp::JUMP if acts => notes.push(format!("{number}: jump to {count_or_target}")),
+            FlowOp::LOOP if acts => {
+                notes.push(format!("{number}: loop, {count_or_target} times slots {back} to {last}"))
+            }
             FlowOp::JSR if acts => {
-                notes.push(format!("{number}: calls {count_or_target} to {last}, then {back}"));
+                notes.push(format!("{number}: call of slots {count_or_target} to {last}, then slot {back}"));
             }
             FlowOp::LOOP if ends => notes.push(format!("{number}: end of the loop")),
             FlowOp::JSR if ends => notes.push(format!("{number}: return")),
@@ -68,7 +70,7 @@ fn flow(setup: &Setup, address: u32) -> Vec<String> {
         }
     }
     if u32::from(setup.control.last()) == address {
-        notes.push("the program's last".to_owned());
+        notes.push("last slot of the program".to_owned());
     }
     notes
 }
@@ -110,7 +112,8 @@ pub(super) fn instruction(words: &[u32; WORDS], out: &mut String) {
     }
 }
 
-/// Writes the fields in which the words differ from the words that the assembler would produce from the text so far.
+/// Writes braces with the fields that the text so far does not express. These are the fields in which `words` differs
+/// from the words that the assembler would produce.
 fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut String) {
     let mut expressed = with_ignored(plain(words, inst), in_text, inst.dual.is_some());
     let start = out.len();
@@ -153,14 +156,14 @@ fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut Strin
     }
 }
 
-/// Returns whether the destination is printed. An operation that writes nothing has one only if its destination
+/// Returns whether the destination is printed. For an operation that does not write anything, it is printed only if its
 /// fields are set.
 fn prints_destination(inst: &Inst) -> bool {
     let none = Dst { file: DstType::TEMPORARY, register: 0, mode: Mode::Absolute, mask: 0 };
     !matches!(inst.operation().value, Value::Nothing) || inst.dst != none
 }
 
-/// Returns the words without the fields that the ordinary text does not show.
+/// Returns the words with the fields cleared that the text without braces does not show.
 fn plain(words: &[u32; WORDS], inst: &Inst) -> [u32; WORDS] {
     let mut plain = *words;
     let mut clear = |name| plain[0] &= !field(&DstOperand::INFO, name).mask();
@@ -224,7 +227,7 @@ pub(super) fn destination_text(dst: &Dst) -> impl Display {
     })
 }
 
-/// Returns the text of an operand with its first `count` channels.
+/// Returns the text of the first `count` channels of an operand.
 pub(super) fn operand_text(operand: &Operand, count: usize) -> impl Display {
     fmt::from_fn(move |f| {
         let name = register(source(operand.file), operand.register, operand.mode);
@@ -295,7 +298,7 @@ mod tests {
         assert_eq!(ignored(Some(0x01ff_0042)), 0x0124_8042);
     }
 
-    /// A dual instruction of Mesa's r300 driver, in one line for each half.
+    /// A dual instruction of Mesa's r300 driver. Each half has its own line.
     #[test]
     fn a_dual_instruction_has_two_lines() {
         assert_eq!(

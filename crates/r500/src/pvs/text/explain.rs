@@ -1,4 +1,4 @@
-//! One instruction, field by field.
+//! Explains one instruction field by field.
 
 use super::dis::instruction;
 use super::meaning::meaning;
@@ -8,7 +8,7 @@ use crate::pvs::words::{is_dual, layout};
 use crate::text::Explanation;
 use crate::text::explain::field_texts;
 
-/// Explains four words in upload order.
+/// Explains the four words of an instruction, in upload order.
 pub fn explain(words: &[u32; WORDS]) -> Explanation {
     let fields = field_texts(&layout(is_dual(words[0])), words);
     let (meaning, findings) = match decode(words) {

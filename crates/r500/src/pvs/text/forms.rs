@@ -7,7 +7,7 @@ use super::syntax::{SATURATE, operation, operations};
 use crate::pvs::inst::Op;
 use crate::pvs::words::{MacroOp, MeOp, VeOp};
 
-/// Returns the forms of a mnemonic; none for an unknown word.
+/// Returns the forms of a mnemonic. An unknown mnemonic has no forms.
 pub fn forms(mnemonic: &str) -> Vec<Form> {
     let Some(op) = operation(mnemonic) else { return Vec::new() };
     let row = match op {

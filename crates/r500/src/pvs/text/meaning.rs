@@ -1,4 +1,4 @@
-//! The effect of an instruction, in sentences.
+//! Describes the effect of an instruction in sentences.
 
 use super::dis::{destination_text, operand_text};
 use crate::pvs::inst::{Inst, Op};
@@ -9,7 +9,7 @@ use crate::pvs::words::*;
 pub(super) fn meaning(inst: &Inst) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(sense) = inst.predicate {
-        lines.push(format!("Only vertices whose predicate is {sense} are concerned."));
+        lines.push(format!("Only vertices whose predicate is {sense} execute the instruction."));
     }
     let operands = inst.operation().operands;
     let names = ["A", "B", "C"].into_iter().zip(&inst.operands).zip(operands).filter(|(_, used)| *used);
@@ -39,17 +39,17 @@ pub(super) fn meaning(inst: &Inst) -> Vec<String> {
     if let Some(dual) = &inst.dual {
         let channel = ["x", "y", "z", "w"][dual.channel as usize];
         lines.push(format!(
-            "At the same time at{}.{channel} = {}, with the two scalars {}: a is the first, b and c the second.{}",
+            "At the same time, at{}.{channel} = {}, with the two scalars {}. The first is a, and the second is b and c.{}",
             dual.register,
             self::does(Op::Math(dual.op)),
             operand_text(&dual.source, 2),
-            if dual.saturate { " It is clamped to 0..1." } else { "" }
+            if dual.saturate { " The result is clamped to 0..1." } else { "" }
         ));
     }
     lines
 }
 
-/// Returns the description of an operation from the tables, without its full stop.
+/// Returns the description of an operation, without its full stop. It is the doc comment of the operation's code.
 fn does(op: Op) -> &'static str {
     let (names, code) = op.names();
     let known = names.iter().find(|name| name.value == code);

@@ -1,11 +1,11 @@
-//! The spellings that the disassembler and the assembler share.
+//! Spellings that the disassembler and the assembler share.
 
 use reconverge_isa::word::{Field, FieldValue};
 
 use crate::pvs::inst::{Op, WORDS};
 use crate::pvs::words::*;
 
-/// Names of the words of an instruction in braces.
+/// Names in braces for the words of an instruction.
 pub(super) const WORD_NAMES: [&str; WORDS] = ["OP", "A", "B", "C"];
 
 /// Returns the name of a destination file.
@@ -46,17 +46,17 @@ pub(super) fn operations() -> impl Iterator<Item = &'static str> + Clone {
     [VeOp::NAMES, MeOp::NAMES, MacroOp::NAMES].into_iter().flatten().map(|name| name.text)
 }
 
-/// Returns the word of an operand that the operation ignores: the register of the previous operand, with zeros
-/// selected. Compilers write this word. Without a previous operand, the word is 0. (docs/r500-vertex.md, 4.1)
+/// Returns the word that compilers write for an operand that the operation ignores. It has the register of the previous
+/// operand, but selects zeros. If there is no previous operand, the word is 0. (docs/r500-vertex.md, 4.1)
 pub(super) const fn ignored(before: Option<u32>) -> u32 {
     match before {
-        // REG_TYPE, OFFSET and the address mode with its component are kept.
+        // REG_TYPE, OFFSET and the addressing mode with its component do not change.
         Some(word) => word & 0xe000_1ff3 | 0x0124_8000,
         None => 0,
     }
 }
 
-/// Returns the words of an instruction that the assembler produces without braces. `operands` states which operands
+/// Returns the words that the assembler produces for an instruction without braces. `operands` states which operands
 /// are in the text.
 pub(super) fn with_ignored(mut words: [u32; WORDS], operands: [bool; 3], dual: bool) -> [u32; WORDS] {
     let first = (1..WORDS).find(|word| operands[*word - 1]);
