@@ -12,7 +12,8 @@ use crate::control::Stage;
 use crate::flow::FlowFault;
 use crate::words::KcacheMode;
 
-/// Reason why a program traps.
+/// Reason why a program traps. A cause with the remark "strict mode" traps only in strict mode. The text after
+/// "lenient" is what happens in lenient mode.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
     /// The words have no meaning.
@@ -21,7 +22,7 @@ pub enum Cause {
     /// The flow is malformed.
     #[error(transparent)]
     Flow(#[from] FlowFault),
-    /// CALL_FS without the code of a fetch program.
+    /// A CALL_FS, but the launch has no fetch program.
     #[error("CALL_FS has no fetch program to go to")]
     NoFetchProgram,
     /// A register outside the allocation (strict mode; lenient: reads return R0, writes are dropped).
@@ -46,15 +47,15 @@ pub enum Cause {
         /// Number of global registers.
         declared: usize,
     },
-    /// PV or PS of a slot that the previous group did not use (strict mode; lenient: the older value).
+    /// A read of PV or PS for a slot that the previous group did not use (strict mode; lenient: the older value).
     #[error("{0} is read, but the group before has not defined it")]
     Previous(&'static str),
-    /// A constant that the clause has not locked (strict mode; lenient: 0).
+    /// A read of a constant that the clause has not locked (strict mode; lenient: 0).
     #[error("constant {index} of kcache set {set} is read, but its mode is {mode}")]
     NotLocked {
-        /// Set 0 or 1.
+        /// Constant set, 0 or 1.
         set: u8,
-        /// The constant, from the window's start.
+        /// Index of the constant in the set's window.
         index: u8,
         /// KCACHE_MODE.
         mode: KcacheMode,
@@ -99,11 +100,12 @@ pub enum Cause {
         bank: u32,
         /// The dword in the bank.
         dword: u32,
-        /// The lane in its wavefront.
+        /// Number of the lane in its wavefront.
         lane: Lane,
     },
-    /// Two wavefronts access the same dword of the local data share, and one of them writes (strict mode; lenient: in the
-    /// order of their numbers). R700 has no instruction that orders them.
+    /// Two wavefronts access the same dword of the local data share, and at least one of them writes (strict mode;
+    /// lenient: the accesses happen in the order of the wavefronts' numbers). R700 has no instruction that orders
+    /// wavefronts.
     #[error(
         "race on bank {bank}, dword {dword} of the local data share: {} and {}, and nothing orders wavefronts",
         .accesses[0], .accesses[1]
@@ -111,7 +113,7 @@ pub enum Cause {
     Race {
         /// The bank.
         bank: u32,
-        /// The dword in the bank.
+        /// The earlier access, followed by the access that traps.
         dword: u32,
         /// The other access, and the one that traps.
         accesses: Box<[ShareAccess; 2]>,
@@ -130,7 +132,7 @@ pub struct ShareAccess {
     pub pc: u32,
     /// The wavefront's number in the launch.
     pub wavefront: u32,
-    /// The lane in its wavefront.
+    /// Number of the lane in its wavefront.
     pub lane: Lane,
 }
 
@@ -143,7 +145,7 @@ impl fmt::Display for ShareAccess {
 }
 
 impl Cause {
-    /// Returns the cause of a finding about an access to a dword of the local data share.
+    /// Converts a hazard of an access to a dword of the local data share into the cause of a trap.
     pub(crate) fn of_hazard(
         hazard: Hazard,
         accessor: Accessor,
@@ -166,7 +168,7 @@ impl Cause {
         }
     }
 
-    /// Returns the affected lanes, or `None` if they are all active lanes.
+    /// Returns the affected lanes, or `None` if all active lanes are affected.
     pub(crate) fn lanes(&self) -> Option<Mask> {
         match self {
             Cause::Unwritten { lane, .. } => Some(Mask::only(*lane)),
