@@ -140,39 +140,40 @@ functions! {
     // Float arithmetic.
     add(a, b) -> u32 = result2(number(a) + number(b), a, b), "a + b.";
     mul_ieee(a, b) -> u32 = result2(number(a) * number(b), a, b), "a * b.";
-    muladd(a, b, c) -> u32 = add(mul(a, b), c), "The legacy product, rounded, plus c, rounded.";
-    muladd_ieee(a, b, c) -> u32 = add(mul_ieee(a, b), c), "The product, rounded, plus c, rounded.";
+    muladd(a, b, c) -> u32 = add(mul(a, b), c), "The legacy product plus c. Both product and sum are rounded.";
+    muladd_ieee(a, b, c) -> u32 = add(mul_ieee(a, b), c), "The product plus c. Both product and sum are rounded.";
     max(a, b) -> u32 = if number(a) >= number(b) { a } else { b }, "a >= b ? a : b.";
     min(a, b) -> u32 = if number(a) < number(b) { a } else { b }, "a < b ? a : b.";
     max_dx10(a, b) -> u32 = if is_nan(b) || number(a) >= number(b) { a } else { b },
-        "The larger; the other one where one is NaN. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])";
+        "The larger operand. If one operand is a NaN, the other operand. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])";
     min_dx10(a, b) -> u32 = if is_nan(b) || number(a) < number(b) { a } else { b },
-        "The smaller; the other one where one is NaN. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])";
-    trunc(a) -> u32 = result1(number(a).trunc(), a), "Toward zero, as a float.";
-    ceil(a) -> u32 = result1(number(a).ceil(), a), "Toward plus infinity, as a float.";
-    rndne(a) -> u32 = result1(number(a).round_ties_even(), a), "To the nearest integer, ties to even, as a float.";
-    floor(a) -> u32 = result1(number(a).floor(), a), "Toward minus infinity, as a float.";
+        "The smaller operand. If one operand is a NaN, the other operand. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])";
+    trunc(a) -> u32 = result1(number(a).trunc(), a), "a rounded toward zero, as a float.";
+    ceil(a) -> u32 = result1(number(a).ceil(), a), "a rounded toward plus infinity, as a float.";
+    rndne(a) -> u32 = result1(number(a).round_ties_even(), a),
+        "a rounded to the nearest integer, ties to even, as a float.";
+    floor(a) -> u32 = result1(number(a).floor(), a), "a rounded toward minus infinity, as a float.";
     mov(a) -> u32 = a, "a, all bits.";
 
     // Float comparisons.
     equal(a, b) -> bool = number(a) == number(b), "a == b.";
     greater(a, b) -> bool = number(a) > number(b), "a > b.";
     greater_equal(a, b) -> bool = number(a) >= number(b), "a >= b.";
-    not_equal(a, b) -> bool = number(a) != number(b), "a != b, also where one is NaN.";
-    sete(a, b) -> u32 = float_flag(equal(a, b)), "1.0 where a == b, else 0.0.";
-    setgt(a, b) -> u32 = float_flag(greater(a, b)), "1.0 where a > b, else 0.0.";
-    setge(a, b) -> u32 = float_flag(greater_equal(a, b)), "1.0 where a >= b, else 0.0.";
-    setne(a, b) -> u32 = float_flag(not_equal(a, b)), "1.0 where a != b, else 0.0.";
-    sete_dx10(a, b) -> u32 = int_flag(equal(a, b)), "All bits where a == b (floats), else 0.";
-    setgt_dx10(a, b) -> u32 = int_flag(greater(a, b)), "All bits where a > b (floats), else 0.";
-    setge_dx10(a, b) -> u32 = int_flag(greater_equal(a, b)), "All bits where a >= b (floats), else 0.";
-    setne_dx10(a, b) -> u32 = int_flag(not_equal(a, b)), "All bits where a != b (floats), else 0.";
-    sete_int(a, b) -> u32 = int_flag(a == b), "All bits where a == b, else 0.";
-    setgt_int(a, b) -> u32 = int_flag(a as i32 > b as i32), "All bits where a > b (signed), else 0.";
-    setge_int(a, b) -> u32 = int_flag(a as i32 >= b as i32), "All bits where a >= b (signed), else 0.";
-    setne_int(a, b) -> u32 = int_flag(a != b), "All bits where a != b, else 0.";
-    setgt_uint(a, b) -> u32 = int_flag(a > b), "All bits where a > b (unsigned), else 0.";
-    setge_uint(a, b) -> u32 = int_flag(a >= b), "All bits where a >= b (unsigned), else 0.";
+    not_equal(a, b) -> bool = number(a) != number(b), "a != b. True if an operand is a NaN.";
+    sete(a, b) -> u32 = float_flag(equal(a, b)), "1.0 if a == b, otherwise 0.0.";
+    setgt(a, b) -> u32 = float_flag(greater(a, b)), "1.0 if a > b, otherwise 0.0.";
+    setge(a, b) -> u32 = float_flag(greater_equal(a, b)), "1.0 if a >= b, otherwise 0.0.";
+    setne(a, b) -> u32 = float_flag(not_equal(a, b)), "1.0 if a != b, otherwise 0.0.";
+    sete_dx10(a, b) -> u32 = int_flag(equal(a, b)), "All bits set if a == b (floats), otherwise 0.";
+    setgt_dx10(a, b) -> u32 = int_flag(greater(a, b)), "All bits set if a > b (floats), otherwise 0.";
+    setge_dx10(a, b) -> u32 = int_flag(greater_equal(a, b)), "All bits set if a >= b (floats), otherwise 0.";
+    setne_dx10(a, b) -> u32 = int_flag(not_equal(a, b)), "All bits set if a != b (floats), otherwise 0.";
+    sete_int(a, b) -> u32 = int_flag(a == b), "All bits set if a == b, otherwise 0.";
+    setgt_int(a, b) -> u32 = int_flag(a as i32 > b as i32), "All bits set if a > b (signed), otherwise 0.";
+    setge_int(a, b) -> u32 = int_flag(a as i32 >= b as i32), "All bits set if a >= b (signed), otherwise 0.";
+    setne_int(a, b) -> u32 = int_flag(a != b), "All bits set if a != b, otherwise 0.";
+    setgt_uint(a, b) -> u32 = int_flag(a > b), "All bits set if a > b (unsigned), otherwise 0.";
+    setge_uint(a, b) -> u32 = int_flag(a >= b), "All bits set if a >= b (unsigned), otherwise 0.";
 
     // Choices.
     cnde(a, b, c) -> u32 = if number(a) == 0.0 { b } else { c }, "a == 0.0 ? b : c.";
@@ -188,14 +189,14 @@ functions! {
     xor_int(a, b) -> u32 = a ^ b, "a exclusive-or b, bit by bit.";
     add_int(a, b) -> u32 = a.wrapping_add(b), "a + b, modulo 2^32.";
     sub_int(a, b) -> u32 = a.wrapping_sub(b), "a - b, modulo 2^32.";
-    max_int(a, b) -> u32 = (a as i32).max(b as i32) as u32, "The larger, signed.";
-    min_int(a, b) -> u32 = (a as i32).min(b as i32) as u32, "The smaller, signed.";
-    max_uint(a, b) -> u32 = a.max(b), "The larger, unsigned.";
-    min_uint(a, b) -> u32 = a.min(b), "The smaller, unsigned.";
+    max_int(a, b) -> u32 = (a as i32).max(b as i32) as u32, "The larger signed integer.";
+    min_int(a, b) -> u32 = (a as i32).min(b as i32) as u32, "The smaller signed integer.";
+    max_uint(a, b) -> u32 = a.max(b), "The larger unsigned integer.";
+    min_uint(a, b) -> u32 = a.min(b), "The smaller unsigned integer.";
     ashr_int(a, b) -> u32 = ((a as i32) >> (b & 31)) as u32,
-        "a shifted right by the low five bits of b, the sign coming in. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
+        "a shifted right by the low five bits of b, copying the sign bit. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
     lshr_int(a, b) -> u32 = a >> (b & 31),
-        "a shifted right by the low five bits of b, zeros coming in. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
+        "a shifted right by the low five bits of b, inserting zeros. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
     lshl_int(a, b) -> u32 = a << (b & 31), "a shifted left by the low five bits of b. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
     mullo_int(a, b) -> u32 = a.wrapping_mul(b), "The low half of the signed product.";
     mulhi_int(a, b) -> u32 = ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32,
@@ -204,13 +205,13 @@ functions! {
     mulhi_uint(a, b) -> u32 = ((u64::from(a) * u64::from(b)) >> 32) as u32, "The high half of the unsigned product.";
     not_int(a) -> u32 = !a, "Every bit inverted.";
     recip_uint(a) -> u32 = u32::MAX.checked_div(a).unwrap_or(u32::MAX),
-        "About 2^32 / a: floor((2^32 - 1) / a), and all bits for 0. Compilers refine it and are content with one more or less.";
+        "About 2^32 / a: floor((2^32 - 1) / a), or all bits set for 0. Compilers refine it; an error of one is harmless.";
 
     // Conversions.
     flt_to_int(a) -> u32 = number(a) as i32 as u32,
-        "Toward zero; the nearest that fits, 0 for NaN. ([`Rule::FLT_TO_INT_SATURATES`])";
+        "a rounded toward zero and saturated, or 0 for a NaN. ([`Rule::FLT_TO_INT_SATURATES`])";
     flt_to_uint(a) -> u32 = number(a) as u32,
-        "Toward zero; the nearest that fits, 0 for NaN. ([`Rule::FLT_TO_INT_SATURATES`])";
+        "a rounded toward zero and saturated, or 0 for a NaN. ([`Rule::FLT_TO_INT_SATURATES`])";
     int_to_flt(a) -> u32 = (a as i32 as f32).to_bits(), "The signed integer as a float, rounded to nearest even.";
     uint_to_flt(a) -> u32 = (a as f32).to_bits(), "The unsigned integer as a float, rounded to nearest even.";
 
@@ -220,14 +221,15 @@ functions! {
     recip_ff(a) -> u32 = finite(recip_ieee(a)), "[`recip_ieee`] with ±infinity replaced by ±0.";
     recipsqrt_clamped(a) -> u32 = clamped(recipsqrt_ieee(a)), "[`recipsqrt_ieee`] with ±infinity replaced by ±FLT_MAX.";
     recipsqrt_ff(a) -> u32 = finite(recipsqrt_ieee(a)), "[`recipsqrt_ieee`] with ±infinity replaced by ±0.";
-    sqrt_ieee(a) -> u32 = result1(number(a).sqrt(), a), "sqrt(a); -0 for -0, NaN below.";
+    sqrt_ieee(a) -> u32 = result1(number(a).sqrt(), a),
+        "sqrt(a). The result is -0 for -0, and a NaN for numbers below 0.";
 
     // Address registers.
     mova(a) -> i32 = (number(a).round_ties_even() as i32).clamp(-256, 255),
-        "MOVA: a rounded to nearest even, held in -256 to 255; 0 for NaN.";
+        "MOVA: a rounded to nearest even and clamped to -256 to 255, or 0 for a NaN.";
     mova_floor(a) -> i32 = (number(a).floor() as i32).clamp(-256, 255),
-        "MOVA_FLOOR: floor(a), held in -256 to 255; 0 for NaN.";
-    mova_int(a) -> i32 = (a as i32).clamp(-256, 255), "MOVA_INT: the signed integer a, held in -256 to 255.";
+        "MOVA_FLOOR: floor(a) clamped to -256 to 255, or 0 for a NaN.";
+    mova_int(a) -> i32 = (a as i32).clamp(-256, 255), "MOVA_INT: the signed integer a clamped to -256 to 255.";
 }
 
 // Float arithmetic.
