@@ -76,7 +76,7 @@ pub(super) struct Own {
     /// Whether some clause must be inside a loop. The clause is in this node, or in a node to which code continues
     /// without a change of the flow state.
     in_loop: bool,
-    /// The addresses of the ALU_BREAKs at which all lanes of the node can leave it.
+    /// The addresses of the ALU_BREAKs after which lanes leave the node.
     leaves: Vec<u32>,
     end: End,
 }
