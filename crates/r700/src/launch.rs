@@ -176,7 +176,9 @@ pub enum LaunchError {
     #[error(transparent)]
     Lanes(Exceeded),
     /// The number of the last lane is too large.
-    #[error("the launch begins at lane {first_lane} and has {lanes} lanes; the number of the last lane is too large")]
+    #[error(
+        "the launch begins at lane {first_lane} and has {lanes} lanes; the number of the last lane is too large"
+    )]
     FirstLane {
         /// [`Launch::first_lane`].
         first_lane: usize,
@@ -184,7 +186,9 @@ pub enum LaunchError {
         lanes: usize,
     },
     /// The launch has more registers than instructions can address.
-    #[error("the launch has {gprs} registers and {clause_temps} clause temporaries; expected 0 to 128 of each")]
+    #[error(
+        "the launch has {gprs} registers and {clause_temps} clause temporaries; expected 0 to 128 of each"
+    )]
     Registers {
         /// [`Environment::num_gprs`].
         gprs: u8,

@@ -481,8 +481,9 @@ impl<'a> Asm<'a> {
                     let what = if alu { "64-bit words of slots and literals" } else { "instructions" };
                     let message = format!("the clause has {count} {what}; 1 to {most} fit");
                     let again = if alu { "ALU" } else { "another TEX or VTX" };
-                    let help =
-                        format!("begin a second clause with a line `{again}:` before the first line that does not fit");
+                    let help = format!(
+                        "begin a second clause with a line `{again}:` before the first line that does not fit"
+                    );
                     self.faults.push(Diagnostic::error(cf.span, message).help(help));
                 } else {
                     cf.words[1] |= count_field(count as u32 - 1, alu);
@@ -512,8 +513,9 @@ impl<'a> Asm<'a> {
                     );
                 }
                 LabelTarget::Clause(..) => {
-                    let message =
-                        format!("`@{label}` names a line of a clause, but this instruction continues in control flow");
+                    let message = format!(
+                        "`@{label}` names a line of a clause, but this instruction continues in control flow"
+                    );
                     let help = "put the label before a control-flow instruction";
                     self.faults.push(Diagnostic::error(span, message).help(help));
                 }
