@@ -113,9 +113,9 @@ pub enum Cause {
     Race {
         /// The bank.
         bank: u32,
-        /// The earlier access, followed by the access that traps.
+        /// The dword in the bank.
         dword: u32,
-        /// The other access, and the one that traps.
+        /// The earlier access, followed by the access that traps.
         accesses: Box<[ShareAccess; 2]>,
     },
     /// The wavefront has issued as many instructions as the watchdog allows.

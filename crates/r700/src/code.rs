@@ -266,9 +266,9 @@ pub struct Export {
 pub enum ExportKind {
     /// Colours and computed Z.
     Pixel,
-    /// Position and its companions.
-    Pos,
     /// The position, and outputs with a fixed meaning such as the point size.
+    Pos,
+    /// Parameters for the pixel stage.
     Param,
 }
 
