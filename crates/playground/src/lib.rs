@@ -10,9 +10,9 @@
 //! * [`launch`]: runs the launch file of a source, compares the results with the expected ones, and records the run for
 //!   the page.
 //! * [`words`]: disassembles words and assembles the text again.
-//! * [`describe`]: machines, chips and limits; the kernels of `bench` with their hashes.
+//! * [`describe`]: returns machines, chips and limits, and runs kernels of `bench`.
 //!
-//! This crate does not read files. A launch in the playground states its values directly.
+//! This crate does not read files. A launch file in the playground contains its values.
 //!
 //! ```
 //! let request = r#"{"request": "diagnose", "source": ".isa tesla\nmovv b32 $r0 0x4\nexit nop\n"}"#;

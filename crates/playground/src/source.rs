@@ -107,7 +107,7 @@ pub struct ShownProposal {
     pub kind: &'static str,
     /// The text that a list shows.
     pub label: String,
-    /// A remark next to the label; may be empty.
+    /// A remark next to the label. The text may be empty.
     pub detail: String,
     /// First UTF-16 code unit of the replaced part.
     pub from: usize,

@@ -31,12 +31,12 @@ pub struct Code {
     /// address.
     place: Vec<u32>,
     cf: Vec<Result<Cf, CodeFault>>,
-    /// The ALU instructions of all clauses. One list is much faster to create than one for each clause.
+    /// The ALU instructions of all clauses. One list is much faster to create than one list per clause.
     ops: Vec<AluOp>,
     groups: Vec<GroupSpan>,
 }
 
-/// In [`Code::place`]: the program cannot reach this address as control flow.
+/// Entry of [`Code::place`] for an address that is not reachable as control flow.
 const UNREACHED: u32 = u32::MAX;
 
 /// One control-flow instruction.
@@ -105,7 +105,7 @@ pub struct Window {
     pub bank: u8,
     /// The first locked line. A line has 16 constants.
     pub line: u8,
-    /// The lock mode: which lines are locked.
+    /// KCACHE_MODE, which determines the locked lines.
     pub mode: KcacheMode,
 }
 
@@ -128,7 +128,7 @@ pub struct AluOp {
     pub opcode: &'static Opcode,
     /// Slot of the instruction: 0 to 3 are x to w, 4 is t.
     pub slot: u8,
-    /// Operands; the first `opcode.sources` are read.
+    /// Operands. The instruction reads the first `opcode.sources` of them.
     pub sources: [Source; 3],
     /// DST_GPR.
     pub dst_gpr: u8,
@@ -136,7 +136,7 @@ pub struct AluOp {
     pub dst_chan: u8,
     /// DST_REL.
     pub dst_rel: bool,
-    /// WRITE_MASK; OP3 always writes.
+    /// WRITE_MASK: whether the register is written. OP3 instructions always write it.
     pub write: bool,
     /// The factor that OMOD applies to the result, or 1.0 if there is none.
     pub omod: f32,
@@ -462,7 +462,7 @@ pub enum CodeFault {
 pub struct CodeOptions {
     /// The chip.
     pub chip: Chip,
-    /// ALU_INST_PREFER_VECTOR of SQ_CONFIG; drivers set it.
+    /// ALU_INST_PREFER_VECTOR of SQ_CONFIG. Drivers set this bit.
     pub prefer_vector: bool,
 }
 
@@ -508,7 +508,7 @@ impl Code {
     /// Returns group `number`, counted from 0, of a clause of this program.
     ///
     /// # Panics
-    /// If the clause has fewer groups or belongs to another program.
+    /// Panics if the clause has fewer groups or belongs to another program.
     pub fn group(&self, clause: &AluClause, number: usize) -> Group<'_> {
         let groups = &self.groups[clause.groups.start as usize..clause.groups.end as usize];
         let GroupSpan { addr, first, len } = groups[number];

@@ -215,7 +215,7 @@ pub fn tex_in_r600(inst: TexInst) -> bool {
 pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
     match op {
         MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
-        // Only MEM_INST and MEM_OP are confirmed; the rest of the layout is provisional.
+        // Only MEM_INST and MEM_OP are confirmed. The layout of the other fields is provisional.
         MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Fidelity::Recommended),
         MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => None,
     }

@@ -34,18 +34,18 @@ pub struct Explained {
     pub value: u32,
     /// Meaning of the value.
     pub text: String,
-    /// Purpose of the field; may be empty.
+    /// Purpose of the field. The text may be empty.
     pub doc: &'static str,
 }
 
-/// Part of a program to which an instruction belongs. Its words do not show it.
+/// The part of a program that contains an instruction. The words of the instruction do not show which part it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The control-flow program: two words.
+    /// The control-flow program. Its instructions have two words.
     ControlFlow,
-    /// An ALU clause: two words.
+    /// An ALU clause. Its instructions have two words.
     Alu,
-    /// A TEX or VTX clause: four words.
+    /// A TEX or VTX clause. Its instructions have four words.
     Fetch,
 }
 
@@ -64,7 +64,7 @@ pub struct Reading {
     pub meaning: Vec<String>,
     /// Effect on the flow of lanes.
     pub flow: Vec<String>,
-    /// Bits and values without a meaning; empty for a legal instruction.
+    /// Bits and values without a meaning. The list is empty for a legal instruction.
     pub findings: Vec<String>,
     /// Whether a field that the instruction does not read has a value other than 0. This is rare in real code.
     pub unread: bool,
@@ -132,7 +132,7 @@ fn slots_of(words: &[u32]) -> Option<usize> {
         .then_some(slots)
 }
 
-/// Returns whether every code of a table has a sentence.
+/// Returns whether every code of a field has a sentence.
 const fn all_say<T: FieldValue>() -> bool {
     let mut place = 0;
     while place < T::NAMES.len() {
@@ -156,7 +156,7 @@ const _: () = {
     );
 };
 
-/// Returns the meaning of a code, from the table of its names.
+/// Returns the sentence about a code of an instruction.
 fn says<T: FieldValue>(value: T) -> &'static str {
     let bits = value.to_bits();
     T::NAMES.iter().find(|name| name.value == bits).map_or("", |name| name.doc.trim())

@@ -17,8 +17,8 @@
 //! push. Therefore popping a branch entry changes only `A` and `IB` lanes ([`Rule::POP_KEEPS_BREAKS`]). A loop entry
 //! holds the states of all lanes before the loop. A return entry has an address and no mask.
 //!
-//! This module does not run clauses: the engines run them for the lanes that [`Flow::test`] or [`Flow::alu_enter`]
-//! returns. It also does not implement BARRIER, which orders clauses: an in-order machine runs them in order anyway.
+//! This module does not run clauses. The engines run them for the lanes that [`Flow::test`] or [`Flow::alu_enter`]
+//! returns. BARRIER orders clauses. It has no effect here, because this machine runs clauses in order.
 
 mod events;
 mod faults;
@@ -104,7 +104,7 @@ impl Flow {
         self.pc
     }
 
-    /// Returns the lanes in state A.
+    /// Returns the active lanes.
     #[inline]
     pub fn active(&self) -> Mask {
         self.states.active
@@ -237,14 +237,14 @@ impl Flow {
         }
     }
 
-    /// Returns whether COND can pass for any lane.
+    /// Returns whether COND lets any lane pass.
     #[inline(always)]
     fn boolean(&self, cond: Condition) -> bool {
         // The check for ACTIVE comes first, because nearly all instructions have it.
         cond == Condition::Active || self.constant(cond)
     }
 
-    /// Computes [`Flow::boolean`] for the rarer conditions.
+    /// Computes [`Flow::boolean`] for conditions other than ACTIVE, which are rarer.
     #[inline(never)]
     fn constant(&self, cond: Condition) -> bool {
         let boolean = |number: u8| self.setup.booleans >> (number & 31) & 1 != 0;

@@ -7,7 +7,7 @@
 //! * floats are binary32, results are rounded to nearest even, and operations are not fused;
 //! * a denormal operand is treated as a zero with the same sign, and a denormal result becomes a zero with the same
 //!   sign ([`flush`]);
-//! * functions that only select an operand (MAX, MIN, CND*) return its bits unchanged;
+//! * functions that only select an operand (MAX, MIN, CND*) return the operand's bits unchanged;
 //! * if an operand is a NaN, the result is this NaN, quieted; if several operands are NaNs, the first one determines
 //!   the result (no source); a NaN that an operation on numbers creates is [`NAN`];
 //! * the products of `MUL`, `MULADD`, `DOT4` and `MUL_LIT` are *legacy*: if a factor is zero, the product is +0,
@@ -86,7 +86,7 @@ pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     }
 }
 
-// Private helpers.
+// Helpers of the functions below.
 
 /// Returns the operand as a number. A denormal is returned as a zero.
 #[inline(always)]
@@ -379,12 +379,12 @@ pub fn cos_radians(a: u32) -> u32 {
 // Predicates. A PRED_SET* decides whether the lane executes, and writes a result to the destination
 // ([`Rule::PRED_SET_WRITES_ZERO_FOR_TRUE`]).
 
-/// Decision of a PRED_SET* for a lane.
+/// Result of a PRED_SET* for a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predicate {
-    /// Whether the lane executes afterwards.
+    /// Whether the test holds, so that the lane executes afterwards.
     pub execute: bool,
-    /// The result for the destination.
+    /// The word that the destination register receives.
     pub value: u32,
 }
 
@@ -446,7 +446,7 @@ pub fn dot4_ieee(a: [u32; 4], b: [u32; 4]) -> u32 {
     add(add(add(product(0), product(1)), product(2)), product(3))
 }
 
-/// MAX4: returns the largest of the four src0, by [`max`].
+/// MAX4: returns the largest src0 of the four slots, as [`max`] compares them.
 #[inline(always)]
 pub fn max4(a: [u32; 4]) -> u32 {
     max(max(max(a[0], a[1]), a[2]), a[3])

@@ -22,7 +22,7 @@ use crate::texture::{Texture, TextureSampler};
 /// Constants, buffers, textures and samplers that a stage reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resources {
-    /// Constant buffers by number, in dwords. Words past the end of a buffer, or in a missing buffer, read as 0.
+    /// Dwords of each constant buffer, indexed by the number of the buffer. Words past the end of a buffer read as 0.
     pub constant_buffers: [Vec<u32>; 16],
     /// The constant file of DX9 mode, with up to 256 entries. Missing entries read as 0.
     pub constant_file: Vec<[u32; 4]>,

@@ -93,7 +93,7 @@ pub struct MemoryOutcome {
     pub scratch: Vec<Vec<u32>>,
     /// The reduction buffer.
     pub reduction: Vec<Vec<u32>>,
-    /// The ring.
+    /// The ring between the vertex and the geometry program.
     pub ring: Vec<Vec<u32>>,
     /// Stream-out records of the four streams.
     pub streams: [Vec<Vec<u32>>; 4],

@@ -48,7 +48,7 @@ pub(crate) enum At {
     Fetch(usize, Mask),
 }
 
-/// State of an ALU clause. Each clause begins with the default.
+/// State of an ALU clause. Each clause begins with the default state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClauseState {
     /// Which of PV and PS the previous group has defined, indexed by slot. The index of PS is that of slot t. The
@@ -321,7 +321,7 @@ impl Wave {
         (self.first_lane() / usize::from(self.launch.environment.chip.wave_width)) as u32
     }
 
-    /// Returns the identity of the wavefront in the whole launch.
+    /// Returns the identity of the wavefront, which is unique in the launch.
     pub(crate) fn group_id(&self) -> GroupId {
         GroupId::Lanes { first: self.first_lane() }
     }

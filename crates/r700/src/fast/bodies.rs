@@ -118,7 +118,8 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
         };
         let mut result = [0; LANES];
         let mut nan = 0;
-        // The rules for NaN selection, and for products with zero, run only if a NaN occurred.
+        // This loop ignores the rules that select a NaN, and those for products with zero. They run below if a NaN
+        // occurred.
         for lane in 0..LANES {
             let product = |slot: usize| {
                 let (a, b) = factors(slot, lane);

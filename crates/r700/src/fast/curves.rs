@@ -15,9 +15,9 @@ use super::lanes::{Body, Lanes, Operation, finish};
 use crate::chip::LANES;
 use crate::lane::{self, number};
 
-/// A function of one word with a series.
+/// A function of one word that a series approximates.
 pub(super) trait Curve {
-    /// Computes the lane function.
+    /// Computes the lane function, which defines the result.
     fn lane(a: u32) -> u32;
 
     /// Returns the value before rounding.
@@ -79,7 +79,7 @@ fn polynomial<const N: usize>(x: f64, terms: &[f64; N]) -> f64 {
     sum
 }
 
-/// EXP_IEEE
+/// The curve of EXP_IEEE.
 pub(super) struct Exp;
 
 impl Curve for Exp {
@@ -140,7 +140,7 @@ fn log(a: u32) -> f64 {
     if x == 0.0 { f64::NEG_INFINITY } else { usual }
 }
 
-/// LOG_IEEE
+/// The curve of LOG_IEEE.
 pub(super) struct Log;
 
 impl Curve for Log {
@@ -154,7 +154,7 @@ impl Curve for Log {
     }
 }
 
-/// LOG_CLAMPED
+/// The curve of LOG_CLAMPED.
 pub(super) struct LogClamped;
 
 impl Curve for LogClamped {
@@ -190,7 +190,7 @@ fn sine(turns: f64) -> f64 {
     x * polynomial(x * x, &TERMS)
 }
 
-/// SIN of an angle in revolutions.
+/// The curve of SIN, for an angle in revolutions.
 pub(super) struct Sin;
 
 impl Curve for Sin {
@@ -204,7 +204,7 @@ impl Curve for Sin {
     }
 }
 
-/// COS of an angle in revolutions.
+/// The curve of COS, for an angle in revolutions.
 pub(super) struct Cos;
 
 impl Curve for Cos {

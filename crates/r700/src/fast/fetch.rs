@@ -23,7 +23,7 @@ use crate::reference::texture::{clamp, gradients_of_lane};
 use crate::texture::{Component, Texture};
 use crate::wave::{At, Held, Values, Wave};
 
-/// [`Runner::fetching`], compiled for a level.
+/// A call of [`Runner::fetching`], compiled for a level.
 struct Fetch<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,
@@ -280,7 +280,7 @@ fn select(texture: &Texture, values: &mut Values) {
     }
 }
 
-/// Runs SAMPLE and its variants on rows; see `Wave::read_texture`.
+/// Runs SAMPLE and its variants on rows, as `Wave::read_texture` does for each lane.
 fn sample_rows<W: Wide>(
     wide: W,
     sample: &Sample,

@@ -51,7 +51,7 @@ impl Lanes<'_> {
     }
 }
 
-/// Copies R[n + AR] to a row; AR is the first source.
+/// Copies R[n + AR] to a row. The first source is AR.
 pub(super) struct ReadByRow;
 
 impl Body for ReadByRow {
@@ -77,7 +77,7 @@ impl Body for ReadByLoop {
     }
 }
 
-/// Writes the first source to R[n + AR]; AR is the second source.
+/// Writes the first source to R[n + AR]. The second source is AR.
 pub(super) struct WriteByRow;
 
 impl Body for WriteByRow {
@@ -104,7 +104,7 @@ impl Body for WriteByLoop {
     }
 }
 
-/// Copies the constant at AR to a row; AR is the first source.
+/// Copies the constant that AR selects to a row. The first source is AR.
 pub(super) struct ConstantByRow;
 
 impl Body for ConstantByRow {
@@ -120,7 +120,7 @@ impl Body for ConstantByRow {
     }
 }
 
-/// Copies the constant at aL to a row.
+/// Copies the constant that aL selects to a row.
 pub(super) struct ConstantByLoop;
 
 impl Body for ConstantByLoop {

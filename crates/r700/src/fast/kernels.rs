@@ -19,7 +19,7 @@ use crate::words::{Op2, Op3};
 
 /// A lane function of up to three words.
 trait Kernel {
-    /// Whether [`usual`](Kernel::usual) is faster.
+    /// Whether [`usual`](Kernel::usual) is faster than [`lane`](Kernel::lane).
     const USUAL: bool = false;
 
     /// Computes the result.
@@ -177,8 +177,8 @@ fn whole_unsigned(a: u32) -> u32 {
     if x >= 2.0 * HALF_RANGE { u32::MAX } else { part }
 }
 
-/// Computes [`lane::recip_uint`] for rows, as a quotient of doubles. The distance of the quotient from the next integer
-/// exceeds its error.
+/// Computes [`lane::recip_uint`] for rows, as a quotient of doubles. The rounding error is smaller than the distance of
+/// the quotient from the next integer, so the integer part is exact.
 #[inline(always)]
 fn recip_uint(a: u32) -> u32 {
     /// 2^52. The lowest bits of a sum with it contain the integer.
@@ -321,7 +321,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
                 true => rows[number][lane] & operation.keep[number] ^ operation.flip[number],
                 false => rows[number][lane],
             };
-            // Written out, because `array::map` does not always vectorise.
+            // The three calls are written out, because `array::map` does not always vectorise.
             [word(0), word(1), word(2)]
         };
         let mut result = [0; LANES];
@@ -345,7 +345,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
     }
 }
 
-/// A comparison that yields a decision for each lane.
+/// A comparison of two words.
 trait Test {
     fn holds(a: u32, b: u32) -> bool;
 }
@@ -423,7 +423,7 @@ impl<K: Kernel, T: Test> Body for Both<K, T> {
     }
 }
 
-/// Properties of an instruction besides its opcode on which its kernel depends.
+/// The properties of an instruction that select its kernel, in addition to the opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Whether some source has abs or neg.

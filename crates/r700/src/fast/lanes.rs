@@ -79,16 +79,16 @@ impl Default for Tables {
 /// Constants of an environment. Lowering depends on the position of a constant, not on its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bank {
-    /// A constant buffer, by dword.
+    /// The constant buffer with this number. A constant is one dword.
     Buffer(u8),
-    /// A component of the constant file, by entry.
+    /// This component of the constant file. A constant is the component of one entry.
     File(u8),
 }
 
 /// The position of a constant. A constant outside its bank is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uniform {
-    /// ALT_CONST.
+    /// ALT_CONST: whether the constant belongs to the other stage.
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     /// Number of the dword or entry.
@@ -113,7 +113,7 @@ impl Uniform {
 /// constant outside the bank is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
-    /// ALT_CONST.
+    /// ALT_CONST: whether the constant belongs to the other stage.
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     pub(super) first: i32,
@@ -136,7 +136,7 @@ impl Constants {
     }
 }
 
-/// [`Constants`] in an environment.
+/// The words of [`Constants`] in an environment.
 pub(super) struct Choices<'a> {
     words: &'a [u32],
     first: i32,
@@ -177,7 +177,7 @@ pub(super) struct Lanes<'a> {
     pub(super) skip: u64,
     /// Lanes for which a KILL* held.
     pub(super) killed: u64,
-    /// aL, for clauses that use it.
+    /// The value of aL, for clauses that use it.
     pub(super) loop_index: i32,
     pub(super) tables: &'a Tables,
     /// The environment of the launch.

@@ -103,7 +103,7 @@ pub(super) struct Clause {
 /// Description of an operation from which the compiled engine generates code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// No template: compiled code calls the kernel of the operation.
+    /// The operation has no template. Compiled code calls its kernel.
     None,
     /// One opcode that has a kernel.
     Code(AluCode),
@@ -114,7 +114,7 @@ pub(super) enum Template {
         /// Whether the opcode is DOT4_IEEE instead of DOT4.
         ieee: bool,
     },
-    /// The sets of lanes by the predicate.
+    /// Computes the sets of lanes by the predicate.
     Sets,
 }
 

@@ -169,7 +169,8 @@ impl Runner<'_> {
             return false;
         }
         let (mut bank, mut dword) = (*self.lanes.row(bank), *self.lanes.row(dword));
-        // A broadcast takes one address and writes every lane of the wavefront, whatever the masks.
+        // A broadcast uses the address of the lowest lane and writes every lane of the wavefront, whatever the masks
+        // are.
         let written = if high.broadcast { Mask::first(wave.count) } else { lanes };
         if let (true, Some(first)) = (high.broadcast, lanes.lowest()) {
             (bank, dword) = ([bank[first.index()]; LANES], [dword[first.index()]; LANES]);

@@ -142,7 +142,7 @@ impl Fast {
         self.straight.as_deref().filter(|straight| fits && straight.fits(origin))
     }
 
-    /// Replaces the extra rows of a wavefront by the rows that operations need.
+    /// Replaces the rows after the registers of a wavefront by the rows that operations need.
     pub(crate) fn prepare(&self, wave: &mut Wave) {
         wave.registers.truncate(wave.launch.environment.register_rows() + PREVIOUS);
         wave.registers.extend_from_slice(&self.lowered.room);

@@ -171,7 +171,7 @@ impl Task for StraightWave<'_, '_> {
 /// The values of an exported component.
 #[derive(Clone, Copy)]
 enum ExportSource<'a> {
-    /// The same word for all lanes.
+    /// One word for all lanes.
     Word(u32),
     Row(&'a [u32; LANES]),
 }
@@ -232,7 +232,7 @@ fn put_lanes<W: Wide>(
 }
 
 impl Runner<'_> {
-    /// Runs the wavefront at `place` and adds its results to an outcome of `lanes` lanes; see [`Wave::add_to`]. The
+    /// Runs the wavefront at `place` and adds its results to an outcome of `lanes` lanes, as [`Wave::add_to`] does. The
     /// wavefront need not be [restarted](Wave::restart) before. If the last quad of the wavefront is incomplete,
     /// returns `false` without any effect.
     pub(super) fn run_straight(

@@ -9,16 +9,17 @@ use thiserror::Error;
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// Test of a control-flow instruction that selects the lanes that pass: the fields COND and CF_CONST. (MAN 3.6.3)
+/// The condition of a control-flow instruction, which selects the lanes that pass. It is in the fields COND and
+/// CF_CONST. (MAN 3.6.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// CF_COND_ACTIVE.
+    /// CF_COND_ACTIVE: active lanes pass.
     Active,
-    /// CF_COND_FALSE.
+    /// CF_COND_FALSE: no lane passes.
     False,
-    /// CF_COND_BOOL with the number of the boolean constant.
+    /// CF_COND_BOOL: active lanes pass if the boolean constant with this number is 1.
     Bool(u8),
-    /// CF_COND_NOT_BOOL with the number of the boolean constant.
+    /// CF_COND_NOT_BOOL: active lanes pass if the boolean constant with this number is 0.
     NotBool(u8),
 }
 
@@ -380,7 +381,7 @@ impl CostCounts {
         self.calls > 0
     }
 
-    /// Returns the size of the stack; see [`StackUse::of`].
+    /// Returns the size of a stack with these entries, as [`StackUse::of`] does.
     #[inline(always)]
     pub(super) fn stack_use(&self, wave_width: u8) -> StackUse {
         let CostCounts { full, pushes, calls } = *self;
@@ -447,7 +448,7 @@ impl Deref for Stack {
     }
 }
 
-/// Part of the stack that is in use. (MAN p. 51; the two extra subentries come from Mesa and LLVM.)
+/// The part of a stack that is in use. (MAN p. 51. The two extra subentries come from Mesa and LLVM.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackUse {
     /// Number of whole entries.

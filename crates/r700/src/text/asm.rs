@@ -31,9 +31,9 @@ use lex::{Parse, Token, tokens, wrong};
 /// Result of assembling a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assembled {
-    /// The name of `.program`.
+    /// The name that `.program` states.
     pub name: Option<String>,
-    /// The program, 32-bit words in memory order.
+    /// The program as 32-bit words, in memory order.
     pub words: Vec<u32>,
     /// The chip that `.chip` names, or otherwise the chip that the caller passed.
     pub chip: Chip,

@@ -28,7 +28,7 @@ pub struct Options {
     pub syntax: Syntax,
 }
 
-/// Syntax in which a program is printed. The assembler accepts both.
+/// Syntax in which a program is printed. The assembler accepts both syntaxes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Syntax {
     /// The syntax of this project.
@@ -46,7 +46,7 @@ pub struct Disassembly {
     /// Notes about words that the program uses but that are not valid instructions. Each has its address in 64-bit
     /// words.
     pub notes: Vec<(u32, String)>,
-    /// Position in the text where each instruction ends.
+    /// For each instruction, the position at which its text ends.
     pub marks: Vec<Mark>,
 }
 
@@ -708,8 +708,8 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints the second source of an operation that reads only one source. Compilers of vendors often leave R0 with
-    /// the component of the first source there; the text is then `~`. Otherwise the text is `~` followed by the source.
+    /// Prints the second source of an operation that reads only one source. Vendors' compilers often set it to R0 with
+    /// the component of the first source. The text is then `~`. Otherwise the text is `~` followed by the source.
     fn unused_source(&mut self, word0: u32, is_unary: bool, owned: &mut [u32; 2]) {
         let (first, raw) = (word0 & 0x1fff, word0 >> 13 & 0x1fff);
         let (selector, rel) = (raw & 0x1ff, raw >> 9 & 1 != 0);

@@ -132,7 +132,7 @@ pub(in crate::fast) enum Chosen {
 pub(in crate::fast) enum FetchWork {
     /// SAMPLE, its variants, and FETCH4.
     Sample(Box<Sample>),
-    /// LD
+    /// LD, which reads one texel.
     Load(Box<Load>),
     /// GET_GRADIENTS_H or GET_GRADIENTS_V, with the lane of the quad from which lane 0 is subtracted.
     Gradients(usize),
@@ -144,13 +144,13 @@ pub(in crate::fast) enum FetchWork {
     Nothing,
     /// READ_SCRATCH, READ_REDUCTION or READ_SCATTER.
     Read(MemoryReads),
-    /// LOCAL_DS_WRITE
+    /// LOCAL_DS_WRITE, with its second word.
     ShareWrite(MemDswDword1),
-    /// LOCAL_DS_READ
+    /// LOCAL_DS_READ, with its second word.
     ShareRead(MemDsrDword1),
 }
 
-/// The key of a texture.
+/// Number of a bound texture, and whether ALT_CONST selects the textures of the other stage.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Bound {
     pub(in crate::fast) alternate: bool,
@@ -301,13 +301,13 @@ impl Lowering<'_> {
         self.environment.bound(bound.alternate)
     }
 
-    /// Returns the key of an instruction's texture, if the texture is bound.
+    /// Returns the number of an instruction's texture, or `None` if the texture is not bound.
     fn bound(&self, low: &TexDword0R700) -> Option<Bound> {
         let bound = Bound { alternate: low.alt_const, id: low.resource_id };
         self.resources(bound).textures.contains_key(&bound.id).then_some(bound)
     }
 
-    /// Lowers LD; see [`load`](crate::reference::texture::load).
+    /// Lowers LD, whose result [`load`](crate::reference::texture::load) defines.
     fn load(&self, low: &TexDword0R700, third: &TexDword2) -> Option<Load> {
         let bound = self.bound(low)?;
         let image = &self.resources(bound).textures[&bound.id].image;

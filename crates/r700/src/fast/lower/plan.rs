@@ -25,7 +25,7 @@ pub(super) fn indexes_register(source: &Source) -> bool {
 pub(super) enum Way {
     /// The fast engine runs the operations of the group.
     Lowered,
-    /// The fast engine runs the group's operations if the indexed registers exist; otherwise the reference interpreter
+    /// If the indexed registers exist, the fast engine runs the group's operations. Otherwise the reference interpreter
     /// runs the group.
     Checked,
     /// The reference interpreter runs the group.
@@ -37,7 +37,7 @@ pub(super) enum Way {
 pub(super) enum Index {
     /// A component of AR.
     Address(usize),
-    /// aL
+    /// The loop index aL.
     Loop,
 }
 
