@@ -97,8 +97,8 @@ pub struct Simd {
     pub share: DataShare,
 }
 
-/// Maximum number of wavefronts that the search for races can distinguish. The number of a wavefront occupies 24 bits
-/// of a 32-bit stamp.
+/// Maximum number of wavefronts that the search for races can distinguish. A stamp of an access has 32 bits, of which
+/// the number of the wavefront may occupy 24.
 const MOST_WAVEFRONTS: u32 = 1 << 24;
 
 /// Number of dwords in a bank of the local data share.
@@ -108,8 +108,8 @@ impl DataShare {
     /// Starts a search for races among `wavefronts` wavefronts.
     pub(crate) fn check(&mut self, wavefronts: usize) {
         let mut races = Races::default();
-        // The stamps suffice for the whole launch, because the share has no barriers at which the time of a stamp would
-        // advance.
+        // The time in a stamp never advances, because R700 has no instruction that orders wavefronts. Therefore few
+        // bits of a stamp are enough for the time.
         let groups = u32::try_from(wavefronts).unwrap_or(u32::MAX).min(MOST_WAVEFRONTS);
         races.begin(groups, 16 * BANK_DWORDS, 0, false, true);
         self.races = Some(Box::new(races));

@@ -118,8 +118,7 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
         };
         let mut result = [0; LANES];
         let mut nan = 0;
-        // This loop ignores the rules that select a NaN, and those for products with zero. They run below if a NaN
-        // occurred.
+        // This loop does not apply the rules that select a NaN. If a NaN occurs, the results are recomputed below.
         for lane in 0..LANES {
             let product = |slot: usize| {
                 let (a, b) = factors(slot, lane);

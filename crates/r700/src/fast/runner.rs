@@ -496,7 +496,8 @@ impl<'a> Runner<'a> {
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             if O::ENABLED {
-                // Only the last group of a run can change the flow of lanes, so its issues are announced together.
+                // Only the last group of a run can change the flow of lanes, so the issues of all its groups are
+                // announced together.
                 observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], lanes);
             }
             if O::PATHS {
