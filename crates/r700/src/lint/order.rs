@@ -20,7 +20,8 @@ pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// Registers written since the last barrier. The first set is of fetch clauses, the second of all clauses.
+/// Registers written since the last barrier. The first set contains those that fetch clauses have written, the second
+/// those that any clause has written.
 type Pending = [Components; 2];
 
 fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {

@@ -40,7 +40,7 @@ pub(in crate::fast) struct Conversion {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Vertex {
     pub(in crate::fast) bound: Bound,
-    /// The number that is added to the fetched index.
+    /// The number that is added to the index of the element.
     pub(in crate::fast) base: u32,
     /// Distance between elements in bytes, and offset in bytes of the fetched data in an element.
     pub(in crate::fast) stride: usize,
