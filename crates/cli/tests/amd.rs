@@ -34,7 +34,7 @@ fn two_sources_of_latte_assembler_become_one_file() {
     std::fs::write(folder.join("a.vsh"), VERTEX).unwrap();
     std::fs::write(folder.join("b.psh"), PIXEL).unwrap();
     let (_, error) = ends(&folder, "asm --vsh a.vsh --psh b.psh -o c.gsh", 0);
-    assert!(error.contains("a program has no place for MODE, ATTRIB_VARS"), "{error}");
+    assert!(error.contains("a program does not store MODE, ATTRIB_VARS"), "{error}");
     let (list, _) = ends(&folder, "list c.gsh --json", 0);
     let list: serde_json::Value = serde_json::from_str(&list).unwrap();
     let stages: Vec<_> =

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 /// Temporary paths of the files that are being written.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Maximum number of names to try. A second attempt is needed only if the first name exists, which chance practically
-/// excludes.
+/// Maximum number of random names to try. A second attempt is needed only if a file with the first name exists, which
+/// is extremely unlikely.
 const TRIES: usize = 16;
 
 /// An output file that appears only when it is complete.
@@ -40,7 +40,7 @@ impl Whole {
             return Ok(Whole { file, places: None });
         }
         if before.is_some() {
-            // A file that is not writable is not replaced.
+            // Fails if the existing file is not writable. A rename would replace the file nevertheless.
             OpenOptions::new().write(true).open(&path)?;
         }
         let whole = Whole::replace(&path)?;
@@ -119,7 +119,7 @@ impl Write for Whole {
 impl Drop for Whole {
     fn drop(&mut self) {
         if let Some((meanwhile, _)) = &self.places {
-            // `discard_unfinished` may have deleted the file.
+            // An error is ignored, because `discard_unfinished` may have deleted the file.
             let _ = fs::remove_file(meanwhile);
             unfinished().retain(|other| other != meanwhile);
         }

@@ -1,8 +1,8 @@
-//! The functions of the WebAssembly module. It does not import functions.
+//! The functions that the WebAssembly module exports. The module does not import any functions.
 //!
 //! A caller allocates a block for the request, fills it, and calls `answer`, which takes ownership of the block. The
-//! reply is also a block. Its first four bytes are the number of bytes after them. The caller reads the reply and
-//! releases it.
+//! reply is also a block. Its first four bytes are the number of bytes that follow. The caller reads the reply and
+//! releases its block.
 //!
 //! ```text
 //! allocate(length) -> block          memory for a request
@@ -11,14 +11,14 @@
 //! release(reply)
 //! ```
 
-// The page calls these functions. Each states its requirements.
+// The page calls these functions across the module's boundary. Each function states what its caller must ensure.
 #![allow(unsafe_code)]
 
 use std::sync::{Mutex, Once, PoisonError};
 
 use reconverge_isa::limits::{EXPANSION, FILE, LANES, MEMORY};
 
-/// Limits in a browser. A page has up to 4 GiB, and a user waits for the reply.
+/// Limits in a browser. A WebAssembly module can use up to 4 GiB of memory, and a person waits for the reply.
 const LIMITS: [(&reconverge_isa::limits::Limit, u64); 4] =
     [(&LANES, 1 << 22), (&MEMORY, 1 << 28), (&FILE, 1 << 24), (&EXPANSION, 1 << 22)];
 
@@ -39,26 +39,26 @@ fn prepare() {
     });
 }
 
-/// Returns a block with the number of bytes and the bytes.
+/// Returns a block that contains the number of bytes, followed by the bytes.
 fn block(bytes: &[u8]) -> *mut u8 {
     let length = (bytes.len() as u32).to_le_bytes();
     Box::into_raw([&length, bytes].concat().into_boxed_slice()).cast()
 }
 
-/// Returns a block of bytes for a request.
+/// Returns a block for a request of `length` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
 }
 
-/// Answers a request. Returns a block with the length of the reply and the reply.
+/// Answers a request. Returns a block that contains the length of the reply, followed by the reply.
 ///
 /// # Safety
 /// `request` is a block of `length` bytes from [`allocate`]. The caller does not use it again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn answer(request: *mut u8, length: usize) -> *mut u8 {
     prepare();
-    // SAFETY: the caller passes a block of `allocate` with its length, once.
+    // SAFETY: the caller passes a block from `allocate` with its length, and passes each block only once.
     let request = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(request, length)) };
     block(&crate::answer(&request))
 }
@@ -75,7 +75,7 @@ pub extern "C" fn panicked() -> *mut u8 {
 /// `reply` comes from [`answer`]. The caller does not use it again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn release(reply: *mut u8) {
-    // SAFETY: the caller passes a reply of `answer`, which starts with the number of bytes after the length.
+    // SAFETY: the caller passes a reply of `answer`. It starts with the number of bytes that follow this number.
     unsafe {
         let length = u32::from_le_bytes(reply.cast::<[u8; 4]>().read()) as usize + 4;
         drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(reply, length)));

@@ -51,11 +51,11 @@ pub fn describe() -> EngineDescribed {
 /// The result of a kernel of `bench`.
 #[derive(Clone, Debug, Serialize)]
 pub struct KernelRan {
-    /// The hash of the counts of all lanes.
+    /// The hash of the counts that all lanes computed.
     pub hash: String,
-    /// The hash that a full launch must have.
+    /// The expected hash for a launch with all lanes.
     pub golden: String,
-    /// Whether the launch has all lanes.
+    /// Whether the launch has all lanes of the kernel.
     pub full: bool,
     /// Number of instructions issued to groups.
     pub group_instructions: u64,

@@ -14,7 +14,7 @@ use crate::place::{SourcePlace, error_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultyPart {
-    /// The request itself: not JSON, or an unknown field.
+    /// The request itself: it is not JSON, or it has an unknown field.
     Request,
     /// The program.
     Source,
@@ -74,8 +74,8 @@ impl PlayError {
         }
     }
 
-    /// Returns the error of a launch file that cannot be parsed. `added` is the number of lines before the text of
-    /// the request.
+    /// Returns the error of a launch file that cannot be parsed. `added` is the number of lines that were inserted
+    /// before the text of the request.
     pub fn launch_file(error: &LaunchFileError, added: usize) -> PlayError {
         let (message, line) = match error {
             LaunchFileError::Field { error, line } => {
@@ -107,10 +107,10 @@ impl From<TargetError> for PlayError {
     }
 }
 
-/// An example of a parameter.
+/// An example of a parameter, for messages.
 const PARAMETER: &str = ", for example param = [{ name = \"out\", buffer = \"u32[64]\" }]";
 
-/// A message with the remedies of the playground: the page has a launch, not the options of the command line.
+/// Rewrites the remedies in a message for the playground. Its user edits a launch file and has no command-line options.
 pub(crate) fn in_place(message: &str) -> String {
     let watchdog = format!("{} allows more", INSTRUCTIONS.raise);
     let message = message.replace(&watchdog, "`watchdog = N` in the launch allows more");

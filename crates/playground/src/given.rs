@@ -10,11 +10,11 @@ use reconverge_workbench::open::OpenError;
 use reconverge_workbench::text::Source;
 use reconverge_workbench::{Known, Opened, open};
 
-/// Returns a launch file that states a machine. If `launch` does not, the machine of the source is inserted before
-/// it. Also returns the number of bytes before the text of the launch file. Returns `None` if neither states a
-/// machine.
+/// Returns a launch file that states a machine. If `launch` does not state one, inserts the machine of the source at
+/// its start. Also returns the number of inserted bytes. Returns `None` if neither the launch file nor the source
+/// states a machine.
 pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
-    // A text that cannot be parsed is returned unchanged. Its error is reported later.
+    // A launch file that cannot be parsed is returned unchanged. Its error is reported later.
     if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {
         return Some((Cow::Borrowed(launch), 0));
     }
@@ -40,12 +40,12 @@ fn isa_of(source: &str) -> Option<Isa> {
 /// Reads a source, with its macros expanded.
 ///
 /// # Errors
-/// A macro or a directive of the source is wrong, or it includes a file.
+/// A macro or a directive of the source is wrong, or the source includes a file.
 pub(crate) fn read(source: &str) -> Result<Source<'_>, Vec<Diagnostic>> {
     Source::new(source, &Given::default())
 }
 
-/// Opens a source for a launch. The launch may state machine, chip and program type.
+/// Opens a source for a launch. The launch may state the machine, the chip and the program type.
 ///
 /// # Errors
 /// The source does not assemble, or is not for this machine or chip.

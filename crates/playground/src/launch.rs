@@ -1,4 +1,4 @@
-//! Runs the launch of a source, compares its results with the expected ones, and records it for the page of a run.
+//! Runs the launch of a source, compares its results with the expected ones, and records the run for the page.
 
 use reconverge_isa::Program;
 use reconverge_isa::limits::LANES;
@@ -14,10 +14,11 @@ use serde::Serialize;
 use crate::error::{FaultyPart, PlayError, in_place};
 use crate::given::{opened, read, with_machine};
 
-/// Maximum number of steps, values and bytes in a recorded run. A page with this size opens in less than a second.
+/// Maximum number of steps, values and bytes in a recorded run. A browser opens a page with a run of this size in less
+/// than a second.
 const RECORDED: Bounds = Bounds { steps: 50_000, values: 750_000, bytes: 5_000_000 };
 
-/// Maximum number of instructions, over all groups, in a run that is recorded at once.
+/// Maximum number of instructions, over all groups, of a run that the page records without a request of the user.
 const AT_ONCE: u64 = 2_000_000;
 
 /// The folder of a launch in the playground, which does not contain files.
@@ -29,13 +30,13 @@ impl Files for InPlace {
     }
 }
 
-/// Parses a launch file. The machine is that of the text or, if the text does not state one, of the source.
+/// Parses a launch file. If it does not state a machine, uses the machine of the source.
 ///
 /// # Errors
 /// The text cannot be parsed, or no machine is stated.
 fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     let Some((text, added)) = with_machine(launch, source) else {
-        // A source that cannot be expanded has its own error, and may state the machine.
+        // If the macros of the source cannot be expanded, reports this error first: the source may state the machine.
         read(source).map_err(|errors| PlayError::source(source, &errors))?;
         let message = "no machine is stated: choose one, or begin the program with .isa or .chip";
         return Err(PlayError::of(FaultyPart::Launch, message));
@@ -46,7 +47,8 @@ fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     Ok(parsed)
 }
 
-/// Threads of all blocks of a Tesla kernel. On the command line they may be any number; here a person waits for them.
+/// Returns the number of threads in all blocks of a Tesla kernel. The command line does not limit this number, but in
+/// the playground a person waits for the threads.
 fn threads(launch: &str) -> u64 {
     let Ok(fields) = LaunchFile::fields(launch) else { return 0 };
     let sizes = ["grid", "block"].into_iter().filter_map(|name| fields.get(name)?.as_array());
@@ -100,7 +102,7 @@ pub struct LaunchReply {
     pub isa: &'static str,
     /// The chip, if it is stated.
     pub chip: Option<String>,
-    /// Outputs, findings and exactness, in the form of the page of a run.
+    /// Outputs, findings and fidelity of the run, in the form of the run's page.
     pub outcome: ReportOutcome,
     /// Number of instructions issued to groups.
     pub group_instructions: u64,
@@ -108,13 +110,13 @@ pub struct LaunchReply {
     pub lane_instructions: u64,
     /// Number of branches that split the lanes of a group.
     pub divergent_branches: u64,
-    /// The conditions on counts that hold.
+    /// The launch file's conditions on counts that hold.
     pub held: Vec<String>,
-    /// Whether all results are as expected; `None` if the launch does not expect any.
+    /// Whether all results are as expected; `None` if the launch does not state expected results.
     pub passed: Option<bool>,
     /// The trap that ended the run.
     pub trap: Option<TrapShown>,
-    /// Whether the run is short enough to be recorded at once.
+    /// Whether the run is short enough to be recorded without a request of the user.
     pub short: bool,
 }
 
@@ -141,7 +143,7 @@ pub fn run(source: &str, launch: &str) -> Result<LaunchReply, PlayError> {
             details: trapped.details("program"),
             endless: trapped.is_endless(),
         });
-        // A run that reaches the watchdog is recorded only on request.
+        // A run that the watchdog stops is recorded only if the user requests it.
         reply.short = !trapped.is_endless();
     }
     match launch.judged(ran, "program") {

@@ -1,18 +1,18 @@
 //! The engine of the playground. [`answer`] takes a request and returns a reply, both in JSON.
 //!
-//! The page in `viewer/playground` sends the requests. In a browser, this crate is a WebAssembly module (`abi` has
-//! its functions, on that target only). `reconverge serve` and its tests call [`answer`] natively. Both return the
-//! same bytes.
+//! The page in `viewer/playground` sends the requests. In a browser, this crate is a WebAssembly module, whose
+//! functions are in `abi`. The module `abi` is compiled only for that target. `reconverge serve` and its tests call
+//! [`answer`] natively. The replies have the same bytes on both targets.
 //!
-//! * [`request`]: the requests, one variant each. A reply is `{"reply": …}` or `{"error": …}` ([`error`]).
+//! * [`request`]: the requests, one variant for each. A reply is `{"reply": …}` or `{"error": …}` ([`error`]).
 //! * [`source`]: messages, explanations and proposals for a source text in an editor.
-//! * [`place`]: positions in a text in UTF-16 code units.
-//! * [`launch`]: runs the launch file of a source, compares the results with the expected ones, and records the run
-//!   for its page.
+//! * [`place`]: positions in a text, counted in UTF-16 code units.
+//! * [`launch`]: runs the launch file of a source, compares the results with the expected ones, and records the run for
+//!   the page.
 //! * [`words`]: disassembles words and assembles the text again.
-//! * [`describe`]: machines, chips and limits; the kernels of `bench` with their hashes.
+//! * [`describe`]: returns machines, chips and limits, and runs kernels of `bench`.
 //!
-//! This crate does not read files. A launch in the playground states its values directly.
+//! This crate does not read files. A launch file in the playground contains its values.
 //!
 //! ```
 //! let request = r#"{"request": "diagnose", "source": ".isa tesla\nmovv b32 $r0 0x4\nexit nop\n"}"#;

@@ -1,4 +1,4 @@
-//! Positions in a text in UTF-16 code units, as in a browser.
+//! Positions in a text, counted in UTF-16 code units as in a browser.
 
 use reconverge_isa::Span;
 use reconverge_isa::source::Diagnostic;
@@ -15,7 +15,7 @@ pub struct SourcePlace {
     pub to: usize,
     /// Line, counted from 1.
     pub line: usize,
-    /// The problem, and what would be valid.
+    /// The problem, followed by the expected text if it is known.
     pub message: String,
     /// Name of the violated rule, for lint findings.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub struct SourceFix {
     pub title: String,
     /// First UTF-16 code unit of the part to replace.
     pub from: usize,
-    /// One past its last UTF-16 code unit.
+    /// One past the last UTF-16 code unit of the part to replace.
     pub to: usize,
     /// The new text.
     pub text: String,
@@ -43,7 +43,7 @@ pub(crate) fn units(text: &str, byte: usize) -> usize {
     text[..text.floor_char_boundary(byte)].encode_utf16().count()
 }
 
-/// Returns the byte after a number of UTF-16 code units, or the end of the text if it has fewer.
+/// Returns the byte after a number of UTF-16 code units, or the end of the text if the text has fewer.
 pub(crate) fn byte(text: &str, units: usize) -> usize {
     let mut left = units;
     let at = text.char_indices().find(|(_, character)| match left.checked_sub(character.len_utf16()) {

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-/// A request: a JSON object whose `request` names the variant in snake case. `source` is the text of a program.
-/// `launch` is the text of a launch file. It may lack `isa` if the source states the machine, and its field `program`
-/// has no effect.
+/// A request: a JSON object whose field `request` is the name of a variant in snake case. `source` is the text of a
+/// program, and `launch` is the text of a launch file. The launch file may omit `isa` if the source states the machine.
+/// Its field `program` has no effect.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PlayRequest {
@@ -70,13 +70,13 @@ pub enum PlayRequest {
 }
 
 impl PlayRequest {
-    /// Whether the request runs a program, which can take any time.
+    /// Returns whether the request runs a program, which can take an unlimited time.
     pub fn runs(&self) -> bool {
         matches!(self, PlayRequest::Kernel { .. } | PlayRequest::Run { .. } | PlayRequest::Record { .. })
     }
 }
 
-/// Words of a program: a file in hexadecimal digits, or in base64.
+/// A file with the words of a program: either its text or its bytes in base64.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WordsGiven {

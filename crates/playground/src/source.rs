@@ -1,5 +1,5 @@
-//! Queries about a source text in the page's editor: messages with fixes, explanations, proposals.
-//! `reconverge_language` answers them. This module converts positions to UTF-16 code units.
+//! Requests of the page's editor about a source text: messages with fixes, explanations, proposals.
+//! `reconverge_language` answers them. This module converts its positions to UTF-16 code units.
 
 use reconverge_isa::Span;
 use reconverge_language::{
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::given::with_machine;
 use crate::place::{SourceFix, SourcePlace, byte, place, units};
 
-/// Maximum number of messages for which fixes are tried. Each fix is assembled.
+/// Maximum number of messages for which fixes are tried. Each trial assembles the fixed source.
 const MENDED: usize = 8;
 
 /// Maximum number of proposals in a reply.
@@ -71,7 +71,7 @@ pub fn diagnose(source: &str, launch: &str) -> Diagnosed {
     }
 }
 
-/// Returns the messages about a launch file. If it does not state a machine, the source's machine is used.
+/// Returns the messages about a launch file. If the launch file does not state a machine, the source's machine is used.
 fn launch_places(source: &str, launch: &str) -> Vec<SourcePlace> {
     let Some((text, added)) = with_machine(launch, source) else { return Vec::new() };
     let places = launch_markers(&text).into_iter().map(|mut marker| {
@@ -87,13 +87,13 @@ fn launch_places(source: &str, launch: &str) -> Vec<SourcePlace> {
 pub struct Hovered {
     /// First UTF-16 code unit of the explained part.
     pub from: usize,
-    /// One past its last UTF-16 code unit.
+    /// One past the last UTF-16 code unit of the explained part.
     pub to: usize,
     /// The explanation, as Markdown.
     pub markdown: String,
 }
 
-/// Explains the text at a position, in UTF-16 code units. Returns `None` if there is no explanation.
+/// Explains the text at the position `at`, in UTF-16 code units. Returns `None` if there is no explanation.
 pub fn hover(source: &str, launch: &str, at: usize) -> Option<Hovered> {
     let explained = analysis(source, launch).hover(byte(source, at))?;
     let (from, to) = (units(source, explained.span.start), units(source, explained.span.end));
@@ -107,7 +107,7 @@ pub struct ShownProposal {
     pub kind: &'static str,
     /// The text that a list shows.
     pub label: String,
-    /// A remark next to the label; may be empty.
+    /// A remark next to the label. The text may be empty.
     pub detail: String,
     /// First UTF-16 code unit of the replaced part.
     pub from: usize,
@@ -115,7 +115,7 @@ pub struct ShownProposal {
     pub text: String,
 }
 
-/// Returns the texts that are valid at a position, in UTF-16 code units.
+/// Returns the texts that are valid at the position `at`, in UTF-16 code units.
 pub fn complete(source: &str, launch: &str, at: usize) -> Vec<ShownProposal> {
     let found = analysis(source, launch).complete(byte(source, at)).into_iter().take(PROPOSED);
     let shown = found.map(|proposal| ShownProposal {
@@ -141,7 +141,7 @@ mod unit {
 
     #[test]
     fn places_count_as_a_browser_does() {
-        // A character of four bytes and two UTF-16 code units.
+        // The comment contains a character of four bytes and two UTF-16 code units.
         let source = "; 𝄞\n.isa tesla\nmovv b32 $r0 0x4\nexit nop\n";
         let diagnosed = diagnose(source, "");
         let place = &diagnosed.source[0];

@@ -24,7 +24,7 @@ pub struct Disassembled {
 pub struct RoundTripped {
     /// The programs of the file.
     pub programs: Vec<ProgramBack>,
-    /// The first difference in the file as a whole, or `None` if the file is equal.
+    /// The first difference of the whole file, or `None` if the assembled file equals the given one.
     pub difference: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct ProgramBack {
     pub words: usize,
     /// The disassembled text.
     pub text: String,
-    /// The first difference, or `None` if the words are equal.
+    /// The first different word, or `None` if the assembled words equal the given ones.
     pub difference: Option<String>,
 }
 
@@ -46,9 +46,9 @@ fn given(words: &WordsGiven) -> Result<Opened, PlayError> {
     let bytes = match (&words.text, &words.base64) {
         (Some(text), None) => text.as_bytes().to_vec(),
         (None, Some(text)) => {
-            decoded(text).ok_or_else(|| wrong("base64: not a text of this form".to_owned()))?
+            decoded(text).ok_or_else(|| wrong("base64: expected a text in base64".to_owned()))?
         }
-        _ => return Err(wrong("either text or base64 has the words".to_owned())),
+        _ => return Err(wrong("expected either `text` or `base64`".to_owned())),
     };
     let isa = words.isa.as_deref().map(str::parse).transpose();
     let isa = isa.map_err(|error: reconverge_isa::program::UnknownIsa| wrong(error.to_string()))?;
@@ -60,13 +60,13 @@ fn given(words: &WordsGiven) -> Result<Opened, PlayError> {
     open(&bytes, false, &known).map_err(|error| PlayError::open(FaultyPart::Words, "", &error))
 }
 
-/// Returns the bytes of a base64 text (RFC 4648, section 4), or `None` if it is not one.
+/// Decodes a base64 text (RFC 4648, section 4). Returns `None` if the text is not base64.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.decode(text).ok()
 }
 
-/// Returns the text of words.
+/// Disassembles words.
 ///
 /// # Errors
 /// The words are not a program of a known machine.

@@ -12,33 +12,36 @@ use crate::control::Stage;
 use crate::flow::FlowFault;
 use crate::words::KcacheMode;
 
-/// Reason why a program traps.
+/// Reason why a program traps. Some causes trap only in strict mode. Lenient mode then defines another effect.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
-    /// The words have no meaning.
+    /// The words of the instruction have no meaning.
     #[error(transparent)]
     Code(#[from] CodeFault),
-    /// The flow is malformed.
+    /// The control flow of the program is malformed.
     #[error(transparent)]
     Flow(#[from] FlowFault),
-    /// CALL_FS without the code of a fetch program.
+    /// A CALL_FS, but the launch has no fetch program.
     #[error("CALL_FS has no fetch program to go to")]
     NoFetchProgram,
-    /// A register outside the allocation (strict mode; lenient: reads return R0, writes are dropped).
+    /// An access to a register outside the allocation. It traps only in strict mode. In lenient mode, reads return R0
+    /// and writes are dropped.
     #[error("register {register} is outside the {declared} that NUM_GPRS declares")]
     Register {
         /// The register, after indexing.
         register: i32,
-        /// NUM_GPRS.
+        /// NUM_GPRS, the number of allocated registers.
         declared: u8,
     },
-    /// AR was not written in this clause (strict mode; lenient: 0).
+    /// A use of an AR component that the clause has not written. It traps only in strict mode. In lenient mode, the
+    /// component is 0.
     #[error("AR.{0} is used, but no MOVA of this clause has written it")]
     AddressRegister(char),
-    /// aL is used outside every DX9 loop (strict mode; lenient: 0).
+    /// A use of aL outside every DX9 loop. It traps only in strict mode. In lenient mode, aL is 0.
     #[error("aL is used outside every loop that has an index")]
     LoopIndex,
-    /// A global register that the launch does not have (strict mode; lenient: reads return R0, writes are dropped).
+    /// An access to a global register that the launch does not have. It traps only in strict mode. In lenient mode,
+    /// reads return R0 and writes are dropped.
     #[error("global register {register} is outside the {declared} of the launch")]
     GlobalRegister {
         /// The register, after indexing.
@@ -46,23 +49,25 @@ pub enum Cause {
         /// Number of global registers.
         declared: usize,
     },
-    /// PV or PS of a slot that the previous group did not use (strict mode; lenient: the older value).
+    /// A read of PV or PS for a slot that the previous group did not use. It traps only in strict mode. In lenient
+    /// mode, it returns the older value.
     #[error("{0} is read, but the group before has not defined it")]
     Previous(&'static str),
-    /// A constant that the clause has not locked (strict mode; lenient: 0).
+    /// A read of a constant that the clause has not locked. It traps only in strict mode. In lenient mode, the constant
+    /// is 0.
     #[error("constant {index} of kcache set {set} is read, but its mode is {mode}")]
     NotLocked {
-        /// Set 0 or 1.
+        /// Constant set, 0 or 1.
         set: u8,
-        /// The constant, from the window's start.
+        /// Index of the constant in the set's window.
         index: u8,
-        /// KCACHE_MODE.
+        /// KCACHE_MODE of the set.
         mode: KcacheMode,
     },
-    /// A group follows an UPDATE_EXECUTE_MASK in the same clause (strict mode).
+    /// A group follows an UPDATE_EXECUTE_MASK in the same clause. This traps only in strict mode.
     #[error("a group follows UPDATE_EXECUTE_MASK in the same clause")]
     ExecuteMaskNotLast,
-    /// An instruction of another program kind (strict mode; lenient: it runs).
+    /// An instruction that belongs in another kind of program. It traps only in strict mode. In lenient mode, it runs.
     #[error("{name} does not belong in a {stage:?} program")]
     WrongStage {
         /// The instruction.
@@ -70,7 +75,7 @@ pub enum Cause {
         /// The program's kind.
         stage: Stage,
     },
-    /// A fetch from a resource that is not bound (strict mode; lenient: zeros).
+    /// A fetch from a resource that is not bound. It traps only in strict mode. In lenient mode, it returns zeros.
     #[error("{what} {id} is not bound")]
     NoResource {
         /// Kind of resource.
@@ -78,32 +83,35 @@ pub enum Cause {
         /// Number of the resource.
         id: u8,
     },
-    /// A SAMPLE_*_G without SET_GRADIENTS in its clause (strict mode; lenient: zeros).
+    /// A SAMPLE_*_G without SET_GRADIENTS in its clause. It traps only in strict mode. In lenient mode, the gradients
+    /// are zero.
     #[error("gradients are used, but no SET_GRADIENTS of this clause has loaded them")]
     Gradients,
     /// A DATA_FORMAT that a buffer fetch cannot convert.
     #[error("data format {0} has no conversion")]
     Format(u32),
-    /// A store outside its buffer (strict mode; lenient: dropped).
+    /// A store outside its buffer. It traps only in strict mode. In lenient mode, it is dropped.
     #[error("{what} of lanes {lanes} is outside its buffer")]
     MemoryBounds {
         /// The instruction.
         what: &'static str,
-        /// The lanes.
+        /// The lanes whose store is outside the buffer.
         lanes: Mask,
     },
-    /// A read of a dword of the local data share that no lane of the launch has written (strict mode; lenient: 0).
+    /// A read of a dword of the local data share that no lane of the launch has written. It traps only in strict mode.
+    /// In lenient mode, it returns 0.
     #[error("LOCAL_DS_READ by lane {}: nothing has written bank {bank}, dword {dword} before", .lane.0)]
     Unwritten {
         /// The bank.
         bank: u32,
         /// The dword in the bank.
         dword: u32,
-        /// The lane in its wavefront.
+        /// Number of the lane in its wavefront.
         lane: Lane,
     },
-    /// Two wavefronts access the same dword of the local data share, and one of them writes (strict mode; lenient: in the
-    /// order of their numbers). R700 has no instruction that orders them.
+    /// Two wavefronts access the same dword of the local data share, and at least one of them writes. R700 has no
+    /// instruction that orders wavefronts. The race traps only in strict mode. In lenient mode, the accesses happen in
+    /// the order of the wavefronts' numbers.
     #[error(
         "race on bank {bank}, dword {dword} of the local data share: {} and {}, and nothing orders wavefronts",
         .accesses[0], .accesses[1]
@@ -113,7 +121,7 @@ pub enum Cause {
         bank: u32,
         /// The dword in the bank.
         dword: u32,
-        /// The other access, and the one that traps.
+        /// The earlier access, followed by the access that traps.
         accesses: Box<[ShareAccess; 2]>,
     },
     /// The wavefront has issued as many instructions as the watchdog allows.
@@ -130,7 +138,7 @@ pub struct ShareAccess {
     pub pc: u32,
     /// The wavefront's number in the launch.
     pub wavefront: u32,
-    /// The lane in its wavefront.
+    /// Number of the lane in its wavefront.
     pub lane: Lane,
 }
 
@@ -143,7 +151,7 @@ impl fmt::Display for ShareAccess {
 }
 
 impl Cause {
-    /// Returns the cause of a finding about an access to a dword of the local data share.
+    /// Converts a hazard of an access to a dword of the local data share into the cause of a trap.
     pub(crate) fn of_hazard(
         hazard: Hazard,
         accessor: Accessor,
@@ -166,7 +174,7 @@ impl Cause {
         }
     }
 
-    /// Returns the affected lanes, or `None` if they are all active lanes.
+    /// Returns the affected lanes, or `None` if all active lanes are affected.
     pub(crate) fn lanes(&self) -> Option<Mask> {
         match self {
             Cause::Unwritten { lane, .. } => Some(Mask::only(*lane)),

@@ -3,7 +3,7 @@
 //! Sources: wavefront widths from Mesa `r600_asm.c` (`stack_entry_size`); doubles and the index register from Mesa's
 //! opcode table and `r600_asm.c`.
 
-/// The two encodings.
+/// The encoding of a chip's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// R6xx: R600, RV610 to RV670, RS780, RS880.
@@ -35,7 +35,7 @@ const fn chip(name: &'static str, family: Family, wave_width: u8, fp64: bool, in
 }
 
 impl Chip {
-    /// Returns the chip with other names.
+    /// Returns this chip with these other names.
     const fn or(self, aliases: &'static [&'static str]) -> Chip {
         Chip { aliases, ..self }
     }
@@ -63,7 +63,7 @@ impl Chip {
     /// The default chip: RV770.
     pub const RV770: Chip = CHIPS[0];
 
-    /// Returns whether programs run alike on both chips.
+    /// Returns whether every program runs in the same way on both chips.
     pub(crate) fn is_like(&self, other: &Chip) -> bool {
         let Chip { name: _, aliases: _, family, wave_width, fp64, indexes_by_loop } = *self;
         (family, wave_width) == (other.family, other.wave_width)

@@ -1,7 +1,8 @@
-//! A decoded program: control flow by address, clauses decoded, slots assigned, literals and opcodes resolved.
+//! A decoded program: control-flow instructions by address, decoded clauses, assigned slots, and resolved literals and
+//! opcodes.
 //!
-//! Only instructions that are reachable from the first one are decoded: the gaps between clauses may hold anything.
-//! Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
+//! Only instructions that are reachable from the first one are decoded, because the gaps between clauses may contain
+//! any data. Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
 
 mod decode;
 
@@ -26,15 +27,16 @@ pub(crate) use decode::{LITERAL, is_final_return, is_op3, literal_pairs, select}
 #[derive(Clone, Debug)]
 pub struct Code {
     chip: Chip,
-    /// For each address the index of its instruction in `cf`; [`UNREACHED`] if there is none.
+    /// For each address, the index of its instruction in `cf`, or [`UNREACHED`] if no instruction is decoded at the
+    /// address.
     place: Vec<u32>,
     cf: Vec<Result<Cf, CodeFault>>,
-    /// The ALU instructions of all clauses. One list is much faster to create than one for each clause.
+    /// The ALU instructions of all clauses. One list is much faster to create than one list per clause.
     ops: Vec<AluOp>,
     groups: Vec<GroupSpan>,
 }
 
-/// In [`Code::place`]: the program cannot reach this address as control flow.
+/// Entry of [`Code::place`] for an address that is not reachable as control flow.
 const UNREACHED: u32 = u32::MAX;
 
 /// One control-flow instruction.
@@ -42,22 +44,22 @@ const UNREACHED: u32 = u32::MAX;
 pub struct Cf {
     /// The operation.
     pub op: CfOp,
-    /// Whether the program ends after it.
+    /// Whether the program ends after this instruction.
     pub end_of_program: bool,
 }
 
 /// Operation of a control-flow instruction.
 #[derive(Clone, Debug)]
 pub enum CfOp {
-    /// Decides about flow only.
+    /// An instruction that only changes the flow of lanes.
     Control(CfInst, Control),
-    /// Runs fetch instructions for the lanes that pass.
+    /// Runs fetch instructions for the lanes that pass the instruction's condition.
     Fetch(CfInst, Control, Vec<Fetch>),
     /// Runs ALU groups.
     Alu(AluClause),
-    /// EXPORT, EXPORT_DONE.
+    /// EXPORT or EXPORT_DONE.
     Export(Control, Export),
-    /// MEM_*.
+    /// An access to memory: one of the MEM_* instructions.
     Memory(Control, MemoryExport),
 }
 
@@ -70,7 +72,7 @@ pub struct AluClause {
     pub whole_quad_mode: bool,
     /// The two windows into constant buffers.
     pub kcache: [Window; 2],
-    /// ALT_CONST: constants of the other stage.
+    /// ALT_CONST: whether the constants are those of the other stage.
     pub alt_const: bool,
     /// Words of the clause, including literals, as 64-bit words of the program.
     pub slots: Range<u32>,
@@ -85,12 +87,12 @@ impl AluClause {
     }
 }
 
-/// Position of a group.
+/// Position of a group in the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupSpan {
     /// Address of the group's first slot.
     pub(crate) addr: u32,
-    /// Index of the group's first instruction among those of the program.
+    /// Index of the group's first instruction in the program's list of ALU instructions.
     pub(crate) first: u32,
     /// Number of instructions, 1 to 5.
     pub(crate) len: u8,
@@ -101,9 +103,9 @@ pub(crate) struct GroupSpan {
 pub struct Window {
     /// The constant buffer, 0 to 15.
     pub bank: u8,
-    /// The first line of 16 constants.
+    /// The first locked line. A line has 16 constants.
     pub line: u8,
-    /// The lock mode: which lines are locked.
+    /// KCACHE_MODE, which determines the locked lines.
     pub mode: KcacheMode,
 }
 
@@ -116,7 +118,7 @@ pub struct Group<'a> {
     pub ops: &'a [AluOp],
 }
 
-/// Slot t.
+/// Number of slot t.
 pub const TRANS: u8 = 4;
 
 /// One ALU instruction.
@@ -126,7 +128,7 @@ pub struct AluOp {
     pub opcode: &'static Opcode,
     /// Slot of the instruction: 0 to 3 are x to w, 4 is t.
     pub slot: u8,
-    /// Operands; the first `opcode.sources` are read.
+    /// Operands. The instruction reads the first `opcode.sources` of them.
     pub sources: [Source; 3],
     /// DST_GPR.
     pub dst_gpr: u8,
@@ -134,9 +136,9 @@ pub struct AluOp {
     pub dst_chan: u8,
     /// DST_REL.
     pub dst_rel: bool,
-    /// WRITE_MASK; OP3 always writes.
+    /// WRITE_MASK: whether the register is written. OP3 instructions always write it.
     pub write: bool,
-    /// OMOD as a factor; 1.0 for none.
+    /// The factor that OMOD applies to the result, or 1.0 if there is none.
     pub omod: f32,
     /// CLAMP.
     pub clamp: bool,
@@ -168,8 +170,9 @@ impl AluOp {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the PRED_SET* that decides the predicate, if the group has one: the last one to be computed.
-    /// Instructions that write through an index are computed first. In a pair of slots, the lower slot decides.
+    /// Returns the PRED_SET* whose result becomes the predicate, if the group has a PRED_SET*. This is the one that is
+    /// computed last: instructions that write through an index are computed before the others. If an operation takes a
+    /// pair of slots, the lower slot has its result.
     pub fn deciding(&self) -> Option<&'a AluOp> {
         let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
         let counts =
@@ -184,7 +187,7 @@ impl<'a> Group<'a> {
 pub struct Source {
     /// Origin of the value.
     pub operand: Operand,
-    /// Whether the index of the instruction is added.
+    /// Whether the instruction's index is added to the number of the register or constant.
     pub rel: bool,
     /// SRC_ABS.
     pub abs: bool,
@@ -202,7 +205,7 @@ pub enum Operand {
         /// Component.
         chan: u8,
     },
-    /// A constant of a locked window.
+    /// A constant in a locked window.
     Kcache {
         /// Window 0 or 1.
         set: u8,
@@ -220,20 +223,20 @@ pub enum Operand {
     },
     /// An inline constant or a literal.
     Value(u32),
-    /// A result of the vector slots of the previous group.
+    /// The result of a vector slot, 0 to 3, of the previous group.
     Previous(u8),
     /// The result of slot t of the previous group.
     PreviousScalar,
 }
 
-/// A select of a fetch or an export.
+/// Source of a component in a fetch or an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Select {
-    /// A component, 0 to 3.
+    /// A component of the value, 0 to 3.
     Component(usize),
-    /// 0.
+    /// The constant 0.
     Zero,
-    /// 1.
+    /// The constant 1.
     One,
     /// Leaves the destination component unchanged.
     Mask,
@@ -252,7 +255,7 @@ pub struct Export {
     pub rel: bool,
     /// SEL_X to SEL_W.
     pub select: [Select; 4],
-    /// Registers, 1 to 16.
+    /// Number of registers, 1 to 16.
     pub burst: u8,
     /// Whether this is the last export of its kind.
     pub done: bool,
@@ -263,7 +266,7 @@ pub struct Export {
 pub enum ExportKind {
     /// Colours and computed Z.
     Pixel,
-    /// Position and its companions.
+    /// The position, and outputs with a fixed meaning such as the point size.
     Pos,
     /// Parameters for the pixel stage.
     Param,
@@ -272,11 +275,11 @@ pub enum ExportKind {
 /// A memory export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryExport {
-    /// The instruction, which names the destination.
+    /// The instruction. Its name states the memory space.
     pub inst: ExportInst,
     /// Whether x of INDEX_GPR is added to the base.
     pub indexed: bool,
-    /// R600: a read into the registers instead.
+    /// Whether the instruction reads memory into registers instead of writing it (R600 only).
     pub read: bool,
     /// Whether the instruction requests an acknowledge.
     pub ack: bool,
@@ -290,25 +293,26 @@ pub struct MemoryExport {
     pub rel: bool,
     /// INDEX_GPR.
     pub index_gpr: u8,
-    /// Dwords of an element, 1 to 4.
+    /// Size of an element in dwords, 1 to 4.
     pub elem_dwords: u8,
     /// COMP_MASK, bit 0 is x.
     pub comp_mask: u8,
-    /// Registers, 1 to 16.
+    /// Number of registers, 1 to 16.
     pub burst: u8,
 }
 
 impl MemoryExport {
-    /// Returns the number of register components from which COMP_MASK selects. In streams it is four, whatever the size
-    /// of an element; elsewhere it is the size of an element. (Mesa `r600_shader.c`, `emit_streamout`, which writes y
-    /// alone with elements of one dword)
+    /// Returns the number of register components from which COMP_MASK selects. For a stream, this number is four for
+    /// any element size. For other memory, it is the number of dwords in an element. (Mesa `r600_shader.c`,
+    /// `emit_streamout`, which writes y alone with elements of one dword)
     pub fn components(&self) -> usize {
         if self.space().is_stream() { 4 } else { self.elem_dwords.into() }
     }
 
-    /// Returns the dword of element 0. ARRAY_BASE counts dwords in streams and rings, whatever the size of an element,
-    /// and elements elsewhere. (Mesa `r600_shader.c`, `emit_streamout` and `emit_gs_ring_writes`, which have elements
-    /// of several dwords there; the manual, p. 45, has only elements of one)
+    /// Returns the dword of element 0. For streams and rings, ARRAY_BASE is a number of dwords for any element size.
+    /// For other memory, it is a number of elements. (Mesa `r600_shader.c`, `emit_streamout` and `emit_gs_ring_writes`,
+    /// which write elements of several dwords to streams and rings; the manual, p. 45, describes only elements of one
+    /// dword)
     pub fn first_dword(&self) -> u64 {
         let space = self.space();
         let by_dword = space.is_stream() || space == Space::Ring;
@@ -395,9 +399,9 @@ pub enum FetchOp {
 /// The second word of a vertex fetch.
 #[derive(Clone, Copy, Debug)]
 pub struct VertexFormat {
-    /// The word. A semantic replaces its destination.
+    /// The word in the form with a destination register. If the fetch has a semantic, the register is not used.
     pub word: VtxDword1Gpr,
-    /// SEMANTIC_ID, by which the destination is looked up, if the destination is a semantic.
+    /// SEMANTIC_ID, if the fetch finds its destination register by a semantic.
     pub semantic: Option<u8>,
 }
 
@@ -436,10 +440,10 @@ pub enum CodeFault {
         /// x, y, z, w or t.
         slot: char,
     },
-    /// An operation over several slots does not fill them.
+    /// The group does not fill all slots that one of its operations takes.
     #[error("{name} does not fill the slots it needs")]
     Incomplete {
-        /// The opcode.
+        /// Name of the opcode.
         name: &'static str,
     },
     /// A source selector has no meaning.
@@ -458,7 +462,7 @@ pub enum CodeFault {
 pub struct CodeOptions {
     /// The chip.
     pub chip: Chip,
-    /// ALU_INST_PREFER_VECTOR of SQ_CONFIG; drivers set it.
+    /// ALU_INST_PREFER_VECTOR of SQ_CONFIG. Drivers set this bit.
     pub prefer_vector: bool,
 }
 
@@ -504,7 +508,7 @@ impl Code {
     /// Returns group `number`, counted from 0, of a clause of this program.
     ///
     /// # Panics
-    /// If the clause has fewer groups or belongs to another program.
+    /// Panics if the clause has fewer groups or belongs to another program.
     pub fn group(&self, clause: &AluClause, number: usize) -> Group<'_> {
         let groups = &self.groups[clause.groups.start as usize..clause.groups.end as usize];
         let GroupSpan { addr, first, len } = groups[number];
@@ -516,8 +520,8 @@ impl Code {
         (0..clause.group_count()).map(|number| self.group(clause, number))
     }
 
-    /// Returns the address of a control-flow instruction, followed by the addresses of the groups or fetches of its
-    /// clause.
+    /// Returns the address of a control-flow instruction and the addresses of the groups or fetches of its clause, in
+    /// this order.
     pub fn places(&self, addr: u32, op: &CfOp) -> Vec<u32> {
         let mut places = vec![addr];
         match op {
@@ -581,7 +585,7 @@ pub(crate) fn fetch_of(words: &[u32], chip: Chip) -> Result<Fetch, CodeFault> {
     Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() }.fetch(0)
 }
 
-/// Returns whether every active lane passes the condition, whatever the constants.
+/// Returns whether every active lane passes the condition, whatever the values of the constants are.
 pub(crate) fn always_passes(control: &Control) -> bool {
     control.cond == Condition::Active && !control.valid_pixel_mode
 }

@@ -1,8 +1,9 @@
-//! The table of control-flow instructions: operation, chips and fidelity of each. The last two functions do the same
-//! for fetches from memory and textures. Each instruction has one row. The match does not have a catch-all arm, so an
-//! instruction without a row does not compile.
+//! The table of control-flow instructions: operation, chips and fidelity of each. [`mem_fidelity`] and [`tex_fidelity`]
+//! return the fidelity of fetches from memory and textures. Each instruction has one row. The match does not have a
+//! catch-all arm, so an instruction without a row does not compile.
 //!
-//! Source: MAN chapter 3 and the opcode tables of Mesa and XF86; [`crate::rules`] for what these leave open.
+//! Source: MAN chapter 3 and the opcode tables of Mesa and XF86. [`crate::rules`] has the interpretations that these
+//! sources leave open.
 
 use reconverge_simt::Fidelity::{self, Recommended, Specified};
 
@@ -13,11 +14,11 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 /// The kind of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// PS.
+    /// A pixel shader (PS).
     Pixel,
-    /// VS, ES, and the fetch programs they call.
+    /// A vertex shader (VS), an export shader (ES), or a fetch program that one of them calls.
     Vertex,
-    /// GS.
+    /// A geometry shader (GS).
     Geometry,
 }
 
@@ -26,11 +27,11 @@ pub enum Stage {
 pub struct CfRow {
     /// The operation.
     pub work: CfWork,
-    /// Whether R600 has the instruction; R700 has all.
+    /// Whether R600 has the instruction. R700 has all instructions.
     pub in_r600: bool,
     /// Whether the instruction can jump to ADDR.
     pub jumps: bool,
-    /// The only kind of program that may have it (MAN p. 47).
+    /// The only kind of program that may contain the instruction (MAN p. 47), or `None` if all kinds may contain it.
     pub stage: Option<Stage>,
     /// Fidelity of the emulation.
     pub exactness: Fidelity,
@@ -41,16 +42,16 @@ pub struct CfRow {
 /// Operation of a control-flow instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum CfWork {
-    /// Only decides about flow.
+    /// Only changes the flow of lanes.
     Flow(FlowStep),
-    /// Runs a clause of fetch instructions for the lanes that pass.
+    /// Runs a clause of fetch instructions for the lanes that pass the condition.
     Fetch {
-        /// Whether WAIT_ACK can wait for it.
+        /// Whether WAIT_ACK can wait for the clause.
         acknowledged: bool,
     },
-    /// Names the lanes that pass as a vertex, the end of a strip, or both.
+    /// Emits a vertex, ends a strip, or does both, for the lanes that pass the condition.
     Emit {
-        /// Whether a vertex ends.
+        /// Whether a vertex is emitted.
         vertex: bool,
         /// Whether a strip ends.
         cut: bool,
@@ -101,7 +102,8 @@ pub fn cf(inst: CfInst) -> CfRow {
     }
 }
 
-/// Returns the effect of a control-flow instruction on the flow of lanes; empty if it has none. (MAN pp. 47 to 54, 120)
+/// Describes the effect of a control-flow instruction on the flow of lanes. The text is empty if there is no effect.
+/// (MAN pp. 47 to 54, 120)
 pub fn effect(inst: CfInst) -> &'static str {
     match inst {
         CfInst::NOP | CfInst::TEX | CfInst::VTX | CfInst::VTX_TC | CfInst::WAIT_ACK => "",
@@ -159,7 +161,7 @@ pub fn effect(inst: CfInst) -> &'static str {
     }
 }
 
-/// Returns the effect of an ALU clause on the flow of lanes, apart from its predicates. (MAN pp. 47 to 54)
+/// Describes the effect of an ALU clause on the flow of lanes, apart from its predicates. (MAN pp. 47 to 54)
 pub fn form_effect(form: AluForm) -> &'static str {
     match form {
         AluForm::ALU => "Lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-branch.",
@@ -198,22 +200,22 @@ impl CfRow {
     }
 }
 
-/// Returns whether R600 has an export instruction; R700 has all.
+/// Returns whether R600 has an export instruction. R700 has all of them.
 pub fn export_in_r600(inst: ExportInst) -> bool {
     inst != ExportInst::MEM_EXPORT
 }
 
-/// Returns whether R600 has a texture instruction; R700 has all.
+/// Returns whether R600 has a texture instruction. R700 has all of them.
 pub fn tex_in_r600(inst: TexInst) -> bool {
     inst != TexInst::KEEP_GRADIENTS
 }
 
-/// Returns the fidelity of a memory instruction of a fetch clause. `None` means that no source describes it and that it
-/// does not run.
+/// Returns the fidelity of a memory instruction of a fetch clause. Returns `None` if no source describes the
+/// instruction; such an instruction does not run.
 pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
     match op {
         MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
-        // Only MEM_INST and MEM_OP are confirmed; the rest of the layout is provisional.
+        // Only MEM_INST and MEM_OP are confirmed. The layout of the other fields is provisional.
         MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Fidelity::Recommended),
         MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => None,
     }
@@ -233,16 +235,16 @@ pub fn tex_fidelity(inst: TexInst) -> Fidelity {
     }
 }
 
-/// Source of a sample's level of detail.
+/// Source of the level of detail in a SAMPLE instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lod {
-    /// The neighbours in the quad.
+    /// The differences between neighbouring lanes of the quad.
     Quad,
-    /// SET_GRADIENTS_H and SET_GRADIENTS_V.
+    /// The gradients of SET_GRADIENTS_H and SET_GRADIENTS_V.
     Gradients,
-    /// w.
+    /// Component w of the source register.
     Register,
-    /// 0.
+    /// Always level 0.
     Zero,
 }
 
@@ -256,15 +258,15 @@ pub(crate) struct SampleKind {
 }
 
 impl SampleKind {
-    /// Returns the coordinate that is the reference value of a comparison: z if w is the level of detail, otherwise w
-    /// (Mesa).
+    /// Returns the coordinate that is the reference value of a comparison. It is z if w is the level of detail, and
+    /// otherwise w (Mesa).
     pub(crate) fn reference_component(&self) -> usize {
         if self.biased || self.lod == Lod::Register { 2 } else { 3 }
     }
 }
 
-/// Returns the kind of a SAMPLE instruction, or `None` for the others. The `_G_L` and `_G_LZ` forms name their level of
-/// detail, so the gradients have no effect.
+/// Returns the kind of a SAMPLE instruction, or `None` for other instructions. The `_G_L` and `_G_LZ` forms state their
+/// level of detail, so the gradients have no effect.
 pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
     let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
     match inst {

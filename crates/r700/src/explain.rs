@@ -1,8 +1,9 @@
 //! Explains one instruction: its text, its fields, its computation and its effect on the flow of lanes.
 //!
 //! The same words mean different things in the control-flow program, in an ALU clause and in a fetch clause. [`at`]
-//! takes the place from the program; [`readings`] returns every legal interpretation. The sentences about opcodes are
-//! those of [`crate::words`], the flow effects those of [`crate::control`].
+//! finds out from the program which of these contains the instruction. [`readings`] returns every legal interpretation
+//! of words without a program. The sentences about opcodes come from [`crate::words`], those about the flow of lanes
+//! from [`crate::control`].
 
 use reconverge_isa::word::Kind;
 use reconverge_isa::{FieldValue, WordInfo};
@@ -16,7 +17,7 @@ use crate::rules::RULES;
 use crate::text::{self, Home};
 use crate::words::*;
 
-/// One field of an instruction, or a range of bits that no field owns.
+/// One field of an instruction, or a range of bits that belong to no field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
     /// The manual's name of the word format.
@@ -27,24 +28,24 @@ pub struct Explained {
     pub hi: u8,
     /// Lowest bit.
     pub lo: u8,
-    /// The field's name; `reserved` for bits of no field.
+    /// The field's name, or `reserved` for bits that belong to no field.
     pub field: &'static str,
     /// Bits of the field, right-aligned.
     pub value: u32,
     /// Meaning of the value.
     pub text: String,
-    /// Purpose of the field; may be empty.
+    /// Purpose of the field. The text may be empty.
     pub doc: &'static str,
 }
 
-/// Part of a program to which an instruction belongs. Its words do not show it.
+/// The part of a program that contains an instruction. The words of the instruction do not show which part it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The control-flow program: two words.
+    /// The control-flow program. Its instructions have two words.
     ControlFlow,
-    /// An ALU clause: two words.
+    /// An ALU clause. Its instructions have two words.
     Alu,
-    /// A TEX or VTX clause: four words.
+    /// A TEX or VTX clause. Its instructions have four words.
     Fetch,
 }
 
@@ -57,22 +58,22 @@ pub struct Reading {
     pub words: Vec<u32>,
     /// Text as the disassembler prints it, one line per slot of a group.
     pub text: Vec<String>,
-    /// Every bit.
+    /// The fields of the words. Together they have every bit.
     pub fields: Vec<Explained>,
     /// The computation, in sentences.
     pub meaning: Vec<String>,
     /// Effect on the flow of lanes.
     pub flow: Vec<String>,
-    /// Bits and values without a meaning; empty for a legal instruction.
+    /// Bits and values without a meaning. The list is empty for a legal instruction.
     pub findings: Vec<String>,
-    /// Whether fields that the instruction does not read are not 0, which is rare in real code.
+    /// Whether a field that the instruction does not read has a value other than 0. This is rare in real code.
     pub unread: bool,
-    /// Source in the documents.
+    /// Pages of the documents that describe the instruction.
     pub source: &'static str,
 }
 
-/// Returns the instruction at address `addr` of a program that starts at `start`. In an ALU group, returns the slot at
-/// this address.
+/// Returns the instruction at address `addr` of a program that starts at `start`. If the address is in an ALU group,
+/// returns only the slot at this address.
 pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
     let home = text::home(words, chip, start, addr as usize)?;
     let pairs = |addr: usize, count: usize| &words[2 * addr..2 * (addr + count)];
@@ -97,10 +98,10 @@ pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
 
 /// Returns the possible interpretations of `words`.
 ///
-/// Two words can be a control-flow instruction or one of an ALU clause, and four words a fetch. An ALU group with its
-/// literals has two words for each slot and each pair of literals. The result contains illegal interpretations only if
-/// none is legal. It contains interpretations with unread fields that are not 0 only if all have such fields. The
-/// result is empty if no instruction has this number of words.
+/// Two words can be a control-flow instruction or an ALU instruction, and four words can be a fetch. An ALU group with
+/// its literals has two words for each slot and each pair of literals. The result contains illegal interpretations only
+/// if no interpretation is legal. It contains interpretations with unread fields that are not 0 only if all
+/// interpretations have such fields. The result is empty if no instruction has this number of words.
 pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     let mut all = Vec::new();
     if words.len() == 2 {
@@ -120,8 +121,8 @@ pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     all
 }
 
-/// Returns the number of instructions of a group with these words, or `None` if they do not form a group. A single
-/// instruction does not need LAST.
+/// Returns the number of instructions of a group with these words, or `None` if the words do not form a group. LAST is
+/// not required if there is only one instruction.
 fn slots_of(words: &[u32]) -> Option<usize> {
     let (pairs, []) = words.as_chunks::<2>() else { return None };
     let last = pairs.iter().position(|pair| pair[0] >> 31 != 0);
@@ -131,7 +132,7 @@ fn slots_of(words: &[u32]) -> Option<usize> {
         .then_some(slots)
 }
 
-/// Returns whether every code of a table has a sentence.
+/// Returns whether every code of a field has a sentence.
 const fn all_say<T: FieldValue>() -> bool {
     let mut place = 0;
     while place < T::NAMES.len() {
@@ -155,14 +156,14 @@ const _: () = {
     );
 };
 
-/// Returns the meaning of a code, from the table of its names.
+/// Returns the sentence about a code of an instruction.
 fn says<T: FieldValue>(value: T) -> &'static str {
     let bits = value.to_bits();
     T::NAMES.iter().find(|name| name.value == bits).map_or("", |name| name.doc.trim())
 }
 
 impl Reading {
-    /// Returns an interpretation with the fields of its words and the bits that no field owns.
+    /// Returns an interpretation with the fields of its words and the bits that belong to no field.
     fn of(title: &'static str, words: &[u32], text: Vec<String>, place: Place, chip: Chip) -> Reading {
         Reading {
             title,
@@ -194,7 +195,7 @@ fn word_of(finding: &str) -> usize {
     finding.split(' ').nth(1).and_then(|word| word.trim_end_matches(':').parse().ok()).unwrap_or(0)
 }
 
-/// Returns sentences about bits and codes without a meaning in `words`.
+/// Returns sentences about the bits and codes of `words` that have no meaning.
 fn stray(words: &[u32], formats: &[&'static WordInfo]) -> Vec<String> {
     let mut found = Vec::new();
     for (number, &raw) in words.iter().enumerate() {
@@ -345,7 +346,7 @@ fn counted(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Returns a sentence about the disputed interpretation on which an instruction depends.
+/// Returns a sentence about the disputed interpretation on which an instruction depends, if any.
 fn disputed(rule: Option<crate::rules::Rule>) -> Option<String> {
     let info = RULES.iter().find(|info| Some(info.rule) == rule)?;
     Some(format!("Sources disagree (D{}): {} {}", info.rule.number(), info.question, info.reading))
@@ -374,7 +375,7 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
             reading.fields.extend(pair.iter().zip(2 * slot..).map(|(value, word)| literal(*value, word)));
         }
     }
-    // An instruction of a group of several does not have its own LAST.
+    // If the words are one instruction from the middle of a group, LAST is not set, but decoding requires it.
     let mut closed = words.to_vec();
     closed[2 * (slots - 1)] |= 1 << 31;
     match code::group_of(&closed, chip) {
@@ -517,8 +518,8 @@ fn index(op: &AluOp) -> &'static str {
         IndexModeR700::AR_Z => "AR.z",
         IndexModeR700::AR_W => "AR.w",
         IndexModeR700::LOOP => "aL",
-        IndexModeR700::GLOBAL => "the place of global registers",
-        IndexModeR700::GLOBAL_AR_X => "the place of global registers plus AR.x",
+        IndexModeR700::GLOBAL => "the start of the global registers",
+        IndexModeR700::GLOBAL_AR_X => "the start of the global registers plus AR.x",
     }
 }
 
@@ -614,7 +615,7 @@ fn fetch(words: &[u32], chip: Chip) -> Reading {
                 Some(MemOp::LOCAL_DS_WRITE) => said.push(format!("{} is written.", place("src"))),
                 Some(MemOp::LOCAL_DS_READ) => {
                     said.push(format!(
-                        "The place is in {}; {} receives {}.",
+                        "The address is in {}; {} receives {}.",
                         place("src"),
                         place("dst"),
                         channels("dst_sel")
@@ -652,7 +653,7 @@ fn fetch(words: &[u32], chip: Chip) -> Reading {
     reading
 }
 
-/// Letters of a select; 6 is reserved.
+/// Letters of the select codes. Code 6 is reserved.
 const SELECT: [char; 8] = ['x', 'y', 'z', 'w', '0', '1', '?', '_'];
 
 fn get_name<T: FieldValue>(value: u32) -> String {
@@ -666,7 +667,7 @@ static TEX_DWORD0_R600: WordInfo = TexDword0R700::INFO.without_last();
 static SWIZ_R700: WordInfo = CfAllocExportDword1Swiz::INFO.without_last();
 static BUF_R700: WordInfo = CfAllocExportDword1Buf::INFO.without_last();
 
-/// Returns the word formats of the instruction `words` at `place`. A word after them is padding.
+/// Returns the word formats of the instruction `words` at `place`. A further word is padding.
 pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo> {
     let by_family = |r600, r700| if chip.family == Family::R700 { r700 } else { r600 };
     let second = words.get(1).copied().unwrap_or(0);
@@ -701,8 +702,8 @@ pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo
     }
 }
 
-/// Returns every field of the instruction `words` at `place`: words in order, fields from bit 0 upward. Together they
-/// own every bit exactly once.
+/// Returns every field of the instruction `words` at `place`. Words are in order, and the fields of a word start with
+/// bit 0. Every bit belongs to exactly one entry of the result.
 pub fn explain(words: &[u32], place: Place, chip: Chip) -> Vec<Explained> {
     let formats = formats(words, place, chip);
     let mut all = Vec::new();

@@ -1,7 +1,7 @@
 //! The divergence machine of a wavefront: active and valid masks, the states of the lanes, the stack, loops and calls.
 //! It does not access registers or memory. Its inputs are lane masks and the fields of control-flow words.
 //!
-//! Source: AMD "R700-Family Instruction Set Architecture" (MAN), sections 3.4 to 3.6, PDF pages 47 to 54 and 120. Where
+//! Source: AMD "R700-Family Instruction Set Architecture" (MAN), sections 3.4 to 3.6, PDF pages 47 to 54 and 120. If
 //! working compilers show that the text cannot be meant literally, a [`Rule`] states the interpretation.
 //!
 //! Every lane is in one of four states (MAN p. 47):
@@ -13,12 +13,12 @@
 //!   IX  inactive-break      it has left the loop, or was not active when the loop began
 //! ```
 //!
-//! One stack serves all purposes. A branch entry has one bit per lane: whether the lane was active at the push.
-//! Therefore popping one changes only `A` and `IB` lanes ([`Rule::POP_KEEPS_BREAKS`]). A loop entry holds the states of
-//! all lanes before the loop. A return entry has an address and no mask.
+//! One stack serves all purposes. A branch entry has one bit per lane, which states whether the lane was active at the
+//! push. Therefore popping a branch entry changes only `A` and `IB` lanes ([`Rule::POP_KEEPS_BREAKS`]). A loop entry
+//! holds the states of all lanes before the loop. A return entry has an address and no mask.
 //!
-//! Two parts are elsewhere. The engines run clauses for the lanes that [`Flow::test`] or [`Flow::alu_enter`] returns.
-//! BARRIER orders clauses, which an in-order machine runs in order anyway.
+//! This module does not run clauses. The engines run them for the lanes that [`Flow::test`] or [`Flow::alu_enter`]
+//! returns. BARRIER orders clauses. It has no effect here, because this machine runs clauses in order.
 
 mod events;
 mod faults;
@@ -41,7 +41,7 @@ pub use crate::words::AluForm;
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// The flow state of one wavefront. A copy is a snapshot.
+/// The flow state of one wavefront. A clone is a snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     setup: FlowSetup,
@@ -60,7 +60,8 @@ pub struct Flow {
 type Flows = Result<(), FlowFault>;
 
 impl Flow {
-    /// Returns a wavefront before its first instruction: valid lanes are active, the others inactive-branch.
+    /// Returns the state before the first instruction of a wavefront. Valid lanes are active, and the others are
+    /// inactive-branch.
     pub fn new(setup: FlowSetup) -> Flow {
         Flow {
             pc: setup.start,
@@ -76,12 +77,13 @@ impl Flow {
         }
     }
 
-    /// Turns this into the flow state of another launch; [`Flow::restart`] must follow. Keeps the memory of the stack.
+    /// Prepares this flow state for another launch, and reuses the memory of its stack. The caller must then call
+    /// [`Flow::restart`].
     pub(crate) fn begin(&mut self, setup: FlowSetup) {
         self.setup = setup;
     }
 
-    /// Resets to the state of [`Flow::new`] with these valid lanes.
+    /// Resets to the state of [`Flow::new`], with `lanes` as the valid lanes.
     pub fn restart(&mut self, lanes: Mask) {
         let Flow { setup, pc, states, valid, stack, registers, call_depth, deepest, done, ran } = self;
         setup.valid = lanes;
@@ -93,15 +95,16 @@ impl Flow {
         (*call_depth, *deepest, *done, *ran) = (0, 0, false, LastActive::default());
     }
 
-    // Queries.
+    // Queries of the flow state.
 
-    /// Returns the address of the next control-flow instruction, in 64-bit words from the start of its program.
+    /// Returns the address of the next control-flow instruction, in 64-bit words from the start of the program or fetch
+    /// program.
     #[inline]
     pub fn pc(&self) -> u32 {
         self.pc
     }
 
-    /// Returns the lanes in state A.
+    /// Returns the active lanes.
     #[inline]
     pub fn active(&self) -> Mask {
         self.states.active
@@ -140,13 +143,14 @@ impl Flow {
         self.registers
     }
 
-    /// Returns aL, the index of the innermost DX9 loop, or `None` outside every such loop (undefined there,
-    /// MAN p. 120).
+    /// Returns aL, the index of the innermost DX9 loop. Returns `None` outside every DX9 loop, where aL is undefined
+    /// (MAN p. 120).
     pub fn loop_index(&self) -> Option<i32> {
         self.registers.and_then(|registers| registers.index)
     }
 
-    /// Sets aL, as MOVA_GPR_INT does on early R600 chips. Outside a loop the value is kept until a loop begins or ends.
+    /// Sets aL, as MOVA_GPR_INT does on early R600 chips. Outside a loop, aL keeps this value until a loop begins or
+    /// ends.
     pub fn set_loop_index(&mut self, index: i32) {
         match &mut self.registers {
             Some(registers) => registers.index = Some(index),
@@ -175,8 +179,8 @@ impl Flow {
         self.call_depth
     }
 
-    /// Returns the number of subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones
-    /// (MAN p. 51).
+    /// Returns the number of subentries in an entry of the stack. This is 8 on chips with wavefronts of 16 or 32 lanes,
+    /// and 4 on chips with wider wavefronts (MAN p. 51).
     #[inline(always)]
     pub fn subentries_an_entry(&self) -> u32 {
         StackUse::subentries_an_entry(self.setup.wave_width)
@@ -201,7 +205,7 @@ impl Flow {
         self.deepest
     }
 
-    // Conditions.
+    // Conditions of control-flow words.
 
     /// Returns the lanes that pass the condition test of a control-flow word (MAN 3.6.3, p. 49).
     ///
@@ -212,13 +216,14 @@ impl Flow {
     /// | BOOL, NOT_BOOL | as ACTIVE if the boolean is 1, or 0; otherwise none | | |
     ///
     /// # Errors
-    /// If both modes are set, in strict mode. In lenient mode VALID_PIXEL_MODE wins.
+    /// In strict mode, fails if VALID_PIXEL_MODE and WHOLE_QUAD_MODE are both set. In lenient mode, WHOLE_QUAD_MODE has
+    /// no effect then.
     #[inline(always)]
     pub fn test(&self, control: &Control) -> Result<Mask, FlowFault> {
         self.passing(self.states.active, control)
     }
 
-    /// Returns [`Flow::test`] as if `active` were the active lanes.
+    /// Returns the result of [`Flow::test`] if the active lanes were `active`.
     #[inline(always)]
     fn passing(&self, active: Mask, control: &Control) -> Result<Mask, FlowFault> {
         if !self.boolean(control.cond) {
@@ -232,14 +237,14 @@ impl Flow {
         }
     }
 
-    /// Returns whether COND can pass for any lane.
+    /// Returns whether COND lets any lane pass.
     #[inline(always)]
     fn boolean(&self, cond: Condition) -> bool {
         // The check for ACTIVE comes first, because nearly all instructions have it.
         cond == Condition::Active || self.constant(cond)
     }
 
-    /// Computes [`Flow::boolean`] for the rarer conditions.
+    /// Computes [`Flow::boolean`] for conditions other than ACTIVE, which are rarer.
     #[inline(never)]
     fn constant(&self, cond: Condition) -> bool {
         let boolean = |number: u8| self.setup.booleans >> (number & 31) & 1 != 0;
@@ -251,21 +256,22 @@ impl Flow {
         }
     }
 
-    /// Returns every lane of the wavefront in a quad that has one of `lanes`. A quad is four consecutive lanes.
+    /// Returns all lanes of those quads that contain one of `lanes`. A quad is four consecutive lanes.
     fn quads_of(&self, lanes: Mask) -> Mask {
         let first = 0x1111_1111_1111_1111;
         let any = (lanes.0 | lanes.0 >> 1 | lanes.0 >> 2 | lanes.0 >> 3) & first;
         Mask(any * 0xf) & Mask::first(self.setup.wave_width.into())
     }
 
-    /// Keeps the lanes that pass. Active lanes that fail become inactive-branch. Lanes that pass without being active
-    /// (WHOLE_QUAD_MODE) resume if they were inactive-branch ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    /// Updates the lane states after a condition test. Active lanes that fail become inactive-branch. In
+    /// WHOLE_QUAD_MODE, lanes can pass without being active. Such a lane resumes if it was inactive-branch
+    /// ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     #[inline]
     fn keep(&mut self, pass: Mask) {
         self.states.active = pass - self.states.out_of_round();
     }
 
-    // The stack.
+    // Operations on the stack.
 
     #[inline(always)]
     fn push(&mut self, entry: Entry) -> Flows {
@@ -283,7 +289,7 @@ impl Flow {
         Err(FlowFault::StackOverflow { needed, declared, full, sub, subentries_an_entry, program: None })
     }
 
-    /// Returns STACK_SIZE if using more of the stack is a fault.
+    /// Returns STACK_SIZE if it is a fault to use more of the stack.
     #[inline(always)]
     fn declared(&self) -> Option<u32> {
         self.setup.stack_size.filter(|_| self.setup.strict)
@@ -300,8 +306,8 @@ impl Flow {
         self.push(Entry::Branch { active: self.states.active, whole_quad })
     }
 
-    /// Pops `count` branch entries. The last one determines which lanes are active ([`Rule::POP_KEEPS_BREAKS`]).
-    /// Changes nothing if one of them is not a branch entry.
+    /// Pops `count` branch entries. The last popped entry determines which lanes are active
+    /// ([`Rule::POP_KEEPS_BREAKS`]). Changes nothing if one of the entries is not a branch entry.
     #[inline(always)]
     fn pop_entries(&mut self, op: &'static str, count: u8) -> Flows {
         let count = usize::from(count);
@@ -321,7 +327,7 @@ impl Flow {
     }
 
     /// Returns the lanes that were active at the innermost push on the stack, or when the innermost loop began. If the
-    /// stack has neither, returns the lanes that were valid at launch.
+    /// stack has no such entry, returns the lanes that were valid at launch.
     #[inline(always)]
     fn top_mask(&self) -> Mask {
         let mask = self.stack.iter().rev().find_map(|entry| match entry {
@@ -332,8 +338,8 @@ impl Flow {
         mask.unwrap_or(self.setup.valid)
     }
 
-    /// Returns the depth of the stack up to and including the innermost loop's entry, if that loop began in this
-    /// subroutine.
+    /// Returns the depth of the stack up to and including the entry of the innermost loop. Returns `None` if no loop
+    /// began in the current subroutine.
     #[inline]
     fn loop_entry(&self) -> Option<usize> {
         let top = self.stack.iter().rposition(|entry| !matches!(entry, Entry::Branch { .. }))?;
@@ -352,16 +358,17 @@ impl Flow {
         Ok(())
     }
 
-    // Control-flow instructions, by number. Each sets the program counter to the next instruction.
+    // Control-flow instructions, in the order of their numbers. Each function sets the program counter to the next
+    // instruction.
 
-    /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction whose work is done elsewhere (clauses, exports,
+    /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction that other modules execute (clauses, exports,
     /// EMIT and CUT): continues with the next instruction. (MAN p. 37)
     #[inline]
     pub fn nop(&mut self) {
         self.pc += 1;
     }
 
-    /// Handles END_OF_PROGRAM of the instruction just executed: stops, whatever the instruction decided. (MAN p. 37)
+    /// Ends the program after an instruction with END_OF_PROGRAM, even if the instruction has jumped. (MAN p. 37)
     #[inline]
     pub fn end_of_program(&mut self) {
         self.done = true;
@@ -369,8 +376,8 @@ impl Flow {
 
     /// 0x04 LOOP_START: begins a DX9 loop, with a count and an index from loop constant CF_CONST. (MAN p. 120)
     ///
-    /// The page words one condition as "initial loop index is zero". The sentences around it and its table state the
-    /// loop count.
+    /// Page 120 words one condition as "initial loop index is zero". The sentences around this condition and the table
+    /// of the page name the loop count instead.
     pub fn loop_start(&mut self, control: &Control) -> Flows {
         let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
         let registers = LoopRegisters {
@@ -382,7 +389,7 @@ impl Flow {
         self.start(control, registers, constant.count() > 0)
     }
 
-    /// 0x07 LOOP_START_NO_AL: begins a repeat loop. aL remains that of the enclosing loop.
+    /// 0x07 LOOP_START_NO_AL: begins a repeat loop. aL keeps the value of the enclosing loop.
     pub fn loop_start_no_al(&mut self, control: &Control) -> Flows {
         let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
         let registers = LoopRegisters {
@@ -420,11 +427,12 @@ impl Flow {
         self.next()
     }
 
-    /// 0x05 LOOP_END: resumes all lanes that have not left the loop, counts, and continues with those that pass. If
-    /// none passes, restores the state before the loop. POP_COUNT is ignored.
+    /// 0x05 LOOP_END: resumes all lanes that have not left the loop, counts the iteration, and continues with the lanes
+    /// that pass. If no lane passes, restores the state before the loop. POP_COUNT is ignored.
     ///
     /// # Errors
-    /// In strict mode, if ADDR is not the instruction after the LOOP_START (MAN p. 120: the two name each other).
+    /// In strict mode, fails if ADDR is not the instruction after the LOOP_START. (MAN p. 120: each of the two
+    /// instructions has the address after the other one.)
     #[inline(always)]
     pub fn loop_end(&mut self, control: &Control) -> Flows {
         let (saved, saved_registers, body) = match self.stack.last() {
@@ -451,7 +459,7 @@ impl Flow {
                     another_round &= registers.trip > 0;
                 }
                 LoopKind::Dx10 => {
-                    // 0 means no limit.
+                    // A trip count of 0 means that the number of iterations is not limited.
                     if let Some(rounds) = registers.trip.checked_sub(1) {
                         registers.trip = rounds;
                         another_round &= rounds > 0;
@@ -470,7 +478,7 @@ impl Flow {
         }
     }
 
-    /// Handles a LOOP_END that does not lead to the body of its loop: a fault in strict mode.
+    /// Handles a LOOP_END whose ADDR is not the body of its loop. This is a fault in strict mode.
     #[cold]
     fn another_body(&self, end_leads_to: u32, body: u32) -> Flows {
         if self.setup.strict { Err(FlowFault::LoopPair { end_leads_to, body }) } else { Ok(()) }
@@ -486,8 +494,8 @@ impl Flow {
 
     /// 0x08 LOOP_CONTINUE: lanes that pass become inactive-continue until the next iteration.
     ///
-    /// "Lanes that pass" excludes those in inactive-break. WHOLE_QUAD_MODE lets them pass the test with their quad, but
-    /// a lane that has left the loop does not return ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    /// A lane in inactive-break never passes. WHOLE_QUAD_MODE lets it pass the test with its quad, but a lane that has
+    /// left the loop does not return ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     pub fn loop_continue(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.leave_round("LOOP_CONTINUE", control, |states| {
@@ -520,8 +528,8 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
-    /// 0x0b PUSH: saves the active mask and keeps the lanes that pass. If none passes, pushes nothing, pops POP_COUNT
-    /// entries and jumps. (MAN p. 53)
+    /// 0x0b PUSH: saves the active mask and keeps the lanes that pass. If no lane passes, pushes nothing, pops
+    /// POP_COUNT entries and jumps. (MAN p. 53)
     pub fn push_(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         if pass.is_empty() {
@@ -533,8 +541,8 @@ impl Flow {
         self.next()
     }
 
-    /// 0x0c PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]): saves the active mask and keeps the lanes that fail. Jumps if none
-    /// fails.
+    /// 0x0c PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]): saves the active mask and keeps the lanes that fail. Jumps if no
+    /// lane fails.
     pub fn push_else(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.push_branch(control.whole_quad_mode)?;
@@ -599,8 +607,8 @@ impl Flow {
         self.push_else(&control.pop(0))
     }
 
-    /// 0x12 CALL: if a lane passes and the depth allows it, saves the next address and jumps. A call that is too deep
-    /// is skipped. No mask is saved. (MAN p. 53)
+    /// 0x12 CALL: if a lane passes and the maximum depth allows the call, saves the next address and jumps. A call
+    /// beyond the maximum depth is skipped. No mask is saved. (MAN p. 53)
     pub fn call(&mut self, control: &Control) -> Flows {
         if control.pop_count != 0 && self.setup.strict {
             return Err(FlowFault::CallPops { pop_count: control.pop_count });
@@ -614,8 +622,8 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
-    /// 0x13 CALL_FS: calls the fetch program of the launch; ADDR is ignored. Without a fetch program the call returns
-    /// at once, but still needs its entry on the stack.
+    /// 0x13 CALL_FS: calls the fetch program of the launch. ADDR is ignored. Without a fetch program, the call returns
+    /// at once, but it still needs an entry on the stack.
     pub fn call_fs(&mut self, control: &Control) -> Flows {
         if self.in_fetch_program() {
             return Err(FlowFault::NestedFetchProgram);
@@ -670,11 +678,11 @@ impl Flow {
         self.valid = self.valid - lanes;
     }
 
-    // ALU clauses.
+    // Effects of ALU clauses.
 
     /// Starts an ALU clause. ALU_PUSH_BEFORE pushes even if no lane is active
-    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]). Returns the lanes that run: the active ones, or in WHOLE_QUAD_MODE
-    /// every lane of a quad with an active lane.
+    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]). Returns the lanes that run the clause. These are the active lanes, or
+    /// in WHOLE_QUAD_MODE every lane of a quad with an active lane.
     #[inline(always)]
     pub fn alu_enter(&mut self, form: AluForm, whole_quad_mode: bool) -> Result<Mask, FlowFault> {
         match form {
@@ -700,9 +708,10 @@ impl Flow {
         if whole_quad_mode { self.quads_of(self.states.active) } else { self.states.active }
     }
 
-    /// Executes a PRED_SET* with UPDATE_EXECUTE_MASK. `skip` are the lanes whose result is "skip". Active lanes among
-    /// them become inactive-branch, in ALU_CONTINUE inactive-continue, in ALU_BREAK inactive-break. Other lanes keep
-    /// their state. Returns whether the active lanes diverge: some stay active and some do not.
+    /// Executes a PRED_SET* with UPDATE_EXECUTE_MASK. `skip` is the set of lanes that the instruction disables. Active
+    /// lanes in this set become inactive-continue in ALU_CONTINUE, inactive-break in ALU_BREAK, and inactive-branch in
+    /// other forms. Other lanes keep their state. Returns whether the active lanes diverge: some stay active and some
+    /// do not.
     #[inline(always)]
     pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) -> bool {
         let skip = skip & self.states.active;
@@ -719,8 +728,8 @@ impl Flow {
         skip.any() && self.states.active.any()
     }
 
-    /// Ends an ALU clause: pops or flips as the form requires, and continues with the next instruction. An ALU clause
-    /// never jumps.
+    /// Ends an ALU clause: pops entries or swaps the sides of a branch as the form requires, and continues with the
+    /// next instruction. An ALU clause never jumps.
     #[inline(always)]
     pub fn alu_leave(&mut self, form: AluForm) -> Flows {
         match form {

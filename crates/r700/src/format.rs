@@ -1,7 +1,7 @@
 //! Memory formats of fetches: the positions of the components, and their conversion to numbers.
 //!
-//! Source: the DATA_FORMAT table of the manual (MAN chapter 8, VTX_DWORD1). The order of packed components is that of
-//! Mesa and DECAF: a name lists the most significant field first, so `FMT_5_6_5` has x in bits 4:0. Formats whose
+//! Source: the DATA_FORMAT table of the manual (MAN chapter 8, VTX_DWORD1). Packed components have the order that Mesa
+//! and DECAF use. A name lists the most significant field first, so `FMT_5_6_5` has x in bits 4:0. Formats whose
 //! components are whole bytes are in memory order.
 
 use half::f16;
@@ -9,28 +9,29 @@ use half::f16;
 /// Encoding of the bits of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// An integer; NUM_FORMAT selects its conversion.
+    /// An integer, whose conversion NUM_FORMAT selects.
     Integer,
-    /// A float of 32, 16, 11 or 10 bits (the last two without a sign).
+    /// A float of 32, 16, 11 or 10 bits. Floats of 11 and 10 bits have no sign.
     Float,
-    /// The first float, the second an integer (`X24_8_32_FLOAT`).
+    /// The first component is a float, the second an integer (`X24_8_32_FLOAT`).
     FloatThenInteger,
-    /// Three mantissas and a shared exponent (`5_9_9_9_SHAREDEXP`).
+    /// The components are three mantissas with a shared exponent (`5_9_9_9_SHAREDEXP`).
     SharedExponent,
 }
 
 /// Layout of the components of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Widths in bits, x first, from the least significant bit upward; 0 for a missing component.
+    /// Width of each component in bits, or 0 for a missing component. The components x to w follow each other from the
+    /// least significant bit upward.
     bits: [u8; 4],
     kind: Kind,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub bytes: u32,
 }
 
 impl Layout {
-    /// Returns which components lie completely within the bits `bits` of an element.
+    /// Returns, for each component, whether all its bits are set in `bits`, a mask of the bits of an element.
     pub(crate) fn whole(self, bits: u128) -> [bool; 4] {
         if self.kind == Kind::SharedExponent {
             return [bits as u32 == u32::MAX; 4];
@@ -45,12 +46,12 @@ impl Layout {
     }
 }
 
-/// NUM_FORMAT_ALL with FORMAT_COMP_ALL and SRF_MODE_ALL: conversion of an integer component to a number.
+/// Conversion of an integer component to a number. NUM_FORMAT_ALL, FORMAT_COMP_ALL and SRF_MODE_ALL select it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// A fraction in [0, 1].
     UnsignedNorm,
-    /// A fraction in [-1, 1]; `no_zero` is SRF_MODE 1, which spreads the codes evenly and has no zero.
+    /// A fraction in [-1, 1]. If `no_zero` is set, the codes are spaced evenly and none is zero.
     SignedNorm {
         /// SRF_MODE_ALL.
         no_zero: bool,
@@ -77,8 +78,7 @@ impl Number {
         Number::SignedScaled,
     ];
 
-    /// Returns the value of a component that a format does not have and that a select reads as one: 1 in the type of
-    /// this conversion.
+    /// Returns the value of a missing component that a select reads as one. This is 1 in the type of this conversion.
     pub fn one(self) -> u32 {
         match self {
             Number::UnsignedInt | Number::SignedInt => 1,
@@ -90,10 +90,10 @@ impl Number {
     }
 }
 
-/// ENDIAN_SWAP.
+/// ENDIAN_SWAP: the order of bytes in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swap {
-    /// Little endian.
+    /// Little endian, without a swap.
     None,
     /// Swaps the two bytes of every 16 bits.
     In16,
@@ -103,8 +103,8 @@ pub enum Swap {
     In64,
 }
 
-/// Returns the layout of DATA_FORMAT `number`, or `None` for numbers that a buffer fetch cannot convert
-/// (block-compressed and packed-chroma formats, 24-bit floats, reserved numbers).
+/// Returns the layout of DATA_FORMAT `number`. Returns `None` if a buffer fetch cannot convert the format. These are
+/// block-compressed and packed-chroma formats, 24-bit floats, and reserved numbers.
 pub fn layout(number: u32) -> Option<Layout> {
     use Kind::{Float, Integer};
     let (bits, kind): ([u8; 4], Kind) = match number {
@@ -155,7 +155,7 @@ pub fn layout(number: u32) -> Option<Layout> {
     Some(Layout { bits, kind, bytes })
 }
 
-/// Reverses bytes as ENDIAN_SWAP specifies. A tail that is shorter than the unit does not change.
+/// Reverses bytes as ENDIAN_SWAP specifies. Bytes at the end that do not fill a unit do not change.
 pub fn swap(bytes: &mut [u8], swap: Swap) {
     let unit = match swap {
         Swap::None => return,
@@ -170,8 +170,8 @@ pub fn swap(bytes: &mut [u8], swap: Swap) {
 
 /// Returns the four components of an element.
 ///
-/// `bytes` holds at least `layout.bytes` bytes, little endian. Missing components are 0, except that a missing w is 1
-/// (no source for this fill).
+/// `bytes` holds at least `layout.bytes` bytes, in little-endian order. A missing w is 1, and other missing components
+/// are 0 (no source for these values).
 pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     let mut element = [0u8; 16];
     let length = layout.bytes as usize;
@@ -201,7 +201,7 @@ pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     values
 }
 
-/// Returns whether [`swap`] treats every element of `bytes` bytes alike, without an unchanged tail.
+/// Returns whether [`swap`] changes every element of `bytes` bytes in the same way, without unchanged bytes at the end.
 pub(crate) fn swaps_all(bytes: u32, swap: Swap) -> bool {
     match swap {
         Swap::None => true,
@@ -211,7 +211,7 @@ pub(crate) fn swaps_all(bytes: u32, swap: Swap) -> bool {
     }
 }
 
-/// Applies [`swap`] to rows of lanes; requires [`swaps_all`]. Word n of each lane's element is in row n.
+/// Applies [`swap`] to rows of lanes. [`swaps_all`] must hold. Row n contains word n of each lane's element.
 #[inline(always)]
 pub(crate) fn swap_rows<const N: usize>(words: &mut [[u32; N]; 4], swap: Swap) {
     match swap {
@@ -233,8 +233,8 @@ pub(crate) fn swap_rows<const N: usize>(words: &mut [[u32; N]; 4], swap: Swap) {
     }
 }
 
-/// Applies [`convert`] to rows of lanes. Word n of each lane's element is in row n, and component n in row n of the
-/// values. Only the `wanted` components are set.
+/// Applies [`convert`] to rows of lanes. Row n of the words contains word n of each lane's element, and row n of the
+/// values contains component n. Only the `wanted` components are set.
 #[inline(always)]
 pub(crate) fn convert_rows<const N: usize>(
     layout: Layout,
@@ -274,7 +274,7 @@ pub(crate) fn convert_rows<const N: usize>(
             Kind::Integer | Kind::SharedExponent => false,
         };
         let mask = u32::MAX >> (32 - width);
-        // One loop for each kind of number.
+        // Each kind of number has its own loop, so that the loop contains no branch on the kind.
         macro_rules! each {
             ($raw:ident => $value:expr) => {
                 for lane in 0..N {
@@ -301,13 +301,13 @@ pub(crate) fn convert_rows<const N: usize>(
     }
 }
 
-/// Converts a float of `width` bits to a binary32; 32 bits are copied.
+/// Converts a float of `width` bits to a binary32. A float of 32 bits is returned unchanged.
 #[inline(always)]
 fn float_bits(raw: u32, width: u8) -> u32 {
     match width {
         32 => raw,
         16 => f16::from_bits(raw as u16).to_f32().to_bits(),
-        // Five bits of exponent as in binary16, no sign, six or five bits of mantissa.
+        // These floats have five bits of exponent as in binary16, no sign, and six or five bits of mantissa.
         11 => f16::from_bits((raw << 4) as u16).to_f32().to_bits(),
         _ => f16::from_bits((raw << 5) as u16).to_f32().to_bits(),
     }
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn small_floats_become_singles() {
         assert_eq!(floats(6, Number::UnsignedNorm, &0x3c00u16.to_le_bytes())[0], 1.0);
-        // The components are 1.0 in eleven, eleven and ten bits.
+        // The components are 1.0, in eleven, eleven and ten bits.
         let word: u32 = 15 << 6 | 15 << 17 | 15 << 27;
         assert_eq!(floats(22, Number::UnsignedNorm, &word.to_le_bytes()), [1.0; 4]);
     }

@@ -1,4 +1,4 @@
-//! The legal forms of a mnemonic, from the tables of the opcodes.
+//! Returns the legal forms of a mnemonic, from the tables of the opcodes.
 
 use reconverge_isa::FieldValue;
 use reconverge_isa::forms::Form;
@@ -11,7 +11,7 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxIns
 /// Flags of a control-flow instruction.
 const FLAGS: &str = "[VALID_PIX] [WHOLE_QUAD] [NO_BARRIER] [END_OF_PROGRAM]";
 
-/// Returns the forms of a mnemonic on `chip`; none for other words.
+/// Returns the forms of a mnemonic on `chip`. The list is empty for other words.
 pub fn forms(mnemonic: &str, chip: Chip) -> Vec<Form> {
     let mut found = Vec::new();
     let mut add = |text: String, example: String, about: &str, source: &str| {

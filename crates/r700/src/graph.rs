@@ -1,9 +1,10 @@
-//! Control-flow graph of a program: the [`Graph`] of its instructions, and the [`Way`]s out of each control-flow
-//! instruction with their effects on the stack. The search for the stack size and the legality checks use them.
+//! Control-flow graph of a program: the [`Graph`] of its instructions, and the edges ([`Way`]) out of each control-flow
+//! instruction with their effects on the stack. The computation of the stack size and the legality checks use the
+//! edges.
 //!
-//! All lanes of a wavefront share one program counter. An edge is therefore a path of the whole wavefront, whatever the
-//! conditions and constants. Lanes diverge at the groups that update the execute mask. The next control-flow
-//! instruction decides whether the wavefront skips code that no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
+//! All lanes of a wavefront share one program counter. Therefore an edge is a path of the whole wavefront, for any
+//! conditions and constants. Lanes diverge at groups that update the execute mask. The next control-flow instruction
+//! decides whether the wavefront skips code that no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -16,7 +17,7 @@ use crate::words::CfInst;
 /// One edge out of a control-flow instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// The next control-flow instruction; `None` for the one after the call.
+    /// Address of the next control-flow instruction, or `None` for the instruction after the call.
     pub(crate) to: Option<u32>,
     pub(crate) kind: EdgeKind,
     /// Effects on the stack, in order.
@@ -28,19 +29,19 @@ pub(crate) struct Way {
 pub(crate) enum Effect {
     /// Adds an entry for a branch or a loop.
     Push(Cost),
-    /// Removes entries of branches.
+    /// Removes this number of branch entries.
     Pop(u8),
-    /// Removes the entries of branches above the innermost loop of the subroutine.
+    /// Removes the branch entries above the innermost loop of the subroutine.
     Unwind,
-    /// Needs a loop of the subroutine anywhere on the stack.
+    /// Requires a loop of the subroutine anywhere on the stack.
     InLoop,
-    /// Needs a loop on top.
+    /// Requires a loop on top of the stack.
     LoopOnTop,
-    /// Removes the loop on top.
+    /// Removes the loop on top of the stack.
     EndLoop,
     /// Adds the entry of a call with this CALL_COUNT.
     Call(u8),
-    /// Removes the call on top.
+    /// Removes the call on top of the stack.
     Return,
 }
 
@@ -50,16 +51,16 @@ impl Way {
     }
 }
 
-/// Returns the edges out of the control-flow instruction at `addr`; none if the program ends there.
+/// Returns the edges out of the control-flow instruction at `addr`. There are none if the program ends there.
 pub(crate) fn ways(cf: &Cf, addr: u32) -> Vec<Way> {
-    // The instruction takes effect before the program ends.
+    // An instruction with END_OF_PROGRAM takes effect before the program ends.
     if cf.end_of_program {
         return Vec::new();
     }
     effects(cf, addr)
 }
 
-/// Returns [`ways`] as if the program did not end here. The edge to the next instruction, if any, comes first.
+/// Returns [`ways`] without regard to END_OF_PROGRAM. The edge to the next instruction, if any, comes first.
 pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
     let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
     match &cf.op {
@@ -88,9 +89,9 @@ pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
 struct Row {
     /// The outgoing edges.
     ways: Vec<Way>,
-    /// Kind of the only edge that remains if no lane can ever pass; `None` means that all remain.
+    /// Kind of the only edge that remains if no lane can ever pass the condition. `None` means that all edges remain.
     unpassed: Option<EdgeKind>,
-    /// Whether lanes that waited can become active.
+    /// Whether the instruction can make waiting lanes active.
     wakes: bool,
 }
 
@@ -138,7 +139,7 @@ fn row(inst: CfInst, control: &Control, addr: u32) -> Row {
             let ways = vec![next(&[]), to(EdgeKind::Call, &[Effect::Call(control.call_count)])];
             of(ways).unpassed(EdgeKind::Next)
         }
-        // The fetch program is a separate program.
+        // The fetch program is a separate program, so the call returns within this edge.
         CfInst::CALL_FS => of(vec![next(&[Effect::Call(control.call_count), Effect::Return])]),
         CfInst::RETURN => {
             let back = Way { to: None, kind: EdgeKind::Return, effects: vec![Effect::Return] };
@@ -169,15 +170,16 @@ fn push(whole_quad_mode: bool) -> Cost {
 pub(crate) struct Ways {
     /// Start addresses of the program and of its subroutines.
     pub(crate) entries: Vec<u32>,
-    /// Outgoing edges of each reachable control-flow instruction, by address. The list is empty if the program ends
-    /// there or the words are invalid.
+    /// Outgoing edges of each reachable control-flow instruction, by address. The list of an instruction is empty if
+    /// the program ends there or if its words are invalid.
     pub(crate) next: LiteMap<u32, Vec<Edge>>,
 }
 
 impl Ways {
-    /// Returns the edges of a program that begins at `start`.
+    /// Returns the control-flow instructions and edges of a program that begins at `start`.
     ///
-    /// A RETURN leads to the instruction after each call of a subroutine from whose start the RETURN is reachable.
+    /// If a RETURN is reachable from the start of a subroutine, it has an edge to the instruction after each call of
+    /// this subroutine.
     pub(crate) fn of(code: &Code, start: u32) -> Ways {
         let (mut reached, mut found, mut calls) = (NumberSet::new(), Vec::new(), Vec::new());
         let mut open = vec![start];
@@ -242,9 +244,10 @@ fn add(edges: &mut Vec<Edge>, to: u32, kind: EdgeKind) {
 
 /// Returns the graph of a program that begins at `start`.
 ///
-/// Its nodes are the control-flow instructions and, after each one that starts a clause, the ALU groups or fetches of
-/// the clause. The wavefront jumps over the clause if no lane runs it. The fetch program that CALL_FS calls is a
-/// separate program. An edge to an address without a valid instruction leads to a node without edges.
+/// The nodes are the control-flow instructions. A control-flow instruction that starts a clause is followed by the ALU
+/// groups or fetches of the clause. The wavefront jumps over the clause if no lane runs it. The fetch program that
+/// CALL_FS calls is a separate program. An edge to an address without a valid instruction leads to a node without
+/// edges.
 pub fn graph(code: &Code, start: u32) -> Graph {
     let ways = Ways::of(code, start);
     let places = |addr: &u32| code.cf(*addr).map_or(vec![*addr], |cf| code.places(*addr, &cf.op));
@@ -273,7 +276,7 @@ pub fn graph(code: &Code, start: u32) -> Graph {
 struct Nodes(LiteMap<u32, Node>);
 
 impl Nodes {
-    /// Returns the node at an address, with these edges added.
+    /// Adds edges to the node at an address, and returns the node.
     fn at(&mut self, pc: u32, next: &[Edge]) -> &mut Node {
         let node = &mut self.0[&pc];
         next.iter().for_each(|edge| add(&mut node.next, edge.to, edge.kind));
@@ -299,7 +302,8 @@ impl Nodes {
         }
     }
 
-    /// Adds a clause of groups. A group that updates the execute mask may leave no lane for the groups after it.
+    /// Adds a clause of groups. After a group that updates the execute mask, the wavefront may jump over the remaining
+    /// groups, because no lane runs them.
     fn alu(&mut self, code: &Code, addr: u32, clause: &AluClause, next: &[Edge]) {
         let places: Vec<u32> = code.groups(clause).map(|group| group.addr).collect();
         self.clause(addr, &places, next);

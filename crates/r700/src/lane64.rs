@@ -1,8 +1,8 @@
-//! The computations of one lane on doubles: binary64, round to nearest even, denormal operands and results flushed to
-//! zero. Here a double is one value. The interpreter assigns its halves to registers
-//! ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
+//! The computations of one lane on doubles. A double is a binary64. Results are rounded to nearest even, and denormal
+//! operands and results are flushed to zero. Here a double is one value. The interpreter assigns its halves to
+//! registers ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
 //!
-//! Sources: MAN chapter 8 for the operations; comments state the points that it leaves open.
+//! Source: MAN chapter 8. Comments state the points that this chapter leaves open.
 
 #[cfg(doc)]
 use crate::rules::Rule;
@@ -13,7 +13,7 @@ pub const NAN: u64 = 0x7ff8_0000_0000_0000;
 const SIGN: u64 = 1 << 63;
 const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
 
-/// Returns zero of the same sign for a denormal, and any other number unchanged.
+/// Returns a zero with the same sign if the number is a denormal, and otherwise the number unchanged.
 #[inline(always)]
 pub fn flush(a: u64) -> u64 {
     if a & EXPONENT == 0 { a & SIGN } else { a }
@@ -29,7 +29,8 @@ fn is_nan(a: u64) -> bool {
     a & !SIGN > EXPONENT
 }
 
-/// Applies the NaN rule (operands first, in order, quieted), then flushes.
+/// Converts the result of an operation to a word: applies the NaN rule, by which the first NaN operand is the result,
+/// quieted; then flushes.
 #[inline(always)]
 fn result(value: f64, operands: &[u64]) -> u64 {
     match operands.iter().find(|operand| is_nan(**operand)) {
@@ -49,17 +50,19 @@ pub fn mul_64(a: u64, b: u64) -> u64 {
     result(number(a) * number(b), &[a, b])
 }
 
-/// MULADD_64 and its _M2, _M4, _D2: returns (a * b + c) * `factor`. With `fused` the product is not rounded.
-/// ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
+/// MULADD_64 and its variants _M2, _M4, _D2: returns (a * b + c) * `factor`. If `fused` is set, the product is not
+/// rounded. ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
 pub fn muladd_64(a: u64, b: u64, c: u64, factor: f64, fused: bool) -> u64 {
     let sum =
         if fused { libm::fma(number(a), number(b), number(c)) } else { number(mul_64(a, b)) + number(c) };
     result(f64::from_bits(flush(sum.to_bits())) * factor, &[a, b, c])
 }
 
-/// FREXP_64: returns exponent and mantissa, a = mantissa * 2^exponent with the mantissa's magnitude in [1/2, 1).
+/// FREXP_64: returns the exponent and the mantissa of a = mantissa * 2^exponent. The magnitude of the mantissa is in
+/// [1/2, 1).
 ///
-/// Zero returns 0 and itself; infinity and NaN return exponent -1 and a NaN (no source for this chip).
+/// For a zero, returns exponent 0 and the zero itself. For an infinity or a NaN, returns exponent -1 and a NaN (no
+/// source for this chip).
 pub fn frexp_64(a: u64) -> (i32, u64) {
     let a = flush(a);
     if a & EXPONENT == EXPONENT {
@@ -74,8 +77,8 @@ pub fn frexp_64(a: u64) -> (i32, u64) {
 
 /// LDEXP_64: returns a * 2^`exponent`, by adding to the exponent field. (MAN p. 175)
 ///
-/// An exponent field of 0x7ff is copied unchanged; one of 0 returns signed zero. A sum of 0x7ff or more returns
-/// infinity, and a sum of 0 or less returns zero, with a's sign.
+/// If the exponent field of `a` is 0x7ff, returns `a` unchanged. If it is 0, returns a zero. If the sum is 0x7ff or
+/// more, returns an infinity. If the sum is 0 or less, returns a zero. Zeros and infinities have the sign of `a`.
 pub fn ldexp_64(a: u64, exponent: i32) -> u64 {
     let field = (a >> 52 & 0x7ff) as i64;
     match (field, field + i64::from(exponent)) {
@@ -93,11 +96,11 @@ pub fn fract_64(a: u64) -> u64 {
     result(x - libm::floor(x), &[a])
 }
 
-/// FLT32_TO_FLT64: returns the same number; a denormal counts as zero.
+/// FLT32_TO_FLT64: returns the same number. A denormal becomes zero.
 pub fn flt32_to_flt64(a: u32) -> u64 {
     let wide = f64::from(f32::from_bits(crate::lane::flush(a)));
     if wide.is_nan() {
-        // The payload moves to the top of the wider mantissa.
+        // The payload of the NaN moves to the highest bits of the wider mantissa.
         return u64::from(a >> 31) << 63 | NAN | u64::from(a & 0x3f_ffff) << 29;
     }
     wide.to_bits()

@@ -1,7 +1,7 @@
-//! The data of a launch: a program's constants, resources and registers before the first instruction.
+//! The data of a launch: constants, resources and initial registers of a program.
 //!
 //! A launch with more lanes than the chip's wavefront is split into wavefronts, which run in the order of their lanes.
-//! Sources: MAN p. 33 to 37; register positions from Mesa `r600d.h`.
+//! Sources: MAN p. 33 to 37; Mesa `r600d.h` for the positions of register fields.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,14 +19,14 @@ use crate::memory::VertexBuffer;
 use crate::rules::Rule;
 use crate::texture::{Texture, TextureSampler};
 
-/// Resources that a stage reads besides its registers.
+/// Constants, buffers, textures and samplers that a stage reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resources {
-    /// Constant buffers by number, in dwords. Words past the end of a buffer, or in a missing buffer, read as 0.
+    /// Dwords of each constant buffer, indexed by the number of the buffer. Words past the end of a buffer read as 0.
     pub constant_buffers: [Vec<u32>; 16],
-    /// The constant file of DX9 mode, up to 256 entries; missing entries read as 0.
+    /// The constant file of DX9 mode, with up to 256 entries. Missing entries read as 0.
     pub constant_file: Vec<[u32; 4]>,
-    /// SQ_LOOP_CONST.
+    /// SQ_LOOP_CONST, indexed by the number of the constant.
     pub loop_constants: [LoopConstant; 32],
     /// SQ_BOOL_CONST: bit n is boolean n.
     pub booleans: u32,
@@ -39,12 +39,12 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Returns [`Environment::lowers_alike`] for resources.
+    /// Compares resources for [`Environment::lowers_alike`].
     fn lowers_alike(&self, other: &Resources) -> bool {
         let Resources {
             constant_buffers: _,
             constant_file: _,
-            // The flow state reads these when it needs them.
+            // Lowered code does not contain the loop constants. The flow state reads them.
             loop_constants: _,
             booleans: _,
             vertex_buffers,
@@ -65,16 +65,17 @@ impl Resources {
     }
 }
 
-/// Values of one register at the start.
+/// Initial values of one register.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
     /// The register.
     pub gpr: u8,
-    /// x, y, z, w for each lane; missing lanes receive 0. The list is shared, so that a launch is cheap to copy.
+    /// The components x, y, z, w for each lane. Lanes past the end of the list receive 0. The list is shared, so that a
+    /// launch is cheap to copy.
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// The code of a fetch program, which CALL_FS calls. Its addresses count from its own start.
+/// The fetch program that CALL_FS calls. Its addresses are relative to its own first word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchProgram {
     /// The words. They are shared, so that an environment is cheap to copy and to compare.
@@ -92,19 +93,19 @@ pub struct Environment {
     pub stage: Stage,
     /// First instruction, in 64-bit words.
     pub start: u32,
-    /// NUM_GPRS: registers per lane, 0 to 128.
+    /// NUM_GPRS: number of registers per lane, 0 to 128.
     pub num_gprs: u8,
     /// NUM_CLAUSE_TEMP_GPRS: the number of topmost register numbers that are clause temporaries.
     pub clause_temps: u8,
-    /// STACK_SIZE, in entries; `None` for the largest size that a program can declare, 255.
+    /// STACK_SIZE, in entries. `None` means 255, the largest size that a program can declare.
     pub stack_size: Option<u32>,
     /// DX10_CLAMP: CLAMP turns a NaN into 0.
     pub dx10_clamp: bool,
-    /// ALU_INST_PREFER_VECTOR.
+    /// ALU_INST_PREFER_VECTOR of SQ_CONFIG.
     pub prefer_vector: bool,
     /// Resources that this stage reads.
     pub resources: Resources,
-    /// Resources that ALT_CONST reads, if there are any.
+    /// Resources that instructions with ALT_CONST read, if any.
     pub alternate: Option<Box<Resources>>,
     /// The fetch program. If it is missing, CALL_FS returns at once.
     pub fetch_program: Option<FetchProgram>,
@@ -112,11 +113,11 @@ pub struct Environment {
     pub base_vertex: u32,
     /// Number that a vertex fetch of type INSTANCE_DATA adds to its index.
     pub base_instance: u32,
-    /// SQ_VTX_SEMANTIC: a semantic found at position i goes to register i + 1.
+    /// SQ_VTX_SEMANTIC. A fetch with the semantic at position i of this list writes register i + 1.
     pub semantics: Vec<u8>,
     /// Dwords of scratch memory per lane.
     pub scratch_dwords: usize,
-    /// Dwords per lane of each of the ring, reduction and stream-out records.
+    /// Dwords per lane in each of the ring, reduction and stream-out records.
     pub record_dwords: usize,
     /// Maximum nesting depth of calls.
     pub call_limit: u32,
@@ -128,12 +129,12 @@ pub struct Environment {
     pub ldexp_64_integer_first: bool,
 }
 
-/// Start values of a register by column.
+/// Initial values of one register, in one list per component.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
     /// The register.
     pub gpr: u8,
-    /// One word per lane for each component. Lanes past the end of a list have zero.
+    /// For each component, one word per lane. Lanes past the end of a list receive 0.
     pub components: [Arc<Vec<u32>>; 4],
 }
 
@@ -144,17 +145,18 @@ pub struct Launch {
     pub environment: Arc<Environment>,
     /// Number of lanes, 1 or more.
     pub lanes: usize,
-    /// Number of the first lane. It is not 0 if the launch is a part of a longer one. Lists of a launch and of its
-    /// outcome begin with this lane.
+    /// Number of the first lane. It is not 0 if the launch is a part of a larger launch. The lists of a launch and of
+    /// its outcome begin with this lane.
     pub first_lane: usize,
-    /// Lanes that lie inside the primitive; `None` for all. The others start inactive and not valid.
+    /// For each lane, whether it is inside the primitive. `None` means that all lanes are inside. Lanes outside start
+    /// inactive and are not valid.
     pub covered: Option<Vec<bool>>,
-    /// Registers at the start; other registers are 0.
+    /// Initial values of registers. Other registers are 0.
     pub inputs: Vec<Input>,
-    /// More registers at the start.
+    /// Initial values of further registers, by column.
     pub columns: Vec<Columns>,
-    /// Registers and components whose start values the program may read. Others keep the words of an earlier wavefront.
-    /// With `None`, all start as the launch states.
+    /// Registers and components whose initial values the program may read. Other registers may keep the words of an
+    /// earlier wavefront. If this is `None`, all registers have the initial values that the launch states.
     pub read: Option<Arc<[(u8, u8)]>>,
     /// Whether exports are returned by column: [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
     /// [`Outcome::exports`](crate::outcome::Outcome::exports).
@@ -163,26 +165,30 @@ pub struct Launch {
     pub reports: bool,
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
-    /// Global registers, which all wavefronts share: x to w for each lane position.
+    /// Global registers, which all wavefronts share: the rows of x to w for each register.
     pub global: Vec<[[u32; LANES]; 4]>,
 }
 
 /// Reason why a launch does not fit the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
-    /// [`Launch::lanes`] exceeds [`limits::LANES`]; [`run_in_pieces`](crate::run::run_in_pieces) can run more lanes.
+    /// [`Launch::lanes`] exceeds [`limits::LANES`]. [`run_in_pieces`](crate::run::run_in_pieces) can run more lanes.
     #[error(transparent)]
     Lanes(Exceeded),
-    /// The numbers of the lanes are too large to count.
-    #[error("the launch begins at lane {first_lane} and has {lanes} lanes; the last has no number")]
+    /// The number of the last lane is too large.
+    #[error(
+        "the launch begins at lane {first_lane} and has {lanes} lanes; the number of the last lane is too large"
+    )]
     FirstLane {
         /// [`Launch::first_lane`].
         first_lane: usize,
         /// [`Launch::lanes`].
         lanes: usize,
     },
-    /// More registers than register numbers can address.
-    #[error("the launch has {gprs} registers and {clause_temps} clause temporaries; 0 to 128 fits for each")]
+    /// The launch has more registers than instructions can address.
+    #[error(
+        "the launch has {gprs} registers and {clause_temps} clause temporaries; expected 0 to 128 of each"
+    )]
     Registers {
         /// [`Environment::num_gprs`].
         gprs: u8,
@@ -192,8 +198,8 @@ pub enum LaunchError {
 }
 
 impl Environment {
-    /// Returns the environment for a program of `stage` on `chip`, with as few restrictions as possible: 124 registers
-    /// and 4 clause temporaries, no STACK_SIZE, all memory that scratch instructions can address.
+    /// Returns the environment for a program of `stage` on `chip`, with as few restrictions as possible. It has 124
+    /// registers and 4 clause temporaries, no STACK_SIZE, and all memory that scratch instructions can address.
     pub fn new(chip: Chip, stage: Stage) -> Environment {
         Environment {
             chip,
@@ -210,7 +216,7 @@ impl Environment {
             base_vertex: 0,
             base_instance: 0,
             semantics: Vec::new(),
-            // ARRAY_BASE and ARRAY_SIZE count elements of four dwords.
+            // ARRAY_BASE and ARRAY_SIZE are numbers of elements, and an element has up to four dwords.
             scratch_dwords: (8192 + 4096) * 4,
             record_dwords: (8192 + 4096) * 4,
             call_limit: FlowSetup::CALL_LIMIT,
@@ -236,15 +242,15 @@ impl Environment {
         self.dx10_clamp = register >> 21 & 1 != 0;
     }
 
-    /// Returns whether both environments decode a program alike.
+    /// Returns whether both environments decode every program in the same way.
     pub(crate) fn decodes_alike(&self, other: &Environment) -> bool {
         (self.prefer_vector, self.start) == (other.prefer_vector, other.start)
             && self.chip.is_like(&other.chip)
             && self.fetch_program == other.fetch_program
     }
 
-    /// Returns whether lowering produces the same program for both environments. They may differ only in values of
-    /// constants and in contents of vertex buffers. Images are equal only if they are shared.
+    /// Returns whether lowering produces the same program for both environments. Only the values of constants and the
+    /// contents of vertex buffers may differ. Images are equal only if both environments share them.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment {
             chip,
@@ -278,8 +284,8 @@ impl Environment {
             && (*fused_muladd_64, *ldexp_64_integer_first)
                 == (other.fused_muladd_64, other.ldexp_64_integer_first)
             && chip.is_like(&other.chip)
-            // glibc's memcmp of two empty lists takes 0.15 us on processors with AVX-512: it reads no byte at addresses
-            // without memory.
+            // A comparison of slices calls memcmp. For two empty slices, whose addresses are not mapped, glibc's memcmp
+            // takes 0.15 us on processors with AVX-512.
             && semantics.iter().eq(&other.semantics)
             && *fetch_program == other.fetch_program
             && resources.lowers_alike(&other.resources)
@@ -309,8 +315,8 @@ impl Environment {
         Some(Arc::new(Code::new(&fetch.words, fetch.start, self.code_options())))
     }
 
-    /// Returns the number of register rows: four components each of the allocated registers, then of the clause
-    /// temporaries.
+    /// Returns the number of register rows. Each allocated register has four rows, and so has each clause temporary, in
+    /// this order.
     pub(crate) fn register_rows(&self) -> usize {
         let allocated = usize::from(self.num_gprs) + usize::from(self.clause_temps);
         allocated.max(1) * 4
@@ -327,7 +333,8 @@ impl Environment {
         }
     }
 
-    /// Returns the row of a register component, or `None` outside both the allocation and the clause temporaries.
+    /// Returns the row of a register component. Returns `None` if the register is neither allocated nor a clause
+    /// temporary.
     pub(crate) fn register_row(&self, register: i32, chan: usize) -> Option<usize> {
         let (allocated, temps) = (i32::from(self.num_gprs), i32::from(self.clause_temps));
         let place = if (0..allocated).contains(&register) {
@@ -347,7 +354,7 @@ impl Launch {
         Launch::of(Environment::new(chip, stage).into(), lanes, Vec::new())
     }
 
-    /// Returns a launch of lanes with these registers in an environment.
+    /// Returns a launch of `lanes` lanes with these initial registers in an environment.
     pub fn of(environment: Arc<Environment>, lanes: usize, inputs: Vec<Input>) -> Launch {
         Launch {
             environment,
@@ -364,8 +371,8 @@ impl Launch {
         }
     }
 
-    /// Returns a launch of lanes with these registers by column in an environment, with exports by column. See
-    /// [`Launch::read`] for `read`.
+    /// Returns a launch of `lanes` lanes in an environment, with initial registers and exports by column. For `read`,
+    /// see [`Launch::read`].
     pub fn of_columns(
         environment: Arc<Environment>,
         lanes: usize,
@@ -393,7 +400,8 @@ impl Launch {
         self.environment.check()
     }
 
-    /// Returns the number of lanes and the covered lanes of the wavefront whose first lane is at `place` of the launch.
+    /// Returns the number of lanes and the covered lanes of the wavefront whose first lane has position `place` in the
+    /// launch.
     pub(crate) fn wave_lanes(&self, place: usize) -> (usize, Mask) {
         let count = self.lanes.saturating_sub(place).min(self.environment.chip.wave_width.into());
         let Some(covered) = &self.covered else { return (count, Mask::first(count)) };

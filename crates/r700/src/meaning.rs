@@ -19,31 +19,32 @@ use crate::words::{Op2, Op3};
 /// Computation of an opcode.
 #[derive(Clone, Copy, Debug)]
 pub enum Meaning {
-    /// Computes nothing and writes nothing.
+    /// The opcode computes nothing and writes nothing.
     Nothing,
-    /// A float from one operand; OMOD and CLAMP apply to it.
+    /// Computes a float from one operand. OMOD and CLAMP apply to it.
     Float1(fn(u32) -> u32),
-    /// A float from two operands; OMOD and CLAMP apply to it.
+    /// Computes a float from two operands. OMOD and CLAMP apply to it.
     Float2(fn(u32, u32) -> u32),
-    /// A float from three operands, times a factor; CLAMP applies to it.
+    /// Computes a float from three operands and multiplies it by a factor. CLAMP applies to it.
     Float3(fn(u32, u32, u32) -> u32, f32),
-    /// Bits from one operand.
+    /// Computes bits from one operand.
     Bits1(fn(u32) -> u32),
-    /// Bits from two operands.
+    /// Computes bits from two operands.
     Bits2(fn(u32, u32) -> u32),
-    /// Bits from three operands.
+    /// Computes bits from three operands.
     Bits3(fn(u32, u32, u32) -> u32),
-    /// A predicate from up to two operands.
+    /// Computes a predicate from up to two operands.
     PredSet(fn(u32, u32) -> Predicate),
-    /// A test that removes the lanes for which it holds from the valid mask; the result is 1.0 or 0.0.
+    /// Tests up to two operands, and removes the lanes for which the test holds from the valid mask. The result is 1.0
+    /// for these lanes and 0.0 for others.
     Kill(fn(u32, u32) -> bool),
-    /// A value for AR.
+    /// Computes a value for AR.
     Mova(fn(u32) -> i32),
-    /// A value for aL.
+    /// Computes a value for aL.
     MovaLoop(fn(u32) -> i32),
-    /// One float from the eight operands of the four vector slots.
+    /// Computes one float from the eight operands of the four vector slots.
     Reduce(fn([u32; 4], [u32; 4]) -> u32),
-    /// Four floats from the eight operands of the four vector slots.
+    /// Computes four floats from the eight operands of the four vector slots.
     Cube,
     /// A double-precision operation over two or four slots.
     Double(Double),
@@ -55,7 +56,7 @@ impl Meaning {
         matches!(self, Meaning::PredSet(_) | Meaning::Double(Double::PredSet(_)))
     }
 
-    /// Returns the number of slots of one operation.
+    /// Returns the number of slots that one operation occupies.
     pub fn slots(self) -> u8 {
         match self {
             Meaning::Reduce(_) | Meaning::Cube => 4,
@@ -64,7 +65,7 @@ impl Meaning {
         }
     }
 
-    /// Returns whether the opcode only computes one value from the operands of its own slot.
+    /// Returns whether the only effect of the opcode is one value, computed from the operands of its own slot.
     pub fn is_result_only(self) -> bool {
         match self {
             Meaning::Float1(_)
@@ -84,37 +85,37 @@ impl Meaning {
         }
     }
 
-    /// Returns whether an instruction needs the operands of its neighbours.
+    /// Returns whether an instruction needs the operands of other slots.
     pub fn spans_slots(self) -> bool {
         self.slots() > 1
     }
 }
 
-/// The double-precision operations.
+/// The double-precision operations. Each occupies two or four slots.
 #[derive(Clone, Copy, Debug)]
 pub enum Double {
-    /// Two slots.
+    /// The sum of two doubles, in two slots.
     Add,
-    /// Four slots.
+    /// The product of two doubles, in four slots.
     Mul,
-    /// Four slots; the sum is multiplied by a factor.
+    /// A product plus a double, multiplied by this factor, in four slots.
     MulAdd(f64),
-    /// Four slots.
+    /// The exponent and the mantissa of a double, in four slots.
     Frexp,
-    /// Two slots.
+    /// A double times a power of two, in two slots.
     Ldexp,
-    /// Two slots.
+    /// The fraction of a double, in two slots.
     Fract,
-    /// Two slots.
+    /// A double converted to a float, in two slots.
     ToFloat,
-    /// Two slots.
+    /// A float converted to a double, in two slots.
     FromFloat,
-    /// Two slots, a predicate.
+    /// A predicate from the comparison of two doubles, in two slots.
     PredSet(fn(u64, u64) -> bool),
 }
 
 impl Double {
-    /// Returns the number of slots of one operation.
+    /// Returns the number of slots that one operation occupies.
     pub fn slots(self) -> u8 {
         match self {
             Double::Mul | Double::MulAdd(_) | Double::Frexp => 4,
@@ -128,17 +129,17 @@ impl Double {
     }
 }
 
-/// Number of an opcode in its format.
+/// Number of an opcode, by word format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AluCode {
-    /// ALU_INST of two operands.
+    /// ALU_INST of the format with two operands.
     Op2(Op2),
-    /// ALU_INST of three operands.
+    /// ALU_INST of the format with three operands.
     Op3(Op3),
 }
 
 impl AluCode {
-    /// Returns the manual's name.
+    /// Returns the manual's name of the opcode.
     pub const fn name(self) -> &'static str {
         match self {
             AluCode::Op2(code) => code.name(),
@@ -152,7 +153,7 @@ impl AluCode {
 pub struct Opcode {
     /// Number of the opcode in its format.
     pub code: AluCode,
-    /// The manual's name.
+    /// The manual's name of the opcode.
     pub name: &'static str,
     /// The computation.
     pub meaning: Meaning,
@@ -169,11 +170,11 @@ pub struct Opcode {
 /// The slots that an opcode can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// The slot of its destination component only.
+    /// The slot of the instruction's destination component only.
     Vector,
     /// Slot t only.
     Trans,
-    /// The slot of its destination component, or slot t.
+    /// The slot of the instruction's destination component, or slot t.
     Either,
 }
 

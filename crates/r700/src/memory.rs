@@ -1,9 +1,9 @@
-//! The memory that a program can access: scratch and records of each lane; scatter buffer, global registers and local
-//! data share, which wavefronts share; buffers of vertex fetches.
+//! The memory that a program can access. Each lane has its own scratch memory and records. Wavefronts share the scatter
+//! buffer, the global registers and the local data share. Vertex fetches read buffers.
 //!
-//! Addresses count dwords, except in vertex buffers. On the hardware, the driver places the records of lanes in memory;
-//! here each lane has a separate record. Source: MAN p. 35 (data share) and p. 45 (memory exports); resource words from
-//! Mesa `r600d.h`.
+//! Addresses are numbers of dwords, except in vertex buffers. On the hardware, the driver chooses the positions of the
+//! lanes' records in memory. Here each lane has a separate record. Source: MAN p. 35 (data share) and p. 45 (memory
+//! exports); Mesa `r600d.h` (resource words).
 
 use std::sync::Arc;
 
@@ -33,22 +33,22 @@ impl Private {
         self.rows.clear();
     }
 
-    /// Returns the dword, or 0 if it was not written.
+    /// Returns a dword of a lane, or 0 if it was not written.
     pub fn read(&self, lane: Lane, dword: usize) -> u32 {
         self.rows.get(dword).map_or(0, |row| row[lane.index()])
     }
 
-    /// Stores a dword and returns whether it is within the limit. Past the limit the store is dropped.
+    /// Stores a dword, and returns whether it is within the limit. A store past the limit is dropped.
     pub fn write(&mut self, lane: Lane, dword: usize, value: u32) -> bool {
         self.row_mut(dword).map(|row| row[lane.index()] = value).is_some()
     }
 
-    /// Returns the dword of every lane, or `None` past the highest written dword.
+    /// Returns the dword of every lane, or `None` if the dword is past the highest written one.
     pub(crate) fn row(&self, dword: usize) -> Option<&[u32; LANES]> {
         self.rows.get(dword)
     }
 
-    /// Returns the dword of every lane for modification, or `None` past the limit.
+    /// Returns the dword of every lane for modification, or `None` if the dword is past the limit.
     pub(crate) fn row_mut(&mut self, dword: usize) -> Option<&mut [u32; LANES]> {
         if dword >= self.limit {
             return None;
@@ -64,7 +64,7 @@ impl Private {
         self.limit
     }
 
-    /// Returns the number of dwords per lane that are in use: one more than the highest written.
+    /// Returns the number of dwords per lane that are in use, which is one more than the highest written dword.
     pub fn used(&self) -> usize {
         self.rows.len()
     }
@@ -75,15 +75,14 @@ impl Private {
     }
 }
 
-/// The local data share: four banks of dwords. The bank is the low two bits of the thread number.
+/// The local data share, which has four banks of dwords. The low two bits of a thread's number select its bank.
 ///
-/// The share is write-private and read-public: a thread writes only its own area and reads any (MAN p. 35). Only one
-/// source states the size of 16 KB.
+/// A thread writes only its own area, and reads any area (MAN p. 35). Only one source states the size of 16 KB.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataShare {
-    /// The dwords; empty until the first write, because most programs do not use the share.
+    /// The dwords. The list is empty until the first write, because most programs do not use the share.
     words: Vec<u32>,
-    /// The accesses, if the run searches for races.
+    /// The accesses so far, if the run searches for races.
     pub(crate) races: Option<Box<Races>>,
 }
 
@@ -92,40 +91,42 @@ pub struct DataShare {
 pub struct Simd {
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
-    /// Global registers: x to w for each lane position.
+    /// Global registers: the rows of x to w for each register.
     pub global: Vec<[[u32; LANES]; 4]>,
     /// The local data share.
     pub share: DataShare,
 }
 
-/// Maximum number of wavefronts with distinct numbers. The numbers leave eight bits of a stamp.
+/// Maximum number of wavefronts that the search for races can distinguish. A stamp of an access has 32 bits, of which
+/// the number of the wavefront may occupy 24.
 const MOST_WAVEFRONTS: u32 = 1 << 24;
 
-/// Dwords of a bank of the local data share.
+/// Number of dwords in a bank of the local data share.
 pub const BANK_DWORDS: usize = 1024;
 
 impl DataShare {
-    /// Starts a search for races between `wavefronts` wavefronts.
+    /// Starts a search for races among `wavefronts` wavefronts.
     pub(crate) fn check(&mut self, wavefronts: usize) {
         let mut races = Races::default();
-        // The stamps have room for the whole launch, because time never advances.
+        // The time in a stamp never advances, because R700 has no instruction that orders wavefronts. Therefore few
+        // bits of a stamp are enough for the time.
         let groups = u32::try_from(wavefronts).unwrap_or(u32::MAX).min(MOST_WAVEFRONTS);
         races.begin(groups, 16 * BANK_DWORDS, 0, false, true);
         self.races = Some(Box::new(races));
     }
 
-    /// Returns the address of a dword in the whole share, in bytes.
+    /// Returns the address of a dword in the share, in bytes.
     pub(crate) fn address(bank: u32, dword: u32) -> u32 {
         4 * (bank * BANK_DWORDS as u32 + dword)
     }
 
-    /// Returns the dword, or `None` outside the bank.
+    /// Returns a dword, or `None` outside the bank.
     pub fn read(&self, bank: usize, dword: usize) -> Option<u32> {
         (bank < 4 && dword < BANK_DWORDS)
             .then(|| self.words.get(bank * BANK_DWORDS + dword).copied().unwrap_or(0))
     }
 
-    /// Stores a dword and returns whether it is in the bank. Outside the bank the store is dropped.
+    /// Stores a dword, and returns whether it is inside the bank. A store outside the bank is dropped.
     pub fn write(&mut self, bank: usize, dword: usize, value: u32) -> bool {
         let inside = bank < 4 && dword < BANK_DWORDS;
         if inside {
@@ -134,19 +135,19 @@ impl DataShare {
         inside
     }
 
-    /// Returns all banks, contiguous, or `None` if nothing was written.
+    /// Returns the dwords of all banks, one bank after another, or `None` if nothing was written.
     pub(crate) fn words(&self) -> Option<&[u32; 4 * BANK_DWORDS]> {
         self.words.as_slice().try_into().ok()
     }
 
-    /// Returns all banks, contiguous, for modification.
+    /// Returns the dwords of all banks, one bank after another, for modification.
     pub(crate) fn words_mut(&mut self) -> &mut [u32; 4 * BANK_DWORDS] {
         self.words.resize(4 * BANK_DWORDS, 0);
         self.words.as_mut_slice().try_into().expect("four banks")
     }
 }
 
-/// The lane-private spaces.
+/// The memory spaces that each lane has separately.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spaces {
     pub(crate) scratch: Private,
@@ -174,7 +175,7 @@ impl Spaces {
         }
     }
 
-    /// Returns the lane-private space, or `None` for the scatter buffer.
+    /// Returns the space that each lane has separately, or `None` for the scatter buffer.
     pub(crate) fn private(&self, space: Space) -> Option<&Private> {
         match space {
             Space::Scratch => Some(&self.scratch),
@@ -202,9 +203,9 @@ impl Spaces {
 pub struct VertexBuffer {
     /// The memory, from the resource's base to its last byte. It is shared, so that a launch is cheap to copy.
     pub bytes: Arc<[u8]>,
-    /// Bytes from one element to the next, 0 to 2047.
+    /// Distance between elements in bytes, 0 to 2047.
     pub stride: u32,
-    /// CLAMP_X: accesses outside the buffer read as NaN instead of 0.
+    /// CLAMP_X: whether accesses outside the buffer read as NaN instead of 0.
     pub nan_outside: bool,
     /// DATA_FORMAT, for fetches with USE_CONST_FIELDS.
     pub format: u32,
@@ -215,7 +216,8 @@ pub struct VertexBuffer {
 }
 
 impl VertexBuffer {
-    /// Returns a buffer with elements of four dwords, as drivers bind constant buffers for vertex fetches.
+    /// Returns a buffer with elements of four dwords, in the form in which drivers bind constant buffers for vertex
+    /// fetches.
     pub fn constants(words: &[u32]) -> VertexBuffer {
         VertexBuffer {
             bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
@@ -260,7 +262,7 @@ impl VertexBuffer {
     }
 
     /// Returns the buffer that the seven words of a vertex resource describe. `bytes` is its memory, starting at the
-    /// base; bytes past the size in the words are truncated.
+    /// base. Bytes past the size that the words state are removed.
     pub fn from_resource(words: [u32; 7], mut bytes: Vec<u8>) -> VertexBuffer {
         let [_, size, layout, ..] = words;
         bytes.truncate((size as usize).saturating_add(1));
@@ -280,7 +282,7 @@ impl VertexBuffer {
     }
 }
 
-/// Returns the number conversion that NUM_FORMAT, FORMAT_COMP and SRF_MODE name. NUM_FORMAT 3 has no meaning; it is
+/// Returns the number conversion that NUM_FORMAT, FORMAT_COMP and SRF_MODE select. NUM_FORMAT 3 has no meaning, and is
 /// treated as SCALED.
 pub(crate) fn number_of(num_format: u32, signed: bool, no_zero: bool) -> Number {
     match (num_format, signed) {

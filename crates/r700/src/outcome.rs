@@ -14,9 +14,9 @@ use crate::rules::Rule;
 /// Fidelity of a run: the executed instructions, and the disputed interpretations on which it depended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// ALU and fetch instructions by name, counted per execution of a wavefront.
+    /// ALU and fetch instructions by name, counted once per issue to a wavefront.
     pub report: Report,
-    /// Rules that affected the result.
+    /// The rules that affected the result.
     pub rules: SortedSet<Rule>,
 }
 
@@ -37,13 +37,13 @@ impl Executed {
 /// Values of one export target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// Pixel, position or parameter.
+    /// Kind of the target: pixel, position or parameter.
     pub kind: ExportKind,
-    /// ARRAY_BASE, with the number of the register in its burst added.
+    /// Number of the target: ARRAY_BASE plus the index of the register in the burst.
     pub base: u16,
-    /// x, y, z, w for each lane; 0 if the lane did not write them.
+    /// Components x, y, z, w for each lane. A component is 0 if the lane did not write it.
     pub values: Vec<[u32; 4]>,
-    /// Components that each lane wrote, as a bit mask; bit 0 is x.
+    /// Components that each lane wrote, as a bit mask. Bit 0 is x.
     pub written: Vec<u8>,
 }
 
@@ -59,47 +59,47 @@ impl Exported {
     }
 }
 
-/// Values of one export target by column.
+/// Values of one export target, in one list per component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedColumns {
-    /// Pixel, position or parameter.
+    /// Kind of the target: pixel, position or parameter.
     pub kind: ExportKind,
-    /// ARRAY_BASE, with the number of the register in its burst added.
+    /// Number of the target: ARRAY_BASE plus the index of the register in the burst.
     pub base: u16,
-    /// One word per lane for x, y, z and w; 0 if the lane did not write it.
+    /// For each of x, y, z and w, one word per lane. A word is 0 if the lane did not write it.
     pub components: [Vec<u32>; 4],
-    /// Whether any lane wrote.
+    /// Whether any lane wrote to the target.
     pub written: bool,
 }
 
-/// One emission of a geometry program.
+/// One execution of EMIT_VERTEX, EMIT_CUT_VERTEX or CUT_VERTEX in a geometry program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emission {
     /// Number of the wavefront's first lane, including [`Launch::first_lane`].
     pub first_lane: usize,
     /// The lanes of the wavefront that emitted.
     pub lanes: Mask,
-    /// Whether a vertex ended.
+    /// Whether the lanes emitted a vertex.
     pub vertex: bool,
-    /// Whether a strip ended.
+    /// Whether the lanes ended a strip.
     pub cut: bool,
 }
 
-/// Memory after a run. A lane-private space has a list of dwords for each lane, as long as the lane's wavefront used.
-/// If no lane has written, the list is missing.
+/// Memory after a run. A space that each lane has separately is a list of dwords for each lane. Its length is the
+/// number of dwords that the lane's wavefront used. If no lane has written to the space, there are no lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryOutcome {
     /// Scratch memory.
     pub scratch: Vec<Vec<u32>>,
     /// The reduction buffer.
     pub reduction: Vec<Vec<u32>>,
-    /// The ring.
+    /// The ring between the vertex and the geometry program.
     pub ring: Vec<Vec<u32>>,
     /// Stream-out records of the four streams.
     pub streams: [Vec<Vec<u32>>; 4],
     /// The scatter buffer.
     pub scatter: Vec<u32>,
-    /// The global registers.
+    /// The global registers, in the form of [`Launch::global`].
     pub global: Vec<[[u32; LANES]; 4]>,
 }
 
@@ -108,22 +108,22 @@ pub struct MemoryOutcome {
 pub struct Outcome {
     /// Export targets, in the order of kind and base.
     pub exports: Vec<Exported>,
-    /// Export targets by column, if the launch requests that.
+    /// Export targets by column, if the launch requests exports in this form.
     pub columns: Vec<ExportedColumns>,
-    /// Lanes that a KILL removed or that were not covered.
+    /// For each lane, whether a KILL removed it or it was not covered.
     pub killed: Vec<bool>,
-    /// Memory.
+    /// Memory after the run.
     pub memory: MemoryOutcome,
     /// Emissions of a geometry program, in order.
     pub emissions: Vec<Emission>,
-    /// Counts; [`Wave`](crate::wave::Wave) defines them.
+    /// Counts of the run. [`Wave`](crate::wave::Wave) defines them.
     pub statistics: Statistics,
-    /// Executed instructions and their fidelity. Empty without [reports](Launch::reports).
+    /// Executed instructions and their fidelity. Empty unless the launch requests [reports](Launch::reports).
     pub fidelity: Executed,
-    /// Stack entries that the wavefront with the deepest stack needed.
+    /// Number of stack entries that the wavefront with the deepest stack needed.
     pub stack_needed: u32,
-    /// In strict mode, the stack entries of the first wavefront that ended with entries on its stack. They are not a
-    /// trap.
+    /// In strict mode, the stack entries of the first wavefront that ended with entries on its stack. Such entries are
+    /// reported but do not trap.
     pub finding: Option<Open>,
 }
 
@@ -133,7 +133,7 @@ impl Outcome {
         self.exports.iter().find(|exported| exported.kind == kind && exported.base == base)
     }
 
-    /// Clears the outcome and makes room for `lanes` lanes. A call of [`Outcome::drop_unused`] must follow.
+    /// Clears the outcome and makes it ready for `lanes` lanes. The caller must then call [`Outcome::drop_unused`].
     pub(crate) fn begin(&mut self, lanes: usize) {
         let Outcome {
             exports,
@@ -163,7 +163,7 @@ impl Outcome {
         (*stack_needed, *finding) = (0, None);
     }
 
-    /// Drops targets from before [`Outcome::begin`] that were not added again.
+    /// Drops the targets of an earlier launch that were not added again since [`Outcome::begin`].
     pub(crate) fn drop_unused(&mut self) {
         self.exports.retain(|exported| !exported.values.is_empty());
         self.columns.retain(|columns| !columns.components[0].is_empty());
@@ -200,7 +200,7 @@ impl Outcome {
         found
     }
 
-    /// Adds the counts of later lanes.
+    /// Adds the counts of an outcome of later lanes.
     pub(crate) fn add_counts(&mut self, other: &Outcome) {
         self.statistics.add(&other.statistics);
         self.fidelity.add(&other.fidelity);

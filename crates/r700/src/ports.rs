@@ -1,18 +1,19 @@
-//! The slots and the read ports of an ALU group: the slot of each instruction, the register that each source reads in
-//! each cycle, and a BANK_SWIZZLE that lets all instructions read.
+//! The slots and the read ports of an ALU group. Determines the slot of each instruction, the register that each source
+//! reads in each cycle, and BANK_SWIZZLE values with which all instructions can read.
 //!
-//! Each of three cycles reads one register per component. (MAN 4, Mesa `check_vector`, `check_scalar`; r700.md 4.6)
+//! In each of three cycles, a group can read one register per component. (MAN 4, Mesa `check_vector`, `check_scalar`;
+//! r700.md 4.6)
 
 use crate::chip::Family;
 use crate::code::is_op3;
 use crate::meaning::{self, Opcode, Unit};
 
-/// The cycle in which a vector slot fetches sources 0, 1 and 2, by BANK_SWIZZLE.
+/// The cycle in which a vector slot fetches source 0, 1 or 2, indexed by BANK_SWIZZLE and source.
 pub(crate) const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 0, 2], [2, 0, 1], [2, 1, 0]];
-/// The cycle in which slot t fetches sources 0, 1 and 2, by BANK_SWIZZLE.
+/// The cycle in which slot t fetches source 0, 1 or 2, indexed by BANK_SWIZZLE and source.
 pub(crate) const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
 
-/// Returns the OP2 opcode with this number. An opcode of the other family keeps its name.
+/// Returns the OP2 opcode with this number. If only the other family has the opcode, it is also returned.
 pub(crate) fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
     meaning::op2_row(number, family).or_else(|| meaning::op2_row(number, Family::R600))
 }
@@ -33,8 +34,8 @@ pub(crate) fn alu_row(word1: u32, family: Family) -> Option<&'static Opcode> {
     }
 }
 
-/// Computes the slots of a group, 0 to 4 for x to t. The value is 5 if two instructions need the same slot (r700.md
-/// 4.2, vector preferred).
+/// Computes the slot of each instruction of a group: 0 to 4 for x to t, or 5 if another instruction already has the
+/// slot. An instruction that can use both takes its vector slot if it is free (r700.md 4.2).
 pub(crate) fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8]) {
     let mut taken = [false; 5];
     for (&[_, word1], slot) in group.iter().zip(into) {
@@ -50,12 +51,12 @@ pub(crate) fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8]) {
     }
 }
 
-/// Reads of an instruction.
+/// Registers and constants that an instruction reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
     /// Whether the instruction runs in slot t.
     pub(crate) trans: bool,
-    /// Registers and their components, by source.
+    /// Register and component of each source, or `None` if the source is not a register.
     registers: [Option<(u32, u32)>; 3],
     /// Whether each source is a constant.
     constants: [bool; 3],
@@ -86,8 +87,8 @@ pub(crate) fn reads(group: &[[u32; 2]], family: Family) -> Vec<Reads> {
 }
 
 impl Reads {
-    /// Adds the instruction's reads with a BANK_SWIZZLE to those of the others. Returns `None` if two reads need the
-    /// same port for different registers.
+    /// Adds the reads of this instruction, with a BANK_SWIZZLE, to the reads of other instructions in `ports`. Returns
+    /// `None` if two reads need the same port for different registers.
     fn with(&self, bank: u32, ports: &Ports) -> Option<Ports> {
         let cycles = match self.trans {
             true => SCALAR.get(bank as usize)?,
@@ -98,7 +99,7 @@ impl Reads {
         for (source, register) in self.registers.iter().enumerate() {
             let &Some((gpr, chan)) = register else { continue };
             let cycle = cycles[source];
-            // Slot t reads its constants in the first cycles.
+            // Slot t reads its constants in the first cycles, so these cycles cannot read a register.
             if self.trans && cycle < constants {
                 return None;
             }
@@ -115,14 +116,14 @@ impl Reads {
         Some(ports)
     }
 
-    /// Returns the BANK_SWIZZLE values that the instruction can have.
+    /// Returns the possible BANK_SWIZZLE values of the instruction.
     fn banks(&self) -> std::ops::Range<u32> {
         0..(if self.trans { SCALAR.len() } else { VECTOR.len() }) as u32
     }
 }
 
-/// Returns a BANK_SWIZZLE for each instruction: the given ones unchanged, the others as low as possible. Returns `None`
-/// if no choice lets all instructions read.
+/// Returns a BANK_SWIZZLE for each instruction. Values in `given` are kept, and the others are as low as possible.
+/// Returns `None` if no choice lets all instructions read.
 pub(crate) fn schedule(reads: &[Reads], given: &[Option<u32>]) -> Option<Vec<u32>> {
     fn rest(reads: &[Reads], given: &[Option<u32>], ports: &Ports, found: &mut Vec<u32>) -> bool {
         let (Some((first, others)), Some((own, after))) = (reads.split_first(), given.split_first()) else {
@@ -143,7 +144,7 @@ pub(crate) fn schedule(reads: &[Reads], given: &[Option<u32>]) -> Option<Vec<u32
     rest(reads, given, &Ports::default(), &mut found).then_some(found)
 }
 
-/// Returns each BANK_SWIZZLE of instruction `place` that fits if the others keep theirs.
+/// Returns each BANK_SWIZZLE with which instruction `place` fits if the other instructions keep their values.
 pub(crate) fn fitting(reads: &[Reads], banks: &[u32], place: usize) -> Vec<&'static str> {
     let Some(own) = reads.get(place) else { return Vec::new() };
     let fits = |bank: &u32| {
@@ -157,12 +158,12 @@ pub(crate) fn fitting(reads: &[Reads], banks: &[u32], place: usize) -> Vec<&'sta
     own.banks().filter(fits).map(|bank| name(bank)).collect()
 }
 
-/// Name of a BANK_SWIZZLE in the text.
+/// Returns the name of a BANK_SWIZZLE in the text.
 pub(crate) fn name(bank: u32) -> &'static str {
     ["012", "021", "120", "102", "201", "210"].get(bank as usize).copied().unwrap_or("?")
 }
 
-/// Returns the reads of a group that cannot all have a port, whatever the BANK_SWIZZLE values are.
+/// Describes, for a message, the reads of a group that cannot all have a port with any BANK_SWIZZLE values.
 pub(crate) fn conflict(reads: &[Reads]) -> String {
     let mut all: Vec<(u32, u32)> =
         reads.iter().flat_map(|read| read.registers).flatten().map(|(gpr, chan)| (chan, gpr)).collect();

@@ -1,7 +1,8 @@
-//! The reference interpreter: one wavefront, one instruction per step. It is written to be read next to the manual.
+//! The reference interpreter runs one wavefront, one instruction per step. Its code follows the manual and favours
+//! clarity over speed.
 //!
-//! A step is one control-flow instruction, one ALU group, or one fetch instruction. Within a group every operand is
-//! read before anything is written (MAN chapter 4). PV and PS are the results of the previous group.
+//! A step is one control-flow instruction, one ALU group, or one fetch instruction. Within a group, all operands are
+//! read before any result is written (MAN chapter 4). PV and PS are the results of the previous group.
 
 pub(crate) mod export;
 pub(crate) mod fetch;
@@ -22,7 +23,7 @@ use crate::wave::{At, ClauseState, Held, PREVIOUS, Wave};
 use crate::words::CfInst;
 
 impl Wave {
-    /// Returns the code that the wavefront runs: the main program's or the fetch program's.
+    /// Returns the code that the wavefront runs: the main program or the fetch program.
     fn current(&self) -> Result<Arc<Code>, Cause> {
         if self.flow.in_fetch_program() {
             self.fetch_code.clone().ok_or(Cause::NoFetchProgram)
@@ -77,7 +78,7 @@ impl Wave {
         Ok(())
     }
 
-    /// Resets the state of a clause.
+    /// Resets the clause state, PV and PS.
     pub(crate) fn begin_clause(&mut self) {
         *self.clause = ClauseState::default();
         let first = self.previous_row(0);
@@ -150,7 +151,7 @@ impl Wave {
                 self.acknowledges = self.acknowledges.min(control.addr);
                 self.flow.nop();
             }
-            // Decoding turns these into [`CfOp::Fetch`].
+            // Decoding turns these instructions into [`CfOp::Fetch`], so this arm is not reached.
             CfWork::Fetch { .. } => self.flow.nop(),
         }
         self.fidelity.rules.extend(row.rule);

@@ -1,4 +1,4 @@
-//! Runs a launch: all its wavefronts, at once or in pieces.
+//! Runs a launch: all wavefronts at once, or the launch in pieces.
 
 use std::mem::take;
 use std::ops::Range;
@@ -22,12 +22,12 @@ use crate::wave::{Origin, Wave};
 /// Reason why a launch has no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// A program loaded for an environment. It is decoded and checked, and lowered once, when an engine first needs that.
-/// It can run any number of launches. A copy shares everything.
+/// A program loaded for an environment. Loading decodes and checks the program. It is lowered once, when an engine
+/// first needs the lowered form. It can run any number of launches. A clone shares all data.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     words: Arc<[u32]>,
-    /// The program and its environment. Its launch has no lanes.
+    /// The program and its environment, with a launch that has no lanes.
     origin: Origin,
     fast: Arc<Forms<(), Fast>>,
 }
@@ -47,8 +47,8 @@ impl Loaded {
         Ok(Loaded { words: program.words.as_slice().into(), origin, fast: Arc::default() })
     }
 
-    /// Returns the same program for another environment. It is decoded again only if the environment affects decoding.
-    /// It is lowered again unless the environments [lower alike](Environment::lowers_alike).
+    /// Returns the same program for another environment. The program is decoded again only if the environment affects
+    /// decoding. It is lowered again unless both environments [lower alike](Environment::lowers_alike).
     ///
     /// # Errors
     /// See [`Loaded::new`].
@@ -63,7 +63,7 @@ impl Loaded {
         }
     }
 
-    /// Works like [`Loaded::with_environment`], for an environment that is known to [lower
+    /// Works like [`Loaded::with_environment`]. The caller guarantees that both environments [lower
     /// alike](Environment::lowers_alike).
     ///
     /// # Errors
@@ -85,24 +85,24 @@ impl Loaded {
         (&self.origin.code, self.origin.fetch_code.as_deref())
     }
 
-    /// Runs lanes that start with these registers, on the engine of the options.
+    /// Runs `lanes` lanes that start with these registers, on the engine that the options select.
     ///
-    /// On the fast engine, wavefronts that share nothing run in parallel. [`Options::workers`] is the number of threads
-    /// of the rayon pool that they use.
+    /// On the fast engine, wavefronts that do not share memory run in parallel. They use a rayon pool with
+    /// [`Options::workers`] threads.
     ///
     /// # Errors
-    /// If the launch does not fit the machine, if a wavefront traps (the trap of the first one), or if the engines
-    /// differ.
+    /// If the launch does not fit the machine, if a wavefront traps, or if the engines differ. If several wavefronts
+    /// trap, the trap of the first one is returned.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         self.run_watched(Launch::of(self.environment().clone(), lanes, inputs), Watch::Nothing)
     }
 
-    /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, with an observer.
+    /// Runs a launch with an observer. Uses the environment of [`Loaded::new`] instead of the launch's own.
     ///
-    /// The observer is notified of the events of one wavefront after another, on one thread. The events come from the
-    /// reference interpreter, unless the engine is [`Engine::Fast`] and the observer takes no data
-    /// ([`Observer::DATA`]). With [`Engine::Lockstep`] an observer of [`Observer::PATHS`] receives the fast engine's
-    /// instructions by path.
+    /// The observer is notified of the events of one wavefront after another, on one thread. The fast engine reports
+    /// events only if the engine is [`Engine::Fast`] and the observer does not receive data ([`Observer::DATA`]).
+    /// Otherwise the reference interpreter reports them. With [`Engine::Lockstep`], an observer of [`Observer::PATHS`]
+    /// receives the counts of the fast engine's instructions by path.
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -110,8 +110,8 @@ impl Loaded {
         self.run_alike(Launch { environment: self.environment().clone(), ..launch }, watch)
     }
 
-    /// Runs a launch in its own environment, which must [lower alike](Environment::lowers_alike). See
-    /// [`Loaded::run_watched`].
+    /// Runs a launch with an observer, in the environment of the launch. It must [lower
+    /// alike](Environment::lowers_alike) with that of the program. See [`Loaded::run_watched`].
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -121,8 +121,9 @@ impl Loaded {
         Ok(outcome)
     }
 
-    /// Runs [`Loaded::run_alike`] without an observer. The outcome replaces `outcome` and reuses its memory. Targets of
-    /// the previous outcome may come before others in [`Outcome::columns`]. After an error, `outcome` has no meaning.
+    /// Runs a launch as [`Loaded::run_alike`] does, but without an observer. The outcome replaces `outcome` and reuses
+    /// its memory. In [`Outcome::columns`], targets of the previous outcome may come before other targets. After an
+    /// error, the contents of `outcome` have no meaning.
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -159,7 +160,7 @@ impl Loaded {
         })
     }
 
-    /// Returns the origin of the launch's wavefronts, and the state that they share at the start.
+    /// Returns the origin of the launch's wavefronts, and the initial state that they share.
     fn start(&self, mut launch: Launch) -> (Origin, Simd) {
         let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
         let mut simd = Simd { scatter, global, ..Simd::default() };
@@ -170,8 +171,8 @@ impl Loaded {
         (origin, simd)
     }
 
-    /// Runs all wavefronts, each until its end or until runs must [stop]. `waves` is the number of wavefronts for which
-    /// compilation is worthwhile. The outcome replaces `outcome`.
+    /// Runs all wavefronts, each until it ends or until all runs must [stop]. `waves` is the number of wavefronts on
+    /// which the decision to compile depends. The outcome replaces `outcome`.
     fn all<O: Observer>(
         &self,
         origin: &Origin,
@@ -179,13 +180,12 @@ impl Loaded {
         (waves, outcome): (usize, &mut Outcome),
         observer: &mut O,
     ) -> Result<(), RunError> {
-        // The condition depends only on constants, so the engines are not compiled for observers that they do not
-        // serve.
+        // `O::DATA` is a constant. Therefore the fast engines are not compiled for observers of data.
         if O::DATA {
             *outcome = on_reference(origin, simd, observer)?;
             return Ok(());
         }
-        // Compiled code does not emit events.
+        // Compiled code does not emit events, so it is not used for an observer of events.
         let engine = origin.options.engine();
         let engine = if O::ENABLED { engine.not_compiled() } else { engine };
         let lower = || Fast::new(&self.origin);
@@ -228,7 +228,7 @@ fn on_reference<O: Observer>(
     Ok(outcome)
 }
 
-/// Adds the memory that all wavefronts shared.
+/// Adds to the outcome the memory that all wavefronts share.
 fn add_shared(outcome: &mut Outcome, simd: Simd) {
     (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
 }
@@ -255,19 +255,19 @@ pub fn run_watched(
     loaded.run_watched(launch.clone(), watch)
 }
 
-/// Works like [`run`], for launches of any number of lanes in bounded memory. Each piece has `piece` lanes, rounded up
-/// to whole wavefronts, at least one, and up to [`limits::LANES`].
+/// Runs a launch with any number of lanes in bounded memory, as a sequence of pieces. Each piece has `piece` lanes,
+/// rounded up to whole wavefronts. A piece has at least one wavefront, and up to [`limits::LANES`] lanes.
 ///
-/// `inputs` returns the start registers of the lanes of a range, instead of [`Launch::inputs`]. `done` receives the
-/// results of those lanes: exports, killed lanes, lane-private memory, emissions, and the counts of the piece. Lists of
-/// both begin with the first lane of the range. An [`Emission`](crate::outcome::Emission) has its wavefront's number in
-/// the whole launch. Memory that wavefronts share persists from piece to piece.
+/// `inputs` returns the initial registers of a range of lanes. They replace [`Launch::inputs`]. `done` receives the
+/// results of the range: exports, killed lanes, memory of each lane, emissions, and counts. The lists in inputs and
+/// results begin with the first lane of the range. An [`Emission`](crate::outcome::Emission) has its wavefront's number
+/// in the whole launch. Memory that wavefronts share persists from piece to piece.
 ///
-/// Returns the results of the whole launch: scatter buffer, global registers and the sums of counts. Together with the
-/// pieces, they equal the result of [`run`].
+/// Returns the results of the whole launch: the scatter buffer, the global registers and the sums of counts. Together
+/// with the results of the pieces, they equal the result of [`run`].
 ///
 /// # Errors
-/// See [`run`]; `done` has then received the earlier pieces.
+/// See [`run`]. If a later piece fails, `done` has received the results of the earlier pieces.
 pub fn run_in_pieces(
     program: &Program,
     launch: &Launch,
@@ -300,20 +300,20 @@ pub fn run_in_pieces(
     Ok(outcomes)
 }
 
-/// A launch as a machine. A step runs one instruction, of one wavefront after another; [`Run::advance`] runs many at
-/// once. A copy is a snapshot. The reference interpreter runs the steps.
+/// A launch that can be stepped. A step runs one instruction on the reference interpreter, of one wavefront after
+/// another. [`Run::advance`] runs many instructions at once. A clone is a snapshot.
 #[derive(Clone, Debug)]
 pub struct Run {
     loaded: Loaded,
     origin: Origin,
-    /// The lowered program, once [`Run::advance`] has run on the fast engine.
+    /// The lowered program. It is set when [`Run::advance`] first runs on the fast engine.
     fast: Option<Arc<Fast>>,
-    /// The current wavefront; after the end, the last one.
+    /// The current wavefront. After the end of the launch, it is the last wavefront.
     wave: Wave,
     done: bool,
     /// The wavefront that the last step ended.
     ended: Option<Arc<Wave>>,
-    /// Outcome of the wavefronts that have ended. Copies share it until one of them adds to it.
+    /// Outcome of the wavefronts that have ended. Clones share it until one of them adds to it.
     outcome: Arc<Outcome>,
 }
 
@@ -331,7 +331,7 @@ impl Run {
         &self.origin.launch
     }
 
-    /// Returns the current wavefront; after the end, the last one.
+    /// Returns the current wavefront. After the end of the launch, returns the last wavefront.
     pub fn wave(&self) -> &Wave {
         &self.wave
     }
@@ -341,12 +341,13 @@ impl Run {
         &mut self.wave
     }
 
-    /// Returns the wavefront that the last step ended, without the memory that wavefronts share; `None` if it ended none.
+    /// Returns the wavefront that the last step ended, without the memory that wavefronts share. Returns `None` if the
+    /// step did not end a wavefront.
     pub fn take_ended(&mut self) -> Option<Arc<Wave>> {
         self.ended.take()
     }
 
-    /// Returns the position in the launch of the current wavefront's first lane, or `None` after the end.
+    /// Returns the position of the current wavefront's first lane in the launch, or `None` after the end of the launch.
     pub fn place(&self) -> Option<usize> {
         (!self.done).then_some(self.wave.place)
     }
@@ -415,8 +416,8 @@ impl Run {
         Some(made.clone())
     }
 
-    /// Replaces the program of the current wavefront and of those after it. The current wavefront must be at a
-    /// control-flow instruction ([`Wave::next_words`]). Invalid words trap when they are reached.
+    /// Replaces the program of the current wavefront and of the wavefronts after it. The current wavefront must be at a
+    /// control-flow instruction ([`Wave::next_words`]). Invalid words trap when they are executed.
     pub fn set_program(&mut self, program: &Program) {
         let loaded = Loaded::new(program, self.loaded.environment(), &self.origin.options);
         self.loaded = loaded.expect("the environment fits");
@@ -425,13 +426,13 @@ impl Run {
         self.fast = None;
     }
 
-    /// Returns whether wavefronts are known to be independent of earlier ones. This is known only after
-    /// [`Run::advance`] on the fast engine.
+    /// Returns whether wavefronts are known to be independent of earlier wavefronts. This is known only after
+    /// [`Run::advance`] has run on the fast engine.
     pub fn is_independent(&self) -> bool {
         self.fast.as_ref().is_some_and(|fast| !fast.shares(self.wave.simd()))
     }
 
-    /// Ends the current wavefront: adds its results to the outcome, and begins the next one.
+    /// Ends the current wavefront: adds its results to the outcome, and begins the next wavefront.
     fn next_wave(&mut self) -> Step {
         self.wave.add_to(Arc::make_mut(&mut self.outcome), self.origin.launch.lanes, None);
         let next = self.wave.place + self.origin.width();

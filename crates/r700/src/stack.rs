@@ -1,7 +1,7 @@
-//! Computes the stack size that a program can need, from its control flow and without running it.
+//! Computes from the control flow of a program, without running it, the stack size that the program can need.
 //!
-//! The search follows every path, whatever its conditions, so the resulting STACK_SIZE is enough for any input. The
-//! costs are those of [`StackUse`] (MAN p. 51).
+//! The search follows every path, whatever its conditions are, so the resulting STACK_SIZE is sufficient for any input.
+//! [`StackUse`] defines the costs of entries (MAN p. 51).
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::flow::{Cost, FlowSetup, StackUse};
 use crate::graph::{Effect, Way, effects};
 use crate::words::CfInst;
 
-/// Static properties of a stack entry.
+/// A stack entry without the parts that depend on the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackEntry {
     pub(crate) cost: Cost,
@@ -23,7 +23,7 @@ pub(crate) struct StackEntry {
 }
 
 impl StackEntry {
-    /// Entry for the call of a program that others call.
+    /// Entry for the call of a program that other programs call.
     pub(crate) const CALLER: StackEntry =
         StackEntry { cost: Cost::Call, to: u32::MAX, indexed: false, calls: 0 };
 
@@ -40,10 +40,10 @@ impl StackEntry {
     }
 }
 
-/// An address in the program, with the stack there.
+/// An address in the program, with the stack before this instruction.
 type At = (u32, Vec<StackEntry>);
 
-/// An event of a walk.
+/// An event of the search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Met<'a> {
     /// An instruction, with the stack before it.
@@ -54,7 +54,7 @@ pub(crate) enum Met<'a> {
     End(&'a [StackEntry]),
 }
 
-/// Reason why a walk has not followed all paths.
+/// Reason why the search has not followed all paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfinished {
     /// The stack grows past the size that STACK_SIZE can declare.
@@ -63,20 +63,22 @@ pub(crate) enum Unfinished {
     Long,
 }
 
-/// Maximum effort of the search: the number of visited addresses, each with a stack, plus the entries of these stacks.
-/// A compiled program needs about as many as it has instructions.
+/// Maximum effort of the search. The effort is the number of visited pairs of address and stack, plus the number of
+/// entries in these stacks. For a compiled program, it is about the number of its instructions.
 const EFFORT: usize = 1 << 22;
 
-/// Returns the largest stack that the program can need if it begins at `start`. Returns `None` if there is no bound or
-/// the search takes too long. A path ends at an instruction that would trap.
+/// Returns the largest stack that a program can need if it begins at `start`. Returns `None` if the stack has no bound
+/// or the search takes too long. A path ends at an instruction that would trap.
 ///
-/// The result includes the entry of a call to a fetch program, but not the entries that the fetch program pushes.
+/// The result includes the entry of a call to a fetch program. It does not include the entries that the fetch program
+/// pushes.
 pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
     walk(code, start, Vec::new(), &mut |_, _| {}).ok().map(|(needed, _)| needed)
 }
 
-/// Follows every path from `start` with this stack. Returns the largest stack that a path needs, and the instruction
-/// that pushes its last entry. `watch` is called for each instruction with each stack that it can have.
+/// Follows every path from `start`, beginning with this stack. Returns the largest stack that a path needs, and the
+/// instruction that pushes the last entry of this stack. `watch` is called for each instruction with each stack that it
+/// can have.
 pub(crate) fn walk(
     code: &Code,
     start: u32,
@@ -118,7 +120,7 @@ impl Search<'_> {
         watch(pc, Met::Instruction(&stack));
         let indexed = matches!(cf.op, CfOp::Control(CfInst::LOOP_START, _));
         for (number, way) in effects(cf, pc).iter().enumerate() {
-            // If the program ends here, the first edge represents all.
+            // If the program ends here, all edges have the same effects, so only the first one is reported.
             let said = number == 0 || !cf.end_of_program;
             let mut behind = stack.clone();
             match self.take(way, pc, indexed, &mut behind) {
@@ -130,8 +132,8 @@ impl Search<'_> {
         }
     }
 
-    /// Applies the effects of an edge to the stack. Returns the target, or `None` if the call is too deep and is
-    /// skipped.
+    /// Applies the effects of an edge to the stack. Returns the target, or `None` if the call exceeds the maximum depth
+    /// and is skipped.
     fn take(
         &mut self,
         way: &Way,
@@ -193,7 +195,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the index on the stack of the innermost loop, if it began in this subroutine.
+/// Returns the index on the stack of the innermost loop, or `None` if no loop began in this subroutine.
 pub(crate) fn innermost_loop(stack: &[StackEntry]) -> Option<usize> {
     let top = stack.iter().rposition(|place| !place.is_branch())?;
     stack[top].is_loop().then_some(top)

@@ -1,5 +1,5 @@
-//! Textures and samplers of a launch. [`reconverge_simt::texture`] contains the sampler's arithmetic,
-//! `reference/texture.rs` the texture instructions.
+//! Textures and samplers of a launch. [`reconverge_simt::texture`] contains the arithmetic of the sampler.
+//! `reference/texture.rs` contains the texture instructions.
 
 use std::sync::Arc;
 
@@ -12,17 +12,18 @@ pub struct Texture {
     pub image: Arc<Image>,
     /// Whether the texels are integers, which are never filtered.
     pub integer: bool,
-    /// Whether the texels are fractions. The reference of a comparison is then clamped to [0, 1]. (OpenGL 3.0, 3.9.14)
+    /// Whether the texels are fractions. If they are, the reference value of a comparison is clamped to [0, 1]. (OpenGL
+    /// 3.0, 3.9.14)
     pub fractions: bool,
     /// DST_SEL of the resource: the source of each component of a result.
     pub select: [Component; 4],
-    /// Whether the border colour of an integer texture is integers. On the chips it is floats, which are converted to
-    /// integers.
+    /// Whether the border colour of an integer texture consists of integers. On the chips it consists of floats, which
+    /// are converted to integers.
     pub integer_border: bool,
 }
 
 impl Texture {
-    /// Returns whether both textures share an image and read it alike.
+    /// Returns whether both textures share an image and read it in the same way.
     pub fn is_same(&self, other: &Texture) -> bool {
         let Texture { image, integer, fractions, select, integer_border } = self;
         Arc::ptr_eq(image, &other.image)
@@ -30,13 +31,14 @@ impl Texture {
             && *integer_border == other.integer_border
     }
 
-    /// Returns the border colour as texels hold it, so that DST_SEL moves its components back to their positions.
+    /// Returns the border colour in the component order of texels. DST_SEL then moves the components back to their
+    /// positions.
     ///
-    /// Inferred from `texwrap bordercolor` in the list of failures on RV770. The colour is right for the orders ZYXW,
-    /// XXX1, XXXY and 000X. It is wrong for orders that rotate three components (ZXYW), and for one that has no
-    /// counterpart (0X01). The chip therefore takes x, y and z of a texel from the components that DST_SEL names, and
+    /// This order is inferred from the results of `texwrap bordercolor` in the list of failures on RV770. The colour is
+    /// right for the orders ZYXW, XXX1, XXXY and 000X. It is wrong for orders that rotate three components (ZXYW), and
+    /// for 0X01. Therefore the chip takes x, y and z of a border texel from the components that DST_SEL names, and
     /// stores alpha in the component from which DST_SEL reads it. The colour of an integer texture is wrong in every
-    /// order: it is interpreted as floats, unless [`Texture::integer_border`] is set.
+    /// order, because the chip interprets it as floats. [`Texture::integer_border`] selects integers instead.
     pub(crate) fn border(&self, color: [u32; 4]) -> [u32; 4] {
         let whole = |bits: u32| {
             let value = f32::from_bits(bits);
@@ -61,16 +63,17 @@ pub enum Component {
 }
 
 impl Component {
-    /// Every component is the same component of the texel.
+    /// DST_SEL that reads x, y, z and w in this order.
     pub const ALL: [Component; 4] =
         [Component::Texel(0), Component::Texel(1), Component::Texel(2), Component::Texel(3)];
 
-    /// Returns the letter of the component in launch files. The letter 1 means one in the texels' type.
+    /// Returns the letter of the component in launch files. The letter 1 denotes the number one in the type of the
+    /// texels.
     pub fn letter(self, integer: bool) -> Option<char> {
         "xyzw01".chars().find(|letter| Component::of_letter(*letter, integer) == Some(self))
     }
 
-    /// Returns the component of a letter.
+    /// Returns the component that a letter in launch files denotes.
     pub fn of_letter(letter: char, integer: bool) -> Option<Component> {
         match letter {
             'x' => Some(Component::Texel(0)),
@@ -83,7 +86,7 @@ impl Component {
         }
     }
 
-    /// Returns the component of a texel.
+    /// Returns this component of a texel.
     pub(crate) fn of(self, texel: &[u32; 4]) -> u32 {
         match self {
             Component::Texel(component) => texel[usize::from(component & 3)],
@@ -108,14 +111,15 @@ impl Texture {
 /// A texture sampler: the settings for reading an image, and the comparison of SAMPLE_C*.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureSampler {
-    /// Settings for reading an image. COORD_TYPE of the instruction determines whether coordinates count texels.
+    /// Settings for reading an image. COORD_TYPE of the instruction determines whether coordinates are numbers of
+    /// texels.
     pub sampler: Sampler,
     /// DEPTH_COMPARE_FUNCTION.
     pub compare: Compare,
 }
 
 impl Default for TextureSampler {
-    /// Nearest, repeating; comparisons never pass.
+    /// Returns a sampler that reads the nearest texel and repeats the image. Its comparisons never pass.
     fn default() -> Self {
         TextureSampler { sampler: Sampler::default(), compare: Compare::Never }
     }
@@ -160,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// RV770 fails `texwrap bordercolor` for all integer formats, for which the driver writes integers.
+    /// RV770 fails `texwrap bordercolor` for all integer formats. The driver writes integers for these formats.
     #[test]
     fn the_border_of_integers_is_that_of_floats_or_of_integers() {
         let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };

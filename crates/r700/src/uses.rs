@@ -1,8 +1,10 @@
-//! The operands and results of each instruction of a program, as data: the [`Uses`] of its operations by address.
+//! The operands and results of each instruction of a program, as data. For each address, there is a list with the
+//! [`Uses`] of each operation.
 //!
-//! Registers are in the file `R`, with the number register times four plus component. `PV` and `PS`, `AR`, `aL`, the
-//! predicate and the gradients are separate files. Constants (`CB0` to `CB15`, `C`, `BOOL`, `LOOP`) are read and never
-//! written. A slot that an index selects has no number. Values that the words fix are not listed.
+//! Registers are in the file `R`. The number of a slot in this file is the register times four plus the component. `PV`
+//! and `PS`, `AR`, `aL`, the predicate and the gradients are separate files. Constants (`CB0` to `CB15`, `C`, `BOOL`,
+//! `LOOP`) are read and never written. A slot that an index selects has no number. Literals and inline constants are
+//! not listed.
 
 use reconverge_isa::sets::NumberSet;
 use reconverge_simt::Fidelity;
@@ -17,13 +19,14 @@ use crate::flow::{Condition, Control};
 use crate::meaning::Meaning;
 use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp, Sel, TexDword2, TexInst};
 
-/// Registers.
+/// File of the registers.
 pub const R: &str = "R";
 
-/// Registers that all wavefronts share.
+/// File of the registers that all wavefronts share.
 pub(crate) const GLOBAL: &str = "global";
 
-/// Returns the NUM_GPRS that covers every register that a program names, except for its clause temporaries. (MAN p. 33)
+/// Returns the smallest NUM_GPRS that covers every register that a program names, except for its clause temporaries.
+/// (MAN p. 33)
 pub fn registers_needed(code: &Code) -> u32 {
     let operations = uses(code);
     let slots = operations
@@ -38,7 +41,7 @@ pub fn registers_needed(code: &Code) -> u32 {
 /// Number of the first of the four clause temporaries that drivers configure.
 pub(crate) const CLAUSE_TEMPORARIES: u32 = 124;
 
-/// Returns the operations of each reachable instruction, by the address at which a run issues it.
+/// Returns the operations of each reachable instruction, by the address of the issue.
 pub fn uses(code: &Code) -> UsesAt {
     let places: NumberSet = code.instructions().flat_map(|(addr, cf)| code.places(addr, &cf.op)).collect();
     let mut all = places.map(|_| Vec::new());
@@ -74,20 +77,21 @@ const fn read(slot: Slot, role: Role) -> Read {
     Read { slot, role, quad: false }
 }
 
-/// Returns a component of a register; with an index, any register.
+/// Returns the slot of a register component. If the register is indexed, the slot has no number and denotes any
+/// register.
 fn gpr(number: u8, chan: usize, indexed: bool) -> Slot {
     Slot { file: R, number: (!indexed).then_some(u32::from(number) * 4 + chan as u32) }
 }
 
-/// Returns the registers `first`, `first + 1`, … of a burst.
+/// Returns the registers `first`, `first + 1` and so on of a burst.
 fn burst(first: u8, count: u8) -> impl Iterator<Item = u8> {
     (0..count).map(move |step| first.saturating_add(step))
 }
 
-/// aL, as an index.
+/// A read of aL as an index.
 const LOOP_INDEX: Read = read(slot("aL", 0), Role::Address);
 
-// ---- Control flow
+// Uses of control-flow instructions.
 
 fn control_uses(inst: CfInst, control: &Control) -> Uses {
     let mut uses = Uses::new(inst.name(), control::cf(inst).exactness);
@@ -106,7 +110,7 @@ fn control_uses(inst: CfInst, control: &Control) -> Uses {
             uses.reads.push(read(slot("aL", 0), Role::Value));
             uses.writes.push(slot("aL", 0));
         }
-        // Gradients last for one clause.
+        // Gradients are valid only within one clause, so the start of a clause resets them.
         CfInst::TEX
         | CfInst::VTX
         | CfInst::VTX_TC
@@ -115,13 +119,13 @@ fn control_uses(inst: CfInst, control: &Control) -> Uses {
         | CfInst::VTX_TC_ACK => {
             uses.writes.extend([slot("gradients", 0), slot("gradients", 1), slot("cubemap index", 0)]);
         }
-        // The others only affect masks and the stack.
+        // Other instructions only affect masks and the stack.
         _ => {}
     }
     uses
 }
 
-/// Returns the uses of a clause start, which resets the state that lasts for one clause.
+/// Returns the uses of the start of a clause. It resets the state that is valid only within one clause.
 fn clause_start(clause: &AluClause) -> Uses {
     let mut uses = Uses::new(clause.form.name(), Fidelity::Specified);
     uses.writes.extend((0..4).map(|chan| slot("PV", chan)));
@@ -131,10 +135,10 @@ fn clause_start(clause: &AluClause) -> Uses {
     uses
 }
 
-// ---- ALU groups
+// Uses of ALU groups.
 
-/// Returns the operations of a group. All instructions read before any of them writes, except that instructions after a
-/// write through an index see that write ([`Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP`](crate::rules::Rule)).
+/// Returns the operations of a group. All instructions read before any of them writes. As an exception, instructions
+/// after an indexed write read the new value ([`Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP`](crate::rules::Rule)).
 fn group_uses(clause: &AluClause, group: Group<'_>) -> Vec<Uses> {
     let deciding = group.deciding();
     group
@@ -193,7 +197,7 @@ fn op_uses(clause: &AluClause, group: Group<'_>, op: &AluOp, decides: bool) -> U
     uses
 }
 
-/// Returns the file of the destination. An index of a GLOBAL mode reaches the registers that all wavefronts share.
+/// Returns the file of the destination. With a GLOBAL mode, the index selects a register that all wavefronts share.
 fn register_file(op: &AluOp) -> &'static str {
     if op.dst_rel { indexed_file(op.index_mode) } else { R }
 }
@@ -202,7 +206,7 @@ fn indexed_file(mode: IndexModeR700) -> &'static str {
     if mode.is_global() { GLOBAL } else { R }
 }
 
-/// Returns the source of an index.
+/// Returns the read of the index that a mode uses, if any.
 fn index(mode: IndexModeR700) -> Option<Read> {
     match mode.address() {
         Some(chan) => Some(read(slot("AR", chan as u32), Role::Address)),
@@ -241,7 +245,7 @@ fn source_reads(clause: &AluClause, op: &AluOp, source: &Source, role: Role, rea
     reads.extend(index(op.index_mode).filter(|_| source.rel && indexed));
 }
 
-// ---- Fetches
+// Uses of fetches.
 
 fn fetch_uses(fetch: &Fetch) -> Uses {
     let source = |chan: usize, role: Role| read(gpr(fetch.src_gpr, chan, fetch.src_rel), role);
@@ -253,7 +257,7 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
             uses.loads = Some(Space { number: Some(low.buffer_id.into()), ..Space::shared("buffer") });
             uses.reads.push(source(low.src_sel_x as usize, Role::Address));
             if format.semantic.is_some() {
-                // The host's table determines the register.
+                // The host's table of semantics determines the register, so the write has no number.
                 written = 0;
                 uses.writes.push(Slot { file: R, number: None });
                 uses.conditional = true;
@@ -283,7 +287,8 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
         }
         FetchOp::DataShareRead(low, high) => {
             uses = Uses::new(MemOp::LOCAL_DS_READ.name(), fidelity_of(MemOp::LOCAL_DS_READ));
-            // One lane provides the address for all lanes, or each lane of a quad provides one of the four entries.
+            // A broadcast uses the address of one lane for all lanes. A permutation uses the addresses of all lanes of
+            // a quad.
             let quad = high.broadcast || high.mux_cntl == DsrMux::FFT_PERMUTE;
             let address = [low.src_sel_x, low.src_sel_y].map(|chan| source(chan as usize, Role::Address));
             uses.reads.extend(address.map(|address| Read { quad, ..address }));
@@ -302,12 +307,12 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
     uses
 }
 
-/// Returns the fidelity of a memory instruction. An instruction that no source describes does not run.
+/// Returns the fidelity of a memory instruction. An instruction without a documented encoding does not run.
 fn fidelity_of(op: MemOp) -> Fidelity {
     control::mem_fidelity(op).unwrap_or(Fidelity::Recommended)
 }
 
-/// Returns whether a texture instruction writes no register but sets state that later instructions of its clause read.
+/// Returns whether a texture instruction writes no register, but sets state that later instructions of its clause read.
 fn sets_state(inst: TexInst) -> bool {
     matches!(
         inst,
@@ -318,10 +323,10 @@ fn sets_state(inst: TexInst) -> bool {
     )
 }
 
-/// Adds the components of the source register that a texture instruction reads, whatever the resource, and the state of
-/// its clause that it uses.
+/// Adds the operands of a texture instruction: the components of the source register that it reads for any resource,
+/// and the state of its clause that it uses.
 fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Read, uses: &mut Uses) {
-    // The neighbours of the quad determine the level of detail, or are subtracted.
+    // The level of detail and GET_GRADIENTS depend on other lanes of the quad.
     let lod = sample_kind(inst).map(|kind| kind.lod);
     let asks_quad = matches!(
         inst,
@@ -333,7 +338,7 @@ fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Rea
             | TexInst::KEEP_GRADIENTS
     );
     let (quad, gradients) = (asks_quad || lod == Some(Lod::Quad), lod == Some(Lod::Gradients));
-    // These instructions pass values on; for the others the values are coordinates.
+    // These instructions return or store their operands. For other instructions, the operands are coordinates.
     let role = match inst {
         TexInst::PASS
         | TexInst::GET_GRADIENTS_H
@@ -360,7 +365,7 @@ fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Rea
     }
 }
 
-// ---- Exports and memory
+// Uses of exports and memory.
 
 const SCATTER: Space = Space::shared("scatter");
 const SHARE: Space = Space::shared("LDS");
@@ -380,7 +385,7 @@ fn space_of(space: crate::code::Space) -> Space {
 fn export_uses(export: &Export) -> Uses {
     let name = if export.done { ExportInst::EXPORT_DONE } else { ExportInst::EXPORT }.name();
     let mut uses = Uses::new(name, Fidelity::Specified);
-    // MAN p. 47: pixels of lanes that are not valid do not reach the framebuffer.
+    // Pixels of lanes that are not valid do not reach the framebuffer (MAN p. 47).
     uses.dropped_if_killed = export.kind == ExportKind::Pixel;
     for number in burst(export.gpr, export.burst) {
         for select in export.select {
@@ -396,7 +401,7 @@ fn export_uses(export: &Export) -> Uses {
 fn memory_uses(memory: &MemoryExport) -> Uses {
     let mut uses = Uses::new(memory.inst.name(), Fidelity::Specified);
     let space = space_of(memory.space());
-    // The host reads all memory except for the scratch memory.
+    // The host can read all memory after the run, except for the scratch memory.
     let role = if memory.inst == ExportInst::MEM_SCRATCH { Role::Value } else { Role::Output };
     let chans = || (0..memory.components()).filter(|chan| memory.comp_mask >> chan & 1 != 0);
     for number in burst(memory.gpr, memory.burst) {
@@ -416,7 +421,7 @@ fn memory_uses(memory: &MemoryExport) -> Uses {
         true => uses.loads = Some(space),
         false => uses.stores = Some(space),
     }
-    // A killed lane has no effect outside the wavefront; it can write only its own scratch memory.
+    // A killed lane can write only its own scratch memory, so other stores are conditional.
     uses.conditional = memory.read && memory.rel || memory.inst != ExportInst::MEM_SCRATCH;
     uses
 }

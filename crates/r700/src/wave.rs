@@ -1,4 +1,4 @@
-//! A wavefront: registers, flow state, clause state, exports and memory. The engines run it.
+//! A wavefront: its registers, flow state, clause state, exports and memory. The engines run wavefronts.
 
 mod results;
 mod starts;
@@ -33,7 +33,7 @@ pub(crate) type Lanes = [u32; LANES];
 /// Four components for every lane.
 pub(crate) type Values = [Lanes; 4];
 
-/// PV.x to PV.w and PS have rows after the registers.
+/// Number of rows for PV.x to PV.w and PS, which follow the rows of the registers.
 pub(crate) const PREVIOUS: usize = 5;
 
 /// Position of a wavefront: its next instruction.
@@ -41,26 +41,28 @@ pub(crate) const PREVIOUS: usize = 5;
 pub(crate) enum At {
     /// The next instruction is a control-flow instruction.
     ControlFlow,
-    /// The next instruction is this group of the clause that the control-flow instruction runs.
+    /// The next instruction is the group with this number, in the clause of the current control-flow instruction.
     Group(usize),
-    /// The next instruction is this fetch instruction, for these lanes.
+    /// The next instruction is the fetch with this number in the clause of the current control-flow instruction. It
+    /// runs for these lanes.
     Fetch(usize, Mask),
 }
 
-/// State of an ALU clause. Each clause begins with the default.
+/// State of an ALU clause. Each clause begins with the default state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClauseState {
-    /// Which of PV and PS the previous group has defined; slot t is PS. The values are in the rows after the registers.
+    /// Which of PV and PS the previous group has defined, indexed by slot. The index of PS is that of slot t. The
+    /// values are in the rows after the registers.
     pub(crate) defined: [bool; 5],
-    /// AR.x to AR.w.
+    /// Values of AR.x to AR.w.
     pub(crate) address: [[i32; LANES]; 4],
     /// Which components of AR a MOVA of this clause has written.
     pub(crate) address_defined: [bool; 4],
-    /// The predicate bits.
+    /// The predicate bit of each lane.
     pub(crate) predicate: Mask,
     /// Whether a PRED_SET* of this clause has written the predicate bits.
     pub(crate) predicate_written: bool,
-    /// Whether a group has updated the execute mask.
+    /// Whether a group of this clause has updated the execute mask.
     pub(crate) mask_updated: bool,
 }
 
@@ -78,7 +80,7 @@ impl Default for ClauseState {
 }
 
 impl ClauseState {
-    /// Changes the state to the default, in place.
+    /// Resets the state to the default, in place.
     fn reset(&mut self) {
         let ClauseState { defined, address, address_defined, predicate, predicate_written, mask_updated } =
             self;
@@ -89,23 +91,23 @@ impl ClauseState {
     }
 }
 
-/// Data that texture instructions load for later ones of the same clause.
+/// Data that texture instructions load for later instructions of the same clause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Held {
-    /// Loaded by SET_GRADIENTS_H and _V, or by KEEP_GRADIENTS.
+    /// Gradients that SET_GRADIENTS_H and SET_GRADIENTS_V, or KEEP_GRADIENTS, have loaded.
     pub(crate) gradients: [Option<Box<Values>>; 2],
-    /// Loaded by SET_CUBEMAP_INDEX.
+    /// Index that SET_CUBEMAP_INDEX has loaded.
     pub(crate) cubemap_index: Option<Box<Lanes>>,
 }
 
-/// The parts from which the wavefronts of a launch are created.
+/// The program, launch and options from which the wavefronts of a launch are created.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) code: Arc<Code>,
     pub(crate) fetch_code: Option<Arc<Code>>,
     pub(crate) launch: Arc<Launch>,
     pub(crate) options: Options,
-    /// Whether a program accesses the local data share.
+    /// Whether the program or its fetch program accesses the local data share.
     pub(crate) data_share: bool,
 }
 
@@ -119,7 +121,8 @@ impl Origin {
         Origin { code, fetch_code, launch: Arc::new(launch), options: *options, data_share }
     }
 
-    /// Creates the wavefront whose first lane is at `place`, with the rows of `room` after its registers.
+    /// Creates the wavefront whose first lane is at position `place` of the launch. The rows in `room` follow its
+    /// registers.
     pub(crate) fn wave(&self, place: usize, room: &[Row<LANES>]) -> Wave {
         let (code, fetch_code, launch) = (self.code.clone(), self.fetch_code.clone(), self.launch.clone());
         Wave::with_room(code, fetch_code, launch, self.options, place, room)
@@ -130,7 +133,7 @@ impl Origin {
         self.launch.environment.chip.wave_width.into()
     }
 
-    /// Returns the position in the launch of each wavefront's first lane.
+    /// Returns the position of each wavefront's first lane in the launch.
     pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = usize> {
         (0..self.launch.lanes).step_by(self.width())
     }
@@ -161,20 +164,21 @@ fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
     }
 }
 
-/// A wavefront with all the state that it owns.
+/// A wavefront, with its own state and the state that it shares with other wavefronts.
 ///
-/// [`Statistics`] counts:
+/// [`Statistics`] has three counts:
 ///
-/// * `instructions`: control-flow instructions, ALU groups and fetch instructions, as issued. Exports and the words
-///   that start clauses are control-flow instructions. A clause that no lane runs counts once, as its word. An
-///   instruction that traps counts.
-/// * `lane_instructions`: the lanes of each instruction. For a control-flow instruction, the active lanes, whatever its
-///   condition. For an ALU group, the active lanes; in WHOLE_QUAD_MODE, all lanes of their quads. For a fetch
-///   instruction, the lanes that pass the condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD do not affect this
-///   count.
-/// * `divergent_branches`: ALU groups after whose UPDATE_EXECUTE_MASK some of the active lanes stay active and some do
-///   not. Conditions of control-flow instructions do not count. A boolean is the same for all lanes, so only
-///   VALID_PIXEL_MODE can split them, and those lanes are no longer valid.
+/// * `instructions`: the number of issued control-flow instructions, ALU groups and fetch instructions. Exports and the
+///   words that start clauses are control-flow instructions. A clause that no lane runs counts as one instruction, its
+///   control-flow word. An instruction that traps counts.
+/// * `lane_instructions`: the number of lanes of each instruction, summed over all instructions. The lanes of a
+///   control-flow instruction are the active lanes, whatever its condition is. The lanes of an ALU group are the active
+///   lanes, or in WHOLE_QUAD_MODE all lanes of their quads. The lanes of a fetch instruction are those that pass the
+///   condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD do not affect this count.
+/// * `divergent_branches`: the number of ALU groups whose UPDATE_EXECUTE_MASK splits the active lanes, so that some
+///   stay active and some do not. Conditions of control-flow instructions do not count. A boolean is the same for all
+///   lanes. Therefore such a condition can split the active lanes only by VALID_PIXEL_MODE, and the lanes that fail it
+///   are not valid.
 #[derive(Clone, Debug)]
 pub struct Wave {
     pub(crate) code: Arc<Code>,
@@ -186,14 +190,14 @@ pub struct Wave {
     pub(crate) count: usize,
     pub(crate) flow: Flow,
     pub(crate) at: At,
-    /// Registers, then clause temporaries, four components each; then PV and PS; then the rows of the fast engine, if
-    /// it runs.
+    /// The rows of the registers and then of the clause temporaries, with four components each. Rows of PV and PS
+    /// follow, and then the rows of the fast engine, if it runs.
     pub(crate) registers: Guarded<Row<LANES>>,
     pub(crate) clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
-    /// State that all wavefronts share.
+    /// State that all wavefronts of the launch share.
     pub(crate) simd: Simd,
-    /// Data that texture instructions of this clause have loaded for later ones.
+    /// Data that texture instructions of this clause have loaded for later instructions.
     pub(crate) held: Held,
     pub(crate) exports: Targets,
     pub(crate) emissions: Vec<Emission>,
@@ -203,9 +207,9 @@ pub struct Wave {
 }
 
 impl Wave {
-    /// Creates the wavefront whose first lane is at `place` of the launch, before its first instruction.
+    /// Creates the wavefront whose first lane is at position `place` of the launch. It is before its first instruction.
     ///
-    /// `code` is the launch's program and `fetch_code` its fetch program, both decoded with
+    /// `code` is the program of the launch, and `fetch_code` is its fetch program. Both are decoded with
     /// [`Environment::code_options`](crate::launch::Environment::code_options).
     pub fn new(
         code: Arc<Code>,
@@ -217,7 +221,7 @@ impl Wave {
         Wave::with_room(code, fetch_code, launch, options, place, &[])
     }
 
-    /// Works like [`Wave::new`], and adds rows after the registers for an engine's own use.
+    /// Works like [`Wave::new`], and adds rows after the registers that only the engine uses.
     pub(crate) fn with_room(
         code: Arc<Code>,
         fetch_code: Option<Arc<Code>>,
@@ -254,23 +258,23 @@ impl Wave {
         wave
     }
 
-    /// Turns this into a wavefront of another launch of the same program. The environment of that launch must [lower
-    /// alike](crate::launch::Environment::lowers_alike), and a [restart](Wave::restart) must follow. Rows after the
-    /// registers do not change.
+    /// Reuses this wavefront for another launch of the same program. Both environments must [lower
+    /// alike](crate::launch::Environment::lowers_alike), and the caller must then [restart](Wave::restart) the
+    /// wavefront. Rows after the registers do not change.
     pub(crate) fn begin(&mut self, origin: &Origin) {
         (self.launch, self.options) = (origin.launch.clone(), origin.options);
         self.flow.begin(flow_setup(&self.launch, &self.options));
         self.simd = Simd::default();
     }
 
-    /// Turns this into the wavefront whose first lane is at `place`, before its first instruction. The state that all
-    /// wavefronts share does not change.
+    /// Turns this wavefront into the one whose first lane is at position `place`, before its first instruction. The
+    /// state that all wavefronts share does not change.
     pub(crate) fn restart(&mut self, place: usize) {
         let launch = self.launch.clone();
         self.restart_with(place, &Starts::of(&launch, None), None);
     }
 
-    /// Works like [`Wave::restart`], with the starts of the launch and code for a level.
+    /// Works like [`Wave::restart`], but takes the initial rows of the launch, and uses code for a level.
     pub(crate) fn restart_with(&mut self, place: usize, starts: &Starts<'_>, level: Option<Level>) {
         let Wave {
             code: _,
@@ -317,17 +321,17 @@ impl Wave {
         (self.first_lane() / usize::from(self.launch.environment.chip.wave_width)) as u32
     }
 
-    /// Returns the identity of the wavefront in the whole launch.
+    /// Returns the identity of the wavefront, which is unique in the launch.
     pub(crate) fn group_id(&self) -> GroupId {
         GroupId::Lanes { first: self.first_lane() }
     }
 
-    /// Sets the state that all wavefronts share, as the previous wavefront has left it.
+    /// Sets the state that all wavefronts share, to the state after the previous wavefront.
     pub fn set_simd(&mut self, simd: Simd) {
         self.simd = simd;
     }
 
-    /// Returns the state that all wavefronts share, as this wavefront has left it.
+    /// Returns the state that all wavefronts share, including the changes of this wavefront.
     pub fn simd(&self) -> &Simd {
         &self.simd
     }
@@ -365,7 +369,7 @@ impl Wave {
     }
 
     /// Returns the numbers of the 32-bit words of the next control-flow instruction and of its clause. Returns `None`
-    /// in a fetch program, and inside a clause, whose words have already been read.
+    /// in a fetch program. Also returns `None` inside a clause, because its words have already been read.
     pub fn next_words(&self) -> Option<Vec<usize>> {
         if self.at != At::ControlFlow || self.flow.in_fetch_program() || self.flow.done() {
             return None;
@@ -405,7 +409,8 @@ impl Wave {
         &self.fidelity
     }
 
-    /// Returns the number of acknowledges that writes and fetch clauses have requested and no WAIT_ACK has waited for.
+    /// Returns the number of acknowledges that writes and fetch clauses have requested and for which no WAIT_ACK has
+    /// waited.
     pub fn acknowledges(&self) -> u32 {
         self.acknowledges
     }
@@ -415,7 +420,7 @@ impl Wave {
         self.options.mode == Mode::Strict
     }
 
-    // Registers.
+    // Access to registers.
 
     fn row(&self, register: i32, chan: usize) -> Option<usize> {
         self.launch.environment.register_row(register, chan)
@@ -434,8 +439,8 @@ impl Wave {
         Ok(lenient)
     }
 
-    /// Returns component `chan` of `register` in all lanes. Outside the registers it returns R0
-    /// ([`Rule::BAD_INDEX_READS_R0`]). `relative` is whether the register number contains an index.
+    /// Returns component `chan` of `register` in all lanes. If the register does not exist, returns R0
+    /// ([`Rule::BAD_INDEX_READS_R0`]). `relative` states whether an index selects the register.
     pub(crate) fn read_register(
         &mut self,
         register: i32,
@@ -450,8 +455,7 @@ impl Wave {
         }
     }
 
-    /// Returns the row of a register component. An indexed access can reach only the allocation, not the clause
-    /// temporaries.
+    /// Returns the row of a register component. An index can select only allocated registers, not clause temporaries.
     pub(crate) fn row_for(&self, register: i32, chan: usize, relative: bool) -> Option<usize> {
         if relative && !(0..i32::from(self.launch.environment.num_gprs)).contains(&register) {
             return None;
@@ -459,7 +463,8 @@ impl Wave {
         self.row(register, chan)
     }
 
-    /// Writes `values` to component `chan` of `register` in `lanes`. Outside the registers the write is dropped.
+    /// Writes `values` to component `chan` of `register` in `lanes`. If the register does not exist, the write is
+    /// dropped.
     pub(crate) fn write_register<O: Observer>(
         &mut self,
         register: i32,
@@ -482,7 +487,7 @@ impl Wave {
         Ok(())
     }
 
-    /// Returns aL if the operand is relative, else 0.
+    /// Returns aL if the operand is relative, and otherwise 0.
     pub(crate) fn loop_offset(&self, relative: bool) -> Result<i32, Cause> {
         match self.flow.loop_index() {
             _ if !relative => Ok(0),
@@ -492,16 +497,16 @@ impl Wave {
         }
     }
 
-    /// Returns every lane of the wavefront that is in a quad with one of `lanes`.
+    /// Returns all lanes of the wavefront whose quad contains one of `lanes`.
     pub(crate) fn whole_quads(&self, lanes: Mask) -> Mask {
         Mask::from_fn(self.launch.environment.chip.wave_width.into(), |lane| {
             lanes.0 >> (lane.0 & !3) & 0xf != 0
         })
     }
 
-    // Memory.
+    // Access to memory.
 
-    /// Returns the dword of a space, or 0 outside the space.
+    /// Returns a dword of a space, or 0 if the dword is outside the space.
     pub(crate) fn load(&self, space: Space, lane: Lane, dword: usize) -> u32 {
         match self.spaces.private(space) {
             Some(private) => private.read(lane, dword),
@@ -509,7 +514,7 @@ impl Wave {
         }
     }
 
-    /// Stores a dword and returns whether it is in the space. Outside the space the store is dropped.
+    /// Stores a dword, and returns whether it is inside the space. A store outside the space is dropped.
     pub(crate) fn store(&mut self, space: Space, lane: Lane, dword: usize, value: u32) -> bool {
         match self.spaces.private_mut(space) {
             Some(private) => private.write(lane, dword, value),
@@ -523,9 +528,9 @@ impl Wave {
         }
     }
 
-    // The next instruction.
+    // The position of the wavefront in its program.
 
-    /// Returns the control-flow instruction that is next or whose clause runs, with its code.
+    /// Returns the code that runs, and its control-flow instruction that is next or whose clause runs.
     fn op(&self) -> Option<(&Code, &CfOp)> {
         let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
         Some((code, &code.cf(self.flow.pc()).ok()?.op))
@@ -546,8 +551,8 @@ impl Wave {
         GroupTrap { group: self.group_id(), words: None, trap }
     }
 
-    /// Returns the trap of the instruction at `pc` while `lanes` were active. The cause of a stack overflow also states
-    /// the stack that the whole program needs.
+    /// Returns the trap of the instruction at `pc` while `lanes` were active. If the stack is too small, the cause also
+    /// states the stack size that the whole program needs.
     pub(crate) fn trap<O: Observer>(
         &self,
         pc: u32,

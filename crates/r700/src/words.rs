@@ -3,9 +3,9 @@
 use reconverge_isa::{names, word};
 
 names! {
-    /// COND
+    /// Condition of a control-flow word: the field COND.
     pub enum Cond(2) {
-        /// Lanes that are active pass.
+        /// Active lanes pass.
         CF_COND_ACTIVE = 0,
         /// No lane passes.
         CF_COND_FALSE = 1,
@@ -14,14 +14,14 @@ names! {
         /// Active lanes pass if boolean constant CF_CONST is 0.
         CF_COND_NOT_BOOL = 3,
     }
-    /// KCACHE_MODE
+    /// Mode in which a clause locks constants: the field KCACHE_MODE.
     pub enum KcacheMode(2) {
         NOP = 0,
         LOCK_1 = 1,
         LOCK_2 = 2,
         LOCK_LOOP_INDEX = 3,
     }
-    /// INDEX_MODE_R700
+    /// Index of relative operands: the field INDEX_MODE.
     pub enum IndexModeR700(3) {
         AR_X = 0,
         AR_Y = 1,
@@ -31,20 +31,20 @@ names! {
         GLOBAL = 5,
         GLOBAL_AR_X = 6,
     }
-    /// PRED_SEL
+    /// Predicate that a lane must have: the field PRED_SEL.
     pub enum PredSel(2) {
         OFF = 0,
         ZERO = 2,
         ONE = 3,
     }
-    /// OMOD
+    /// Factor of a result: the field OMOD.
     pub enum Omod(2) {
         OFF = 0,
         M2 = 1,
         M4 = 2,
         D2 = 3,
     }
-    /// SEL
+    /// Source of a component: the selects of fetches and exports.
     pub enum Sel(3) {
         X = 0,
         Y = 1,
@@ -54,48 +54,48 @@ names! {
         ONE = 5,
         MASK = 7,
     }
-    /// SEL_SRC2
+    /// Component of a source register: the two-bit selects of fetches.
     pub enum SelSrc2(2) {
         X = 0,
         Y = 1,
         Z = 2,
         W = 3,
     }
-    /// VTX_FETCH_TYPE
+    /// Base of a vertex fetch: the field FETCH_TYPE.
     pub enum VtxFetchType(2) {
         VERTEX_DATA = 0,
         INSTANCE_DATA = 1,
         NO_INDEX_OFFSET = 2,
     }
-    /// NUM_FORMAT
+    /// Conversion of integers to numbers: the field NUM_FORMAT_ALL.
     pub enum NumFormat(2) {
         NORM = 0,
         INT = 1,
         SCALED = 2,
     }
-    /// FORMAT_COMP
+    /// Whether components are signed: the field FORMAT_COMP_ALL.
     pub enum FormatComp(1) {
         UNSIGNED = 0,
         SIGNED = 1,
     }
-    /// SRF_MODE
+    /// Conversion of signed fractions: the field SRF_MODE_ALL.
     pub enum SrfMode(1) {
         ZERO_CLAMP_MINUS_ONE = 0,
         NO_ZERO = 1,
     }
-    /// ENDIAN
+    /// Order of bytes in memory: the field ENDIAN_SWAP.
     pub enum Endian(2) {
         NONE = 0,
         SWAP_8IN16 = 1,
         SWAP_8IN32 = 2,
         RESERVED_OR_8IN64 = 3,
     }
-    /// COORD_TYPE
+    /// Unit of a texture coordinate: the COORD_TYPE fields.
     pub enum CoordType(1) {
         UNNORMALIZED = 0,
         NORMALIZED = 1,
     }
-    /// DATA_FORMAT
+    /// Format of an element in memory: the field DATA_FORMAT.
     pub enum DataFormat(6) {
         FMT_INVALID = 0,
         FMT_8 = 1,
@@ -148,7 +148,7 @@ names! {
         FMT_BC4 = 52,
         FMT_BC5 = 53,
     }
-    /// MEM_OP
+    /// Memory instructions of fetch clauses: the field MEM_OP.
     pub enum MemOp(3) {
         /// Reads the lane's scratch memory.
         RD_SCRATCH = 0,
@@ -165,13 +165,13 @@ names! {
         /// Reads the global data share. (The layout of its words is not documented.)
         GLOBAL_DS_READ = 7,
     }
-    /// DSR_MUX
+    /// Distribution of the dwords that LOCAL_DS_READ reads: the field MUX_CNTL.
     pub enum DsrMux(2) {
         NONE = 0,
         FFT_PERMUTE = 1,
         WORD_SELECT = 2,
     }
-    /// cf
+    /// Control-flow instructions, except for ALU clauses and exports: the 7-bit CF_INST.
     pub enum CfInst(7) {
         /// Does nothing.
         NOP = 0,
@@ -181,16 +181,16 @@ names! {
         VTX = 2,
         /// Runs a clause of vertex fetches, through the texture cache.
         VTX_TC = 3,
-        /// Begins a loop that runs COUNT times and counts aL from INIT in steps of INC, as loop constant CF_CONST
-        /// states.
+        /// Begins a loop that runs COUNT times. aL starts at INIT and increases by INC in each iteration. Loop constant
+        /// CF_CONST contains the three numbers.
         LOOP_START = 4,
         /// Ends an iteration of a loop. Jumps to the instruction after its LOOP_START, or continues if no lane runs
         /// another iteration.
         LOOP_END = 5,
-        /// Begins a loop without a count; only breaks end it.
+        /// Begins a loop without a count. Only breaks end the loop.
         LOOP_START_DX10 = 6,
-        /// Begins a loop that runs COUNT times, as loop constant CF_CONST states. The aL of the enclosing loop does not
-        /// change.
+        /// Begins a loop that runs COUNT times. Loop constant CF_CONST contains this number. The aL of the enclosing
+        /// loop does not change.
         LOOP_START_NO_AL = 7,
         /// Ends the iteration of the innermost loop for the lanes that pass.
         LOOP_CONTINUE = 8,
@@ -202,7 +202,7 @@ names! {
         PUSH = 11,
         /// Pushes the active mask and continues with the lanes that do not pass.
         PUSH_ELSE = 12,
-        /// Swaps the lanes of the innermost push: those that ran wait, those that waited run.
+        /// Swaps the sides of the innermost push: its active lanes wait, and its waiting lanes run.
         ELSE = 13,
         /// Pops POP_COUNT entries.
         POP = 14,
@@ -220,13 +220,13 @@ names! {
         RETURN = 20,
         /// Ends the current vertex of the lanes that pass.
         EMIT_VERTEX = 21,
-        /// Ends the current vertex of the lanes that pass, and with it their strip.
+        /// Ends the current vertex and the strip of the lanes that pass.
         EMIT_CUT_VERTEX = 22,
         /// Ends the strip of the lanes that pass.
         CUT_VERTEX = 23,
-        /// Removes the lanes that pass from the valid mask: their exports are dropped.
+        /// Removes the lanes that pass from the valid mask. Their exports are dropped.
         KILL = 24,
-        /// Ends the program. (Opcode tables name it; the manual reserves its number.)
+        /// Ends the program. (Only opcode tables contain this instruction. The manual reserves its number.)
         END_PROGRAM = 25,
         /// Waits until ADDR or fewer acknowledges of writes are outstanding.
         WAIT_ACK = 26,
@@ -237,7 +237,7 @@ names! {
         /// Runs a clause of vertex fetches, through the texture cache, and requests an acknowledge.
         VTX_TC_ACK = 29,
     }
-    /// cf_export
+    /// Export instructions: the 7-bit CF_INST of their words.
     pub enum ExportInst(7) {
         /// Writes registers to stream-out buffer 0.
         MEM_STREAM0 = 32,
@@ -247,9 +247,9 @@ names! {
         MEM_STREAM2 = 34,
         /// Writes registers to stream-out buffer 3.
         MEM_STREAM3 = 35,
-        /// Writes registers to the lane's scratch memory (R600 also reads through it).
+        /// Writes registers to the lane's scratch memory. On R600, the instruction can also read.
         MEM_SCRATCH = 36,
-        /// Writes registers to the reduction buffer (R600 also reads through it).
+        /// Writes registers to the reduction buffer. On R600, the instruction can also read.
         MEM_REDUCTION = 37,
         /// Writes registers to the ring between the vertex and the geometry program.
         MEM_RING = 38,
@@ -260,7 +260,8 @@ names! {
         /// Writes registers to the buffer that all lanes share, in no defined order between lanes.
         MEM_EXPORT = 58,
     }
-    /// Effect of an ALU clause on the stack and on lanes that fail its predicate: the 4-bit CF_INST of a CF_ALU word.
+    /// Effect of an ALU clause on the stack, and on lanes that fail its predicate. It is the 4-bit CF_INST of a CF_ALU
+    /// word.
     pub enum AluForm(4) {
         /// Runs a clause of ALU groups.
         ALU = 8,
@@ -270,20 +271,20 @@ names! {
         ALU_POP_AFTER = 10,
         /// Runs a clause of ALU groups, then pops two entries.
         ALU_POP2_AFTER = 11,
-        /// Runs a clause of ALU groups; lanes that fail its predicate end their iteration of the loop.
+        /// Runs a clause of ALU groups. Lanes that fail its predicate end their iteration of the loop.
         ALU_CONTINUE = 13,
-        /// Runs a clause of ALU groups; lanes that fail its predicate leave the loop.
+        /// Runs a clause of ALU groups. Lanes that fail its predicate leave the loop.
         ALU_BREAK = 14,
-        /// Runs a clause of ALU groups, then swaps the lanes of the innermost push.
+        /// Runs a clause of ALU groups, then swaps the sides of the innermost push.
         ALU_ELSE_AFTER = 15,
     }
-    /// op2
+    /// Opcodes with up to two operands: ALU_INST of OP2.
     pub enum Op2(11) {
-        /// Adds src0 and src1, rounded to nearest even; denormals count as 0.
+        /// Adds src0 and src1, and rounds the sum to nearest even. Denormals are treated as 0.
         ADD = 0,
-        /// Multiplies src0 by src1; a factor of 0 gives 0 whatever the other is.
+        /// Multiplies src0 by src1. If a factor is 0, the product is 0, whatever the other factor is.
         MUL = 1,
-        /// Multiplies src0 by src1 according to IEEE 754; denormals count as 0.
+        /// Multiplies src0 by src1 according to IEEE 754. Denormals are treated as 0.
         MUL_IEEE = 2,
         /// Returns the larger of src0 and src1, or src1 if either is a NaN.
         MAX = 3,
@@ -293,23 +294,23 @@ names! {
         MAX_DX10 = 5,
         /// Returns the smaller of src0 and src1. If one of them is a NaN, returns the other.
         MIN_DX10 = 6,
-        /// Splits a double into its exponent (an integer) and its mantissa, over four slots.
+        /// Splits a double into its exponent, as an integer, and its mantissa, over four slots.
         FREXP_64 = 7,
-        /// Returns 1.0 if src0 equals src1 as floats, else 0.0.
+        /// Returns 1.0 if src0 equals src1 as floats, and otherwise 0.0.
         SETE = 8,
-        /// Returns 1.0 if src0 is greater than src1 as floats, else 0.0.
+        /// Returns 1.0 if src0 is greater than src1 as floats, and otherwise 0.0.
         SETGT = 9,
-        /// Returns 1.0 if src0 is greater than or equal to src1 as floats, else 0.0.
+        /// Returns 1.0 if src0 is greater than or equal to src1 as floats, and otherwise 0.0.
         SETGE = 10,
-        /// Returns 1.0 if src0 differs from src1 as floats, else 0.0.
+        /// Returns 1.0 if src0 differs from src1 as floats, and otherwise 0.0.
         SETNE = 11,
-        /// Returns all bits set if src0 equals src1 as floats, else 0.
+        /// Returns all bits set if src0 equals src1 as floats, and otherwise 0.
         SETE_DX10 = 12,
-        /// Returns all bits set if src0 is greater than src1 as floats, else 0.
+        /// Returns all bits set if src0 is greater than src1 as floats, and otherwise 0.
         SETGT_DX10 = 13,
-        /// Returns all bits set if src0 is greater than or equal to src1 as floats, else 0.
+        /// Returns all bits set if src0 is greater than or equal to src1 as floats, and otherwise 0.
         SETGE_DX10 = 14,
-        /// Returns all bits set if src0 differs from src1 as floats, else 0.
+        /// Returns all bits set if src0 differs from src1 as floats, and otherwise 0.
         SETNE_DX10 = 15,
         /// Returns src0 minus the largest integer that is not above it.
         FRACT = 16,
@@ -325,11 +326,11 @@ names! {
         MOVA = 21,
         /// Rounds src0 down, clamps it to -256 to 255 and writes it to the address register AR.
         MOVA_FLOOR = 22,
-        /// Adds two doubles, over two slots; the lower slot has the high halves.
+        /// Adds two doubles, over two slots. The lower slot has the high halves of the operands.
         ADD_64 = 23,
         /// Clamps the integer src0 to -256 to 255 and writes it to the address register AR.
         MOVA_INT = 24,
-        /// Returns src0; without modifiers all bits are preserved.
+        /// Returns src0. Without modifiers, all bits are preserved.
         MOV = 25,
         /// Computes nothing and writes nothing.
         NOP = 26,
@@ -339,55 +340,58 @@ names! {
         FLT64_TO_FLT32 = 28,
         /// Converts a float to a double, over two slots.
         FLT32_TO_FLT64 = 29,
-        /// Sets a predicate: whether src0 is greater than src1 as unsigned integers. The result is 0.0 if it
-        /// holds, else 1.0.
+        /// Tests whether src0 is greater than src1 as unsigned integers. If so, the predicate is 1 and the result is
+        /// 0.0. Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETGT_UINT = 30,
-        /// Sets a predicate: whether src0 is greater than or equal to src1 as unsigned integers. The result is 0.0
-        /// if it holds, else 1.0.
+        /// Tests whether src0 is greater than or equal to src1 as unsigned integers. If so, the predicate is 1 and the
+        /// result is 0.0. Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETGE_UINT = 31,
-        /// Sets a predicate: whether src0 equals src1 as floats. The result is 0.0 if it holds, else 1.0.
+        /// Tests whether src0 equals src1 as floats. If so, the predicate is 1 and the result is 0.0. Otherwise the
+        /// predicate is 0 and the result is 1.0.
         PRED_SETE = 32,
-        /// Sets a predicate: whether src0 is greater than src1 as floats. The result is 0.0 if it holds, else
-        /// 1.0.
+        /// Tests whether src0 is greater than src1 as floats. If so, the predicate is 1 and the result is 0.0.
+        /// Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETGT = 33,
-        /// Sets a predicate: whether src0 is greater than or equal to src1 as floats. The result is 0.0 if it
-        /// holds, else 1.0.
+        /// Tests whether src0 is greater than or equal to src1 as floats. If so, the predicate is 1 and the result is
+        /// 0.0. Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETGE = 34,
-        /// Sets a predicate: whether src0 differs from src1 as floats. The result is 0.0 if it holds, else 1.0.
+        /// Tests whether src0 differs from src1 as floats. If so, the predicate is 1 and the result is 0.0. Otherwise
+        /// the predicate is 0 and the result is 1.0.
         PRED_SETNE = 35,
-        /// Inverts a nesting counter: the predicate is whether src0 is 1.0; the result is 0.0 then, 1.0 if src0 is 0.0,
-        /// else src0.
+        /// Inverts a nesting counter. If src0 is 1.0, the predicate is 1 and the result is 0.0. Otherwise the predicate
+        /// is 0. The result is then 1.0 if src0 is 0.0, and src0 for other values.
         PRED_SET_INV = 36,
-        /// Subtracts src1 from a nesting counter: the predicate is whether src0 is at most src1; the result is 0.0
-        /// then, else src0 - src1.
+        /// Subtracts src1 from a nesting counter. If src0 is at most src1, the predicate is 1 and the result is 0.0.
+        /// Otherwise the predicate is 0 and the result is src0 - src1.
         PRED_SET_POP = 37,
-        /// Clears a nesting counter: the predicate is 0, the result the largest float.
+        /// Clears a nesting counter: the predicate is 0, and the result is the largest float.
         PRED_SET_CLR = 38,
-        /// Reads a nesting counter: the predicate is whether src0 is 0.0; the result is 0.0 then, else src0.
+        /// Reads a nesting counter. If src0 is 0.0, the predicate is 1 and the result is 0.0. Otherwise the predicate
+        /// is 0 and the result is src0.
         PRED_SET_RESTORE = 39,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and src1 equals 0.0; the result is 0.0 then, else
-        /// src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and src1 equals 0.0, the predicate is 1 and the result is 0.0.
+        /// Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETE_PUSH = 40,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and src1 is greater than 0.0; the result is 0.0
-        /// then, else src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and src1 is greater than 0.0, the predicate is 1 and the result is
+        /// 0.0. Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETGT_PUSH = 41,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and src1 is greater than or equal to 0.0; the
-        /// result is 0.0 then, else src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and src1 is greater than or equal to 0.0, the predicate is 1 and the
+        /// result is 0.0. Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETGE_PUSH = 42,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and src1 differs from 0.0; the result is 0.0 then,
-        /// else src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and src1 differs from 0.0, the predicate is 1 and the result is 0.0.
+        /// Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETNE_PUSH = 43,
-        /// Removes the lanes where src0 equals src1 as floats from the valid mask. The result is 1.0 there, else
-        /// 0.0.
+        /// Removes a lane from the valid mask if src0 equals src1 as floats. The result is 1.0 for such a lane, and 0.0
+        /// for others.
         KILLE = 44,
-        /// Removes the lanes where src0 is greater than src1 as floats from the valid mask. The result is 1.0
-        /// there, else 0.0.
+        /// Removes a lane from the valid mask if src0 is greater than src1 as floats. The result is 1.0 for such a
+        /// lane, and 0.0 for others.
         KILLGT = 45,
-        /// Removes the lanes where src0 is greater than or equal to src1 as floats from the valid mask. The result
-        /// is 1.0 there, else 0.0.
+        /// Removes a lane from the valid mask if src0 is greater than or equal to src1 as floats. The result is 1.0 for
+        /// such a lane, and 0.0 for others.
         KILLGE = 46,
-        /// Removes the lanes where src0 differs from src1 as floats from the valid mask. The result is 1.0 there,
-        /// else 0.0.
+        /// Removes a lane from the valid mask if src0 differs from src1 as floats. The result is 1.0 for such a lane,
+        /// and 0.0 for others.
         KILLNE = 47,
         /// Returns the bits that are set in both src0 and src1.
         AND_INT = 48,
@@ -409,112 +413,111 @@ names! {
         MAX_UINT = 56,
         /// Returns the smaller of the unsigned integers src0 and src1.
         MIN_UINT = 57,
-        /// Returns all bits set if src0 equals src1 as signed integers, else 0.
+        /// Returns all bits set if src0 equals src1 as signed integers, and otherwise 0.
         SETE_INT = 58,
-        /// Returns all bits set if src0 is greater than src1 as signed integers, else 0.
+        /// Returns all bits set if src0 is greater than src1 as signed integers, and otherwise 0.
         SETGT_INT = 59,
-        /// Returns all bits set if src0 is greater than or equal to src1 as signed integers, else 0.
+        /// Returns all bits set if src0 is greater than or equal to src1 as signed integers, and otherwise 0.
         SETGE_INT = 60,
-        /// Returns all bits set if src0 differs from src1 as signed integers, else 0.
+        /// Returns all bits set if src0 differs from src1 as signed integers, and otherwise 0.
         SETNE_INT = 61,
-        /// Returns all bits set if src0 is greater than src1 as unsigned integers, else 0.
+        /// Returns all bits set if src0 is greater than src1 as unsigned integers, and otherwise 0.
         SETGT_UINT = 62,
-        /// Returns all bits set if src0 is greater than or equal to src1 as unsigned integers, else 0.
+        /// Returns all bits set if src0 is greater than or equal to src1 as unsigned integers, and otherwise 0.
         SETGE_UINT = 63,
-        /// Removes the lanes where src0 is greater than src1 as unsigned integers from the valid mask. The result
-        /// is 1.0 there, else 0.0.
+        /// Removes a lane from the valid mask if src0 is greater than src1 as unsigned integers. The result is 1.0 for
+        /// such a lane, and 0.0 for others.
         KILLGT_UINT = 64,
-        /// Removes the lanes where src0 is greater than or equal to src1 as unsigned integers from the valid mask.
-        /// The result is 1.0 there, else 0.0.
+        /// Removes a lane from the valid mask if src0 is greater than or equal to src1 as unsigned integers. The result
+        /// is 1.0 for such a lane, and 0.0 for others.
         KILLGE_UINT = 65,
-        /// Sets a predicate: whether src0 equals src1 as signed integers. The result is 0.0 if it holds, else
-        /// 1.0.
+        /// Tests whether src0 equals src1 as signed integers. If so, the predicate is 1 and the result is 0.0.
+        /// Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETE_INT = 66,
-        /// Sets a predicate: whether src0 is greater than src1 as signed integers. The result is 0.0 if it
-        /// holds, else 1.0.
+        /// Tests whether src0 is greater than src1 as signed integers. If so, the predicate is 1 and the result is 0.0.
+        /// Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETGT_INT = 67,
-        /// Sets a predicate: whether src0 is greater than or equal to src1 as signed integers. The result is 0.0
-        /// if it holds, else 1.0.
+        /// Tests whether src0 is greater than or equal to src1 as signed integers. If so, the predicate is 1 and the
+        /// result is 0.0. Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETGE_INT = 68,
-        /// Sets a predicate: whether src0 differs from src1 as signed integers. The result is 0.0 if it holds,
-        /// else 1.0.
+        /// Tests whether src0 differs from src1 as signed integers. If so, the predicate is 1 and the result is 0.0.
+        /// Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETNE_INT = 69,
-        /// Removes the lanes where src0 equals src1 as signed integers from the valid mask. The result is 1.0
-        /// there, else 0.0.
+        /// Removes a lane from the valid mask if src0 equals src1 as signed integers. The result is 1.0 for such a
+        /// lane, and 0.0 for others.
         KILLE_INT = 70,
-        /// Removes the lanes where src0 is greater than src1 as signed integers from the valid mask. The result is
-        /// 1.0 there, else 0.0.
+        /// Removes a lane from the valid mask if src0 is greater than src1 as signed integers. The result is 1.0 for
+        /// such a lane, and 0.0 for others.
         KILLGT_INT = 71,
-        /// Removes the lanes where src0 is greater than or equal to src1 as signed integers from the valid mask.
-        /// The result is 1.0 there, else 0.0.
+        /// Removes a lane from the valid mask if src0 is greater than or equal to src1 as signed integers. The result
+        /// is 1.0 for such a lane, and 0.0 for others.
         KILLGE_INT = 72,
-        /// Removes the lanes where src0 differs from src1 as signed integers from the valid mask. The result is 1.0
-        /// there, else 0.0.
+        /// Removes a lane from the valid mask if src0 differs from src1 as signed integers. The result is 1.0 for such
+        /// a lane, and 0.0 for others.
         KILLNE_INT = 73,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and the integer src1 equals 0; the result is 0.0
-        /// then, else src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and the integer src1 equals 0, the predicate is 1 and the result is
+        /// 0.0. Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETE_PUSH_INT = 74,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and the integer src1 is greater than 0; the result
-        /// is 0.0 then, else src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and the integer src1 is greater than 0, the predicate is 1 and the
+        /// result is 0.0. Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETGT_PUSH_INT = 75,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and the integer src1 is greater than or equal to 0;
-        /// the result is 0.0 then, else src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and the integer src1 is greater than or equal to 0, the predicate is
+        /// 1 and the result is 0.0. Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETGE_PUSH_INT = 76,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and the integer src1 differs from 0; the result is
-        /// 0.0 then, else src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and the integer src1 differs from 0, the predicate is 1 and the
+        /// result is 0.0. Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETNE_PUSH_INT = 77,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and the integer src1 is less than 0; the result is
-        /// 0.0 then, else src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and the integer src1 is less than 0, the predicate is 1 and the
+        /// result is 0.0. Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETLT_PUSH_INT = 78,
-        /// Counts nesting: the predicate is whether src0 is 0.0 and the integer src1 is less than or equal to 0;
-        /// the result is 0.0 then, else src0 + 1.0.
+        /// Counts nested branches. If src0 is 0.0 and the integer src1 is less than or equal to 0, the predicate is 1
+        /// and the result is 0.0. Otherwise the predicate is 0 and the result is src0 + 1.0.
         PRED_SETLE_PUSH_INT = 79,
-        /// Adds the four products of src0 and src1 in slots x to w, each 0 if a factor is 0; every slot receives
-        /// the sum.
+        /// Adds the four products of src0 and src1 in slots x to w. If a factor is 0, its product is 0. Every slot
+        /// receives the sum.
         DOT4 = 80,
-        /// Adds the four products of src0 and src1 in slots x to w according to IEEE 754; every slot receives the
-        /// sum.
+        /// Adds the four products of src0 and src1 in slots x to w according to IEEE 754. Every slot receives the sum.
         DOT4_IEEE = 81,
-        /// Finds the cube-map face of a direction over slots x to w: x and y receive the coordinates tc and sc, z
-        /// twice the major axis, w the face.
+        /// Finds the cube-map face of a direction, over slots x to w. x and y receive the coordinates tc and sc, z
+        /// receives twice the major axis, and w receives the face.
         CUBE = 82,
-        /// Returns the largest of src0 in slots x to w; every slot receives it.
+        /// Returns the largest src0 of slots x to w. Every slot receives it.
         MAX4 = 83,
         /// Clamps the integer src0 to -256 to 255 and writes it to aL, which indexes registers on early R600 chips.
         MOVA_GPR_INT = 96,
         /// Returns 2 to the power of src0.
         EXP_IEEE = 97,
-        /// Returns the logarithm of src0 to base 2; minus infinity becomes the lowest float.
+        /// Returns the logarithm of src0 to base 2. Minus infinity becomes the lowest float.
         LOG_CLAMPED = 98,
         /// Returns the logarithm of src0 to base 2.
         LOG_IEEE = 99,
-        /// Returns 1 / src0; an infinity becomes the largest float of its sign.
+        /// Returns 1 / src0. An infinity becomes the largest float with its sign.
         RECIP_CLAMPED = 100,
-        /// Returns 1 / src0; an infinity becomes 0 of its sign.
+        /// Returns 1 / src0. An infinity becomes 0 with its sign.
         RECIP_FF = 101,
-        /// Gives 1 / src0.
+        /// Returns 1 / src0.
         RECIP_IEEE = 102,
-        /// Returns 1 / sqrt(src0); an infinity becomes the largest float of its sign.
+        /// Returns 1 / sqrt(src0). An infinity becomes the largest float with its sign.
         RECIPSQRT_CLAMPED = 103,
-        /// Returns 1 / sqrt(src0); an infinity becomes 0 of its sign.
+        /// Returns 1 / sqrt(src0). An infinity becomes 0 with its sign.
         RECIPSQRT_FF = 104,
         /// Returns 1 / sqrt(src0).
         RECIPSQRT_IEEE = 105,
         /// Returns the square root of src0.
         SQRT_IEEE = 106,
-        /// Converts the float src0 to a signed integer, rounding toward 0 and saturating; a NaN becomes 0.
+        /// Converts the float src0 to a signed integer, rounding toward 0 and saturating. A NaN becomes 0.
         FLT_TO_INT = 107,
         /// Converts the signed integer src0 to a float, rounded to nearest even.
         INT_TO_FLT = 108,
         /// Converts the unsigned integer src0 to a float, rounded to nearest even.
         UINT_TO_FLT = 109,
-        /// Returns the sine of src0, in turns (R600: radians).
+        /// Returns the sine of src0, an angle in revolutions (on R600: in radians).
         SIN = 110,
-        /// Returns the cosine of src0, in turns (R600: radians).
+        /// Returns the cosine of src0, an angle in revolutions (on R600: in radians).
         COS = 111,
-        /// Shifts src0 right by the low five bits of src1, filling with the sign.
+        /// Shifts src0 right by the low five bits of src1, copying the sign bit.
         ASHR_INT = 112,
-        /// Shifts src0 right by the low five bits of src1, filling with 0.
+        /// Shifts src0 right by the low five bits of src1, inserting zeros.
         LSHR_INT = 113,
         /// Shifts src0 left by the low five bits of src1.
         LSHL_INT = 114,
@@ -530,82 +533,89 @@ names! {
         RECIP_INT = 119,
         /// Returns 2^32 divided by the unsigned integer src0, approximately.
         RECIP_UINT = 120,
-        /// Converts the float src0 to an unsigned integer, rounding toward 0 and saturating; a NaN becomes 0.
+        /// Converts the float src0 to an unsigned integer, rounding toward 0 and saturating. A NaN becomes 0.
         FLT_TO_UINT = 121,
         /// Adds an integer to the exponent of a double, over two slots.
         LDEXP_64 = 122,
         /// Returns a double minus the largest integer that is not above it, over two slots.
         FRACT_64 = 123,
-        /// Sets a predicate: whether src0 is greater than src1 as doubles, over two slots. The result is 0.0 if
-        /// it holds, else 1.0.
+        /// Tests whether src0 is greater than src1 as doubles, over two slots. If so, the predicate is 1 and the result
+        /// is 0.0. Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETGT_64 = 124,
-        /// Sets a predicate: whether src0 equals src1 as doubles, over two slots. The result is 0.0 if it holds,
-        /// else 1.0.
+        /// Tests whether src0 equals src1 as doubles, over two slots. If so, the predicate is 1 and the result is 0.0.
+        /// Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETE_64 = 125,
-        /// Sets a predicate: whether src0 is greater than or equal to src1 as doubles, over two slots. The result
-        /// is 0.0 if it holds, else 1.0.
+        /// Tests whether src0 is greater than or equal to src1 as doubles, over two slots. If so, the predicate is 1
+        /// and the result is 0.0. Otherwise the predicate is 0 and the result is 1.0.
         PRED_SETGE_64 = 126,
     }
-    /// op3
+    /// Opcodes with three operands: ALU_INST of OP3.
     pub enum Op3(5) {
         /// Multiplies two doubles and adds a third, over four slots.
         MULADD_64 = 8,
-        /// Multiplies two doubles and adds a third, over four slots, times 2.
+        /// Multiplies two doubles, adds a third, and multiplies the sum by 2, over four slots.
         MULADD_64_M2 = 9,
-        /// Multiplies two doubles and adds a third, over four slots, times 4.
+        /// Multiplies two doubles, adds a third, and multiplies the sum by 4, over four slots.
         MULADD_64_M4 = 10,
-        /// Multiplies two doubles and adds a third, over four slots, halved.
+        /// Multiplies two doubles, adds a third, and halves the sum, over four slots.
         MULADD_64_D2 = 11,
-        /// Multiplies src0 by src1 for a specular term: the lowest float where src1 is the lowest float, minus
-        /// infinity or a NaN, or src2 is not above 0.
+        /// Multiplies src0 by src1 for a specular term. The result is the lowest float if src1 is the lowest float,
+        /// minus infinity or a NaN, or if src2 is not above 0.
         MUL_LIT = 12,
-        /// Multiplies src0 by src1 for a specular term, times 2: the lowest float where src1 is the lowest float,
-        /// minus infinity or a NaN, or src2 is not above 0.
+        /// Multiplies src0 by src1 for a specular term and multiplies the product by 2. The result is the lowest float
+        /// if src1 is the lowest float, minus infinity or a NaN, or if src2 is not above 0.
         MUL_LIT_M2 = 13,
-        /// Multiplies src0 by src1 for a specular term, times 4: the lowest float where src1 is the lowest float,
-        /// minus infinity or a NaN, or src2 is not above 0.
+        /// Multiplies src0 by src1 for a specular term and multiplies the product by 4. The result is the lowest float
+        /// if src1 is the lowest float, minus infinity or a NaN, or if src2 is not above 0.
         MUL_LIT_M4 = 14,
-        /// Multiplies src0 by src1 for a specular term, halved: the lowest float where src1 is the lowest float,
-        /// minus infinity or a NaN, or src2 is not above 0.
+        /// Multiplies src0 by src1 for a specular term and halves the product. The result is the lowest float if src1
+        /// is the lowest float, minus infinity or a NaN, or if src2 is not above 0.
         MUL_LIT_D2 = 15,
-        /// Multiplies src0 by src1, where a factor of 0 gives 0, and adds src2; both steps round.
+        /// Multiplies src0 by src1 and adds src2. If a factor is 0, the product is 0. Product and sum are rounded.
         MULADD = 16,
-        /// Multiplies src0 by src1, where a factor of 0 gives 0, and adds src2, times 2; both steps round.
+        /// Multiplies src0 by src1, adds src2, and multiplies the sum by 2. If a factor is 0, the product is 0. Product
+        /// and sum are rounded.
         MULADD_M2 = 17,
-        /// Multiplies src0 by src1, where a factor of 0 gives 0, and adds src2, times 4; both steps round.
+        /// Multiplies src0 by src1, adds src2, and multiplies the sum by 4. If a factor is 0, the product is 0. Product
+        /// and sum are rounded.
         MULADD_M4 = 18,
-        /// Multiplies src0 by src1, where a factor of 0 gives 0, and adds src2, halved; both steps round.
+        /// Multiplies src0 by src1, adds src2, and halves the sum. If a factor is 0, the product is 0. Product and sum
+        /// are rounded.
         MULADD_D2 = 19,
-        /// Multiplies src0 by src1 and adds src2 according to IEEE 754; both steps round.
+        /// Multiplies src0 by src1 and adds src2 according to IEEE 754. Product and sum are rounded.
         MULADD_IEEE = 20,
-        /// Multiplies src0 by src1 and adds src2 according to IEEE 754, times 2; both steps round.
+        /// Multiplies src0 by src1 and adds src2 according to IEEE 754, and multiplies the sum by 2. Product and sum
+        /// are rounded.
         MULADD_IEEE_M2 = 21,
-        /// Multiplies src0 by src1 and adds src2 according to IEEE 754, times 4; both steps round.
+        /// Multiplies src0 by src1 and adds src2 according to IEEE 754, and multiplies the sum by 4. Product and sum
+        /// are rounded.
         MULADD_IEEE_M4 = 22,
-        /// Multiplies src0 by src1 and adds src2 according to IEEE 754, halved; both steps round.
+        /// Multiplies src0 by src1 and adds src2 according to IEEE 754, and halves the sum. Product and sum are
+        /// rounded.
         MULADD_IEEE_D2 = 23,
-        /// Returns src1 if the float src0 equals 0, else src2.
+        /// Returns src1 if the float src0 equals 0, and otherwise src2.
         CNDE = 24,
-        /// Returns src1 if the float src0 is above 0, else src2.
+        /// Returns src1 if the float src0 is above 0, and otherwise src2.
         CNDGT = 25,
-        /// Returns src1 if the float src0 is at least 0, else src2.
+        /// Returns src1 if the float src0 is at least 0, and otherwise src2.
         CNDGE = 26,
-        /// Returns src1 if the signed integer src0 equals 0, else src2.
+        /// Returns src1 if the signed integer src0 equals 0, and otherwise src2.
         CNDE_INT = 28,
-        /// Returns src1 if the signed integer src0 is above 0, else src2.
+        /// Returns src1 if the signed integer src0 is above 0, and otherwise src2.
         CNDGT_INT = 29,
-        /// Returns src1 if the signed integer src0 is at least 0, else src2.
+        /// Returns src1 if the signed integer src0 is at least 0, and otherwise src2.
         CNDGE_INT = 30,
     }
-    /// tex
+    /// Texture instructions: the field TEX_INST.
     pub enum TexInst(5) {
-        /// Reads one texel without filtering: integer coordinates x, y, z, mip level w.
+        /// Reads one texel without filtering. x, y and z are integer coordinates, and w is the mip level.
         LD = 3,
-        /// Returns width, height, depth or layers, and number of mip levels of level x, as integers.
+        /// Returns properties of mip level x as integers: width, height, depth or number of layers, and number of mip
+        /// levels.
         GET_TEXTURE_RESINFO = 4,
         /// Returns the number of samples of a texture.
         GET_NUMBER_OF_SAMPLES = 5,
-        /// Returns the level of detail of the quad: x clamped, y unclamped.
+        /// Returns the level of detail of the quad. x is clamped, and y is not.
         GET_LOD = 6,
         /// Returns the difference of the source between horizontal neighbours of the quad.
         GET_GRADIENTS_H = 7,
@@ -613,66 +623,67 @@ names! {
         GET_GRADIENTS_V = 8,
         /// Returns the weights with which the texture would be filtered.
         GET_LERP = 9,
-        /// Keeps the gradients of the coordinates for the instructions that follow.
+        /// Keeps the gradients of the coordinates for the samples that follow in the clause.
         KEEP_GRADIENTS = 10,
         /// Sets the horizontal gradients for the samples that follow in the clause.
         SET_GRADIENTS_H = 11,
         /// Sets the vertical gradients for the samples that follow in the clause.
         SET_GRADIENTS_V = 12,
-        /// Returns the source. (Opcode tables name it; the manual reserves its number.)
+        /// Returns the source. (Only opcode tables contain this instruction. The manual reserves its number.)
         PASS = 13,
-        /// Sets the slice of the cube-map array for the sample that follows.
+        /// Sets the element of the cube-map array for the samples that follow in the clause.
         SET_CUBEMAP_INDEX = 14,
         /// Returns one channel of four neighbouring texels.
         FETCH4 = 15,
-        /// Samples a texture with filtering: level of detail from the differences within the quad.
+        /// Samples a texture with filtering. The level of detail comes from the differences within the quad.
         SAMPLE = 16,
-        /// Samples a texture with filtering: level of detail from w.
+        /// Samples a texture with filtering. w is the level of detail.
         SAMPLE_L = 17,
-        /// Samples a texture with filtering: level of detail from the quad, biased by w.
+        /// Samples a texture with filtering. The level of detail comes from the differences within the quad, plus w.
         SAMPLE_LB = 18,
-        /// Samples a texture with filtering: level of detail 0.
+        /// Samples a texture with filtering. The level of detail is 0.
         SAMPLE_LZ = 19,
-        /// Samples a texture with filtering: level of detail from the set gradients.
+        /// Samples a texture with filtering. The level of detail comes from the gradients that the clause has set.
         SAMPLE_G = 20,
-        /// Samples a texture with filtering: level of detail from w.
+        /// Samples a texture with filtering. w is the level of detail.
         SAMPLE_G_L = 21,
-        /// Samples a texture with filtering: level of detail from the set gradients, biased by w.
+        /// Samples a texture with filtering. The level of detail comes from the gradients that the clause has set, plus
+        /// w.
         SAMPLE_G_LB = 22,
-        /// Samples a texture with filtering: level of detail 0.
+        /// Samples a texture with filtering. The level of detail is 0.
         SAMPLE_G_LZ = 23,
-        /// Samples a texture with filtering, compared with the reference in w or z: level of detail from the
-        /// differences within the quad.
+        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail comes
+        /// from the differences within the quad.
         SAMPLE_C = 24,
-        /// Samples a texture with filtering, compared with the reference in w or z: level of detail from w.
+        /// Samples a texture with filtering, and compares with the reference value in w or z. w is the level of detail.
         SAMPLE_C_L = 25,
-        /// Samples a texture with filtering, compared with the reference in w or z: level of detail from the quad,
-        /// biased by w.
+        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail comes
+        /// from the differences within the quad, plus w.
         SAMPLE_C_LB = 26,
-        /// Samples a texture with filtering, compared with the reference in w or z: level of detail 0.
+        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail is 0.
         SAMPLE_C_LZ = 27,
-        /// Samples a texture with filtering, compared with the reference in w or z: level of detail from the set
-        /// gradients.
+        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail comes
+        /// from the gradients that the clause has set.
         SAMPLE_C_G = 28,
-        /// Samples a texture with filtering, compared with the reference in w or z: level of detail from w.
+        /// Samples a texture with filtering, and compares with the reference value in w or z. w is the level of detail.
         SAMPLE_C_G_L = 29,
-        /// Samples a texture with filtering, compared with the reference in w or z: level of detail from the set
-        /// gradients, biased by w.
+        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail comes
+        /// from the gradients that the clause has set, plus w.
         SAMPLE_C_G_LB = 30,
-        /// Samples a texture with filtering, compared with the reference in w or z: level of detail 0.
+        /// Samples a texture with filtering, and compares with the reference value in w or z. The level of detail is 0.
         SAMPLE_C_G_LZ = 31,
     }
-    /// vtx
+    /// Vertex fetches: the field VTX_INST.
     pub enum VtxInst(5) {
-        /// Fetches an element of a buffer into the register that the instruction names.
+        /// Fetches an element of a buffer into the register that the instruction states.
         FETCH = 0,
-        /// Fetches an element of a buffer into the register that the semantic table names.
+        /// Fetches an element of a buffer into the register that the table of semantics states.
         SEMANTIC = 1,
     }
 }
 
 impl IndexModeR700 {
-    /// Returns the component of AR that is added to the index, 0 to 3, or `None` if the mode uses no AR.
+    /// Returns the component of AR that is the index, 0 to 3, or `None` if the mode does not use AR.
     pub const fn address(self) -> Option<usize> {
         match self {
             IndexModeR700::AR_X | IndexModeR700::GLOBAL_AR_X => Some(0),
@@ -683,13 +694,14 @@ impl IndexModeR700 {
         }
     }
 
-    /// Returns whether the index counts from the start of the global registers.
+    /// Returns whether the index is relative to the start of the global registers.
     pub const fn is_global(self) -> bool {
         matches!(self, IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X)
     }
 }
 
-// A field that only one family has comes last in its word: `WordInfo::without_last` is the word of the other family.
+// If only one family has a field, this field is the last one of its word. `WordInfo::without_last` is the word of the
+// other family.
 word! {
     /// CF_DWORD0.
     pub struct CfDword0(u32) = "CF_DWORD0" {

@@ -165,7 +165,7 @@ fn labels_that_do_not_fit_are_told_with_their_place() {
         (
             format!("JUMP: ADDR(@a)\nALU:\n@a: 0 x: MOV R1.x, 1\n{end}"),
             "@a",
-            "`@a` names a line of a clause, but this goes on in control flow",
+            "`@a` names a line of a clause, but this instruction continues in control flow",
             "control-flow",
         ),
         (

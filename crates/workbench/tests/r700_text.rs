@@ -145,11 +145,11 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
         ["x: MUL R1.x, |R2.x|, -(0x40600000, 3.5).x", "t: RECIP_IEEE R3.x, R0.y CLAMP"]
     );
     for line in [
-        "x: Multiplies src0 by src1; a factor of 0 gives 0 whatever the other is.",
+        "x: Multiplies src0 by src1. If a factor is 0, the product is 0, whatever the other factor is.",
         "x: src0 is register R2.x, its absolute value.",
         "x: src1 is the value 0x40600000 (3.5 as a float), negated.",
         "x: The result goes to R1.x; the next group can read it as PV.x.",
-        "t: Gives 1 / src0.",
+        "t: Returns 1 / src0.",
         "t: CLAMP limits the result to 0.0 to 1.0.",
     ] {
         assert!(group.meaning.iter().any(|known| known == line), "{line}: {:#?}", group.meaning);
@@ -160,7 +160,7 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     let slot = target.machine().explain_at(&target, &program, 3).unwrap();
     assert_eq!(
         (slot.text.as_str(), slot.meaning[0].as_str()),
-        ("t: RECIP_IEEE R3.x, R0.y CLAMP", "Gives 1 / src0.")
+        ("t: RECIP_IEEE R3.x, R0.y CLAMP", "Returns 1 / src0.")
     );
     assert!(slot.meaning.last().unwrap().contains("the group of two instructions at 2 to 3"), "{slot:?}");
     let refused = target.machine().explain_at(&target, &program, 4).unwrap_err().to_string();

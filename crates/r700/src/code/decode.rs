@@ -1,6 +1,7 @@
-//! Decodes words to the instructions of [`super`]: both families, slots, literals.
+//! Decodes the words of R600 and R700 into the instructions of [`super`]. Also assigns slots and resolves literals.
 //!
-//! Source: MAN chapters 2 and 4. R600 words differ in a few positions; they are decoded into the R700 structures.
+//! Source: MAN chapters 2 and 4. R600 words have a few fields at other positions. They are decoded into the R700
+//! structures.
 
 use reconverge_isa::FieldValue;
 
@@ -20,7 +21,7 @@ use crate::words::{
     VtxDword2R700, VtxInst,
 };
 
-/// Words with the options for decoding them, and the instructions decoded so far.
+/// The words of a program, the options for decoding them, and the instructions decoded so far.
 pub(super) struct Reader<'a> {
     pub(super) words: &'a [u32],
     pub(super) options: CodeOptions,
@@ -81,7 +82,7 @@ impl Reader<'_> {
     fn export(&self, inst: ExportInst, word0: u32, word1: u32) -> Read<Cf> {
         let low = CfAllocExportDword0::unpack_lenient(word0)?;
         let type_code = u32::from(low.type_code);
-        // The mode bits have the same positions in both forms.
+        // The mode bits have the same positions in the BUF and SWIZ forms of the word.
         let high = CfAllocExportDword1Buf::unpack_lenient(word1)?;
         let control = Control {
             valid_pixel_mode: high.valid_pixel_mode,
@@ -167,7 +168,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Adds the group at `addr`, in a clause that ends before `end`, and returns the address of the next one.
+    /// Adds the group at `addr`, in a clause that ends before `end`. Returns the address of the next group.
     pub(super) fn group(&mut self, addr: u32, end: u32) -> Read<u32> {
         let mut group = [[0; 2]; 5];
         let (mut count, mut at) = (0, addr);
@@ -181,7 +182,7 @@ impl Reader<'_> {
             *place = self.pair(at)?;
             count += 1;
             at += 1;
-            // LAST
+            // Bit 31 is LAST.
             if place[0] >> 31 != 0 {
                 break;
             }
@@ -315,7 +316,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the opcode `number`, if the chip has it. Some chips do not have doubles.
+    /// Returns the opcode with this number if the chip has it. Some chips do not have the operations on doubles.
     fn known(&self, opcode: Option<&'static Opcode>, number: u32) -> Read<&'static Opcode> {
         let has = |opcode: &&Opcode| self.options.chip.fp64 || !matches!(opcode.meaning, Meaning::Double(_));
         opcode.filter(has).ok_or(CodeFault::Unknown { field: "ALU_INST", number })
@@ -334,7 +335,7 @@ impl Reader<'_> {
                 VtxInst::FETCH => None,
                 VtxInst::SEMANTIC => Some(VtxDword1Sem::unpack_lenient(word1)?.semantic_id),
             };
-            // The two forms differ in the lowest nine bits.
+            // The GPR form and the SEM form of the word differ only in the lowest nine bits.
             let word = VtxDword1Gpr::unpack_lenient(word1)?;
             let op = FetchOp::Vertex(low, VertexFormat { word, semantic }, third);
             let fetch = fetch_of(addr, op, low.fetch_whole_quad, [word0, word1])?;
@@ -387,7 +388,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the fields of a control-flow instruction that is neither ALU nor export, except for its number.
+/// Returns the fields, except for the number, of a control-flow instruction that is neither an ALU clause nor an
+/// export.
 pub(super) fn control_of(addr: u32, fields: &CfDword1R700) -> Control {
     Control {
         addr,
@@ -412,10 +414,11 @@ pub(crate) fn is_final_return([word0, word1]: [u32; 2]) -> bool {
     inst == Some(CfInst::RETURN) && fields.is_ok_and(|fields| always_passes(&control_of(word0, &fields)))
 }
 
-/// Second word of an instruction that writes no register: every DST_SEL is MASK.
+/// Second word of a fetch that does not write a register: every DST_SEL is MASK.
 const NOWHERE: u32 = 0xfff << 9;
 
-/// Returns a fetch instruction with its registers and DST_SEL, which have the same bits in all kinds of fetches.
+/// Returns a fetch instruction with its registers and its DST_SEL fields. These fields have the same bits in all kinds
+/// of fetches.
 fn fetch_of(addr: u32, op: FetchOp, whole_quad: bool, [word0, word1]: [u32; 2]) -> Read<Fetch> {
     let high = TexDword1::unpack_lenient(word1)?;
     Ok(Fetch {
@@ -430,13 +433,13 @@ fn fetch_of(addr: u32, op: FetchOp, whole_quad: bool, [word0, word1]: [u32; 2]) 
     })
 }
 
-/// MEM_INST of a memory instruction.
+/// Value of MEM_INST in a memory instruction of a fetch clause.
 const MEMORY: u32 = 2;
 
 /// The source selector of literals.
 pub(crate) const LITERAL: u16 = 253;
 
-/// Returns the choice of a select.
+/// Converts the code of a select.
 pub(crate) fn select(sel: Sel) -> Select {
     match sel {
         Sel::X => Select::Component(0),
@@ -454,8 +457,8 @@ pub(crate) const fn is_op3(word1: u32) -> bool {
     word1 >> 15 & 7 != 0
 }
 
-/// Returns the number of literal pairs after a group. The highest component in a source field with the literal selector
-/// determines it, whether or not the opcode reads the field (MAN p. 70).
+/// Returns the number of literal pairs after a group. This number follows from the highest component in a source field
+/// with the literal selector, whether or not the opcode reads the field (MAN p. 70).
 pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
     let mut pairs = 0;
     for &[word0, word1] in group {
@@ -496,7 +499,7 @@ fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Ope
     })
 }
 
-/// Checks that operations over two or four slots fill all of them.
+/// Checks that operations over two or four slots fill all these slots.
 fn fill_their_slots(ops: &[AluOp]) -> Read<()> {
     for op in ops {
         let wanted = op.opcode.meaning.slots();

@@ -1,5 +1,5 @@
-//! Operations other than a single lane function over words: sets by predicate, sums over the four vector slots, and the
-//! general operation, which runs any instruction of one slot lane by lane.
+//! Operations that do not compute each lane from its own words alone: sets of lanes by predicate, sums over the four
+//! vector slots, and the general operation, which runs any instruction of one slot lane by lane.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -14,7 +14,8 @@ use crate::lane;
 use crate::meaning::Meaning;
 
 impl Lanes<'_> {
-    /// Sets the predicate and the masks for a PRED_SET* that holds for these lanes; other lanes may not run it.
+    /// Updates the predicate and the skipped lanes for a PRED_SET* whose test holds for the lanes `holds`. Lanes of
+    /// `holds` that do not execute the instruction have no effect.
     #[inline(always)]
     pub(super) fn decide(&mut self, operation: &Operation, holds: u64) {
         let running = self.set(operation.set);
@@ -28,7 +29,7 @@ impl Lanes<'_> {
     }
 }
 
-/// Computes the sets [`TRUE`] and [`FALSE`], for the instructions of a group that have a PRED_SEL.
+/// Computes the sets of lanes [`TRUE`] and [`FALSE`] for the instructions of a group that have a PRED_SEL.
 pub(super) struct Sets;
 
 impl Body for Sets {
@@ -40,7 +41,8 @@ impl Body for Sets {
     }
 }
 
-/// Runs any instruction of one slot through the list that all engines share: number `number` of the generals.
+/// Runs any instruction of one slot lane by lane, with the lane functions that all engines share. Entry `number` of
+/// [`Tables::generals`] is its meaning.
 pub(super) struct General;
 
 impl Body for General {
@@ -95,9 +97,9 @@ impl Body for General {
     }
 }
 
-/// DOT4, DOT4_IEEE: the sum over the four vector slots. Entry `number` of [`Tables::across`] contains their operands.
-/// `MODIFIED`: some of them have abs or neg. `TERMS`: the number of slots that are computed; both factors of each later
-/// slot are the constant 0.
+/// DOT4 and DOT4_IEEE: the sum of the products in the four vector slots. Entry `number` of [`Tables::across`] contains
+/// the operands of the slots. `MODIFIED`: whether some operand has abs or neg. `TERMS`: number of slots that are
+/// computed. Both factors of each later slot are the constant 0.
 pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool, const TERMS: usize>;
 
 impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<IEEE, MODIFIED, TERMS> {
@@ -116,7 +118,7 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
         };
         let mut result = [0; LANES];
         let mut nan = 0;
-        // The rules for NaN selection, and for products with zero, run only if a NaN occurred.
+        // This loop does not apply the rules that select a NaN. If a NaN occurs, the results are recomputed below.
         for lane in 0..LANES {
             let product = |slot: usize| {
                 let (a, b) = factors(slot, lane);
@@ -127,7 +129,7 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
             for slot in 2..TERMS {
                 sum = add(sum, product(slot));
             }
-            // A product of zeros turns -0 into 0.
+            // The slots that are not computed would add 0, which turns a sum of -0 into 0.
             let sum = if TERMS < 4 { add(sum, 0) } else { sum };
             nan |= u32::from(lane::is_nan(sum));
             result[lane] = sum;

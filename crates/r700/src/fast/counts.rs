@@ -1,4 +1,4 @@
-//! Counts of a run that are separate from the wavefront while operations run.
+//! Counts of a run. While operations run, they are separate from the wavefront.
 
 use reconverge_simt::{Event, Mask, Observer, Path};
 
@@ -7,8 +7,8 @@ use crate::outcome::Executed;
 use crate::rules::Rule;
 use crate::wave::Wave;
 
-/// Instructions of a wavefront that are not yet in its statistics, and their sum over lanes. They are separate so that
-/// the loop over operations does not wait for memory.
+/// Instructions of a wavefront, and lanes that executed them, that are not yet in its statistics. They are separate so
+/// that the loop over operations can hold them in registers of the host.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
     pub(super) instructions: u64,
@@ -23,7 +23,7 @@ impl Issued {
         self.lane_instructions += instructions * u64::from(lanes.count());
     }
 
-    /// Counts an instruction that forms a block alone, and notifies the observer.
+    /// Counts an instruction that is a block of its own, and notifies the observer.
     #[inline(always)]
     pub(super) fn alone<O: Observer>(&mut self, pc: u32, lanes: Mask, observer: &mut O) {
         self.count(1, lanes);
@@ -35,7 +35,7 @@ impl Issued {
         }
     }
 
-    /// Adds the counts to those of the wavefront.
+    /// Moves these counts to the statistics of the wavefront.
     pub(super) fn settle(&mut self, wave: &mut Wave) {
         wave.statistics.instructions += self.instructions;
         wave.statistics.lane_instructions += self.lane_instructions;
@@ -43,7 +43,7 @@ impl Issued {
     }
 }
 
-/// Counts of executed instructions, by run and control-flow instruction of the program.
+/// Counts of the executed runs, fetches and control-flow instructions of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// Executions of each run.
@@ -52,9 +52,9 @@ pub(crate) struct Counts {
     pub(super) fetches: Vec<u64>,
     /// Whether each control-flow instruction has executed.
     pub(super) nodes: Vec<bool>,
-    /// Whether an ALU_PUSH_BEFORE has pushed without an active lane.
+    /// Whether an ALU_PUSH_BEFORE has pushed an entry while no lane was active.
     pub(super) empty_push: bool,
-    /// Counts of compiled code, not yet added to the others.
+    /// Counts of compiled code that are not yet part of the other fields.
     pub(super) code: Vec<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Counts {
         }
     }
 
-    /// Returns empty counts, in the memory of those of an earlier launch of the same program.
+    /// Clears the counts of an earlier launch of the same program and reuses their memory.
     pub(super) fn again(self) -> Counts {
         let Counts { mut runs, mut fetches, mut nodes, mut code, .. } = self;
         [&mut runs, &mut fetches, &mut code].into_iter().for_each(|counts| counts.fill(0));
@@ -93,7 +93,7 @@ impl Counts {
         self.empty_push |= other.empty_push;
     }
 
-    /// Adds the counts by instruction and rule.
+    /// Adds the counts to the report on opcodes and to the disputed rules that were executed.
     pub(crate) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
         if let Some(compiled) = &fast.compiled {
             compiled.settle(self);

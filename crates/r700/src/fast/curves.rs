@@ -1,9 +1,9 @@
 //! EXP, LOG, SIN and COS on rows.
 //!
 //! The lane functions round a double of the mathematics library to a single. Here a series computes a double within
-//! 2^-48 of the exact value, and so does the library. If both ends of an interval of 2^-46 around the double round to
-//! the same single, this single is also the lane function's result. About one lane in four million does not meet this
-//! condition, and the lane function computes it.
+//! 2^-48 of the exact value, and the library's double is equally exact. If both ends of an interval of 2^-46 around the
+//! double round to the same single, this single is also the lane function's result. About one lane in four million does
+//! not meet this condition. The lane function computes such a lane.
 
 use std::f64::consts::{LN_2, LOG2_E, TAU};
 use std::marker::PhantomData;
@@ -15,9 +15,9 @@ use super::lanes::{Body, Lanes, Operation, finish};
 use crate::chip::LANES;
 use crate::lane::{self, number};
 
-/// A function of one word with a series.
+/// A function of one word that a series approximates.
 pub(super) trait Curve {
-    /// Computes the lane function.
+    /// Computes the lane function, which defines the result.
     fn lane(a: u32) -> u32;
 
     /// Returns the value before rounding.
@@ -30,7 +30,7 @@ pub(super) trait Curve {
     }
 }
 
-/// Rounds either end of the interval around the value to a single.
+/// Rounds the lower and the upper end of the interval around the value to singles.
 #[inline(always)]
 fn ends<C: Curve>(a: u32) -> [u32; 2] {
     const WIDTH: f64 = 1.0 / (1u64 << 46) as f64;
@@ -39,7 +39,7 @@ fn ends<C: Curve>(a: u32) -> [u32; 2] {
     [C::last(lane::rounded(low, a)), C::last(lane::rounded(high, a))]
 }
 
-/// A curve for every lane. `FINISH`: there is a factor or a clamp.
+/// Computes a curve for every lane. `FINISH`: whether a factor (OMOD) or CLAMP applies.
 pub(super) struct Curved<C, const FINISH: bool>(PhantomData<C>);
 
 impl<C: Curve, const FINISH: bool> Body for Curved<C, FINISH> {
@@ -79,7 +79,7 @@ fn polynomial<const N: usize>(x: f64, terms: &[f64; N]) -> f64 {
     sum
 }
 
-/// EXP_IEEE
+/// The curve of EXP_IEEE.
 pub(super) struct Exp;
 
 impl Curve for Exp {
@@ -89,7 +89,7 @@ impl Curve for Exp {
 
     #[inline(always)]
     fn series(a: u32) -> f64 {
-        /// 1 / n!
+        /// Coefficients 1 / n!.
         const TERMS: [f64; 14] = {
             let mut terms = [1.0; 14];
             let mut number = 1;
@@ -99,10 +99,11 @@ impl Curve for Exp {
             }
             terms
         };
-        /// 1.5 * 2^52: a sum with it cannot hold a fraction, and ends in the bits of the integer.
+        /// 1.5 * 2^52. Adding it to a small double rounds the double to an integer, which the lowest bits of the sum
+        /// contain.
         const ROUND: f64 = 6_755_399_441_055_744.0;
-        // Outside these limits the single is zero or infinite. A NaN becomes the lower limit, and is corrected at the
-        // rounding.
+        // Outside these limits, the single is zero or infinite. A NaN becomes the lower limit here. The rounding
+        // handles it.
         let x = f64::from(number(a));
         let x = if x > -200.0 { x } else { -200.0 };
         let x = if x < 200.0 { x } else { 200.0 };
@@ -116,7 +117,7 @@ impl Curve for Exp {
 /// Computes the series of LOG_IEEE.
 #[inline(always)]
 fn log(a: u32) -> f64 {
-    /// 1 / (2 n + 1)
+    /// Coefficients 1 / (2 n + 1).
     const TERMS: [f64; 12] = {
         let mut terms = [1.0; 12];
         let mut number = 1;
@@ -139,7 +140,7 @@ fn log(a: u32) -> f64 {
     if x == 0.0 { f64::NEG_INFINITY } else { usual }
 }
 
-/// LOG_IEEE
+/// The curve of LOG_IEEE.
 pub(super) struct Log;
 
 impl Curve for Log {
@@ -153,7 +154,7 @@ impl Curve for Log {
     }
 }
 
-/// LOG_CLAMPED
+/// The curve of LOG_CLAMPED.
 pub(super) struct LogClamped;
 
 impl Curve for LogClamped {
@@ -172,10 +173,10 @@ impl Curve for LogClamped {
     }
 }
 
-/// Returns the sine of revolutions.
+/// Returns the sine of an angle in revolutions.
 #[inline(always)]
 fn sine(turns: f64) -> f64 {
-    /// (-1)^n / (2 n + 1)!
+    /// Coefficients (-1)^n / (2 n + 1)!.
     const TERMS: [f64; 12] = {
         let mut terms = [1.0; 12];
         let mut number = 1;
@@ -189,7 +190,7 @@ fn sine(turns: f64) -> f64 {
     x * polynomial(x * x, &TERMS)
 }
 
-/// SIN of revolutions.
+/// The curve of SIN, for an angle in revolutions.
 pub(super) struct Sin;
 
 impl Curve for Sin {
@@ -203,7 +204,7 @@ impl Curve for Sin {
     }
 }
 
-/// COS of revolutions.
+/// The curve of COS, for an angle in revolutions.
 pub(super) struct Cos;
 
 impl Curve for Cos {
@@ -223,8 +224,9 @@ mod tests {
 
     use super::*;
 
-    /// Compares words with these upper halves and a random lower half, and random words. If both ends agree, they must
-    /// be the lane function's result, and they must nearly always agree.
+    /// Compares a curve with its lane function. The words have every upper half, each with eight random lower halves,
+    /// and there are words at the edges. If both ends of the interval agree, they must be the lane function's result.
+    /// They must nearly always agree.
     fn compare<C: Curve>(name: &str, seed: u64) {
         let mut random = Random::new(seed);
         let mut refused = 0;

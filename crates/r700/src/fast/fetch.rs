@@ -1,4 +1,4 @@
-//! Runs fetch clauses on whole rows: texture instructions here, the others in [`super::memory`].
+//! Runs fetch clauses on whole rows. Texture instructions are here, the others in [`super::memory`].
 
 use reconverge_simt::level::Task;
 use reconverge_simt::texture::anisotropy::Gradients;
@@ -23,7 +23,7 @@ use crate::reference::texture::{clamp, gradients_of_lane};
 use crate::texture::{Component, Texture};
 use crate::wave::{At, Held, Values, Wave};
 
-/// [`Runner::fetching`], compiled for a level.
+/// A call of [`Runner::fetching`], compiled for a level.
 struct Fetch<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,
@@ -94,7 +94,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs and counts a fetch clause that only reads textures. All its registers exist.
+    /// Runs and counts a fetch clause that contains only texture instructions whose registers exist.
     #[inline(always)]
     pub(super) fn sample<W: Wide>(&mut self, wide: W, wave: &mut Wave, clause: &Fetches, lanes: Mask) {
         wave.held = Held::default();
@@ -106,8 +106,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs a fetch instruction on these lanes. Returns `false` without any effect if the reference interpreter must
-    /// run it: to report how it traps, or to handle an access out of bounds.
+    /// Runs a fetch instruction on these lanes. If the instruction traps or accesses memory out of bounds, returns
+    /// `false` without any effect, and the reference interpreter must run the instruction.
     #[inline(always)]
     fn fetching<W: Wide>(&mut self, wide: W, wave: &mut Wave, fetching: &Fetching, lanes: Mask) -> bool {
         let lanes = if fetching.whole_quad { wave.whole_quads(lanes) } else { lanes };
@@ -130,7 +130,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs a frequent kind of sample. Returns the lanes for which that was not possible.
+    /// Runs a frequent kind of sample on a fast path. Returns the lanes that this path cannot sample.
     #[inline(always)]
     fn flat<W: Wide>(&mut self, wide: W, sample: &Sample, lanes: Mask) -> Mask {
         let Some(flat) = &sample.flat else { return lanes };
@@ -173,7 +173,8 @@ impl Runner<'_> {
             }
             FetchWork::Gradients(step) => {
                 for (values, src) in values.iter_mut().zip(src) {
-                    // First, two lanes of each quad are copied to all of its lanes, so that the loop vectorises.
+                    // For each quad, copies the words of two lanes to all four lanes, so that the loop over lanes
+                    // vectorises.
                     let (mut from, mut to) = ([0; LANES], [0; LANES]);
                     for (quad, src) in src.as_chunks::<4>().0.iter().enumerate() {
                         from[4 * quad..][..4].copy_from_slice(&[src[0]; 4]);
@@ -194,7 +195,7 @@ impl Runner<'_> {
         Some(())
     }
 
-    /// Returns the current rows of registers, or `None` if one does not exist.
+    /// Returns the current rows of registers, or `None` if one of the registers does not exist.
     #[inline(always)]
     pub(super) fn places<const N: usize>(
         &self,
@@ -208,7 +209,7 @@ impl Runner<'_> {
         Some(places)
     }
 
-    /// Returns the current rows of a result, or `None` if one does not exist.
+    /// Returns the current rows of a result's components, or `None` if a register does not exist.
     #[inline(always)]
     pub(super) fn targets(
         &self,
@@ -244,7 +245,7 @@ static ZERO: [u32; LANES] = [0; LANES];
 /// Destination row and source of each component of a result.
 pub(super) type Targets = [Option<(Place, Chosen)>; 4];
 
-/// Returns whether the instruction traps. The reference interpreter then reports how.
+/// Returns whether the instruction traps. If it does, the reference interpreter runs it and reports the trap.
 fn traps(fetching: &Fetching, wave: &Wave) -> bool {
     let missing = |sample: &Sample| {
         sample.kind.lod == Lod::Gradients && wave.held.gradients.iter().any(Option::is_none)
@@ -279,7 +280,7 @@ fn select(texture: &Texture, values: &mut Values) {
     }
 }
 
-/// Runs SAMPLE and its variants on rows; see `Wave::read_texture`.
+/// Runs SAMPLE and its variants on rows, as `Wave::read_texture` does for each lane.
 fn sample_rows<W: Wide>(
     wide: W,
     sample: &Sample,
@@ -381,7 +382,7 @@ fn gradients(image: &Image, lod: Lod, src: &[&[u32; LANES]; 4], held: &Held, lan
     gradients_of_lane(image, [x, y, z, 0.0], [0, 1, 2].map(|place| of_lane((lane & !3) + place)))
 }
 
-/// Computes the levels of detail of quads whose lanes lie on several faces of a cube, lane by lane.
+/// Computes the levels of detail, lane by lane, in quads whose lanes are on several faces of a cube.
 fn lods_of_several_faces(
     image: &Image,
     sampler: &Sampler,
@@ -389,7 +390,7 @@ fn lods_of_several_faces(
     lods: &mut [u32; LANES],
 ) {
     for first in (0..LANES).step_by(4) {
-        // Faces are whole numbers, as CUBE computes them.
+        // CUBE computes faces as whole numbers, so equal faces have equal bits.
         if rows[2][first..first + 4].iter().all(|face| *face == rows[2][first]) {
             continue;
         }
@@ -403,7 +404,7 @@ fn lods_of_several_faces(
     }
 }
 
-/// Returns the directions that the coordinates of a cube denote, and its elements; computes
+/// Returns the directions that a cube's coordinates denote, and the elements of the array. Computes
 /// [`position`](crate::reference::texture::position) on rows.
 #[inline(always)]
 fn directions([x, y, z]: [&[u32; LANES]; 3]) -> ([[u32; LANES]; 3], [u32; LANES]) {
@@ -411,12 +412,12 @@ fn directions([x, y, z]: [&[u32; LANES]; 3]) -> ([[u32; LANES]; 3], [u32; LANES]
     let [xs, ys, zs] = &mut directions;
     for lane in 0..LANES {
         let [x, y, z] = [x, y, z].map(|row| f32::from_bits(row[lane]));
-        // Rounds to even: from 2^23 on, floats have no fractions. A NaN becomes 0.
+        // The sum with 2^23 rounds to even, because floats from 2^23 on have no fractions. A NaN becomes 0.
         let clamped = if z > 0.0 { z.min(65_535.0) } else { 0.0 };
         let number = (clamped + 8_388_608.0).to_bits() & 0x007f_ffff;
         let (face, element) = (number % 8, number / 8);
         let (sc, tc) = ((x - 1.5) * 2.0, (y - 1.5) * 2.0);
-        // Each axis has two faces, of which the second is below 0. Numbers above 5 mean the last face.
+        // Each axis has two faces. The second is on the negative side. Numbers above 5 mean the last face.
         let (axis, below) = (face / 2, face % 2 != 0 || face > 5);
         let (major, along_s, along_t) = if below { (-1.0, -sc, -tc) } else { (1.0, sc, tc) };
         let [x, y, z] = match axis {

@@ -1,9 +1,9 @@
-//! Operands and destinations that an index selects: registers and constants relative to AR, which is a row, or to aL,
-//! which is one number. An indexed operand is copied to a separate row before the group, and an indexed result comes
-//! from one.
+//! Registers and constants that an index selects. The index is AR, which is a row, or aL, which is one number for all
+//! lanes. Before the group runs, an indexed operand is copied to a separate row. An indexed result is copied from a
+//! separate row to its register.
 //!
-//! A [`Check`] ensures before the group runs that the registers exist. An operation's `number` is that of the
-//! register's row at index 0, or an index into [`Tables::constants`].
+//! Before the group runs, a [`Check`] ensures that the registers exist. For a register, the `number` of an operation is
+//! the number of the row that index 0 selects. For a constant, it is an index into [`Tables::constants`].
 
 use reconverge_simt::mask::members;
 use reconverge_simt::registers::Row;
@@ -17,14 +17,14 @@ use crate::chip::LANES;
 /// Registers that a group accesses through one index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
-    /// The row of AR; `None` for aL.
+    /// The row of AR, or `None` if the index is aL.
     pub(super) index: Option<Place>,
-    /// The first and the last of the registers at index 0.
+    /// The first and the last register if the index is 0.
     pub(super) registers: [u8; 2],
 }
 
 impl Lanes<'_> {
-    /// Returns whether all registers of a check exist, for these lanes.
+    /// Returns whether all registers of a check exist for the indices of these lanes.
     #[inline(always)]
     pub(super) fn are_there(&self, check: &Check, lanes: u64) -> bool {
         let [first, last] = check.registers.map(i32::from);
@@ -40,7 +40,8 @@ impl Lanes<'_> {
         beyond == 0
     }
 
-    /// Returns the position of a register's row, counted from row `number`, or that of R0 for an index out of range.
+    /// Returns the row of the register that `index` selects. `number` is the row for index 0. If the register does not
+    /// exist, returns the row of R0.
     #[inline(always)]
     fn indexed(&self, number: u32, index: i32) -> Place {
         let (register, chan) = (number >> 2, number & 3);
@@ -50,7 +51,7 @@ impl Lanes<'_> {
     }
 }
 
-/// Copies R[n + AR] to a row; AR is the first source.
+/// Copies R[n + AR] to a row. The first source is AR.
 pub(super) struct ReadByRow;
 
 impl Body for ReadByRow {
@@ -76,7 +77,7 @@ impl Body for ReadByLoop {
     }
 }
 
-/// Writes the first source to R[n + AR]; AR is the second source.
+/// Writes the first source to R[n + AR]. The second source is AR.
 pub(super) struct WriteByRow;
 
 impl Body for WriteByRow {
@@ -103,7 +104,7 @@ impl Body for WriteByLoop {
     }
 }
 
-/// Copies the constant at AR to a row; AR is the first source.
+/// Copies the constant that AR selects to a row. The first source is AR.
 pub(super) struct ConstantByRow;
 
 impl Body for ConstantByRow {
@@ -119,7 +120,7 @@ impl Body for ConstantByRow {
     }
 }
 
-/// Copies the constant at aL to a row.
+/// Copies the constant that aL selects to a row.
 pub(super) struct ConstantByLoop;
 
 impl Body for ConstantByLoop {

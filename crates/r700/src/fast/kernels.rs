@@ -1,7 +1,7 @@
-//! Opcodes with their own kernels for whole rows, with fixed modifiers, and their operations in compiled code.
+//! The opcodes that have kernels for whole rows, specialized by modifiers, and their operations in compiled code.
 //!
-//! A kernel is a function of [`crate::lane`]. Opcodes that are not in the list are rare and run lane by lane in
-//! [`super::bodies::General`]. Tests in this folder compare every kernel with its lane function.
+//! Each kernel computes a function of [`crate::lane`] on rows. Opcodes that are not in the table below are rare and run
+//! lane by lane in [`super::bodies::General`]. Tests in this folder compare every kernel with its lane function.
 
 use std::marker::PhantomData;
 
@@ -19,7 +19,7 @@ use crate::words::{Op2, Op3};
 
 /// A lane function of up to three words.
 trait Kernel {
-    /// Whether [`usual`](Kernel::usual) is faster.
+    /// Whether [`usual`](Kernel::usual) is faster than [`lane`](Kernel::lane).
     const USUAL: bool = false;
 
     /// Computes the result.
@@ -27,7 +27,7 @@ trait Kernel {
 
     /// Computes the result on the fast path. If it is a NaN, [`lane`](Kernel::lane) must recompute it.
     ///
-    /// The rules that select a NaN cost more than a sum or a product itself. They run only in rows in which a NaN
+    /// The rules that select a NaN cost more than the sum or the product. They run only in rows in which a NaN
     /// occurred.
     #[inline(always)]
     fn usual(src: [u32; 3]) -> u32 {
@@ -38,26 +38,27 @@ trait Kernel {
 /// A function that emits compiled code for the sources of an opcode.
 type Emit = fn(&mut Rows, [Value; 3]) -> Value;
 
-/// Operation of an opcode in compiled code, by its treatment of the bits of sources and result.
+/// Operation of an opcode in compiled code, classified by whether sources and result are floats or bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Emitter {
-    /// A computed float: OMOD and CLAMP apply to it.
+    /// Computes a float. OMOD and CLAMP apply to it.
     Float(Emit),
-    /// One of the sources, with its own bits: OMOD and CLAMP apply to it.
+    /// Selects one of the sources and does not change its bits. OMOD and CLAMP apply to the result.
     Choice(Emit),
-    /// Bits from floats.
+    /// Computes bits from floats.
     Compare(Emit),
-    /// Bits from bits.
+    /// Computes bits from bits.
     Bits(Emit),
-    /// The lanes for which a PRED_SET* holds.
+    /// Computes the lanes for which the test of a PRED_SET* holds.
     Test(Emit),
 }
 
 /// The table of opcodes.
 ///
-/// A row of `kernels` contains the kind of the operands, the opcodes and their kernel: the lane function, optionally a
-/// faster one for the usual rows, and optionally the emitter for compiled code. A row of `tests` contains a PRED_SET*,
-/// the KILL* with the same test, the test and its emitter. A row of `curves` contains a transcendental function.
+/// A row of `kernels` contains the kind of the operands, the opcodes and their kernel. The kernel is the lane function,
+/// optionally a faster function for the usual rows, and optionally the emitter for compiled code. A row of `tests`
+/// contains a PRED_SET*, the KILL* with the same test, the test and its emitter. A row of `curves` contains a
+/// transcendental function.
 macro_rules! opcodes {
     (
         kernels { $(
@@ -98,7 +99,7 @@ macro_rules! opcodes {
         /// Returns the kernel of an opcode, or `None` if it does not have one.
         pub(super) fn choose(code: AluCode, shape: Shape, family: Family, level: Level) -> Option<Handler> {
             match code {
-                // R600 takes radians.
+                // SIN and COS of R600 take radians, which these kernels do not support.
                 AluCode::Op2(Op2::SIN | Op2::COS) if family != Family::R700 => None,
                 $( AluCode::$Op($op) => $with::<$Name>(shape, level), )*
                 $(
@@ -132,8 +133,8 @@ pub(super) fn product(a: u32, b: u32) -> u32 {
     lane::flush((number(a) * number(b)).to_bits())
 }
 
-/// Multiplies with the zero rule. A NaN stays a NaN even if the zero rule would hide it; the lane function then
-/// recomputes the result.
+/// Multiplies with the zero rule, by which a product with zero is zero. A NaN product stays a NaN here, because the NaN
+/// makes the lane function recompute the result.
 #[inline(always)]
 pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
     let product = product(a, b);
@@ -144,12 +145,12 @@ pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
 /// 2^31
 const HALF_RANGE: f32 = 2_147_483_648.0;
 
-/// Returns the integer part of a number from -2^31 to 2^31, and 0 for others. It takes one instruction, unlike a
-/// saturating conversion.
+/// Returns the integer part of a number whose absolute value is less than 2^31, and 0 for others. Also returns whether
+/// the number was in this range. Unlike a saturating conversion, this conversion takes one instruction.
 #[inline(always)]
 fn integer_part(x: f32) -> (u32, bool) {
     let inside = x.abs() < HALF_RANGE;
-    // SAFETY: the integer part fits.
+    // SAFETY: the integer part fits in 32 bits.
     let part: i32 = unsafe { (if inside { x } else { 0.0 }).to_int_unchecked() };
     (part as u32, inside)
 }
@@ -164,7 +165,8 @@ fn whole(a: u32) -> u32 {
     if inside { part } else { beyond }
 }
 
-/// Computes [`lane::flt_to_uint`] for rows. From 2^31 on, it converts the excess over 2^31.
+/// Computes [`lane::flt_to_uint`] for rows. For a number from 2^31 on, converts the excess over 2^31 and sets the
+/// highest bit.
 #[inline(always)]
 fn whole_unsigned(a: u32) -> u32 {
     let x = number(a);
@@ -175,11 +177,11 @@ fn whole_unsigned(a: u32) -> u32 {
     if x >= 2.0 * HALF_RANGE { u32::MAX } else { part }
 }
 
-/// Computes [`lane::recip_uint`] for rows, as a quotient of doubles. The distance of the quotient from the next integer
-/// exceeds its error.
+/// Computes [`lane::recip_uint`] for rows, as a quotient of doubles. The rounding error is smaller than the distance of
+/// the quotient from the next integer, so the integer part is exact.
 #[inline(always)]
 fn recip_uint(a: u32) -> u32 {
-    /// 2^52: a sum with it ends in the bits of the integer.
+    /// 2^52. The lowest bits of a sum with it contain the integer.
     const ROUND: f64 = 4_503_599_627_370_496.0;
     let quotient = (f64::from(u32::MAX) / f64::from(a)).floor();
     if a == 0 { u32::MAX } else { (quotient + ROUND).to_bits() as u32 }
@@ -247,7 +249,7 @@ opcodes! {
         compare Op2(Op2::MOVA) => Mova[a, _, _] => lane::mova(a) as u32;
         compare Op2(Op2::MOVA_FLOOR) => MovaFloor[a, _, _] => lane::mova_floor(a) as u32;
         compare Op2(Op2::MOVA_INT) => MovaInt[a, _, _] => lane::mova_int(a) as u32;
-        // Bits: neither OMOD nor CLAMP applies to them.
+        // Results that are bits: neither OMOD nor CLAMP applies to them.
         bits Op2(Op2::AND_INT) => AndInt[a, b, _] => lane::and_int(a, b) => Bits |rows| rows.two(Two::And, a, b);
         bits Op2(Op2::OR_INT) => OrInt[a, b, _] => lane::or_int(a, b) => Bits |rows| rows.two(Two::Or, a, b);
         bits Op2(Op2::XOR_INT) => XorInt[a, b, _] => lane::xor_int(a, b) => Bits |rows| rows.two(Two::Xor, a, b);
@@ -306,7 +308,8 @@ opcodes! {
     }
 }
 
-/// A kernel that runs for every lane. `MODIFIED`: some source has abs or neg. `FINISH`: there is a factor or a clamp.
+/// Runs a kernel for every lane. `MODIFIED`: whether some source has abs or neg. `FINISH`: whether a factor (OMOD) or
+/// CLAMP applies.
 struct Lanewise<K, const MODIFIED: bool, const FINISH: bool>(PhantomData<K>);
 
 impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, MODIFIED, FINISH> {
@@ -318,7 +321,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
                 true => rows[number][lane] & operation.keep[number] ^ operation.flip[number],
                 false => rows[number][lane],
             };
-            // Written out, because `array::map` does not always vectorise.
+            // The three calls are written out, because `array::map` does not always vectorise.
             [word(0), word(1), word(2)]
         };
         let mut result = [0; LANES];
@@ -327,7 +330,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
             for lane in 0..LANES {
                 let value = K::usual(source(lane));
                 nan |= u32::from(is_nan(value));
-                // The finished value of a NaN does not matter: the NaN has already been detected.
+                // The value that `finish` returns for a NaN does not matter, because the NaN has already been detected.
                 result[lane] = if FINISH { finish(value, operation) } else { value };
             }
             if nan == 0 {
@@ -342,7 +345,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
     }
 }
 
-/// A comparison that yields a decision for each lane.
+/// A comparison of two words.
 trait Test {
     fn holds(a: u32, b: u32) -> bool;
 }
@@ -362,7 +365,7 @@ fn holding<T: Test, const MODIFIED: bool>(lanes: &Lanes<'_>, operation: &Operati
     holds
 }
 
-/// PRED_SET*: computes the lanes that execute and, if `WRITE` is set, 0.0 or 1.0 for the destination.
+/// PRED_SET*: computes the lanes for which the test holds and, if `WRITE` is set, 0.0 or 1.0 for the destination.
 struct PredSet<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
 
 impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIFIED, WRITE> {
@@ -399,7 +402,8 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED
     }
 }
 
-/// A kernel, followed by the PRED_SET* of its result with a third operand. The PRED_SET* has no destination.
+/// A kernel and a PRED_SET* in one operation. The PRED_SET* tests the kernel's result and the third operand, and has no
+/// destination.
 struct Both<K, T>(PhantomData<(K, T)>);
 
 impl<K: Kernel, T: Test> Body for Both<K, T> {
@@ -419,12 +423,12 @@ impl<K: Kernel, T: Test> Body for Both<K, T> {
     }
 }
 
-/// Properties of an instruction besides its opcode on which its kernel depends.
+/// The properties of an instruction that select its kernel, in addition to the opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Whether some source has abs or neg.
     pub(super) modified: bool,
-    /// Whether there is a factor or a clamp.
+    /// Whether a factor (OMOD) or CLAMP applies to the result.
     pub(super) finish: bool,
     /// Whether the result is written.
     pub(super) write: bool,
@@ -435,7 +439,7 @@ fn float<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     Some(match (shape.modified, shape.finish) {
         (false, false) => handler::<Lanewise<K, false, false>>(level),
         (true, false) => handler::<Lanewise<K, true, false>>(level),
-        // This shape is rarer, so one kernel serves both cases.
+        // A factor or CLAMP is rarer, so one kernel serves sources with and without abs or neg.
         (_, true) => handler::<Lanewise<K, true, true>>(level),
     })
 }
@@ -456,8 +460,8 @@ fn bits<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     }
 }
 
-/// Returns the kernel of an operation that returns bits but whose operands have modifiers: float comparisons with
-/// integer results.
+/// Returns the kernel of a float comparison with an integer result. Its operands have modifiers, but its result has
+/// none.
 fn compare<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape.modified {
         false => Some(handler::<Lanewise<K, false, false>>(level)),
@@ -481,7 +485,7 @@ fn kill<T: Test>(shape: Shape, level: Level) -> Handler {
 }
 
 /// Returns the kernel of two opcodes without modifiers. The second is a PRED_SET* of the result of the first, and has
-/// no destination. Returns `None` if no such kernel exists.
+/// no destination. Returns `None` if no kernel computes both.
 ///
 /// Compilers emit this pair for branches: the result of a comparison is an integer, and a PRED_SET*_INT tests it.
 pub(super) fn choose_both(first: AluCode, second: AluCode, level: Level) -> Option<Handler> {

@@ -1,6 +1,7 @@
-//! Operations on whole rows: their state, their operands, and the compilation of one body for each level.
+//! Operations on whole rows: their state, their operands, and the compilation of one body for each instruction set
+//! level of the host.
 //!
-//! A [`Body`] is written once, as loops over all lanes without branches. A [`handler`] is that body compiled for a
+//! A [`Body`] is written once, as loops over all lanes without branches. A [`handler`] is a body compiled for a
 //! [`Level`]. Lowering determines the rows that an operation reads and writes.
 
 use reconverge_simt::guarded::Guarded;
@@ -14,14 +15,14 @@ use crate::lane;
 use crate::launch::Environment;
 use crate::meaning::Meaning;
 
-/// Index in [`Lanes::sets`] of the lanes that run the group.
+/// Index in [`Lanes::sets`] of the active lanes, which run the group.
 pub(super) const ACTIVE: u8 = 0;
-/// Index of those lanes whose predicate is true.
+/// Index in [`Lanes::sets`] of the active lanes whose predicate is true.
 pub(super) const TRUE: u8 = 1;
-/// Index of those lanes whose predicate is false.
+/// Index in [`Lanes::sets`] of the active lanes whose predicate is false.
 pub(super) const FALSE: u8 = 2;
 
-/// Position of a row: registers and clause temporaries, PV and PS, intermediate results, constants.
+/// Position of a row. Rows are registers, clause temporaries, PV and PS, intermediate results, and constants.
 pub(super) type Place = reconverge_simt::place::Place<LANES>;
 
 /// Operands of an operation. The body determines which of them it uses.
@@ -33,33 +34,33 @@ pub(super) struct Operation {
     /// SRC_ABS and SRC_NEG: the bits of a source to keep, and the bits to flip afterwards.
     pub(super) keep: [u32; 3],
     pub(super) flip: [u32; 3],
-    /// Factor of the result: OMOD or the factor of a MULADD; 1.0 for none.
+    /// Factor of the result: that of OMOD or of a MULADD, or 1.0 if there is none.
     pub(super) factor: f32,
     /// CLAMP.
     pub(super) clamp: bool,
     /// DX10_CLAMP.
     pub(super) dx10_clamp: bool,
-    /// Lanes that run the operation, as an index into the sets.
+    /// Lanes that run the operation, as an index into [`Lanes::sets`].
     pub(super) set: u8,
     /// UPDATE_PRED.
     pub(super) update_pred: bool,
     /// UPDATE_EXECUTE_MASK.
     pub(super) update_execute_mask: bool,
-    /// Index of the operation in a list of [`Tables`].
+    /// Index into the list of [`Tables`] that the body reads.
     pub(super) number: u32,
 }
 
 /// Data of operations that does not fit into [`Operation`].
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Rows of the registers that an index can reach, and the number of those registers.
+    /// Rows of the registers that an index can select, and the number of these registers.
     pub(super) registers: Layout<LANES>,
     pub(super) indexed: u32,
-    /// Constants whose position depends on an index.
+    /// Constants that an index selects.
     pub(super) constants: Vec<Constants>,
-    /// Instructions that run lane by lane: their meaning, and their second factor.
+    /// Instructions that run lane by lane: the meaning of each, and the factor to apply after OMOD.
     pub(super) generals: Vec<(Meaning, f32)>,
-    /// Operands of operations over the four vector slots: src0 of x to w, src1 of x to w.
+    /// Operands of operations over the four vector slots: src0 of slots x to w, then src1 of slots x to w.
     pub(super) across: Vec<[Across; 8]>,
 }
 
@@ -78,16 +79,16 @@ impl Default for Tables {
 /// Constants of an environment. Lowering depends on the position of a constant, not on its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bank {
-    /// A constant buffer, by dword.
+    /// The constant buffer with this number. A constant is one dword.
     Buffer(u8),
-    /// A component of the constant file, by entry.
+    /// This component of the constant file. A constant is the component of one entry.
     File(u8),
 }
 
-/// A constant by its position; 0 outside the bank.
+/// The position of a constant. A constant outside its bank is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uniform {
-    /// ALT_CONST.
+    /// ALT_CONST: whether the constant belongs to the other stage.
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     /// Number of the dword or entry.
@@ -95,7 +96,7 @@ pub(super) struct Uniform {
 }
 
 impl Uniform {
-    /// Returns the word in an environment.
+    /// Returns the constant's word in an environment.
     pub(super) fn word(&self, environment: &Environment) -> u32 {
         let resources = environment.bound(self.alternate);
         let word = match self.bank {
@@ -108,10 +109,11 @@ impl Uniform {
     }
 }
 
-/// The constants from which an index selects one: number `first + index * step`, or 0 outside the bank.
+/// The constants from which an index selects one. The selected constant has the number `first + index * step`. A
+/// constant outside the bank is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
-    /// ALT_CONST.
+    /// ALT_CONST: whether the constant belongs to the other stage.
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     pub(super) first: i32,
@@ -134,12 +136,12 @@ impl Constants {
     }
 }
 
-/// [`Constants`] in an environment.
+/// The words of [`Constants`] in an environment.
 pub(super) struct Choices<'a> {
     words: &'a [u32],
     first: i32,
     step: i32,
-    /// Words of a constant, and the index of the selected word.
+    /// Number of words of a constant, and the index of the selected word in it.
     size: usize,
     chan: usize,
 }
@@ -153,7 +155,7 @@ impl Choices<'_> {
     }
 }
 
-/// An operand with its modifiers.
+/// An operand of an operation over the four vector slots, with its modifiers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Across {
     pub(super) place: Place,
@@ -161,20 +163,21 @@ pub(super) struct Across {
     pub(super) flip: u32,
 }
 
-/// State on which operations work.
+/// State that operations read and change.
 #[derive(Debug)]
 pub(super) struct Lanes<'a> {
     /// Rows of the current wavefront.
     pub(super) frame: Frame<Guarded<Row<LANES>>, LANES>,
-    /// [`ACTIVE`], [`TRUE`], [`FALSE`]; four sets, so that two bits are always a valid index.
+    /// The sets [`ACTIVE`], [`TRUE`] and [`FALSE`]. The array has four elements, so that every number of two bits is a
+    /// valid index.
     pub(super) sets: [Mask; 4],
     /// The predicate of each lane.
     pub(super) predicate: u64,
-    /// Lanes that the last PRED_SET* with UPDATE_EXECUTE_MASK switches off.
+    /// Lanes that the last PRED_SET* with UPDATE_EXECUTE_MASK disables.
     pub(super) skip: u64,
     /// Lanes for which a KILL* held.
     pub(super) killed: u64,
-    /// aL, for clauses that use it.
+    /// The value of aL, for clauses that use it.
     pub(super) loop_index: i32,
     pub(super) tables: &'a Tables,
     /// The environment of the launch.
@@ -187,14 +190,14 @@ impl Lanes<'_> {
         self.frame.row(place)
     }
 
-    /// Returns the rows of the operands. Written out, because `array::map` is not always inlined.
+    /// Returns the rows of the operands. The three calls are written out, because `array::map` is not always inlined.
     #[inline(always)]
     pub(super) fn sources(&self, operation: &Operation) -> [&[u32; LANES]; 3] {
         let [a, b, c] = operation.src;
         [self.row(a), self.row(b), self.row(c)]
     }
 
-    /// Writes the lanes of a set. Other lanes do not change.
+    /// Writes the values to a row in the lanes of a set. Other lanes do not change.
     #[inline(always)]
     pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: &[u32; LANES]) {
         let set = self.set(set);
@@ -208,14 +211,14 @@ impl Lanes<'_> {
     }
 }
 
-/// The compiled code of an operation. Calling it is sound on a processor that supports the level for which it was
+/// The compiled code of an operation. Calling it is sound only on a processor that supports the level for which it was
 /// compiled.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// Computation of an operation on rows.
 pub(super) trait Body {
-    /// Runs the operation. Implementations are `#[inline(always)]` so that they are compiled for a level, and are
-    /// branch-free loops over all lanes.
+    /// Runs the operation. Implementations are `#[inline(always)]`, so that they are compiled for the level of their
+    /// caller. They are branch-free loops over all lanes.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 

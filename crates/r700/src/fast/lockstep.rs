@@ -1,4 +1,4 @@
-//! Runs both engines in lockstep; see [`reconverge_simt::lockstep`]. Each wavefront runs twice, once on each engine.
+//! Runs each wavefront on both engines in lockstep; see [`reconverge_simt::lockstep`].
 
 use std::cell::RefCell;
 
@@ -17,8 +17,8 @@ use crate::wave::{At, Origin, PREVIOUS, Wave};
 
 type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// Runs a launch on both engines. `made` returns the fast engine with compiled code of an extent. Adds the instructions
-/// of the fast engine to `shares`.
+/// Runs a launch on both engines. `made` returns the fast engine with compiled code of the requested extent. Adds the
+/// instruction counts of the fast engine to `shares`.
 pub(crate) fn run(
     origin: &Origin,
     fast: &Fast,
@@ -117,7 +117,7 @@ impl Twin for Pair<'_> {
         check("the flow state", &reference.flow, &fast.flow)?;
         check("the next instruction", &reference.at, &fast.at)?;
         check("the counts", &reference.statistics, &fast.statistics)?;
-        // PV and PS are valid only within a clause.
+        // Outside a clause, PV and PS are not valid, so they are not compared.
         let inside = matches!(reference.at, At::Group(_));
         let rows = reference.launch.environment.register_rows() + if inside { PREVIOUS } else { 0 };
         check_rows(&reference.registers[..rows], &fast.registers[..rows], Mask(u64::MAX), |row| {
@@ -153,8 +153,8 @@ mod tests {
     use crate::launch::{Launch, Stage};
     use crate::text::assemble;
 
-    /// A clause of one run, a clause of several runs, control flow, and instructions that the reference interpreter
-    /// runs.
+    /// The program has a clause of one run, a clause of several runs, control flow, and instructions that the reference
+    /// interpreter runs.
     const SOURCE: &str =
         "ALU_PUSH_BEFORE:\n 0 x: MOV R0.x, 1.0\n 1 x: PRED_SETGT _.x, R0.x, 0 UPDATE_EXEC_MASK
         JUMP: ADDR(@on) POP_CNT(1)\n@on:\nALU:\n 2 x: KILLGT _.x, 0, R0.x\n 3 y: MOV R0.y, R0.x
@@ -184,7 +184,7 @@ mod tests {
         });
     }
 
-    /// Returns the difference after the first clause, with a change to the wavefront of the fast engine.
+    /// Changes the fast engine's wavefront before the first clause is compared. Returns the reported difference.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
             let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));
@@ -211,8 +211,8 @@ mod tests {
         assert_eq!(what(|wave| wave.simd.scatter.push(1)), "the memory that wavefronts share");
     }
 
-    /// Compiled code multiplies where the program adds. The difference appears after the clause, and the report names
-    /// the group.
+    /// The compiled code multiplies although the program adds. The difference appears after the clause, and the report
+    /// names the group.
     #[test]
     fn a_group_whose_code_is_wrong_is_named() {
         let program = |wrong: &str| {

@@ -10,9 +10,9 @@
 //! | `memory` | vertex fetches, memory reads, the local data share, exports |
 //! | `rows` | the rows of operands |
 //!
-//! Some groups are not lowered, because they are rare or trap: global registers, MOVA_GPR_INT, doubles, and in strict
-//! mode all groups that are sure to trap. The reference interpreter runs these groups, and groups that index a register
-//! that does not exist.
+//! Some groups are not lowered, because they are rare or trap. They use global registers, MOVA_GPR_INT or doubles, or
+//! they certainly trap in strict mode. The reference interpreter runs these groups. It also runs groups that index a
+//! register that does not exist.
 
 mod fetch;
 mod group;
@@ -45,11 +45,12 @@ use crate::rules::Rule;
 use crate::wave::PREVIOUS;
 use crate::words::{CfInst, Op2};
 
-/// A control-flow instruction.
+/// A lowered control-flow instruction.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) work: Work,
-    /// Maximum number of instructions, groups included: the instruction budget that the node needs.
+    /// Maximum number of instructions that the node issues, including those in groups. The node needs an instruction
+    /// budget of this size.
     pub(super) most: u32,
     /// END_OF_PROGRAM.
     pub(super) end: bool,
@@ -69,11 +70,11 @@ pub(super) enum Work {
     Alu(Clause),
     /// Runs fetch instructions.
     Fetch(Fetches),
-    /// EXPORT, EXPORT_DONE.
+    /// EXPORT or EXPORT_DONE.
     Export(Exports),
-    /// MEM_*.
+    /// An access to memory: one of the MEM_* instructions.
     Memory(Stores),
-    /// Decides about flow only.
+    /// An instruction that only changes the flow of lanes.
     Flow(CfInst, Control),
     /// The reference interpreter runs the instruction.
     Reference,
@@ -86,34 +87,34 @@ pub(super) struct Clause {
     pub(super) whole_quad_mode: bool,
     /// END_OF_PROGRAM.
     pub(super) end: bool,
-    /// First group of the clause, among the program's groups.
+    /// First group of the clause, as an index into the program's groups.
     pub(super) first_group: u32,
-    /// Runs of the clause, among the program's runs.
+    /// Runs of the clause, as indices into the program's runs.
     pub(super) runs: Range<u32>,
-    /// Whether the reference interpreter runs some group, or some group reads PV or PS from before the clause. Such a
-    /// clause begins with the state of a clause reset.
+    /// Whether the whole clause state must be reset at the start of the clause. This is necessary if the reference
+    /// interpreter runs some group, or if some group reads a PV or PS that the clause has not written.
     pub(super) whole_state: bool,
-    /// Whether aL is an operand. In strict mode the reference interpreter runs such a clause if aL does not exist.
+    /// Whether aL is an operand. If aL does not exist, the reference interpreter runs such a clause in strict mode.
     pub(super) loop_index: bool,
-    /// The only run of the clause, if it only computes and updates the execute mask for the active lanes.
+    /// The only run of the clause, if all groups are lowered into one run for the active lanes.
     pub(super) single: Option<Groups>,
 }
 
-/// Template of an operation, from which the compiled engine generates code.
+/// Description of an operation from which the compiled engine generates code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// No template: compiled code calls the kernel of the operation.
+    /// The operation has no template. Compiled code calls its kernel.
     None,
-    /// One opcode with its own kernel.
+    /// One opcode that has a kernel.
     Code(AluCode),
-    /// One opcode, and a PRED_SET* of its result.
+    /// One opcode, followed by a PRED_SET* of its result.
     Both(Op2, Op2),
     /// A sum over the four vector slots.
     Dot4 {
-        /// DOT4_IEEE.
+        /// Whether the opcode is DOT4_IEEE instead of DOT4.
         ieee: bool,
     },
-    /// The sets of lanes by the predicate.
+    /// Computes the sets of lanes by the predicate.
     Sets,
 }
 
@@ -122,9 +123,9 @@ pub(super) enum Template {
 struct Made {
     operation: Operation,
     template: Template,
-    /// Opcode of the operation, if it has its own kernel without modifiers.
+    /// Opcode of the operation, if it has a kernel and no modifiers.
     plain: Option<AluCode>,
-    /// Group of the operation, among the program's groups.
+    /// Group of the operation, as an index into the program's groups.
     group: u32,
 }
 
@@ -140,8 +141,8 @@ pub(super) struct Groups {
     pub(super) operations: Range<u32>,
     /// Whether this is a single group that the reference interpreter runs.
     pub(super) by_reference: bool,
-    /// Registers that must exist. If one does not, the reference interpreter runs the group; a run with checks has only
-    /// one group.
+    /// Registers that must exist. If one does not exist, the reference interpreter runs the group. A run with checks
+    /// has only one group.
     pub(super) checks: Vec<Check>,
     /// Whether the last group updates the execute mask.
     pub(super) masks: bool,
@@ -152,21 +153,22 @@ pub(super) struct Groups {
 /// Counts of each execution of a group, and the data that the reference interpreter needs to run it.
 #[derive(Clone, Debug)]
 pub(super) struct GroupInfo {
-    /// Empty for groups that the reference interpreter runs, which does its own counting.
+    /// Opcodes of the group. The list is empty for groups that the reference interpreter runs, because it counts their
+    /// opcodes itself.
     pub(super) opcodes: Vec<&'static Opcode>,
     pub(super) rules: Vec<Rule>,
-    /// PV and PS that the previous group defined.
+    /// Which of PV and PS the previous group defined, indexed by slot.
     pub(super) defined: [bool; PREVIOUS],
-    /// AR.x to AR.w that earlier groups have defined.
+    /// Which of AR.x to AR.w earlier groups of the clause have defined.
     pub(super) address: [bool; 4],
     /// Whether a PRED_SET* of an earlier group has written the predicate.
     pub(super) predicate_written: bool,
 }
 
-/// A program and its fetch program.
+/// A lowered program and its lowered fetch program.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
-    /// Nodes by address: first those of the program, then those of the fetch program.
+    /// Nodes of the program by address, followed by nodes of the fetch program by address.
     pub(super) nodes: Vec<Node>,
     /// Index of the fetch program's first node.
     fetch_program: usize,
@@ -176,45 +178,45 @@ pub(super) struct Lowered {
     pub(super) runs: Vec<Groups>,
     /// The instructions of fetch clauses.
     pub(super) fetches: Vec<FetchInfo>,
-    /// Operations of groups, by run.
+    /// Operations of groups, in the order of the runs.
     pub(super) operations: Vec<Operation>,
     /// Templates, indexed by operation.
     pub(super) templates: Vec<Template>,
     /// The first and the last group of each operation, indexed by operation.
     pub(super) groups_of: Vec<[u32; 2]>,
-    /// Constants of the code that have a row. No operation writes these rows.
+    /// Literals and inline constants that have a row. No operation writes these rows.
     pub(super) constants: Vec<(u32, Place)>,
     /// Constants of the environment that have a row. No operation writes these rows.
     pub(super) uniforms: Vec<(Uniform, Place)>,
     pub(super) tables: Tables,
     /// All rows that operations name: registers, PV and PS, intermediate results, constants.
     pub(super) layout: Layout<LANES>,
-    /// Number of rows that are registers. The other rows have no meaning between clauses.
+    /// Number of rows that are registers. The contents of the other rows have no meaning between clauses.
     pub(super) registers: usize,
-    /// AR.x to AR.w.
+    /// Rows of AR.x to AR.w.
     pub(super) address: [Place; 4],
-    /// Rows after PV and PS. Rows for the environment's constants are zeros.
+    /// Initial values of the rows after PV and PS. Rows for constants of the environment are zeros.
     pub(super) room: Vec<Row<LANES>>,
 }
 
 impl Lowered {
-    /// Returns the number of the first control-flow instruction of the program that contains instruction `number`.
+    /// Returns the number of the first node of the program, or of the fetch program, whichever contains node `number`.
     pub(super) fn first_of(&self, number: u32) -> u32 {
         if (number as usize) < self.fetch_program { 0 } else { self.fetch_program as u32 }
     }
 
-    /// Returns the number of the first node of the program, or of the fetch program, and its nodes by address.
+    /// Returns the nodes, by address, of the program or of the fetch program, and the number of the first one.
     pub(super) fn program(&self, fetch_program: bool) -> (usize, &[Node]) {
         let (first, second) = self.nodes.split_at(self.fetch_program);
         if fetch_program { (self.fetch_program, second) } else { (0, first) }
     }
 }
 
-/// Number of intermediate rows: five for pending results of a group, and one for results that are not read. The rows of
-/// AR follow.
+/// Number of intermediate rows. Five are for results of a group that must be written later, and one is for results that
+/// are not read. The rows of AR follow them.
 const INTERMEDIATE: usize = 6;
 
-/// Lowers a program for an environment, with its fetch program. [`Environment::lowers_alike`] lists the parts of the
+/// Lowers a program and its fetch program for an environment. [`Environment::lowers_alike`] lists the parts of the
 /// environment on which the result depends.
 pub(super) fn lower(
     code: &Code,
@@ -273,7 +275,7 @@ struct Lowering<'a> {
     level: Level,
     /// The row of PV.x.
     previous: usize,
-    /// Rows for operands of a group, and the number that the group uses.
+    /// Rows for operands of a group, and how many of them the group uses.
     temporaries: Vec<Place>,
     used: usize,
     /// Checks for the run that is being built.
@@ -287,9 +289,9 @@ struct Lowering<'a> {
 #[derive(Clone, Copy, Default)]
 struct Before {
     defined: [bool; PREVIOUS],
-    /// The register that has the same value in every lane that continues.
+    /// The register that holds the same value as each of PV and PS, in every lane that continues, if any.
     register: [Option<Place>; PREVIOUS],
-    /// AR.x to AR.w that the clause has defined.
+    /// Which of AR.x to AR.w the clause has defined.
     address: [bool; 4],
 }
 
@@ -325,11 +327,11 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns how a control-flow instruction runs. Instructions that only decide about flow run on the flow
+    /// Returns how a control-flow instruction runs. Instructions that only change the flow of lanes run on the flow
     /// state.
     fn flow(&self, inst: CfInst, control: Control) -> (Work, Vec<Rule>) {
         let row = control::cf(inst);
-        // In strict mode the instruction traps in another stage.
+        // In strict mode, the instruction traps in a program of another kind.
         let fits = !self.strict || row.stage.is_none_or(|stage| stage == self.environment.stage);
         match row.work {
             CfWork::Flow(_) if fits => (Work::Flow(inst, control), row.rule.into_iter().collect()),
@@ -339,7 +341,7 @@ impl Lowering<'_> {
         }
     }
 
-    // Clauses.
+    // Lowering of ALU clauses.
 
     fn clause(&mut self, code: &Code, clause: &AluClause, end: bool) -> Clause {
         let groups: Vec<Group<'_>> = code.groups(clause).collect();
@@ -450,7 +452,7 @@ impl Lowering<'_> {
         });
     }
 
-    /// Stores the operations of the last run. A comparison and a PRED_SET* of its result become one operation.
+    /// Stores the operations of the last run. A comparison and a PRED_SET* of its result are merged into one operation.
     fn end_run(&mut self) {
         let first = self.lowered.operations.len() as u32;
         let operations = std::mem::take(&mut self.run);
@@ -471,7 +473,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Merges two operations into one. Returns `None` if no common code exists.
+    /// Merges two operations into one. Returns `None` if no kernel computes both.
     fn both(&self, first: &Made, second: &Made) -> Option<(Operation, Template)> {
         let (Made { operation: first, plain: one, .. }, Made { operation: second, plain: other, .. }) =
             (first, second);

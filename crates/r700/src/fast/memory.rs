@@ -1,6 +1,6 @@
-//! Runs vertex fetches, memory reads, the local data share, exports and memory exports on whole rows.
+//! Runs vertex fetches, memory reads, accesses to the local data share, exports and memory exports on whole rows.
 //!
-//! An instruction with an access out of bounds has no effect here: the reference interpreter runs it.
+//! If an access is out of bounds, the instruction has no effect here, and the reference interpreter runs it.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -18,9 +18,9 @@ use crate::wave::{Lanes, Values, Wave};
 use crate::words::{DsrMux, MemDsrDword1, MemDswDword1};
 
 impl Runner<'_> {
-    // Fetch clauses.
+    // Instructions of fetch clauses.
 
-    /// Runs a vertex fetch. Data outside the buffer reads as in the reference interpreter.
+    /// Runs a vertex fetch. Outside the buffer, returns the same data as the reference interpreter.
     #[inline(always)]
     pub(super) fn vertex<W: Wide>(
         &mut self,
@@ -98,7 +98,7 @@ impl Runner<'_> {
             let mut values = [[0; LANES]; 4];
             swap_rows(&mut words, swap);
             convert_rows(layout, numbers, &words, wanted(dst), &mut values);
-            // Elements past the last one read as 0 in every component.
+            // An element after the last one of the array reads as 0 in every component.
             for row in &mut values {
                 (0..LANES).for_each(|lane| row[lane] &= inside[lane]);
             }
@@ -123,7 +123,7 @@ impl Runner<'_> {
             (thread & 3, (thread >> 2) * stride + usize::from(high.dst_index) + 4 * step)
         };
         let highest = 63 - lanes.0.leading_zeros().min(63) as usize;
-        // The dword addresses of a thread ascend with its number.
+        // Dword addresses ascend with the thread's number, so the highest active lane has the highest address.
         if place(highest, fetching.src.len() - 1).1 + 3 >= BANK_DWORDS {
             return false;
         }
@@ -132,14 +132,14 @@ impl Runner<'_> {
             let Some(found) = self.places(wave, registers) else { return false };
             *places = found;
         }
-        // The reference interpreter checks for races.
+        // If races are checked, the reference interpreter runs the instruction.
         if wave.simd.share.races.is_some() {
             return false;
         }
         let words = wave.simd.share.words_mut();
         for (step, places) in places[..fetching.src.len()].iter().enumerate() {
             let rows = places.map(|place| self.lanes.row(place));
-            // Areas may overlap: the last write wins.
+            // The areas of threads may overlap. The last write to a dword is the one that remains.
             for (chan, row) in rows.into_iter().enumerate() {
                 for lane in members(lanes.0) {
                     let (bank, dword) = place(lane, step);
@@ -169,20 +169,22 @@ impl Runner<'_> {
             return false;
         }
         let (mut bank, mut dword) = (*self.lanes.row(bank), *self.lanes.row(dword));
-        // A broadcast takes one address and writes every lane of the wavefront, whatever the masks.
+        // A broadcast uses the address of the lowest lane and writes every lane of the wavefront, whatever the masks
+        // are.
         let written = if high.broadcast { Mask::first(wave.count) } else { lanes };
         if let (true, Some(first)) = (high.broadcast, lanes.lowest()) {
             (bank, dword) = ([bank[first.index()]; LANES], [dword[first.index()]; LANES]);
         }
         let permutes = high.mux_cntl == DsrMux::FFT_PERMUTE;
         let aligned = if high.mux_cntl == DsrMux::WORD_SELECT { u32::MAX } else { !3 };
-        // A permutation reads at the addresses of the whole quad.
+        // A permutation reads at the addresses of all lanes of a quad.
         let reached = if permutes { wave.whole_quads(written) } else { written };
         let reached = spread::<LANES>(reached.0);
         let mut starts = [0; LANES];
         let mut outside = 0;
         for lane in 0..LANES {
-            // Entries are four dwords long and begin at multiples of four, so checking the first dword is enough.
+            // Entries have four dwords and start at multiples of four. Therefore it is sufficient to check the first
+            // dword.
             let beyond = (bank[lane] >= 4) | (dword[lane] >= BANK_DWORDS as u32);
             outside |= if beyond { reached[lane] } else { 0 };
             let start = (bank[lane] & 3) * BANK_DWORDS as u32 + (dword[lane] & aligned) % BANK_DWORDS as u32;
@@ -221,7 +223,7 @@ impl Runner<'_> {
         true
     }
 
-    // Exports. They return `false` if the reference interpreter must run them.
+    // Exports. These functions return `false` or `None` if the reference interpreter must run the instruction.
 
     /// Runs EXPORT or EXPORT_DONE.
     #[inline(always)]
@@ -260,7 +262,8 @@ impl Runner<'_> {
         true
     }
 
-    /// Runs MEM_*. Returns [`None`] if the reference interpreter must run it, else whether some lane ran it.
+    /// Runs a MEM_* instruction. Returns [`None`] if the reference interpreter must run it. Otherwise returns whether
+    /// some lane stored data.
     #[inline(always)]
     pub(super) fn store<W: Wide>(&mut self, wide: W, wave: &mut Wave, stores: &Stores) -> Option<bool> {
         let mut lanes = wave.flow.test(&stores.control).ok()?;
@@ -328,7 +331,7 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the word that all of these lanes share, if they do.
+/// Returns the word of these lanes if all of them have the same word.
 #[inline(always)]
 fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     let first = row[lanes.lowest()?.index()];
@@ -337,7 +340,7 @@ fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     (differing == 0).then_some(first)
 }
 
-/// Returns whether some destination receives each component.
+/// Returns, for each component, whether some destination receives it.
 #[inline(always)]
 fn wanted(dst: &Targets) -> [bool; 4] {
     let mut wanted = [false; 4];
@@ -349,7 +352,7 @@ fn wanted(dst: &Targets) -> [bool; 4] {
     wanted
 }
 
-/// Returns the elements of a vertex buffer with these indices.
+/// Fetches the elements of a vertex buffer that `index` selects.
 #[inline(always)]
 fn fetch_rows(
     vertex: &Vertex,
@@ -361,7 +364,7 @@ fn fetch_rows(
 ) {
     let Vertex { base, stride, offset, conversion: Conversion { layout, numbers, swap }, .. } = *vertex;
     let members_of = spread::<LANES>(lanes);
-    // Lanes that do not fetch read element 0, which is inside the buffer if the highest element is.
+    // Lanes that do not fetch read element 0. It is inside the buffer if the highest element is inside.
     let mut elements = [0; LANES];
     let mut most = 0;
     for lane in 0..LANES {
@@ -381,7 +384,7 @@ fn fetch_rows(
     let mut words = [[0; LANES]; 4];
     let first = elements[0];
     let in_row = (0..LANES).fold(0, |other, lane| other | (elements[lane] ^ first.wrapping_add(lane as u32)));
-    // A draw with few vertices has few lanes.
+    // The lanes after the highest fetching lane are omitted, because a draw with few vertices has few lanes.
     let elements = &elements[..LANES - lanes.leading_zeros() as usize];
     match size {
         1 => gather::<1>(bytes, elements, stride, &mut words),
@@ -403,7 +406,7 @@ fn fetch_rows(
     convert_rows(layout, numbers, &words, wanted, values);
 }
 
-/// Loads the words of `SIZE` bytes of each lane's element.
+/// Loads the `SIZE` bytes of each lane's element as words.
 #[inline(always)]
 fn gather<const SIZE: usize>(bytes: &[u8], elements: &[u32], stride: usize, words: &mut Values) {
     for (lane, index) in elements.iter().enumerate().take(LANES) {

@@ -1,5 +1,4 @@
-//! The fast engine. It works on whole rows of lanes, and makes every decision that does not change within a launch only
-//! once.
+//! The fast engine. It works on whole rows of lanes. A decision that cannot change within a launch is made only once.
 //!
 //! | read | for |
 //! |---|---|
@@ -22,8 +21,8 @@
 //! returns the same exports, memory, counts and traps. The reference interpreter runs the instructions that this engine
 //! does not implement.
 
-// Code for a level is unsafe to call, and so are unchecked rows and results written in place. Each block states why it
-// is sound.
+// Calling code for a level is unsafe, and so are unchecked accesses to rows and results that are written in place. Each
+// unsafe block states why it is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -70,15 +69,16 @@ use straight::Straight;
 pub(crate) struct Fast {
     lowered: Arc<Lowered>,
     straight: Option<Arc<Straight>>,
-    /// The registers whose values at the start the program may read.
+    /// The registers whose initial values the program may read.
     read: Arc<ReadRows>,
     level: Level,
     /// Whether the program or its fetch program accesses the local data share.
     data_share: bool,
     compiled: Option<Arc<Compiled>>,
-    /// An ended wavefront in a launch without lanes, and the counts of its launch.
+    /// An ended wavefront and its counts, for reuse by a later launch. The wavefront refers to `idle` instead of its
+    /// launch.
     spare: Spare<(Box<Wave>, Counts)>,
-    /// The launch without lanes.
+    /// A launch without lanes.
     idle: Arc<Launch>,
 }
 
@@ -102,19 +102,19 @@ impl Fast {
         }
     }
 
-    /// Returns the same program with host code of an extent. Without AVX2, or without memory for code, returns it
-    /// unchanged.
+    /// Returns the same program with compiled code of an extent. If the host lacks AVX2 or memory for code, returns the
+    /// program unchanged.
     pub(crate) fn compiled(&self, extent: Extent) -> Fast {
         self.clone().with_passes(extent)
     }
 
-    /// Returns whether part of the program is host code.
+    /// Returns whether part of the program is compiled to host code.
     fn is_compiled(&self) -> bool {
         self.compiled.is_some()
     }
 
-    /// Returns a wavefront of a launch, before its [restart](Wave::restart), with the rows that operations need, and
-    /// empty counts.
+    /// Returns empty counts, and a wavefront of a launch with the rows that operations need. The caller must
+    /// [restart](Wave::restart) the wavefront.
     fn wave(&self, origin: &Origin) -> (Box<Wave>, Counts) {
         let (mut wave, counts) = match self.spare.take() {
             Some((mut wave, counts)) => {
@@ -127,28 +127,29 @@ impl Fast {
         (wave, counts)
     }
 
-    /// Keeps an ended wavefront and the counts of its launch for a later launch.
+    /// Stores an ended wavefront and the counts of its launch for reuse by a later launch.
     fn keep(&self, mut wave: Box<Wave>, counts: Counts) {
-        // The inputs of the launch may be large.
+        // The inputs of the ended launch may be large, so they are released.
         wave.launch = self.idle.clone();
         self.spare.keep((wave, counts));
     }
 
-    /// Returns the program, if it is straight-line code and the launch allows it. Compiled code is preferred, unless
-    /// results by column make control flow the larger part.
+    /// Returns the program as straight-line code, if it is straight-line code and can run as such in this launch.
+    /// Compiled code is faster, except in launches with results by column, in which control flow takes most of the
+    /// time.
     fn straight(&self, origin: &Origin) -> Option<&Straight> {
         let fits = origin.launch.by_column || !self.is_compiled();
         self.straight.as_deref().filter(|straight| fits && straight.fits(origin))
     }
 
-    /// Replaces the extra rows of a wavefront by the rows that operations need.
+    /// Replaces the rows after the registers of a wavefront by the rows that operations need.
     pub(crate) fn prepare(&self, wave: &mut Wave) {
         wave.registers.truncate(wave.launch.environment.register_rows() + PREVIOUS);
         wave.registers.extend_from_slice(&self.lowered.room);
         self.set_uniforms(wave);
     }
 
-    /// Fills the rows of the environment's constants.
+    /// Fills the rows of the environment's constants with their values.
     fn set_uniforms(&self, wave: &mut Wave) {
         let Wave { registers, launch, .. } = wave;
         for (uniform, place) in &self.lowered.uniforms {
@@ -156,14 +157,14 @@ impl Fast {
         }
     }
 
-    /// Returns whether wavefronts see each other's writes: to the scatter buffer, global registers, local data share.
+    /// Returns whether wavefronts see each other's writes to the scatter buffer, global registers or local data share.
     pub(crate) fn shares(&self, simd: &Simd) -> bool {
         self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
     }
 }
 
-/// Runs a launch on this engine. An observer is notified of issues, masks and the stack, of one wavefront after
-/// another. The new outcome replaces `outcome`.
+/// Runs a launch on this engine. The outcome of the launch replaces `outcome`. An observer is notified of issues, masks
+/// and the stack, for one wavefront after another.
 pub(crate) fn run<O: Observer>(
     origin: &Origin,
     fast: &Fast,
@@ -175,7 +176,7 @@ pub(crate) fn run<O: Observer>(
     let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
     let reports = origin.launch.reports;
     if together && !O::ENABLED && !fast.shares(simd) {
-        // The first few wavefronts show which export targets exist.
+        // The first few wavefronts run first, to find out which export targets exist.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
         let (wave, mut counts) = in_order(origin, fast, simd, others[0], outcome, observer)?;
         fast.keep(wave, Counts::new(fast));

@@ -1,17 +1,18 @@
 //! Computations of compiled code, named after the functions of [`crate::lane`].
 //!
-//! Compiled code treats denormal operands as zeros, and rounds results gradually, as the lane functions do.
-//! [`Rows::settle`] turns denormal results into zeros before code reads their bits. If both operands are NaNs, the
-//! processor returns the machine's result: the first one, quieted. Only a NaN that the processor creates from numbers
-//! has another sign.
+//! The host processor treats denormal operands as zeros, but does not turn denormal results into zeros.
+//! [`Rows::settle`] does this before code reads the bits of a result. If an operand is a NaN, the host's result is that
+//! of the emulated machine: the first NaN operand, quieted. If no operand is a NaN, a NaN result has another sign on
+//! the host, and is replaced.
 
 use reconverge_jit::{One, Rows, Two, Value, predicate};
 
 use crate::lane;
 
-// Floats.
+// Operations on floats.
 
-/// Returns a float result with the usual NaN rule: the first operand that is a NaN, otherwise the machine's own NaN.
+/// Returns a float result with the usual NaN rule. If an operand is a NaN, the result is the first such operand. If
+/// only the result is a NaN, it becomes the emulated machine's NaN.
 fn float(rows: &mut Rows, value: Value, [a, b]: [Value; 2]) -> Value {
     if !rows.exact {
         return rows.raw(value);
@@ -40,7 +41,7 @@ pub(super) fn product(rows: &mut Rows, a: Value, b: Value) -> Value {
     float(rows, product, [a, b])
 }
 
-/// Returns the product; zero times anything is +0.
+/// Returns the product. If a factor is zero, the product is +0, whatever the other factor is.
 pub(super) fn legacy_product(rows: &mut Rows, a: Value, b: Value) -> Value {
     let product = product(rows, a, b);
     let zero = rows.word(0);
@@ -66,21 +67,21 @@ pub(super) fn fract(rows: &mut Rows, a: Value) -> Value {
     float(rows, value, [a; 2])
 }
 
-/// Returns 1.0 if the comparison holds, else 0.0.
+/// Returns 1.0 if the comparison holds, and otherwise 0.0.
 pub(super) fn one_if(rows: &mut Rows, predicate: u8, a: Value, b: Value) -> Value {
     let held = rows.compare(predicate, a, b);
     let one = rows.word(lane::ONE);
     rows.two(Two::And, held, one)
 }
 
-/// Returns a if the comparison holds, else b.
+/// Returns `a` if the comparison holds, and otherwise `b`.
 pub(super) fn first_if(rows: &mut Rows, predicate: u8, a: Value, b: Value) -> Value {
     let (a, b) = (rows.settle(a), rows.settle(b));
     let first = rows.compare(predicate, a, b);
     rows.strip.select(first, b, a)
 }
 
-/// Returns a if the comparison holds or b is a NaN, else b.
+/// Returns `a` if the comparison holds or `b` is a NaN, and otherwise `b`.
 pub(super) fn first_if_or_nan(rows: &mut Rows, predicate: u8, a: Value, b: Value) -> Value {
     let (a, b) = (rows.settle(a), rows.settle(b));
     let (first, nan) = (rows.compare(predicate, a, b), rows.compare(predicate::UNORD, b, b));
@@ -88,14 +89,14 @@ pub(super) fn first_if_or_nan(rows: &mut Rows, predicate: u8, a: Value, b: Value
     rows.strip.select(first, b, a)
 }
 
-/// Returns the first choice if the comparison with zero holds, else the second.
+/// Returns `first` if the comparison of `a` with zero holds, and otherwise `second`.
 pub(super) fn choose(rows: &mut Rows, predicate: u8, a: Value, [first, second]: [Value; 2]) -> Value {
     let zero = rows.word(0);
     let chosen = rows.compare(predicate, a, zero);
     rows.choose(chosen, second, first)
 }
 
-// Integers.
+// Operations on integers.
 
 pub(super) fn equal(rows: &mut Rows, a: Value, b: Value) -> Value {
     let (a, b) = (rows.settle(a), rows.settle(b));
@@ -128,7 +129,7 @@ pub(super) fn greater_unsigned(rows: &mut Rows, a: Value, b: Value) -> Value {
     rows.not(at_most)
 }
 
-/// Works like [`choose`], with a comparison of integers.
+/// Returns `first` or `second` like [`choose`], after a comparison of integers.
 pub(super) fn choose_int(
     rows: &mut Rows,
     compare: fn(&mut Rows, Value, Value) -> Value,
@@ -150,7 +151,7 @@ pub(super) fn shift(rows: &mut Rows, by: Two, known: fn(u8) -> One, a: Value, co
     rows.two(by, a, count)
 }
 
-// Conversions.
+// Conversions between floats and integers.
 
 pub(super) fn from_int(rows: &mut Rows, a: Value) -> Value {
     let a = rows.settle(a);
@@ -166,7 +167,7 @@ pub(super) fn from_uint(rows: &mut Rows, a: Value) -> Value {
     rows.two(Two::FAdd, high, low)
 }
 
-/// Returns the integer part, rounded toward zero and saturated; 0 for NaN.
+/// Converts to a signed integer: rounds toward zero, saturates, and returns 0 for a NaN.
 pub(super) fn whole(rows: &mut Rows, a: Value) -> Value {
     let part = rows.one(One::Truncate, a);
     let limit = rows.word(0x4f00_0000); // 2^31
@@ -176,7 +177,7 @@ pub(super) fn whole(rows: &mut Rows, a: Value) -> Value {
     rows.two(Two::AndNot, nan, part)
 }
 
-/// Works like [`whole`], for unsigned integers.
+/// Converts to an unsigned integer: rounds toward zero, saturates, and returns 0 for a NaN.
 pub(super) fn whole_unsigned(rows: &mut Rows, a: Value) -> Value {
     let (limit, twice) = (rows.word(0x4f00_0000), rows.word(0x4f80_0000)); // 2^31, 2^32
     let upper = rows.compare(predicate::GE, a, limit);

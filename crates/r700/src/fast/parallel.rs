@@ -1,8 +1,9 @@
 //! Distributes wavefronts to the threads of the host in batches, and merges their results.
 //!
-//! The exports of a wavefront go directly to their position among all lanes, if an earlier wavefront has shown their
-//! target. Other results are small or rare. Each batch collects them in a separate outcome, and these outcomes are
-//! added in order at the end. The results do not depend on which thread runs a batch.
+//! If an earlier wavefront has used an export target, the exports to this target are written directly to their position
+//! in the list for all lanes. Other results are small or rare. Each batch collects its other results in a separate
+//! outcome. At the end, these outcomes are added in the order of the batches. Therefore the results do not depend on
+//! which thread runs a batch.
 
 use std::mem::{MaybeUninit, take};
 use std::ops::Range;
@@ -20,10 +21,10 @@ use crate::code::ExportKind;
 use crate::outcome::{Exported, MemoryOutcome, Outcome};
 use crate::wave::{Origin, Starts, Wave};
 
-/// Wavefronts of a batch.
+/// Number of wavefronts in a batch.
 pub(super) const BATCH: usize = 16;
 
-/// Wavefronts that run before all others, so that most export targets are known.
+/// Number of wavefronts that run before all others, so that most export targets are known.
 pub(super) const FIRST: usize = 4;
 
 /// Outputs of a batch, as slices of the lists for all lanes.
@@ -32,7 +33,7 @@ struct BatchOutputs<'a> {
     exports: Vec<Part<'a>>,
 }
 
-/// Batch's part of an [`Exported`], not yet initialised.
+/// A batch's part of an [`Exported`]. It is not yet initialised.
 struct Part<'a> {
     kind: ExportKind,
     base: u16,
@@ -41,7 +42,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Writes the exports of the wavefront at `lanes` of the batch, for each of these lanes.
+    /// Writes the exports of a wavefront. `lanes` are the positions of its lanes in the batch. Initialises all of them.
     fn take(&mut self, wave: &Wave, lanes: Range<usize>, level: Level) {
         let nothing = ([[0; 4]; LANES], [0; LANES]);
         let (values, written) = wave.exported(self.kind, self.base, level).unwrap_or(nothing);
@@ -49,7 +50,7 @@ impl Part<'_> {
         self.written[lanes.clone()].write_copy_of_slice(&written[..lanes.len()]);
     }
 
-    /// Writes the exports of a wavefront from an outcome that contains them at `lanes`, for each of these lanes.
+    /// Writes the exports that an outcome contains at `lanes`. Initialises all these lanes of the batch.
     fn take_from(&mut self, outcome: &Outcome, lanes: Range<usize>) {
         let (values, written) = (&mut self.values[lanes.clone()], &mut self.written[lanes.clone()]);
         match outcome.export(self.kind, self.base) {
@@ -65,7 +66,7 @@ impl Part<'_> {
     }
 }
 
-/// Runs the wavefronts at `places`, which are all those after the wavefronts in `outcome`.
+/// Runs the wavefronts at `places`. These are all wavefronts that follow those in `outcome`.
 ///
 /// # Errors
 /// The first trap in the order of lanes.
@@ -109,8 +110,8 @@ pub(super) fn run(
         |worker, (places, place)| worker.batch(places, place),
     )?;
     for Exported { values, written, .. } in &mut exports {
-        // SAFETY: no batch trapped, so all have ended or stopped, and `Part::take` has written each lane of each
-        // wavefront from `start` on, which are all lanes; there is room for them.
+        // SAFETY: no batch trapped, so every batch has ended or stopped. `Part::take` or `Part::take_from` has written
+        // each lane of each wavefront from `start` on, which are all remaining lanes. The lists have memory for them.
         unsafe {
             values.set_len(total);
             written.set_len(total);
@@ -125,7 +126,7 @@ pub(super) fn run(
     Ok(counts)
 }
 
-/// State that a thread keeps between its batches.
+/// State of a thread that all its batches use.
 struct Worker<'a> {
     fast: &'a Fast,
     runner: Runner<'a>,
@@ -142,7 +143,7 @@ impl<'a> Worker<'a> {
         Worker { fast, runner, wave, straight: fast.straight(origin), starts }
     }
 
-    /// Runs a batch. Returns the results that do not have a slice in `place`.
+    /// Runs a batch. Returns the results that do not belong to a slice in `place`.
     fn batch(&mut self, starts: &[usize], mut place: BatchOutputs<'_>) -> Result<Outcome, GroupTrap<Cause>> {
         let BatchOutputs { killed, exports } = &mut place;
         let level = self.fast.level;
@@ -178,7 +179,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Adds the other results of a batch. The batch has these lanes, of `total`.
+/// Adds the remaining results of a batch to `outcome`. `lanes` are the lanes of the batch, among `total` lanes.
 fn append(outcome: &mut Outcome, mut rest: Outcome, lanes: Range<usize>, total: usize) {
     outcome.add_counts(&rest);
     for exported in &rest.exports {

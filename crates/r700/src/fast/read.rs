@@ -1,7 +1,7 @@
-//! The registers whose values at the start a program may read.
+//! Finds the registers whose initial values a program may read.
 //!
-//! All lanes run the instructions before the first one that may change the execute mask. A register that they write there
-//! before any of them reads it does not matter at the start.
+//! All lanes run the instructions before the first instruction that may change the execute mask. If one of these
+//! instructions writes a register before any of them reads it, the register's initial value does not matter.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) fn read_at_start(
     ReadRows { whole: all.difference(&fresh).copied().collect(), all: all.into_iter().collect() }
 }
 
-/// Returns the rows that a read may concern.
+/// Returns the rows that a read of `slot` may access.
 fn rows(slot: Slot, environment: &Environment) -> Vec<usize> {
     // A read outside the registers, or outside the global registers, returns R0.
     match slot
@@ -44,7 +44,7 @@ fn rows(slot: Slot, environment: &Environment) -> Vec<usize> {
         Some(Some(row)) => vec![row],
         Some(None) => (0..4).collect(),
         None if slot.file == GLOBAL => (0..4).collect(),
-        // By an index.
+        // An index selects the register, so it can be any register.
         None if slot.file == R => (0..environment.register_rows()).collect(),
         None => Vec::new(),
     }

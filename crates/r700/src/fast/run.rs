@@ -1,4 +1,4 @@
-//! Runs wavefronts: decides between compiled code and the fast engine.
+//! Runs wavefronts, and decides whether compiled code or the fast engine runs the next instruction.
 
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
@@ -11,7 +11,7 @@ use super::runner::Runner;
 use crate::cause::Cause;
 use crate::wave::Wave;
 
-/// [`Runner::run`], compiled for a level.
+/// A call of [`Runner::run`], compiled for a level.
 struct Run<'a, 'b, O> {
     runner: &'a mut Runner<'b>,
     code: Option<&'a Compiled>,
@@ -45,8 +45,8 @@ impl<O: Observer> Task for Run<'_, '_, O> {
 }
 
 impl Runner<'_> {
-    /// Runs a wavefront for up to `most` instructions, at least one if there is one. The wavefront can continue from
-    /// there. `fast` is the program of the runner.
+    /// Runs a wavefront for up to `most` instructions. Runs at least one, unless the wavefront has ended. The wavefront
+    /// can continue from there. `fast` is the program of the runner.
     ///
     /// # Errors
     /// If the program traps.
@@ -64,7 +64,7 @@ impl Runner<'_> {
         result.map(|()| if wave.flow.done() { Step::Done } else { Step::Running })
     }
 
-    /// Runs a wavefront to its end, or until runs must [stop]. `fast` is the program of the runner.
+    /// Runs a wavefront until it ends, or until all runs must [stop]. `fast` is the program of the runner.
     ///
     /// # Errors
     /// If the program traps.

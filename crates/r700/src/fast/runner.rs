@@ -1,4 +1,4 @@
-//! The fast engine's runner: clauses in order, and the control flow between them.
+//! The fast engine's runner. It runs clauses in order, and the control flow between them.
 //!
 //! The state is the [`Wave`] of the reference interpreter, so either engine can continue after any instruction. While
 //! operations run, the registers are in [`Lanes`].
@@ -30,8 +30,8 @@ pub(super) struct Runner<'a> {
     pub(super) counts: Counts,
 }
 
-/// An export, compiled for a level. It returns `None` if the reference interpreter must run it, else whether the
-/// disputed interpretations on which it depends affected the result.
+/// An export, compiled for a level. It returns `None` if the reference interpreter must run it. Otherwise it returns
+/// whether the disputed interpretations on which it depends affected the result.
 struct Export<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,
@@ -52,7 +52,7 @@ impl Task for Export<'_, '_> {
 }
 
 impl<'a> Runner<'a> {
-    /// Creates a runner for wavefronts of launches in an environment. It adds to `counts`.
+    /// Creates a runner for wavefronts of launches in an environment. The runner adds to `counts`.
     pub(super) fn new(fast: &'a Fast, environment: &'a Environment, counts: Counts) -> Self {
         // SAFETY: the operations that run were lowered with this layout.
         let frame = unsafe { Frame::empty(&fast.lowered.layout) };
@@ -73,7 +73,7 @@ impl<'a> Runner<'a> {
         self.counts = Counts::new(fast);
     }
 
-    /// Adds the counts by instruction and rule.
+    /// Adds the counts to the report on opcodes and to the disputed rules that were executed.
     pub(super) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
         self.counts.settle(fast, executed);
     }
@@ -94,12 +94,12 @@ impl<'a> Runner<'a> {
         self.level
     }
 
-    /// Counts a control-flow instruction.
+    /// Counts an execution of a control-flow instruction.
     pub(super) fn count_node(&mut self, number: usize) {
         self.counts.nodes[number] = true;
     }
 
-    /// Counts an instruction of a fetch clause.
+    /// Counts an execution of an instruction in a fetch clause.
     pub(super) fn count_fetch(&mut self, number: usize) {
         self.counts.fetches[number] += 1;
     }
@@ -107,8 +107,8 @@ impl<'a> Runner<'a> {
     /// Takes the rows of a wavefront, or returns them to it.
     #[inline(always)]
     fn swap_rows(&mut self, wave: &mut Wave) {
-        // SAFETY: operations run between a call of `run` and its end, when the rows are here. The reference interpreter
-        // holds the rows in between, and no operations run then.
+        // SAFETY: operations run only between the start and the end of `run`, while the runner holds the rows. At other
+        // times, the wavefront holds the rows, and only the reference interpreter runs.
         unsafe { self.lanes.frame.swap(&mut wave.registers) };
     }
 
@@ -121,11 +121,12 @@ impl<'a> Runner<'a> {
         result
     }
 
-    /// Runs a wavefront until its statistics, with `issued`, reach `end_at` instructions, or until compiled code can
-    /// continue. Returns its node.
+    /// Runs a wavefront until its instruction count, including `issued`, reaches `end_at`, or until compiled code can
+    /// continue. In the second case, returns the node at which compiled code continues.
     ///
-    /// `node_at` returns the node of compiled code that begins at a control-flow instruction, if it may run with the
-    /// remaining budget and this flow. It is not called if the observer is notified of events.
+    /// `node_at` returns the node of compiled code that begins at a control-flow instruction. It returns `None` if the
+    /// node may not run with the remaining budget and this flow state. If the observer is notified of events, `node_at`
+    /// is not called.
     #[inline(always)]
     pub(super) fn run_to_node<W: Wide, O: Observer>(
         &mut self,
@@ -136,7 +137,7 @@ impl<'a> Runner<'a> {
         observer: &mut O,
         node_at: impl Fn(u32, u64, &Flow) -> Option<u32>,
     ) -> Result<Option<u32>, Trap<Cause>> {
-        // The loop counts in a copy, so that it does not wait for memory.
+        // The loop counts in a local copy, which the host can hold in registers.
         let mut copy = *issued;
         let result = self.run_on(wide, wave, &mut copy, end_at, observer, node_at);
         *issued = copy;
@@ -249,7 +250,8 @@ impl<'a> Runner<'a> {
         result
     }
 
-    /// Runs the rest of a clause on the reference interpreter, until the statistics reach `end_at` instructions.
+    /// Runs the remaining groups of a clause on the reference interpreter, until the statistics reach `end_at`
+    /// instructions.
     pub(super) fn finish_clause<O: Observer>(
         &mut self,
         wave: &mut Wave,
@@ -330,9 +332,9 @@ impl<'a> Runner<'a> {
         true
     }
 
-    // Clauses.
+    // Execution of clauses.
 
-    /// Begins a clause and returns the lanes that run it.
+    /// Begins a clause. Returns the lanes that run the clause.
     #[inline(always)]
     fn begin<O: Observer>(
         &mut self,
@@ -365,7 +367,7 @@ impl<'a> Runner<'a> {
         Ok(lanes)
     }
 
-    /// Ends a clause; `pc` and `active` are those of the instruction that ends it.
+    /// Ends a clause. `pc` and `active` belong to the instruction that ends the clause.
     #[inline(always)]
     fn leave<O: Observer>(
         &mut self,
@@ -382,7 +384,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs a clause that is one run, for at least one active lane.
+    /// Runs a clause that consists of one run, for at least one active lane.
     #[inline(always)]
     fn single<O: Observer>(
         &mut self,
@@ -392,7 +394,7 @@ impl<'a> Runner<'a> {
         run: &Groups,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
-        // The code is instantiated once per form, so that the form is a constant.
+        // The function is instantiated once per form, so that the form is a constant in each instance.
         macro_rules! with {
             ($form:expr) => {
                 self.single_as($form, wave, issued, clause, run, observer)
@@ -409,7 +411,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs [`single`](Self::single) in one form.
+    /// Runs [`single`](Self::single) with the form as a constant.
     #[inline(always)]
     fn single_as<O: Observer>(
         &mut self,
@@ -465,7 +467,7 @@ impl<'a> Runner<'a> {
         let lowered = self.lowered;
         let mut active = wave.flow.active();
         let mut pc = wave.flow.pc();
-        // The state before the last instruction whose changes have not been announced yet.
+        // The state before the earliest instruction whose changes have not been announced to the observer.
         let mut before = Before::of::<O>(&wave.flow, clause.form.changes_at_start());
         let mut lanes = self.begin(wave, issued, clause, observer)?;
         if lanes.is_empty() {
@@ -494,7 +496,8 @@ impl<'a> Runner<'a> {
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             if O::ENABLED {
-                // In a run, only the last group decides about flow.
+                // Only the last group of a run can change the flow of lanes, so the issues of all its groups are
+                // announced together.
                 observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], lanes);
             }
             if O::PATHS {
@@ -518,7 +521,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs and counts the operations of a clause that is one run.
+    /// Runs and counts the operations of a clause that consists of one run.
     #[inline(always)]
     pub(super) fn run_single(&mut self, clause: &Clause, run: &Groups, active: Mask) {
         self.counts.runs[clause.runs.start as usize] += 1;
@@ -534,12 +537,12 @@ impl<'a> Runner<'a> {
     fn execute(&mut self, operations: &[Operation], lanes: Mask) {
         self.lanes.sets[usize::from(ACTIVE)] = lanes;
         for operation in operations {
-            // SAFETY: the operations were lowered for the level of this code, which the processor has.
+            // SAFETY: the operations were lowered for the level of this code, and the processor supports this level.
             unsafe { (operation.run)(&mut self.lanes, operation) };
         }
     }
 
-    /// Applies the effects of a run of groups to the masks.
+    /// Updates the masks after a run of groups.
     #[inline(always)]
     fn retire(&mut self, wave: &mut Wave, clause: &Clause, masks: bool, kills: bool) {
         if kills {
@@ -551,7 +554,7 @@ impl<'a> Runner<'a> {
                 wave.statistics.divergent_branches += 1;
             }
             if clause.whole_state {
-                // The reference interpreter runs the groups that follow in the clause.
+                // The reference interpreter runs the groups that follow in this clause.
                 wave.clause.mask_updated = true;
             }
         }
@@ -590,8 +593,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Executes an instruction that only decides about flow. The frequent ones are inlined; the others are called through
-/// their row.
+/// Executes an instruction that only changes the flow of lanes. Frequent instructions are inlined. Others are called
+/// through their row in the table of instructions.
 #[inline(always)]
 pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {
@@ -603,7 +606,7 @@ pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result
     }
 }
 
-/// Executes [`decide`] for the other instructions.
+/// Executes an instruction that [`decide`] does not inline.
 #[inline(never)]
 fn by_row(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match control::cf(inst).work {

@@ -1,8 +1,8 @@
-//! Runs straight-line programs: the wavefronts of a launch, with one list of work each and no control flow in between.
+//! Runs straight-line programs. Each wavefront of a launch runs one list of work without control flow.
 //!
 //! All lanes of such a program execute all its instructions, so its counts are known before it runs. Inputs and results
-//! are copied directly between the lists of the launch and rows. A full-screen quad with a colour ramp takes two thirds of
-//! the time (Radeon HD 4870, an AMD EPYC, AVX2).
+//! are copied directly between the lists of the launch and the rows. A full-screen quad with a colour ramp takes two
+//! thirds of the time that it takes with control flow (Radeon HD 4870, an AMD EPYC, AVX2).
 
 use std::ops::Range;
 
@@ -20,13 +20,13 @@ use crate::outcome::Outcome;
 use crate::wave::{Origin, Starts, Wave};
 use crate::words::CfInst;
 
-/// The control-flow instructions of a straight-line program, by number, up to its end.
+/// The numbers of the control-flow instructions of a straight-line program, up to its end.
 #[derive(Clone, Debug)]
 pub(super) struct Straight {
     nodes: Vec<usize>,
-    /// Instructions per wavefront.
+    /// Number of instructions that a wavefront issues.
     instructions: u64,
-    /// Whether a texture instruction reads gradients, which may not exist.
+    /// Whether a texture instruction reads gradients that a launch may lack.
     gradients: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn is_plain(control: &Control) -> bool {
 }
 
 impl Straight {
-    /// Returns `None` if some part of the program is not known to run to its end for all lanes.
+    /// Returns the straight-line program, or `None` if some instruction may not run to its end for all lanes.
     pub(super) fn of(lowered: &Lowered) -> Option<Straight> {
         let (_, nodes) = lowered.program(false);
         let mut straight = Straight { nodes: Vec::new(), instructions: 0, gradients: false };
@@ -77,7 +77,7 @@ impl Straight {
     }
 }
 
-/// Returns whether an instruction of a fetch clause reads gradients that others have set.
+/// Returns whether a fetch clause reads gradients that SET_GRADIENTS instructions have set.
 fn reads_gradients(lowered: &Lowered, clause: &Fetches) -> bool {
     let fetches = &lowered.fetches[clause.first as usize..][..clause.count as usize];
     fetches.iter().filter_map(|info| info.fetching.as_ref()).any(
@@ -85,7 +85,8 @@ fn reads_gradients(lowered: &Lowered, clause: &Fetches) -> bool {
     )
 }
 
-/// Returns whether a fetch clause only reads textures, with registers that are the same in the whole launch.
+/// Returns whether a fetch clause contains only texture instructions, and their registers are the same in the whole
+/// launch.
 fn samples(lowered: &Lowered, clause: &Fetches) -> bool {
     let range = clause.first as usize..(clause.first + clause.count) as usize;
     lowered.fetches[range].iter().all(|info| {
@@ -104,7 +105,7 @@ fn samples(lowered: &Lowered, clause: &Fetches) -> bool {
     })
 }
 
-/// Returns whether an instruction exports a pixel, from registers that are the same in the whole launch.
+/// Returns whether an instruction exports pixels, and its registers are the same in the whole launch.
 fn is_fixed(exports: &Exports) -> bool {
     let is_fixed = |exported: &Exported| !matches!(exported, Exported::Row(Register::Loop(..)));
     exports.kind == ExportKind::Pixel && exports.steps.iter().flatten().flatten().all(is_fixed)
@@ -115,11 +116,11 @@ struct StraightWave<'a, 'b> {
     runner: &'a mut Runner<'b>,
     straight: &'a Straight,
     starts: &'a Starts<'a>,
-    /// Position and number of the lanes.
+    /// Position of the first lane in the launch, and number of lanes.
     place: (usize, usize),
     wave: &'a mut Wave,
     active: Mask,
-    /// Destination of the exports, and number of its lanes.
+    /// Destination of the exports, and the number of lanes in it.
     outcome: &'a mut Outcome,
     lanes: usize,
     own: Range<usize>,
@@ -170,7 +171,7 @@ impl Task for StraightWave<'_, '_> {
 /// The values of an exported component.
 #[derive(Clone, Copy)]
 enum ExportSource<'a> {
-    /// The same word for all lanes.
+    /// One word for all lanes.
     Word(u32),
     Row(&'a [u32; LANES]),
 }
@@ -231,9 +232,9 @@ fn put_lanes<W: Wide>(
 }
 
 impl Runner<'_> {
-    /// Runs the wavefront at `place` and adds its results to an outcome of `lanes` lanes; see [`Wave::add_to`]. The
-    /// wavefront need not be [restarted](Wave::restart). Returns `false` without any effect if the last quad of the
-    /// wavefront is not whole.
+    /// Runs the wavefront at `place` and adds its results to an outcome of `lanes` lanes, as [`Wave::add_to`] does. The
+    /// wavefront need not be [restarted](Wave::restart) before. If the last quad of the wavefront is incomplete,
+    /// returns `false` without any effect.
     pub(super) fn run_straight(
         &mut self,
         straight: &Straight,

@@ -7,16 +7,17 @@ use super::{AluForm, Flow};
 /// Parts of the flow state that a step can change, apart from the program counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Changes {
-    /// The step changes no other part.
+    /// The step changes only the program counter.
     Nothing,
-    /// The step pushes one entry.
+    /// The step pushes one entry and changes nothing else.
     Push,
-    /// The step changes the active lanes.
+    /// The step changes only the active lanes.
     Masks,
     /// The step can change every part.
     All,
     /// The step is a control-flow word. It can change every part, but does not cause a divergence. Only
-    /// VALID_PIXEL_MODE lets it split the active lanes, which does not count (docs/r700.md, "Counts").
+    /// VALID_PIXEL_MODE lets such a word split the active lanes, and this split does not count as a divergence
+    /// (docs/r700.md, "Counts").
     Flow,
 }
 
@@ -27,8 +28,8 @@ impl AluForm {
         if self == AluForm::ALU_PUSH_BEFORE { Changes::Push } else { Changes::Nothing }
     }
 
-    /// Returns the parts that [`Flow::alu_leave`] can change, together with the group before it if that group decides
-    /// about the masks.
+    /// Returns the parts that [`Flow::alu_leave`] can change. If the last group of the clause changes the masks
+    /// (`decides`), includes its changes.
     #[inline(always)]
     pub(crate) fn changes_at_end(self, decides: bool) -> Changes {
         match self {
@@ -41,7 +42,8 @@ impl AluForm {
     }
 }
 
-/// The parts of the flow state before a step that the events of the step need; [`Before::Nothing`] without an observer.
+/// A copy of the flow state before a step, limited to the parts that the events of the step need. Without an observer,
+/// it is [`Before::Nothing`].
 pub(crate) enum Before {
     Nothing,
     Push,
@@ -59,7 +61,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Before {
-    /// Takes the state before a step.
+    /// Copies the state before a step.
     #[inline(always)]
     pub(crate) fn of<O: Observer>(flow: &Flow, changes: Changes) -> Before {
         match changes {
@@ -72,7 +74,7 @@ impl Before {
         }
     }
 
-    /// Returns whether the step has changed only the program counter; `false` without an observer.
+    /// Returns whether the step has changed only the program counter. Returns `false` without an observer.
     #[inline(always)]
     pub(crate) fn has_only_moved(&self, flow: &Flow) -> bool {
         let Before::All(Snapshot { active, depth, .. }) = self else { return false };
@@ -131,8 +133,8 @@ impl Snapshot {
     }
 }
 
-/// Notifies the observer of the stack depth needed so far. An instruction that pops and pushes may have needed more in
-/// between.
+/// Notifies the observer of the stack depth that was needed so far. During an instruction that pops and pushes, the
+/// depth may have been greater than before and after it.
 #[inline(always)]
 fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     if observer.wants_depths() {
@@ -146,7 +148,7 @@ fn kind_on_top(flow: &Flow) -> &'static str {
     flow.stack.last().map_or("", |entry| entry.kind())
 }
 
-/// Notifies the observer of lanes that diverge and of lanes that run again.
+/// Notifies the observer of lanes that diverge and of lanes that run again after a wait.
 #[inline]
 fn announce_masks<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) {
     let after = flow.states.active;
@@ -157,7 +159,7 @@ fn announce_masks<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
     announce_added(before, flow, observer);
 }
 
-/// Notifies the observer of lanes that run again.
+/// Notifies the observer of lanes that run again after a wait.
 #[inline]
 fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) {
     let after = flow.states.active;
@@ -167,8 +169,8 @@ fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
 }
 
 impl Flow {
-    /// Copies the lanes that ran last from another state. Only observed steps update them, so two engines that ran
-    /// without an observer may disagree.
+    /// Copies from another state the set of lanes that ran last. Only observed steps update this set, so it may differ
+    /// between two engines that ran without an observer.
     pub(crate) fn take_last_active(&mut self, of: &Flow) {
         self.ran = of.ran;
     }
@@ -215,14 +217,14 @@ mod tests {
         let parted = Event::Diverge { taken: Mask(0b1100), not: Mask(0b0011) };
         assert_eq!(end(&mut flow, AluForm::ALU_PUSH_BEFORE, 0b0011), [parted]);
         assert_eq!(start(&mut flow, AluForm::ALU_ELSE_AFTER), []);
-        // No lane stays active: the sides swap.
+        // No lane stays active, because the clause swaps the sides of the branch.
         assert_eq!(end(&mut flow, AluForm::ALU_ELSE_AFTER, 0), [Event::Resume { mask: Mask(0b0011) }]);
         assert_eq!(start(&mut flow, AluForm::ALU_POP_AFTER), []);
         assert_eq!(
             end(&mut flow, AluForm::ALU_POP_AFTER, 0),
             [Event::Pop { kind: "PUSH" }, Event::Reconverge { mask: Mask(0b1111) }]
         );
-        // All lanes leave, so there is no divergence.
+        // All active lanes are skipped, so there is no divergence.
         assert_eq!(start(&mut flow, AluForm::ALU), []);
         assert_eq!(end(&mut flow, AluForm::ALU, 0b1111), []);
     }
@@ -284,7 +286,7 @@ mod tests {
         assert!(moved(Changes::Flow, |flow| flow.jump(&Control::to(5)).unwrap()));
         assert!(!moved(Changes::Flow, |flow| flow.push_(&Control::to(5)).unwrap()));
         assert!(!moved(Changes::Flow, |flow| flow.set_active(Mask(0b0111))));
-        // A step that cannot change these parts does not take a snapshot.
+        // If the step cannot change these parts, no snapshot is taken.
         assert!(!moved(Changes::Nothing, |flow| flow.jump(&Control::to(5)).unwrap()));
     }
 
@@ -309,7 +311,8 @@ mod tests {
             flow.push_(&Control::to(9)).unwrap();
             before.announce(&mut flow, &mut deepest);
         }
-        // The first push needs three subentries (its own and two extra), the second one more: one entry of four. Changes of masks alone do not need the stack.
+        // The first push needs three subentries: its own and two extra ones. The second push needs one more, so both
+        // fit in one entry of four. Changes of masks alone do not need the stack.
         assert_eq!(deepest.0, [1, 1]);
     }
 }

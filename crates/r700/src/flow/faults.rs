@@ -1,8 +1,7 @@
-//! Changes to the flow state from outside, for fault injection. They model a particle that hits a latch or a word of
-//! the stack.
+//! Changes to the flow state for fault injection. They model a particle that hits a latch or a word of the stack.
 //!
-//! The two bits of a lane remain a valid state. A lane that becomes active leaves inactive-continue and inactive-break.
-//! A lane that is no longer active becomes inactive-branch.
+//! The two state bits of a lane always remain a valid state. A lane that becomes active is no longer inactive-continue
+//! or inactive-break. A lane that is no longer active becomes inactive-branch.
 
 use reconverge_simt::Mask;
 
@@ -13,7 +12,7 @@ use super::{Entry, Flow, LoopKind, LoopRegisters, States};
 pub enum Part {
     /// The lanes that were active at the push.
     Active,
-    /// For a loop, the lanes that were inactive-break before it.
+    /// For a loop, the lanes that were inactive-break before the loop.
     Breaks,
 }
 
@@ -33,16 +32,16 @@ impl States {
     }
 }
 
-/// Bits of a loop's count: COUNT of SQ_LOOP_CONST.
+/// Number of bits in a loop's count, which is COUNT of SQ_LOOP_CONST.
 pub const TRIP_BITS: u32 = 12;
 
-/// Returns whether a loop counts. A DX10 loop without a limit does not.
+/// Returns whether a loop counts its iterations. A DX10 loop without a limit does not.
 fn counts(registers: &LoopRegisters) -> bool {
     registers.kind != LoopKind::Dx10 || registers.trip != 0
 }
 
 impl Flow {
-    /// Changes which lanes are active.
+    /// Makes exactly `lanes` active.
     pub fn set_active(&mut self, lanes: Mask) {
         self.states = self.states.with_active(lanes);
     }
@@ -77,8 +76,8 @@ impl Flow {
         self.registers.iter().chain(saved).filter(|it| counts(it)).map(|it| it.trip).collect()
     }
 
-    /// Sets the remaining iterations of a loop, by its index in [`Flow::trips`]. Does nothing if the loop does not
-    /// exist.
+    /// Sets the remaining iterations of a loop. `place` is the index of the loop in [`Flow::trips`]. Does nothing if
+    /// the loop does not exist.
     pub fn set_trip(&mut self, place: usize, trip: u32) {
         let saved = self.stack.entries_mut().iter_mut().rev().filter_map(|entry| match entry {
             Entry::Loop { registers, .. } => registers.as_mut(),
@@ -121,7 +120,7 @@ mod tests {
         flow.set_entry_mask(1, Part::Active, Mask(5));
         flow.pop(&Control::to(0).pop(1)).unwrap();
         assert_eq!(flow.active(), Mask(5));
-        // A loop without a count does not have one to change.
+        // The loop does not count its iterations, so there is no count to change.
         assert!(flow.trips().is_empty());
     }
 
@@ -135,7 +134,7 @@ mod tests {
         assert_eq!(flow.trips(), [5, 7]);
         flow.set_trip(1, 3);
         assert_eq!(flow.trips(), [5, 3]);
-        // A count of zero is also a count, and so is the limit of a DX10 loop.
+        // A count of zero is also a count. The limit of a DX10 loop is also a count.
         flow.set_trip(0, 0);
         assert_eq!(flow.trips(), [0, 3]);
         let mut flow = Flow::new(FlowSetup { dx10_loop_limit: Some(4), ..FlowSetup::new(64, Mask(0xf)) });

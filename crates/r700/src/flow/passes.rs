@@ -1,18 +1,19 @@
-//! The interface of compiled code to the flow state. The resulting state equals that of running the instructions one
-//! by one.
+//! The interface between compiled code and the flow state. After these functions, the flow state equals that after
+//! running the instructions one by one.
 
 use super::{Entry, Flow, LoopKind};
 
 impl Flow {
-    /// Returns the address with which iterations of the innermost loop begin, and how many more can start; `u32::MAX`
-    /// if nothing limits it.
+    /// Returns the address of the innermost loop's body, and how many more iterations can start. The number is
+    /// `u32::MAX` if the loop has no limit.
     ///
-    /// Returns `None` unless the innermost entry is a loop and every lane is active or has left it.
+    /// Returns `None` unless the innermost entry of the stack is a loop and every lane is active or has left the loop.
     #[inline]
     pub(crate) fn rounds(&self) -> Option<(u32, u32)> {
         let Some(Entry::Loop { body, .. }) = self.stack.last() else { return None };
         let states = &self.states;
-        // The sets are disjoint. If every lane is in one of these two, no lane is in IC.
+        // The sets are disjoint. If every lane is active or inactive-break, no lane is inactive-continue or
+        // inactive-branch.
         if states.inactive_break != !states.active {
             return None;
         }
@@ -35,18 +36,18 @@ impl Flow {
                 registers.index = registers.index.map(|index| index.wrapping_add(steps));
             }
             LoopKind::Repeat => registers.trip -= rounds,
-            // 0 means no limit.
+            // A trip count of 0 means that the number of iterations is not limited. It must stay 0.
             LoopKind::Dx10 => registers.trip = registers.trip.saturating_sub(rounds),
         }
     }
 
-    /// Returns whether LOOP_BREAK and LOOP_CONTINUE are inside a loop here.
+    /// Returns whether LOOP_BREAK and LOOP_CONTINUE would be inside a loop of the current subroutine.
     #[inline]
     pub(crate) fn is_in_loop(&self) -> bool {
         self.loop_entry().is_some()
     }
 
-    /// Returns how many more branches can be pushed.
+    /// Returns how many more branch entries fit on the stack.
     #[inline]
     pub(crate) fn room(&self) -> u32 {
         let used = self.stack.counts().and_pushes(1).stack_use(self.setup.wave_width);
@@ -54,14 +55,14 @@ impl Flow {
         (subentries + 1).saturating_sub(used.sub)
     }
 
-    /// Records that `pushes` branches were pushed and popped again.
+    /// Records that `pushes` branch entries were pushed and popped again.
     #[inline]
     pub(crate) fn has_held(&mut self, pushes: u32) {
         let used = self.stack.counts().and_pushes(pushes).stack_use(self.setup.wave_width);
         self.deepest = self.deepest.max(used.entries(self.subentries_an_entry()));
     }
 
-    /// Continues at an address.
+    /// Sets the program counter.
     #[inline]
     pub(crate) fn continue_at(&mut self, pc: u32) {
         self.pc = pc;
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
     use crate::flow::{AluForm, Control, FlowSetup, LoopConstant};
 
-    /// Returns all 64 lanes in the first iteration of a loop whose body begins at 1.
+    /// Returns the state of 64 lanes in the first iteration of a loop whose body begins at address 1.
     fn in_loop(limit: Option<u32>) -> Flow {
         let setup = FlowSetup { dx10_loop_limit: limit, ..FlowSetup::new(64, !Mask::NONE) };
         let mut flow = Flow::new(setup);
@@ -90,7 +91,7 @@ mod tests {
         flow.alu_enter(AluForm::ALU, false).unwrap();
         flow.alu_leave(AluForm::ALU).unwrap();
         assert_eq!((flow.pc(), flow.rounds()), (2, Some((1, u32::MAX))));
-        // No iteration ends if the innermost entry is a branch.
+        // If the innermost entry is a branch, no iteration can end.
         let mut flow = in_loop(None);
         flow.push_(&Control::to(9)).unwrap();
         assert_eq!(flow.rounds(), None);
@@ -125,7 +126,8 @@ mod tests {
         assert!(!flow.is_in_loop());
     }
 
-    /// With 64 lanes, an entry has four subentries, and the pushes need two more.
+    /// With wavefronts of 64 lanes, an entry has four subentries. Two entries have eight: one for each push, and two
+    /// extra ones.
     #[test]
     fn conditionals_need_the_stack_that_pushes_need() {
         let mut flow = Flow::new(FlowSetup { stack_size: Some(2), ..FlowSetup::new(64, Mask(0xf)) });
@@ -147,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Lane 0 leaves, and the loop jumps back twice.
+    /// Lane 0 leaves the loop, and the loop jumps back twice.
     #[test]
     fn counted_iterations_leave_what_the_instructions_leave() {
         type Start = fn(&mut Flow, &Control) -> Result<(), crate::flow::FlowFault>;

@@ -1,4 +1,4 @@
-//! The parts of the divergence machine: conditions, states of lanes, loops, entries of the stack, faults.
+//! The parts of the divergence machine: conditions, lane states, loops, stack entries, faults.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,23 +9,24 @@ use thiserror::Error;
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// Test of a control-flow instruction that selects the lanes that pass: the fields COND and CF_CONST. (MAN 3.6.3)
+/// The condition of a control-flow instruction, which selects the lanes that pass. It is in the fields COND and
+/// CF_CONST. (MAN 3.6.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// CF_COND_ACTIVE.
+    /// CF_COND_ACTIVE: active lanes pass.
     Active,
-    /// CF_COND_FALSE.
+    /// CF_COND_FALSE: no lane passes.
     False,
-    /// CF_COND_BOOL with the number of the boolean constant.
+    /// CF_COND_BOOL: active lanes pass if the boolean constant with this number is 1.
     Bool(u8),
-    /// CF_COND_NOT_BOOL with the number of the boolean constant.
+    /// CF_COND_NOT_BOOL: active lanes pass if the boolean constant with this number is 0.
     NotBool(u8),
 }
 
-/// The fields of a CF word that decide about flow.
+/// The fields of a control-flow word that determine the flow of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// ADDR, 64-bit words from the program's start.
+    /// ADDR, in 64-bit words from the start of the program.
     pub addr: u32,
     /// POP_COUNT, 0 to 7.
     pub pop_count: u8,
@@ -42,8 +43,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the fields with COND = ACTIVE and this address, everything else zero. Compilers write this combination
-    /// most often.
+    /// Returns fields with the condition ACTIVE and this address. All other fields are zero. Compilers write this
+    /// combination most often.
     pub const fn to(addr: u32) -> Control {
         Control {
             addr,
@@ -65,43 +66,43 @@ impl Control {
 /// The state of a lane (MAN p. 47).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// A.
+    /// Active (A): the lane runs instructions.
     Active,
-    /// IB.
+    /// Inactive-branch (IB): the lane waits for an ELSE or a POP.
     InactiveBranch,
-    /// IC.
+    /// Inactive-continue (IC): the lane waits for the next iteration of its loop.
     InactiveContinue,
-    /// IX.
+    /// Inactive-break (IX): the lane waits for the end of its loop.
     InactiveBreak,
 }
 
-/// The states of all lanes, as three disjoint sets; a lane in none of them is inactive-branch.
+/// The states of all lanes, as three disjoint sets. A lane in none of the sets is inactive-branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct States {
-    /// Lanes in A.
+    /// Active lanes.
     pub active: Mask,
-    /// Lanes in IC.
+    /// Inactive-continue lanes.
     pub inactive_continue: Mask,
-    /// Lanes in IX.
+    /// Inactive-break lanes.
     pub inactive_break: Mask,
 }
 
 impl States {
-    /// Returns the lanes in IC or IX, which only the loop resumes.
+    /// Returns the inactive-continue and inactive-break lanes. Only their loop resumes them.
     #[inline(always)]
     pub(super) fn out_of_round(self) -> Mask {
         self.inactive_continue | self.inactive_break
     }
 }
 
-/// The three kinds of loops.
+/// Kind of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopKind {
-    /// LOOP_START: a count and an index.
+    /// LOOP_START: the loop has a count and an index.
     Dx9,
-    /// LOOP_START_NO_AL: a count. The index remains that of the outer loop.
+    /// LOOP_START_NO_AL: the loop has a count, and uses the index of the enclosing loop.
     Repeat,
-    /// LOOP_START_DX10: only breaks end it.
+    /// LOOP_START_DX10: the loop ends only by breaks.
     Dx10,
 }
 
@@ -110,9 +111,9 @@ pub enum LoopKind {
 pub struct LoopRegisters {
     /// Kind of the loop.
     pub kind: LoopKind,
-    /// Remaining iterations, including this one; 0 in a DX10 loop without a limit.
+    /// Remaining iterations, including the current one. In a DX10 loop without a limit, this is 0.
     pub trip: u32,
-    /// aL, if this loop or an enclosing one has an index.
+    /// aL, if this loop or an enclosing loop has an index.
     pub index: Option<i32>,
     /// Number that is added to aL after each iteration.
     pub step: i32,
@@ -121,47 +122,47 @@ pub struct LoopRegisters {
 /// One entry of the stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// PUSH.
+    /// A branch: the entry of a PUSH.
     Branch {
         /// The lanes that were active before the push.
         active: Mask,
-        /// Whether the push was in WHOLE_QUAD_MODE and takes a whole entry.
+        /// Whether the push was in WHOLE_QUAD_MODE. It then occupies a whole entry.
         whole_quad: bool,
     },
-    /// LOOP_START*: the state before the loop.
+    /// A loop: the entry of a LOOP_START*, with the state before the loop.
     Loop {
-        /// The lanes' states.
+        /// The states of the lanes before the loop.
         states: States,
         /// The registers of the enclosing loop.
         registers: Option<LoopRegisters>,
         /// The first instruction of the loop's body, to which its LOOP_END jumps.
         body: u32,
     },
-    /// CALL: the target of RETURN.
+    /// A call: the address to which RETURN jumps.
     Return {
         /// The instruction after the call.
         pc: u32,
         /// Number that the call added to the nesting depth.
         calls: u8,
-        /// Whether the call went into the fetch program.
+        /// Whether the call was a CALL_FS, which calls the fetch program.
         into_fetch_program: bool,
     },
 }
 
-/// Entries on the stack of a wavefront that has ended. In strict mode they are a finding, not a trap. END_OF_PROGRAM
-/// stops the wavefront whatever its stack, but no structured program ends with entries on its stack.
+/// Entries on the stack of a wavefront that has ended. In strict mode, they are reported as a finding and do not trap.
+/// END_OF_PROGRAM stops a wavefront with any stack, but no structured program ends with entries on its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the program ends with entries on its stack: {pushes} PUSH, {loops} LOOP, {calls} CALL")]
 pub struct Open {
-    /// Entries of PUSH and the like.
+    /// Number of branch entries.
     pub pushes: usize,
-    /// Entries of loops.
+    /// Number of loop entries.
     pub loops: usize,
-    /// Entries of calls.
+    /// Number of call entries.
     pub calls: usize,
 }
 
-/// Size of an entry on the stack.
+/// Size of an entry on the stack, by its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cost {
     /// A push: one subentry.
@@ -170,7 +171,7 @@ pub enum Cost {
     WholeQuadPush,
     /// A loop: one entry.
     Loop,
-    /// A call: one subentry; two on chips that are 16 lanes wide.
+    /// A call: one subentry, or two on chips with wavefronts of 16 lanes.
     Call,
 }
 
@@ -197,26 +198,27 @@ impl Entry {
     }
 }
 
-/// The constants of a launch that affect flow.
+/// The constants of a launch that affect the flow of lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSetup {
-    /// Lanes of a wavefront: 16, 32 or 64. Determines the number of subentries in an entry of the stack.
+    /// Lanes of a wavefront: 16, 32 or 64. This number determines how many subentries a stack entry has.
     pub wave_width: u8,
     /// The lanes that are valid at the start.
     pub valid: Mask,
-    /// STACK_SIZE of SQ_PGM_RESOURCES, in entries; `None` for [`FlowSetup::MOST_STACK`].
+    /// STACK_SIZE of SQ_PGM_RESOURCES, in entries. `None` means [`FlowSetup::MOST_STACK`].
     pub stack_size: Option<u32>,
-    /// SQ_LOOP_CONST, by number.
+    /// SQ_LOOP_CONST, indexed by the number of the constant.
     pub loop_constants: [LoopConstant; 32],
     /// SQ_BOOL_CONST of the stage: bit n is boolean n.
     pub booleans: u32,
     /// Maximum nesting depth of CALL.
     pub call_limit: u32,
-    /// Iterations after which a DX10 loop ends; the hardware has no such limit ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    /// Number of iterations after which a DX10 loop ends. The hardware has no such limit
+    /// ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub dx10_loop_limit: Option<u32>,
     /// First instruction of the main program.
     pub start: u32,
-    /// First instruction of the fetch program. `None` makes CALL_FS return at once.
+    /// First instruction of the fetch program. If it is `None`, CALL_FS returns at once.
     pub fetch_start: Option<u32>,
     /// Whether undefined behaviour traps.
     pub strict: bool,
@@ -229,8 +231,8 @@ impl FlowSetup {
     /// Maximum number of stack entries that the eight bits of STACK_SIZE can declare.
     pub const MOST_STACK: u32 = 255;
 
-    /// Returns the setup for a wavefront of `wave_width` lanes with these valid lanes: constants zero, no STACK_SIZE,
-    /// strict.
+    /// Returns the setup for a wavefront of `wave_width` lanes, of which `valid` are valid. All constants are zero, no
+    /// STACK_SIZE is declared, and the mode is strict.
     pub fn new(wave_width: u8, valid: Mask) -> FlowSetup {
         FlowSetup {
             wave_width,
@@ -262,7 +264,7 @@ impl LoopConstant {
         (self.0 >> 12 & 0xfff) as i32
     }
 
-    /// Returns the number that each iteration adds to aL, a signed 8-bit number.
+    /// Returns the number that is added to aL after each iteration, a signed 8-bit number.
     pub const fn inc(self) -> i32 {
         self.0 as i32 >> 24
     }
@@ -277,7 +279,7 @@ pub enum FlowFault {
         /// Manual's name of the instruction.
         op: &'static str,
     },
-    /// The entry on top of the stack is of another kind than the instruction removes.
+    /// The instruction removes an entry of another kind than the one on top of the stack.
     #[error("{op} needs a {wanted} entry on top of the stack, but a {found} entry is there")]
     WrongEntry {
         /// Manual's name of the instruction.
@@ -287,13 +289,13 @@ pub enum FlowFault {
         /// Kind of entry on top of the stack.
         found: &'static str,
     },
-    /// LOOP_BREAK or LOOP_CONTINUE without a loop on the stack, or with a loop only below a call.
+    /// LOOP_BREAK or LOOP_CONTINUE, but no loop is on the stack, or a call is above the innermost loop.
     #[error("{op} is outside every loop of its subroutine")]
     OutsideLoop {
         /// Manual's name of the instruction.
         op: &'static str,
     },
-    /// LOOP_END and its LOOP_START name different bodies (strict mode).
+    /// ADDR of a LOOP_END is not the instruction after its LOOP_START (strict mode).
     #[error("LOOP_END leads to {end_leads_to}, but its LOOP_START leads to {body}")]
     LoopPair {
         /// ADDR of the LOOP_END.
@@ -307,18 +309,18 @@ pub enum FlowFault {
          to an entry), STACK_SIZE declares {declared}{}", whole(.program)
     )]
     StackOverflow {
-        /// Entries needed.
+        /// Number of entries that the stack needs.
         needed: u32,
-        /// Entries declared.
+        /// Number of entries that STACK_SIZE declares.
         declared: u32,
-        /// Whole entries in use.
+        /// Number of whole entries in use.
         full: u32,
-        /// Subentries in use.
+        /// Number of further subentries in use.
         sub: u32,
-        /// Subentries in an entry, 4 or 8.
+        /// Number of subentries in an entry, 4 or 8.
         subentries_an_entry: u32,
-        /// Entries that the whole program needs, if known. The wavefront fills this in: the divergence machine does not
-        /// see the program.
+        /// Number of entries that the whole program needs, if known. The wavefront sets this field, because the
+        /// divergence machine does not have the program.
         program: Option<u32>,
     },
     /// The program needs more stack than STACK_SIZE can declare.
@@ -327,16 +329,16 @@ pub enum FlowFault {
         FlowSetup::MOST_STACK
     )]
     StackTooDeep {
-        /// Entries needed.
+        /// Number of entries that the stack needs.
         needed: u32,
     },
-    /// WHOLE_QUAD_MODE with VALID_PIXEL_MODE (strict mode; MAN p. 49).
+    /// WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set (strict mode; MAN p. 49).
     #[error("WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set")]
     BothModes,
-    /// CALL with a POP_COUNT (strict mode; MAN p. 53).
+    /// CALL with a POP_COUNT that is not 0 (strict mode; MAN p. 53).
     #[error("CALL has POP_COUNT {pop_count}; it must be 0")]
     CallPops {
-        /// The field.
+        /// Value of POP_COUNT.
         pop_count: u8,
     },
     /// CALL_FS inside a fetch program.
@@ -348,7 +350,7 @@ fn whole(program: &Option<u32>) -> String {
     program.map_or_else(String::new, |entries| format!("; the whole program needs {entries}"))
 }
 
-/// The number of entries of each cost on a stack.
+/// The number of stack entries of each cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CostCounts {
     full: u32,
@@ -357,7 +359,7 @@ pub(super) struct CostCounts {
 }
 
 impl CostCounts {
-    /// Returns the count of the entries with a cost.
+    /// Returns the number of entries with a cost.
     #[inline(always)]
     fn of(&mut self, cost: Cost) -> &mut u32 {
         match cost {
@@ -367,19 +369,19 @@ impl CostCounts {
         }
     }
 
-    /// Returns the counts with this many more pushes.
+    /// Returns the counts after `more` further pushes.
     #[inline(always)]
     pub(super) fn and_pushes(self, more: u32) -> CostCounts {
         CostCounts { pushes: self.pushes + more, ..self }
     }
 
-    /// Returns whether there are calls.
+    /// Returns whether the stack has entries of calls.
     #[inline(always)]
     pub(super) fn has_calls(&self) -> bool {
         self.calls > 0
     }
 
-    /// Returns the size of the stack; see [`StackUse::of`].
+    /// Returns the size of a stack with these entries, as [`StackUse::of`] does.
     #[inline(always)]
     pub(super) fn stack_use(&self, wave_width: u8) -> StackUse {
         let CostCounts { full, pushes, calls } = *self;
@@ -390,8 +392,8 @@ impl CostCounts {
 
 /// The entries of a stack, the last one on top.
 ///
-/// Their costs are counted when entries are added and removed. Otherwise a shader with 96 nested branches spends 6 % of
-/// its time on counting.
+/// The costs of the entries are counted whenever entries are added and removed. If they were counted at each push
+/// instead, a shader with 96 nested branches would spend 6 % of its time on counting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Stack {
     entries: Vec<Entry>,
@@ -412,7 +414,7 @@ impl Stack {
         }
     }
 
-    /// Pops all entries above a depth.
+    /// Removes all entries above a depth.
     #[inline(always)]
     pub(super) fn truncate(&mut self, depth: usize) {
         while self.entries.len() > depth {
@@ -446,18 +448,18 @@ impl Deref for Stack {
     }
 }
 
-/// Part of the stack that is in use. (MAN p. 51; the two extra subentries are Mesa's and LLVM's.)
+/// The part of a stack that is in use. (MAN p. 51. The two extra subentries come from Mesa and LLVM.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackUse {
-    /// Whole entries.
+    /// Number of whole entries.
     pub full: u32,
-    /// Subentries.
+    /// Number of further subentries.
     pub sub: u32,
 }
 
 impl StackUse {
-    /// Returns the size of a stack of these entries on a chip with wavefronts of `wave_width` lanes. If any of them is
-    /// a plain push, two subentries are added to the entries' own costs (Mesa, LLVM).
+    /// Returns the size of a stack with these entries on a chip with wavefronts of `wave_width` lanes. If some entry is
+    /// a push without WHOLE_QUAD_MODE, the stack needs two extra subentries (Mesa, LLVM).
     #[inline]
     pub fn of(entries: impl IntoIterator<Item = Cost>, wave_width: u8) -> StackUse {
         let mut counts = CostCounts::default();
@@ -465,14 +467,14 @@ impl StackUse {
         counts.stack_use(wave_width)
     }
 
-    /// Returns the number of subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones
-    /// (MAN p. 51).
+    /// Returns the number of subentries in an entry of the stack. This is 8 on chips with wavefronts of 16 or 32 lanes,
+    /// and 4 on chips with wider wavefronts (MAN p. 51).
     #[inline(always)]
     pub const fn subentries_an_entry(wave_width: u8) -> u32 {
         if wave_width <= 32 { 8 } else { 4 }
     }
 
-    /// Returns the number of entries, if one holds `subentries_an_entry` subentries.
+    /// Returns the number of entries, rounded up, if an entry has `subentries_an_entry` subentries.
     #[inline(always)]
     pub const fn entries(self, subentries_an_entry: u32) -> u32 {
         self.full + self.sub.div_ceil(subentries_an_entry)

@@ -19,8 +19,9 @@ impl FlowView for Flow {
         if !self.setup.valid.has(lane) {
             return Why::Uncovered;
         }
-        // The loop goes from the innermost construct outward. The first construct at whose beginning the lane was
-        // active switched it off. Until then `states` are those of the construct's body.
+        // The search goes from the innermost construct outward. A lane that was active at the start of a construct, but
+        // is not active now, was disabled by this construct. `states` are the lane states in the body of the construct
+        // that the search examines.
         let mut states = self.states;
         for (depth, entry) in self.stack.iter().rev().enumerate() {
             match entry {

@@ -1,4 +1,5 @@
-//! Checks sequences within a clause: results, addresses and predicates that last from group to group, and fetches.
+//! Checks the order of instructions within a clause: results, addresses and predicates that a later group uses, and
+//! fetches.
 
 use super::{ADDRESS, FETCH_HAZARD, INDEXED_WRITE, Lint, PRED_SEL, PREDICATE, PREVIOUS};
 use crate::chip::Chip;
@@ -6,7 +7,7 @@ use crate::code::{AluClause, AluOp, Code, Fetch, Group, Operand, TRANS};
 use crate::meaning::Meaning;
 use crate::uses::{CLAUSE_TEMPORARIES, R};
 
-/// Returns the component of AR by which an instruction is indexed.
+/// Returns the component of AR that an instruction uses as an index.
 fn address(op: &AluOp) -> Option<usize> {
     let operand = |operand: &Operand| matches!(operand, Operand::Gpr { .. } | Operand::ConstantFile { .. });
     let indexed =
@@ -14,7 +15,7 @@ fn address(op: &AluOp) -> Option<usize> {
     op.index_mode.address().filter(|_| indexed)
 }
 
-/// Returns whether an instruction writes a register of the lane through an index.
+/// Returns whether an instruction writes a register that an index selects, other than a global register.
 fn written_by_index(op: &&AluOp) -> bool {
     op.dst_rel && op.writes() && !op.index_mode.is_global()
 }
@@ -43,7 +44,7 @@ impl Lint<'_> {
                         );
                     }
                 }
-                // Within one group, `mova-use` reports it.
+                // If AR is written in the same group, the rule `mova-use` reports it.
                 let mova = |op: &AluOp| matches!(op.opcode.meaning, Meaning::Mova(_));
                 if let Some(chan) =
                     address(op).filter(|chan| !addresses[*chan] && !group.ops.iter().any(mova))
@@ -72,8 +73,8 @@ impl Lint<'_> {
         }
     }
 
-    /// Checks reads of registers that the previous group has written through an index. Mesa names no hazard for R700
-    /// except for RV770, nor for RV670, RS780 and RS880.
+    /// Checks reads of registers that the previous group has written through an index. Mesa names this hazard for
+    /// RV770, but not for other R700 chips, and not for RV670, RS780 and RS880.
     fn indexed_write(&mut self, before: Group<'_>, group: Group<'_>) {
         if !(self.chip.indexes_by_loop || self.chip == Chip::RV770) {
             return;
@@ -82,8 +83,8 @@ impl Lint<'_> {
             let reads = |written: &AluOp| {
                 op.read().iter().any(|source| match source.operand {
                     Operand::Gpr { gpr, chan } => {
-                        // The words do not show where the array ends. LLVM reads registers after the named one on
-                        // RV770.
+                        // An indexed write can change any register from the named one on, because the words do not show
+                        // where the array ends. On RV770, however, LLVM emits reads of later registers.
                         let behind = gpr > written.dst_gpr && u32::from(gpr) < CLAUSE_TEMPORARIES;
                         let in_array = gpr == written.dst_gpr || behind && self.chip.indexes_by_loop;
                         chan == written.dst_chan && (source.rel || in_array)

@@ -1,4 +1,5 @@
-//! Checks the layout of words: control flow that leaves the program or enters a clause, and unreachable words.
+//! Checks the layout of a program's words. Reports control flow that leaves the program or enters a clause, and
+//! unreachable words.
 
 use std::ops::Range;
 
@@ -8,14 +9,14 @@ use super::{INTO_CLAUSE, Lint, OFF_END, UNREACHABLE};
 use crate::code::{CfOp, Code};
 use crate::graph::Ways;
 
-/// The addresses that are control flow.
+/// The addresses that contain control-flow instructions.
 pub(super) struct Layout {
     /// Addresses that are reached as control flow, but are words of a clause or past the last word.
     unsound: NumberSet,
 }
 
 impl Layout {
-    /// Returns whether the instruction at `addr` is control flow.
+    /// Returns whether the word pair at `addr` is a control-flow instruction.
     pub(super) fn sound(&self, addr: u32) -> bool {
         !self.unsound.contains(addr)
     }
@@ -25,8 +26,8 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
     let end = (lint.words.len() / 2) as u32;
     let mut clauses: Vec<(u32, Range<u32>)> = Vec::new();
     let mut reached: NumberSet = NumberSet::new();
-    // Addresses are visited in the order in which a program reaches them, so a clause is known before control flow can
-    // run into it.
+    // Addresses are visited in the order in which a program reaches them. Therefore the words of a clause are known
+    // before control flow can enter them.
     let mut open: Vec<u32> = ways.entries.iter().rev().copied().collect();
     let mut unsound = NumberSet::new();
     while let Some(addr) = open.pop() {
@@ -72,7 +73,8 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
             None => unused.push(addr..addr + 1),
         }
     }
-    // Any words may follow invalid words.
+    // If some reachable words are invalid, it is not known which words follow them, so no word is reported as
+    // unreachable.
     let unread = code.faults().any(|(addr, _)| reached.contains(addr));
     for range in unused.into_iter().filter(|_| !unread) {
         let message = match range.len() {

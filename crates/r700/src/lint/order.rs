@@ -1,4 +1,4 @@
-//! Checks that every path between two instructions contains the necessary barrier, acknowledge, or last export of a
+//! Checks that every path between certain instructions contains the required barrier, acknowledge, or last export of a
 //! type.
 
 use super::{BARRIER, Components, EXPORT_DONE, Lint, SCRATCH_WAIT, forward};
@@ -10,8 +10,8 @@ use crate::words::{CfInst, ExportInst, MemOp};
 
 pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     barriers(lint, code, ways);
-    // A return leads to the instruction after every call of its subroutine, so the effects of one call seem to precede
-    // the others.
+    // With subroutines, exports are not checked. A RETURN has edges to the instructions after all calls of its
+    // subroutine, so the effects of one call would seem to precede the other calls.
     if ways.entries.len() == 1 {
         exports(lint, code, ways);
     }
@@ -20,7 +20,8 @@ pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// Registers written since the last barrier: by fetch clauses, and by any clause.
+/// Registers written since the last barrier. The first set contains those that fetch clauses have written, the second
+/// those that any clause has written.
 type Pending = [Components; 2];
 
 fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
@@ -41,7 +42,8 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         let fetched = matches!(cf.op, CfOp::Fetch(..));
         if fetched || matches!(cf.op, CfOp::Alu(_)) {
             for number in numbers(addr, &cf.op, true) {
-                // An ALU clause overwrites the result of a fetch: it has waited for the fetch, or is itself a finding.
+                // If an ALU clause overwrites the result of a fetch, the result is no longer pending. The clause either
+                // has waited for the fetch or is itself reported.
                 after[0].set(number, fetched);
                 after[1].set(number, true);
             }
@@ -66,7 +68,8 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// Exports of one type so far: none, some, or some with EXPORT_DONE. Several bits are set if paths differ.
+/// Exports of one type so far, as a set of bits: none, some, or some with EXPORT_DONE. Several bits are set if the
+/// paths to an instruction differ.
 const NOTHING: u8 = 1;
 const EXPORTED: u8 = 2;
 const DONE: u8 = 4;
@@ -108,8 +111,8 @@ fn name(kind: ExportKind) -> &'static str {
     }
 }
 
-/// Checks memory that was written and not waited for. The state has one bit per space, with a second set of bits above
-/// for writes without an acknowledge.
+/// Checks for reads of memory that was written without a wait. The state has one bit per memory space for writes with
+/// an acknowledge, and four bits higher, one for writes without an acknowledge.
 fn waits(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     let written = |inst: ExportInst| match inst {
         ExportInst::MEM_SCRATCH => 1,

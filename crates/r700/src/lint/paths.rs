@@ -1,5 +1,5 @@
-//! Checks the stack on every path: pops without pushes, loops and calls that do not nest, entries left at the end, and
-//! the stack size that the program needs.
+//! Checks the stack on every path. Reports pops without pushes, loops and calls that do not nest, entries that are left
+//! at the end, and a stack that is larger than declared.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -29,7 +29,8 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     for ((pc, _), (rule, message)) in std::mem::take(&mut watch.found) {
         lint.find(rule, pc, message);
     }
-    // Only the first point at which paths meet is reported; the code after it has the same differences.
+    // Only the first instruction at which paths with different stacks meet is reported. The instructions after it have
+    // the same difference.
     let same = |kind: EdgeKind| !matches!(kind, EdgeKind::Call | EdgeKind::Return);
     for (pc, message) in &watch.merged {
         let led = |(from, next): (&u32, &Vec<_>)| {
@@ -57,12 +58,13 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         (Err(Unfinished::Deep), _) => {
             lint.find(&STACK_SIZE, start, "the stack has no bound: calls or pushes repeat without an end");
         }
-        // The program has too many paths to check.
+        // If the program has too many paths, its stack size is not checked.
         (Err(Unfinished::Long), _) | (Ok(_), None) => {}
     }
 }
 
-/// Returns whether another program calls this one: a fetch program, or one that returns and never ends.
+/// Returns whether another program calls this program. This holds for a fetch program, and for a program that returns
+/// and never ends.
 fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
     match lint.known.stage {
         Some(stage) => stage == Stage::Fetch,
@@ -75,7 +77,8 @@ fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
     }
 }
 
-/// Returns the control-flow instructions that index by aL; none if MOVA_GPR_INT writes aL.
+/// Returns the addresses of the control-flow instructions that use aL as an index. If MOVA_GPR_INT writes aL, returns
+/// none, because aL is then valid outside loops.
 fn by_loop(lint: &Lint<'_>, code: &Code) -> NumberSet {
     let moved = |cf: &Cf| match &cf.op {
         CfOp::Alu(clause) => code
@@ -97,7 +100,7 @@ fn by_loop(lint: &Lint<'_>, code: &Code) -> NumberSet {
 struct Watch<'a> {
     code: &'a Code,
     by_loop: NumberSet,
-    /// Stack entries of the subroutine before each instruction, as on the first path that reaches it.
+    /// For each instruction, the stack entries of its subroutine on the first path that reaches it.
     frames: LiteMap<u32, Vec<StackEntry>>,
     merged: LiteMap<u32, String>,
     found: LiteMap<(u32, &'static str), (&'static Rule, String)>,
@@ -179,7 +182,7 @@ impl Watch<'_> {
             }
             Effect::LoopOnTop | Effect::EndLoop => self.find(&LOOP_OPEN, pc, found),
             Effect::Return => self.find(&RETURN, pc, found),
-            // These effects do not need anything.
+            // A push and a call have no requirements, so they cannot fail.
             Effect::Push(_) | Effect::Call(_) => {}
         }
     }
@@ -193,7 +196,7 @@ fn kind(place: &StackEntry) -> &'static str {
     }
 }
 
-/// Returns the entries in words, outermost first.
+/// Returns a description of the entries, outermost first.
 fn entries(stack: &[StackEntry]) -> String {
     match stack {
         [] => "nothing".to_owned(),

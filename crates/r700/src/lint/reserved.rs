@@ -1,5 +1,5 @@
-//! Checks bits that no field of an instruction's format owns. ALU words have none. The fourth word of a fetch is
-//! padding, into which compilers write arbitrary bits.
+//! Checks that bits outside the fields of an instruction's format are 0. All bits of ALU words belong to fields. The
+//! fourth word of a fetch is padding, into which compilers write arbitrary bits.
 
 use super::{Lint, RESERVED_BITS};
 use crate::code::CfOp;

@@ -1,10 +1,10 @@
-//! Finds registers that are read before they are written. Tracks the components that are written on every path to an
-//! instruction, and those that are written on some path.
+//! Finds registers that are read before they are written. The search computes which components are written on every
+//! path to an instruction, and which are written on some path.
 //!
-//! If the words leave the question open, a register counts as written: for writes under a predicate, through an index,
-//! or by a fetch program. Compilers copy undefined values where paths meet, and turn branches into selections. Neither
-//! is a finding. The result of a copy counts as written if its source does. The result of a selection counts as written
-//! if either source does.
+//! In doubt, a register counts as written. This applies to writes under a predicate, through an index, or by a fetch
+//! program. Compilers copy undefined values where paths meet, and turn branches into selections. Such copies and
+//! selections are not reported. The result of a copy counts as written if its source does. The result of a selection
+//! counts as written if one of its sources does.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind};
@@ -16,7 +16,7 @@ use crate::graph::Ways;
 use crate::uses::R;
 use crate::words::{CfInst, Op2};
 
-/// Sets of register components, one set each for x, y, z and w.
+/// A set of register components, as one set of registers for each of x, y, z and w.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Components([u128; 4]);
 
@@ -26,12 +26,12 @@ impl Components {
     /// All components of every register.
     pub const ALL: Components = Components([u128::MAX; 4]);
 
-    /// Returns these components and all components of one more register.
+    /// Returns these components and all components of register `gpr`.
     pub fn with(self, gpr: u8) -> Components {
         Components(self.0.map(|set| set | 1 << (gpr & 127)))
     }
 
-    /// Adds or removes the component with this number: register times four plus component.
+    /// Adds or removes the component with this number, which is the register times four plus the component.
     pub(super) fn set(&mut self, number: u32, on: bool) {
         let (set, bit) = (&mut self.0[number as usize & 3], 1 << (number >> 2 & 127));
         *set = if on { *set | bit } else { *set & !bit };
@@ -51,10 +51,11 @@ impl Components {
     }
 }
 
-/// Finds where a lane continues while it is active, or resumes. These edges are a subset of the wavefront's edges.
+/// Determines the edges of a single lane: where it continues while it is active, or where it resumes. These edges are a
+/// subset of the wavefront's edges.
 struct Lanes<'a> {
     code: &'a Code,
-    /// For each ELSE to which a JUMP leads, the address at which the lanes that it switches off continue.
+    /// For each ELSE to which a JUMP leads, the address at which lanes of the first side continue.
     over: LiteMap<u32, u32>,
 }
 
@@ -80,15 +81,15 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Returns whether an edge takes the lanes that a branch has switched off to their ELSE. Such an edge is a JUMP
-    /// that pops nothing.
+    /// Returns whether an edge takes inactive lanes of a branch to the ELSE of the branch. Such an edge is a JUMP that
+    /// pops nothing.
     fn to_else(&self, addr: u32, edge: &Edge) -> bool {
         let from = matches!(self.control(addr), Some((CfInst::JUMP, jump)) if jump.pop_count == 0);
         let to = matches!(self.control(edge.to), Some((CfInst::ELSE, flip)) if always_passes(flip));
         edge.kind == EdgeKind::Jump && from && to
     }
 
-    /// Returns whether the LOOP_END at `addr` ends a loop that only LOOP_BREAK leaves.
+    /// Returns whether the LOOP_END at `addr` ends a loop that lanes leave only by LOOP_BREAK.
     fn ends_by_break(&self, addr: u32) -> bool {
         let Some((CfInst::LOOP_END, end)) = self.control(addr) else { return false };
         let start = end.addr.checked_sub(1).and_then(|start| self.control(start));
@@ -104,12 +105,12 @@ impl<'a> Lanes<'a> {
     }
 
     fn leads(&self, addr: u32, edge: &Edge) -> Option<u32> {
-        // A lane that is active at a CALL without a condition returns from the subroutine.
+        // If the CALL has no condition, a lane that is active runs the subroutine before the next instruction.
         let calls = matches!(self.control(addr), Some((CfInst::CALL, call)) if always_passes(call));
         if calls && edge.kind != EdgeKind::Call {
             return None;
         }
-        // A lane that is active at a loop without a count, or at a PUSH, does not jump over it.
+        // A lane that is active at a loop without a count, or at a PUSH, does not jump over the loop or the branch.
         let enters = matches!(
             self.control(addr),
             Some((CfInst::LOOP_START_DX10 | CfInst::PUSH, enter)) if always_passes(enter)
@@ -117,15 +118,15 @@ impl<'a> Lanes<'a> {
         if enters && edge.kind == EdgeKind::Jump {
             return None;
         }
-        // Lanes leave a loop without a count by a break. After the loop, the lanes that broke continue.
+        // Lanes leave a loop without a count by a break. They continue after the loop.
         if edge.kind == EdgeKind::Break && self.ends_by_break(edge.to) {
             return Some(edge.to + 1);
         }
         if edge.kind == EdgeKind::Next && self.ends_by_break(addr) {
             return None;
         }
-        // A lane runs one side of an ELSE. If it arrives by the JUMP, it runs the second side; otherwise it continues
-        // after both.
+        // A lane runs one side of an ELSE. If it arrives by the JUMP, it runs the second side. Otherwise it has run the
+        // first side and continues after both sides.
         if self.to_else(addr, edge) {
             return Some(edge.to + 1);
         }
@@ -140,8 +141,8 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Finds the first reads of components that no path writes before, and of those that some path does not write. `inputs`
-/// are written at the start.
+/// Finds the first reads of components that no path writes before, and of components that some path does not write
+/// before. `inputs` are written at the start.
 pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: Components) {
     let never = first_reads(lint, code, ways, inputs, Components::or);
     let some = first_reads(lint, code, ways, inputs, Components::and);
@@ -155,8 +156,8 @@ pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: C
     }
 }
 
-/// Returns the first read of each component that is not written before. `join` merges the sets of written components
-/// where paths meet.
+/// Returns the first read of each component that is not written before. At a point where paths meet, `join` merges
+/// their sets of written components.
 fn first_reads(
     lint: &Lint<'_>,
     code: &Code,
@@ -184,8 +185,8 @@ fn first_reads(
     found
 }
 
-/// Calls `read` for each component that an instruction and its clause read, with the address and the components that
-/// are written by then. Adds the components that they write to `written`.
+/// Visits an instruction and its clause. Calls `read` for each component that they read, with the address and the
+/// components written so far. Adds the components that they write to `written`.
 fn visit(
     lint: &Lint<'_>,
     code: &Code,
@@ -194,7 +195,7 @@ fn visit(
     read: &mut impl FnMut(u32, u32, &Components),
 ) {
     let Ok(cf) = code.cf(addr) else { return };
-    // The host chooses the fetch program, which fetches the data that the program needs.
+    // The host chooses the fetch program, so any register may be written.
     if let CfOp::Control(CfInst::CALL_FS, _) = &cf.op {
         *written = Components::ALL;
     }
@@ -207,7 +208,7 @@ fn visit(
     for (place, ops) in places {
         let operations = lint.uses.get(&place).map_or(&[][..], Vec::as_slice);
         let passed = |at: usize| ops.get(at).map_or(&[][..], passed_on);
-        // Instructions that are issued together all read before any of them writes.
+        // All instructions of a group read their operands before any of them writes.
         let before = *written;
         for (at, uses) in operations.iter().enumerate() {
             let computed = |number: &u32| passed(at).iter().all(|source| register(source) != Some(*number));
@@ -231,7 +232,8 @@ fn visit(
     }
 }
 
-/// Returns the operands one of which becomes the result, for a copy or for a selection by another operand.
+/// For a copy or a selection, returns the operands of which one becomes the result. For other instructions, returns
+/// none.
 fn passed_on(op: &AluOp) -> &[Source] {
     match op.opcode.name {
         name if name == Op2::MOV.name() => op.read(),
@@ -240,7 +242,7 @@ fn passed_on(op: &AluOp) -> &[Source] {
     }
 }
 
-/// Returns the register component that an operand names without an index.
+/// Returns the register component that an operand names, or `None` if an index selects the register.
 fn register(source: &Source) -> Option<u32> {
     match source.operand {
         Operand::Gpr { gpr, chan } if !source.rel => Some(u32::from(gpr) * 4 + u32::from(chan)),

@@ -1,7 +1,7 @@
-//! Exports, memory exports and emitted vertices: the control-flow instructions that act outside the wavefront.
+//! Exports, memory exports and emitted vertices: the control-flow instructions that have effects outside the wavefront.
 //!
-//! Source: MAN p. 45 and chapter 8 (CF_ALLOC_EXPORT). Scratch, reduction, ring and stream-out have a record for each
-//! lane. All lanes share one scatter buffer.
+//! Source: MAN p. 45 and chapter 8 (CF_ALLOC_EXPORT). Each lane has its own record in scratch, reduction, ring and
+//! stream-out memory. All lanes share one scatter buffer.
 
 use reconverge_simt::{Event, Mask, Observer};
 
@@ -15,9 +15,9 @@ use crate::rules::Rule;
 use crate::wave::Wave;
 
 impl Wave {
-    /// EXPORT and EXPORT_DONE: register i of the burst goes to target ARRAY_BASE + i.
+    /// Executes EXPORT or EXPORT_DONE. Register i of the burst goes to target ARRAY_BASE + i.
     ///
-    /// Lanes that are not valid run but export nothing (MAN p. 47).
+    /// Lanes that are not valid run the instruction but export nothing (MAN p. 47).
     pub(super) fn export(&mut self, control: &Control, export: &Export) -> Result<(), Cause> {
         let lanes = self.flow.test(control)? & self.flow.valid();
         if lanes.is_empty() {
@@ -49,8 +49,8 @@ impl Wave {
         Ok(())
     }
 
-    /// MEM_*: element i of the burst is stored after element i - 1. Elements past ARRAY_BASE + ARRAY_SIZE are not
-    /// written ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]). On R600 the same instruction can read.
+    /// Executes a MEM_* instruction. The elements of a burst are consecutive. Elements past ARRAY_BASE + ARRAY_SIZE are
+    /// not written ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]). On R600 the same instruction can read.
     pub(super) fn memory_export<O: Observer>(
         &mut self,
         control: &Control,
@@ -59,7 +59,8 @@ impl Wave {
     ) -> Result<(), Cause> {
         let mut lanes = self.flow.test(control)?;
         let space = export.space();
-        // Scratch belongs to the lane. Other memory is outside the wavefront, and a killed lane must not change it.
+        // Scratch memory belongs to the lane. Other memory is visible outside the wavefront, so a killed lane must not
+        // change it.
         if space != Space::Scratch {
             lanes &= self.flow.valid();
         }
@@ -118,7 +119,7 @@ impl Wave {
         Ok(())
     }
 
-    /// EMIT_VERTEX, EMIT_CUT_VERTEX, CUT_VERTEX.
+    /// Executes EMIT_VERTEX, EMIT_CUT_VERTEX or CUT_VERTEX.
     pub(super) fn emit(&mut self, control: &Control, vertex: bool, cut: bool) -> Result<(), Cause> {
         let lanes = self.flow.test(control)?;
         if lanes.any() {

@@ -1,8 +1,8 @@
-//! Fetch clauses: vertex fetches, memory reads, the local data share. [`super::texture`] contains the texture
-//! instructions.
+//! Fetch clauses: vertex fetches, memory reads, and accesses to the local data share. [`super::texture`] contains the
+//! texture instructions.
 //!
-//! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share. The numbers of source and
-//! destination registers may be offset by aL; there is no other index.
+//! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share. aL can be added to the
+//! numbers of source and destination registers. Fetches do not have other indices.
 
 use reconverge_isa::FieldValue;
 use reconverge_simt::races::Accessor;
@@ -61,11 +61,11 @@ pub(crate) fn element(
     }
 }
 
-/// Returns the components of an element of which only the first bytes are inside its buffer; `None` for each component
-/// that extends past the end.
+/// Returns the components of an element of which only the first bytes are inside its buffer. A component that extends
+/// past the end is `None`.
 ///
-/// Inferred from `gl-2.0-vertexattribpointer-size-3`, which RV770 passes: its last vertex has three shorts at the end
-/// of the buffer, and Mesa fetches four.
+/// This behaviour is inferred from `gl-2.0-vertexattribpointer-size-3`, which RV770 passes. The last vertex of this
+/// test has three shorts at the end of the buffer, and Mesa fetches four.
 fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: Swap) -> [Option<u32>; 4] {
     let length = layout.bytes as usize;
     let (mut bytes, mut present) = ([0; 16], [0; 16]);
@@ -80,8 +80,8 @@ fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: 
 }
 
 impl Wave {
-    /// Executes one fetch instruction on `lanes`. With FETCH_WHOLE_QUAD, executes it on every lane of a quad with one
-    /// of `lanes`, so that later gradients have their operands (MAN p. 92).
+    /// Executes one fetch instruction on `lanes`. With FETCH_WHOLE_QUAD, executes it on all lanes of each quad that
+    /// contains one of `lanes`, so that later gradients have their operands (MAN p. 92).
     pub(super) fn fetch<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -104,7 +104,7 @@ impl Wave {
         Ok(i32::from(fetch.src_gpr) + self.loop_offset(fetch.src_rel)?)
     }
 
-    /// Writes the components of `values` that DST_SEL selects to register `gpr`. `one` is the value of select ONE.
+    /// Writes to register `gpr` the components of `values` that DST_SEL selects. `one` is the value of select ONE.
     pub(super) fn write_selected<O: Observer>(
         &mut self,
         gpr: i32,
@@ -126,7 +126,8 @@ impl Wave {
         Ok(())
     }
 
-    /// Executes a vertex fetch. MEGA_FETCH and its count only state how many bytes to load into the cache.
+    /// Executes a vertex fetch. MEGA_FETCH and its count have no effect, because they only state how many bytes to load
+    /// into the cache.
     fn vertex<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -141,7 +142,7 @@ impl Wave {
             None => i32::from(word.dst_gpr) + self.loop_offset(word.dst_rel)?,
             Some(semantic) => {
                 let found = self.launch.environment.semantics.iter().position(|id| *id == semantic);
-                // Without a match, nothing is written.
+                // If no semantic matches, nothing is written.
                 let Some(place) = found else { return Ok(()) };
                 place as i32 + 1
             }
@@ -185,7 +186,7 @@ impl Wave {
         self.write_selected(gpr, fetch, lanes, &values, numbers.one(), observer)
     }
 
-    /// READ_SCRATCH, READ_REDUCTION, READ_SCATTER: elements past ARRAY_BASE + ARRAY_SIZE read as 0
+    /// Executes READ_SCRATCH, READ_REDUCTION or READ_SCATTER. Elements past ARRAY_BASE + ARRAY_SIZE read as 0
     /// ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]).
     fn memory_read<O: Observer>(
         &mut self,
@@ -240,8 +241,8 @@ impl Wave {
         Ok(())
     }
 
-    /// LOCAL_DS_WRITE: a thread's own area is in bank `thread & 3`, starting at `(thread >> 2) * stride + index`.
-    /// (MAN p. 35)
+    /// Executes LOCAL_DS_WRITE. The area of a thread is in bank `thread & 3` and starts at dword `(thread >> 2) *
+    /// stride + index`. (MAN p. 35)
     fn share_write(&mut self, fetch: &Fetch, high: &MemDswDword1, lanes: Mask) -> Result<(), Cause> {
         self.fidelity.count("LOCAL_DS_WRITE", Fidelity::Recommended, Some(Rule::DATA_SHARE_WORDS_ARE_OURS));
         for step in 0..=high.burst_count {
@@ -265,8 +266,8 @@ impl Wave {
         Ok(())
     }
 
-    /// LOCAL_DS_READ: the register contains bank and dword. MUX_CNTL selects the part of the entry that a lane
-    /// receives.
+    /// Executes LOCAL_DS_READ. The source register contains the bank and the dword of an entry. MUX_CNTL selects the
+    /// part of the entry that a lane receives.
     fn share_read<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -280,7 +281,8 @@ impl Wave {
         let source = if high.broadcast { lanes } else { self.whole_quads(lanes) };
         let mut bank = self.read_register(register, component(low.src_sel_x), source, fetch.src_rel)?;
         let mut dword = self.read_register(register, component(low.src_sel_y), source, fetch.src_rel)?;
-        // A broadcast takes one address and writes every lane of the wavefront, whatever the masks.
+        // A broadcast uses the address of the lowest lane and writes every lane of the wavefront, whatever the masks
+        // are.
         let written = if high.broadcast { Mask::first(self.count) } else { lanes };
         if let (true, Some(first)) = (high.broadcast, lanes.lowest()) {
             bank = [bank[first.index()]; LANES];
@@ -313,8 +315,8 @@ impl Wave {
         self.write_selected(gpr, fetch, written, &values, 1, observer)
     }
 
-    /// Checks an access to a dword of the local data share for races, if the dword exists and the run searches for
-    /// races. The access is a write of a value, or a read.
+    /// Checks an access to a dword of the local data share for races. Does nothing if the dword does not exist or if
+    /// the run does not search for races. The access is a write of `value`, or a read if `value` is `None`.
     fn check_share(
         &mut self,
         pc: u32,
@@ -334,7 +336,7 @@ impl Wave {
         checked.map_err(|hazard| Cause::of_hazard(hazard, accessor, value.is_some(), place))
     }
 
-    /// Returns the thread's number in its wavefront, or with SIMD_WAVE_REL in its group (here: in the launch).
+    /// Returns the thread's number in its wavefront, or with SIMD_WAVE_REL in its group, which is here the launch.
     fn thread(&self, lane: Lane, relative_to_group: bool) -> usize {
         lane.index() + if relative_to_group { self.first_lane() } else { 0 }
     }

@@ -1,5 +1,4 @@
-//! Executes one ALU group: reads all operands, computes the results slot by slot, then makes everything visible at
-//! once.
+//! Executes one ALU group. Reads all operands, computes the results slot by slot, and then writes all results.
 //!
 //! Source: MAN chapter 4.
 
@@ -17,7 +16,7 @@ use crate::wave::{Lanes, Wave};
 use crate::words::{IndexModeR700, KcacheMode};
 
 impl Wave {
-    // Operands.
+    // Operands of ALU instructions.
 
     /// Returns the number that INDEX_MODE adds to a relative operand, for each lane.
     fn index(&self, mode: IndexModeR700) -> Result<[i32; LANES], Cause> {
@@ -58,7 +57,7 @@ impl Wave {
                 let offset = if source.rel { self.index(op.index_mode)? } else { [0; LANES] };
                 let resources = self.launch.environment.bound(clause.alt_const);
                 offset.map(|offset| {
-                    // Outside 0 to 255 a constant is 0.
+                    // A constant with an index outside 0 to 255 is 0.
                     let entry = usize::try_from(i32::from(index) + offset).ok().filter(|entry| *entry < 256);
                     entry
                         .and_then(|entry| resources.constant_file.get(entry))
@@ -77,7 +76,7 @@ impl Wave {
         Ok(values)
     }
 
-    /// Returns the value of an indexed operand: a register of the lane, or a global one
+    /// Returns the value of an indexed operand. It is a register of the lane, or a global register
     /// ([`Rule::GLOBAL_REGISTERS_ARE_COLUMNS`]).
     fn indexed(&mut self, mode: IndexModeR700, register: i32, chan: usize, lane: Lane) -> Result<u32, Cause> {
         if mode.is_global() {
@@ -93,7 +92,8 @@ impl Wave {
         Ok(self.registers[row].0[lane.index()])
     }
 
-    /// Returns the index of the global register with this number. If it does not exist, returns `None` in lenient mode.
+    /// Returns the index of the global register with this number. If the register does not exist, returns `None` in
+    /// lenient mode and a cause in strict mode.
     fn global(&mut self, register: i32) -> Result<Option<usize>, Cause> {
         self.fidelity.rules.insert(Rule::GLOBAL_REGISTERS_ARE_COLUMNS);
         let declared = self.simd.global.len();
@@ -139,7 +139,7 @@ impl Wave {
         Ok(resources.constant_buffers[usize::from(bank)].get(dword).copied().unwrap_or(0))
     }
 
-    // Groups.
+    // Execution of groups.
 
     /// Executes one ALU group.
     pub(super) fn group<O: Observer>(
@@ -152,7 +152,7 @@ impl Wave {
         let mut operands = [[[0; LANES]; 3]; 5];
         let mut running = [Mask::NONE; 5];
         let mut write = Writes::default();
-        // First every operand of every instruction is read. ...
+        // First, all instructions read their operands, with one exception below.
         for (number, op) in group.ops.iter().enumerate() {
             if op.pred_sel.is_some() && !self.clause.predicate_written {
                 self.fidelity.rules.insert(Rule::PREDICATE_STARTS_TRUE);
@@ -166,14 +166,15 @@ impl Wave {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
-            // ... The exception: slots after an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            // The exception: an indexed write is done at once, so instructions in later slots read the new value
+            // (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             if op.dst_rel && !op.opcode.meaning.spans_slots() {
                 self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
                 self.compute(group, number, op, &operands, running[number], &mut write);
                 self.write_result(op, running[number], &write, observer)?;
             }
         }
-        // Then all results are computed and, after that, written.
+        // Then all other results are computed. After that, they are written.
         let others = |op: &&AluOp| !op.dst_rel || op.opcode.meaning.spans_slots();
         for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
             self.compute(group, number, op, &operands, running[number], &mut write);
@@ -238,7 +239,7 @@ impl Wave {
             let scaled = if op.omod == 1.0 { value } else { lane::scale(value, op.omod) };
             if op.clamp { lane::clamp(scaled, self.launch.environment.dx10_clamp) } else { scaled }
         };
-        // Operands of the four vector slots, for the operations that span them.
+        // Operands of the four vector slots, for operations over these slots.
         let across = |place: usize, lane: usize| {
             [0, 1, 2, 3].map(|slot| {
                 let found = group.ops.iter().position(|other| other.slot == slot);
@@ -305,7 +306,7 @@ impl Wave {
                         execute.insert(Lane(lane as u8));
                     }
                 });
-                // The lower slot of a pair decides.
+                // The lower slot of a pair sets the predicate.
                 if matches!(double, Double::PredSet(_)) && op.slot & 1 == 0 {
                     write.predicate = Some((number, execute));
                 }
@@ -313,7 +314,8 @@ impl Wave {
         }
     }
 
-    /// Returns the result of one slot of a double-precision operation; `sources[place][slot]` are the operands.
+    /// Returns the result of one slot of a double-precision operation. `sources[place][slot]` is operand `place` of a
+    /// slot.
     ///
     /// The lower slot of a pair holds the high half of every source. In a four-slot operation, x, y and z hold the high
     /// half and w the low half ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
@@ -355,7 +357,7 @@ impl Wave {
         (value, None)
     }
 
-    /// Publishes the results of a group to the next one: PV, PS, AR, the predicate, the masks.
+    /// Makes the results of a group visible to the next group: PV, PS, AR, the predicate, the masks.
     fn retire(&mut self, clause: &AluClause, group: Group<'_>, running: &[Mask; 5], write: Writes) {
         let first = self.previous_row(0);
         let state = &mut *self.clause;
@@ -394,17 +396,17 @@ impl Wave {
     }
 }
 
-/// Results of a group, collected before anything is written.
+/// Results of a group, collected before any of them is written.
 struct Writes {
-    /// Results by slot.
+    /// Results, indexed by slot.
     results: [Lanes; 5],
-    /// New AR by component.
+    /// New values of AR, indexed by component.
     address: [[i32; LANES]; 4],
     address_written: [Mask; 4],
     mova: [bool; 4],
     loop_index: Option<i32>,
     killed: Mask,
-    /// Index in the group of the PRED_SET* that decides, and the lanes that execute afterwards.
+    /// Index in the group of the PRED_SET* that sets the predicate, and the lanes for which its test holds.
     predicate: Option<(usize, Mask)>,
 }
 

@@ -1,9 +1,9 @@
 //! Texture instructions: the coordinates, gradients and level of detail of each lane. [`reconverge_simt::texture`]
 //! contains the sampler.
 //!
-//! Source: MAN chapter 5 and chapter 8 (TEX words) for the instructions and fields; Mesa's `r600_shader.c` for the
+//! Sources: MAN chapter 5 and chapter 8 (TEX words) for the instructions and fields; Mesa's `r600_shader.c` for the
 //! positions of coordinates, layers and reference values in the source register. The manual does not describe the
-//! filters' arithmetic: results other than nearest texels are a recommended interpretation.
+//! arithmetic of filters. Therefore results other than nearest texels are a recommended interpretation.
 
 use reconverge_isa::word::sign_extend;
 use reconverge_simt::texture::anisotropy::{Footprint, Gradients};
@@ -68,17 +68,17 @@ impl Wave {
             TexInst::GET_TEXTURE_RESINFO => (self.resource_info(words, &coordinates, lanes)?, 1),
             TexInst::GET_NUMBER_OF_SAMPLES => {
                 let launch = self.launch.clone();
-                // In lenient mode a missing resource has no samples, just as it has no size.
+                // In lenient mode, a missing resource has 0 samples. It also has size 0.
                 let samples = self.bound(&launch, words)?.map_or(0, |texture| texture.image.samples());
                 ([[samples; LANES]; 4], 1)
             }
-            // LD, samples, GET_LOD, GET_LERP and FETCH4 read the texture.
+            // LD, SAMPLE*, GET_LOD, GET_LERP and FETCH4 read the texture.
             _ => (self.read_texture(words, &coordinates, lanes)?, float),
         };
         self.write_selected(gpr, fetch, lanes, &values, one, observer)
     }
 
-    /// Returns the four coordinates, including those of the neighbours in the quad, which the derivatives need.
+    /// Returns the four coordinates of whole quads, because derivatives need the coordinates of the neighbours.
     fn coordinates(&mut self, fetch: &Fetch, third: &TexDword2, lanes: Mask) -> Result<Values, Cause> {
         let source = self.source_register(fetch)?;
         let quads = self.whole_quads(lanes);
@@ -87,7 +87,8 @@ impl Wave {
         for (value, sel) in coordinates.iter_mut().zip(selects) {
             *value = match select(sel) {
                 Select::Component(chan) => self.read_register(source, chan, quads, fetch.src_rel)?,
-                // Mesa writes 7 for coordinates that the resource does not use. The value read is not documented.
+                // Mesa writes 7 for coordinates that the resource does not use. No document states which value such a
+                // coordinate has.
                 Select::Zero | Select::Mask => [0; LANES],
                 Select::One => [crate::lane::ONE; LANES],
             };
@@ -95,7 +96,8 @@ impl Wave {
         Ok(coordinates)
     }
 
-    /// Returns differences within quads, coarse ([`Rule::GRADIENTS_ARE_COARSE`]): lane `step` minus lane 0.
+    /// Returns, for each lane, lane `step` of its quad minus lane 0 of its quad. These are coarse gradients
+    /// ([`Rule::GRADIENTS_ARE_COARSE`]).
     fn gradients(&mut self, values: &Values, lanes: Mask, step: usize) -> Values {
         self.fidelity.count("GET_GRADIENTS", Fidelity::Recommended, Some(Rule::GRADIENTS_ARE_COARSE));
         let mut out = [[0; LANES]; 4];
@@ -108,7 +110,7 @@ impl Wave {
         out
     }
 
-    /// Returns the bound texture. If it is missing, returns `None` in lenient mode.
+    /// Returns the bound texture. If no texture is bound, returns `None` in lenient mode and a cause in strict mode.
     fn bound<'a>(
         &self,
         launch: &'a crate::launch::Launch,
@@ -121,8 +123,8 @@ impl Wave {
         }
     }
 
-    /// Returns width, height, depth or layers, and number of levels, of level x. A level that does not exist has size
-    /// 0.
+    /// Returns properties of the level that x names: width, height, depth or number of layers, and the number of
+    /// levels. A level that does not exist has size 0.
     fn resource_info(
         &mut self,
         words: &Words<'_>,
@@ -138,7 +140,7 @@ impl Wave {
             if let Some(level) = levels.get(coordinates[0][lane] as usize) {
                 let (height, depth) = match texture.image.shape() {
                     Shape::Cube | Shape::CubeArray => (level.height, level.depth / 6),
-                    // The layers come after the last size. (Mesa's shaders read them there)
+                    // The number of layers comes directly after the last size. (Mesa's shaders read it there.)
                     Shape::D1Array => (level.depth, 0),
                     Shape::D1 | Shape::D2 | Shape::D3 | Shape::D2Array => (level.height, level.depth),
                 };
@@ -254,7 +256,7 @@ impl Wave {
         Ok(values)
     }
 
-    /// Returns the gradients that SET_GRADIENTS_H and _V of this clause have loaded.
+    /// Returns the gradients that SET_GRADIENTS_H and SET_GRADIENTS_V of this clause have loaded.
     fn loaded_gradients(&self) -> Result<[Values; 2], Cause> {
         let mut both = [[[0; LANES]; 4]; 2];
         for (values, loaded) in both.iter_mut().zip(&self.held.gradients) {
@@ -268,12 +270,12 @@ impl Wave {
     }
 }
 
-/// Clamps a reference to [0, 1]; a NaN becomes 0.
+/// Clamps a reference value to [0, 1]. A NaN becomes 0.
 pub(crate) fn clamp(reference: f32) -> f32 {
     if reference > 0. { reference.min(1.) } else { 0. }
 }
 
-/// Returns the texel that LD reads: x, y, z and the level are integers. Outside the image it is 0.
+/// Returns the texel that LD reads. Coordinates and level are integers. A texel outside the image is 0.
 #[inline]
 pub(crate) fn load(image: &Image, [x, y, z, level]: [u32; 4], offset: [i32; 3]) -> [u32; 4] {
     let [x, y, z] = [x as i32, y as i32, z as i32].map(i64::from);
@@ -287,29 +289,31 @@ pub(crate) fn load(image: &Image, [x, y, z, level]: [u32; 4], offset: [i32; 3]) 
     image.texel(level as usize, x, y, z).unwrap_or_default()
 }
 
-/// Returns the fidelity of a sample. Nearest texels are as documented; filtered results are our interpretation of the
-/// filter.
+/// Returns the fidelity of a sample. Nearest texels are documented. Filtered results depend on this project's
+/// interpretation of the filter.
 pub(crate) fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
     use reconverge_simt::texture::Filter;
     let nearest = sampler.mag == Filter::Nearest && sampler.min == Filter::Nearest && sampler.anisotropy <= 1;
     if nearest && image.levels().len() == 1 { Fidelity::Specified } else { Fidelity::Recommended }
 }
 
-/// Returns LOD_BIAS, which counts eighths, as a float.
+/// Returns LOD_BIAS as a float. The field is a number of eighths.
 pub(crate) fn lod_bias(high: &TexDword1) -> f32 {
     sign_extend(high.lod_bias.into(), 7) as f32 / 8.0
 }
 
-/// Returns OFFSET_X to OFFSET_Z in whole texels. The fields count halves, and compilers write even numbers.
+/// Returns OFFSET_X to OFFSET_Z in whole texels. The fields are numbers of half texels, and compilers write even
+/// numbers.
 pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
-/// Returns the gradients of the coordinates, on which the level of detail and the footprint of a lane depend. `quad`
-/// contains the coordinates of the first lane of its quad, of the lane to the right and of the lane below.
+/// Returns the gradients of a lane's coordinates, which determine the level of detail and the footprint of the lane.
+/// `quad` contains the coordinates of three lanes of its quad: the first lane, the lane to its right and the lane below
+/// it.
 ///
-/// Lanes on other faces of a cube have coordinates on those faces. They are projected onto the lane's own face:
-/// inferred from `tex-miplevel-selection`, which RV770 passes with quads that several faces share.
+/// If lanes of a quad are on other faces of a cube, their positions are projected onto the face of this lane. This is
+/// inferred from `tex-miplevel-selection`, which RV770 passes although its quads cover several faces.
 pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = quad;
     if matches!(image.shape(), Shape::Cube | Shape::CubeArray)
@@ -323,15 +327,15 @@ pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3
     [change(right), change(below)]
 }
 
-/// Returns the number of the face and element that the z of a cube's coordinates denotes.
+/// Returns the number of face and element that component z of a cube's coordinates contains.
 fn face_number(z: f32) -> u32 {
     libm::rintf(z).clamp(0.0, 65_535.0) as u32
 }
 
 /// Returns the sample position. The layer of an array is in z.
 ///
-/// The coordinates of a cube are the results of CUBE and the usual multiply-add: 1 to 2 on the face, with the face in z
-/// and eight numbers per element. `index` is the element that SET_CUBEMAP_INDEX has set.
+/// A cube's coordinates are the results of CUBE after the usual multiply-add. x and y are 1 to 2 on the face. z is the
+/// face plus eight times the element. `index` is the element that SET_CUBEMAP_INDEX has set.
 pub(crate) fn position(
     image: &Image,
     [x, y, z, _]: [f32; 4],

@@ -1,8 +1,8 @@
-//! Converts text to words.
+//! Assembles text into words.
 //!
-//! A line is a directive, a label, a control-flow instruction, or a line of the clause that the last one launches.
-//! Instructions without an address are placed at the end. Clauses come after all control flow and after everything that
-//! the text places itself.
+//! A line is a directive, a label, a control-flow instruction, or a line of a clause. A line of a clause belongs to the
+//! preceding control-flow instruction. A control-flow instruction without an address comes after the previous one.
+//! Clauses without an address come after all control flow and after everything for which the text states an address.
 
 mod alu;
 mod amd;
@@ -31,32 +31,32 @@ use lex::{Parse, Token, tokens, wrong};
 /// Result of assembling a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assembled {
-    /// The name of `.program`.
+    /// The name that `.program` states.
     pub name: Option<String>,
-    /// The program, 32-bit words in memory order.
+    /// The program as 32-bit words, in memory order.
     pub words: Vec<u32>,
-    /// The chip that `.chip` names, or the one that the caller passed.
+    /// The chip that `.chip` names, or otherwise the chip that the caller passed.
     pub chip: Chip,
     /// Name of the chip as `.chip` spells it.
     pub chip_name: Option<String>,
-    /// State directives in order: name without the dot, numbers.
+    /// State directives, in order. Each has its name without the dot, and its numbers.
     pub state: Vec<(String, Vec<u32>)>,
-    /// Control-flow instructions, ALU groups and fetches by address, each with its position in the text.
+    /// Addresses of control-flow instructions, ALU groups and fetches, each with its position in the text.
     pub lines: Vec<(u32, usize)>,
-    /// Warnings about code whose meaning is probably not the intended one.
+    /// Warnings about code that probably does not mean what its author intends.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Returns whether a text is in the syntax of AMD or latte-assembler: a line is END_OF_PROGRAM alone, or a comment
-/// states a register.
+/// Returns whether a text is in the syntax of AMD or latte-assembler. In this syntax, a line contains only
+/// END_OF_PROGRAM, or a comment states a register.
 pub fn is_amd(source: &str) -> bool {
     amd::dialect_of(source) == Dialect::Latte
 }
 
-/// Assembles the only program of `source`, for `chip` unless the text names another.
+/// Assembles the only program of `source`. Assembles for `chip` unless the text names another chip.
 ///
 /// # Errors
-/// A diagnostic for each part of the text without a meaning, with its position, or for a second program.
+/// One diagnostic, with a position, for each part of the text that is wrong, or for a second program.
 pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> {
     let mut programs = assemble_all(source, chip)?;
     match (programs.pop(), &programs[..]) {
@@ -68,11 +68,11 @@ pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> 
     }
 }
 
-/// Assembles the programs of `source`, for `chip` unless the text names another. A text without `.program` is one
-/// program.
+/// Assembles the programs of `source`. Assembles for `chip` unless the text names another chip. A text without
+/// `.program` is one program.
 ///
 /// # Errors
-/// A diagnostic for each part of the text without a meaning, with its position.
+/// One diagnostic, with a position, for each part of the text that is wrong.
 pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
     let mut asm = Asm { dialect: amd::dialect_of(source), ..Asm::new(source, chip) };
     let (mut programs, mut faults) = (Vec::new(), Vec::new());
@@ -118,21 +118,21 @@ pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diag
     if faults.is_empty() { Ok(programs) } else { Err(faults) }
 }
 
-/// A control-flow word and the clause written after it.
+/// A control-flow word and the clause that follows it in the text.
 struct Cf {
     addr: usize,
     words: [u32; 2],
     span: Span,
-    /// Whether ADDR was written.
+    /// Whether the text states ADDR.
     placed: bool,
-    /// Whether CNT was written.
+    /// Whether the text states CNT.
     counted: bool,
     label: Option<(String, Span)>,
     body: Vec<u32>,
-    /// Groups that are shorter if equal literals share a position: index in the body, and the words of the shorter
-    /// group.
+    /// Groups that would be shorter if equal literals shared a position. Each has its index in the body and the words
+    /// of the shorter group.
     shorter: Vec<(usize, Vec<u32>)>,
-    /// Number of 64-bit words of the body before each of its lines, and the line's position in the text.
+    /// For each line of the body, the number of 64-bit words of the body before it, and its position in the text.
     lines: Vec<(usize, usize)>,
 }
 
@@ -141,7 +141,8 @@ struct Cf {
 enum LabelTarget {
     /// A control-flow instruction, by its address.
     Control(usize),
-    /// A line of a clause: its control-flow instruction, and the number of 64-bit words of the clause before it.
+    /// A line of a clause: the index of its control-flow instruction, and the number of 64-bit words of the clause
+    /// before the line.
     Clause(usize, usize),
 }
 
@@ -151,21 +152,21 @@ struct Asm<'a> {
     chip: Chip,
     chip_name: Option<String>,
     name: Option<String>,
-    /// Whether a program has begun: with `.program`, or with any line but `.isa` and `.chip`.
+    /// Whether a program has begun. It begins with `.program`, or with any line except `.isa`, `.chip` and `.syntax`.
     begun: bool,
-    /// Whether another program precedes it.
+    /// Whether another program precedes this program.
     later: bool,
-    /// Whether the text continues with something other than this program, so that the rest makes no sense as a part of
-    /// it.
+    /// Whether the text continues with something that is not part of this program. Further messages would then be
+    /// misleading.
     gone_astray: bool,
     state: Vec<(String, Vec<u32>)>,
-    /// Position at which each state that can be set only once was set.
+    /// For each state that can be set only once, the position at which it was set.
     set: HashMap<String, Span>,
     cf: Vec<Cf>,
     data: Vec<(usize, [u32; 2], Span)>,
     tail: Option<u32>,
     at: usize,
-    /// Label of `.start`, if it names one.
+    /// Label that `.start` names, if any.
     start: Option<(String, Span)>,
     labels: HashMap<String, (LabelTarget, Span)>,
     pending_labels: Vec<(String, Span)>,
@@ -177,7 +178,7 @@ struct Asm<'a> {
     warnings: Vec<Diagnostic>,
 }
 
-/// Maximum size of a program: 22 bits of clause address.
+/// Maximum size of a program in 64-bit words. The address of a clause has 22 bits.
 const LIMIT: usize = 1 << 22;
 
 impl Cf {
@@ -185,14 +186,14 @@ impl Cf {
         self.words[1] >> 29 & 1 != 0
     }
 
-    /// Merges equal literals if the clause has its stated count only after merging.
+    /// Merges equal literals if the clause has the stated count only after merging.
     fn share_literals(&mut self) {
         let count = (self.words[1] >> 18 & 0x7f) as usize + 1;
         if !self.is_alu() || !self.counted || self.body.len() / 2 == count {
             return;
         }
         for (at, words) in std::mem::take(&mut self.shorter).into_iter().rev() {
-            // A group ends at its LAST and its literals.
+            // A group ends with its LAST instruction and its literals.
             let slots = self.body[at..]
                 .chunks_exact(2)
                 .position(|pair| pair[0] >> 31 != 0)
@@ -245,7 +246,7 @@ impl<'a> Asm<'a> {
     fn program(&mut self, at: Token<'_>, rest: &[Token<'_>]) -> Asm<'a> {
         if self.begun && !self.set.contains_key("program") {
             let message = "a program has begun before this line";
-            let help = "before the first `.program` stands what is for all programs: `.isa` and `.chip`";
+            let help = "only `.isa` and `.chip` may come before the first `.program`";
             self.faults.push(wrong(at, message).help(help));
         }
         let mut next = Asm {
@@ -286,7 +287,7 @@ impl<'a> Asm<'a> {
         let Some(&head) = rest.first() else { return Ok(()) };
         match head.text {
             "x:" | "y:" | "z:" | "w:" | "t:" | "?:" => {
-                // A number that is repeated in a free slot belongs to the same group.
+                // If the same number is repeated and the slot is free, the instruction belongs to the same group.
                 let goes_on = numbered.is_none_or(|number| self.group.goes_on(number, head.text));
                 if !goes_on || !self.pending_labels.is_empty() {
                     self.close_group()?;
@@ -304,7 +305,7 @@ impl<'a> Asm<'a> {
                     None => self.cf.last().map_or(0, |cf| cf.addr + 1),
                 };
                 self.name_place(LabelTarget::Control(addr));
-                // The instruction is kept even if it is wrong, so that later lines are judged in context.
+                // The instruction is kept even if it is wrong, so that later lines are checked in the right context.
                 self.cf.push(Cf {
                     addr,
                     words: [0, 0],
@@ -326,8 +327,8 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Handles a line END_OF_PROGRAM. Sets the bit of the last instruction, or adds a NOP with the bit if that
-    /// instruction does not have one.
+    /// Handles a line that contains only END_OF_PROGRAM. Sets the bit in the last instruction. If that instruction does
+    /// not have the bit, adds a NOP that has it.
     fn end_of_program(&mut self) -> Parse<()> {
         self.close_group()?;
         match self.cf.last_mut() {
@@ -371,15 +372,15 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Returns the clause to which lines are being added. `alu` is whether they are ALU lines.
+    /// Returns the clause to which lines are being added. `alu` states whether the lines are ALU instructions.
     fn body(&mut self, at: Token<'_>, alu: bool) -> Parse<&mut Vec<u32>> {
         let cf = self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction is before this"))?;
-        // A word of zeros is an instruction that already has a message.
+        // If the word is zero, the instruction is wrong and already has a message.
         if cf.words != [0, 0] && (cf.words[1] >> 29 & 1 != 0) != alu {
             let kind = if alu { "an ALU" } else { "a TEX or VTX" };
             return Err(wrong(at, format!("this fits in {kind} clause only")));
         }
-        // An ALU group has the line of its first slot.
+        // The position of an ALU group is the line of its first slot.
         let before = cf.body.len() / 2;
         if cf.lines.last().is_none_or(|(last, _)| *last != before) {
             cf.lines.push((before, at.span.start));
@@ -398,7 +399,7 @@ impl<'a> Asm<'a> {
         }
         let ends = |cf: &Cf| !cf.is_alu() && cf.words[1] >> 21 & 1 != 0;
         if self.dialect == Dialect::Latte && !self.cf.last().is_some_and(ends) {
-            // latte-assembler ends a program even if the text does not.
+            // latte-assembler sets END_OF_PROGRAM in the last instruction even if the text does not.
             if let Err(fault) = self.end_of_program() {
                 self.faults.push(fault);
             }
@@ -440,15 +441,15 @@ impl<'a> Asm<'a> {
         Ok(Assembled { name, words, chip, chip_name, state, lines, warnings })
     }
 
-    /// Places every clause without ADDR after everything else, and sets the count of every clause without CNT.
+    /// Assigns addresses after everything else to clauses without ADDR, and counts to clauses without CNT.
     fn place_clauses(&mut self) {
         let mut end = self.cf.iter().map(|cf| cf.addr + 1).max().unwrap_or(0);
         for cf in self.cf.iter().filter(|cf| cf.placed && !cf.body.is_empty()) {
             end = end.max(cf.clause_addr() + cf.body.len() / 2);
         }
         end = self.data.iter().map(|(at, ..)| at + 1).fold(end, usize::max);
-        // latte-assembler places all ALU clauses before all fetch clauses. Each kind begins at a multiple of its own
-        // alignment.
+        // latte-assembler puts all ALU clauses before all fetch clauses. The first clause of each kind begins at a
+        // multiple of its alignment.
         let latte = self.dialect == Dialect::Latte;
         let mut order: Vec<usize> =
             (0..self.cf.len()).filter(|number| !self.cf[*number].body.is_empty()).collect();
@@ -480,8 +481,9 @@ impl<'a> Asm<'a> {
                     let what = if alu { "64-bit words of slots and literals" } else { "instructions" };
                     let message = format!("the clause has {count} {what}; 1 to {most} fit");
                     let again = if alu { "ALU" } else { "another TEX or VTX" };
-                    let help =
-                        format!("begin a second clause with a line `{again}:` before what is too much");
+                    let help = format!(
+                        "begin a second clause with a line `{again}:` before the first line that does not fit"
+                    );
                     self.faults.push(Diagnostic::error(cf.span, message).help(help));
                 } else {
                     cf.words[1] |= count_field(count as u32 - 1, alu);
@@ -511,8 +513,9 @@ impl<'a> Asm<'a> {
                     );
                 }
                 LabelTarget::Clause(..) => {
-                    let message =
-                        format!("`@{label}` names a line of a clause, but this goes on in control flow");
+                    let message = format!(
+                        "`@{label}` names a line of a clause, but this instruction continues in control flow"
+                    );
                     let help = "put the label before a control-flow instruction";
                     self.faults.push(Diagnostic::error(span, message).help(help));
                 }
@@ -533,8 +536,8 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Makes instruction `number` run the clause of instruction `owner` from its word `offset`, up to its end unless
-    /// CNT states otherwise.
+    /// Sets ADDR of instruction `number` to the clause of instruction `owner`, starting at its word `offset`. Unless
+    /// CNT is stated, the count extends to the end of that clause.
     fn share_clause(&mut self, number: usize, owner: usize, offset: usize, span: Span) {
         let alu = self.cf[number].is_alu();
         let addr = self.cf[owner].clause_addr() + offset;
@@ -559,7 +562,7 @@ impl<'a> Asm<'a> {
     }
 }
 
-/// The program under construction. It detects words that would be in two places at once.
+/// The words of the program under construction. Detects addresses that are used twice.
 #[derive(Default)]
 struct Image {
     words: Vec<Option<u32>>,
@@ -595,7 +598,7 @@ const fn most_in_clause(alu: bool, family: Family) -> u32 {
     }
 }
 
-/// Returns the field of a count (minus one). COUNT_3 is separate from COUNT.
+/// Returns the bits of a count, which is minus one. For a fetch clause, the bits of COUNT and COUNT_3 are not adjacent.
 fn count_field(count: u32, alu: bool) -> u32 {
     if alu { count << 18 } else { (count & 7) << 10 | (count >> 3) << 19 }
 }

@@ -1,10 +1,10 @@
-//! Attributes: fields that are written as `NAME` or `NAME(value)` after the operands if they differ from their default.
-//! The disassembler and the assembler share one table for each word format.
+//! Attributes are fields that the text contains, after the operands, if they differ from their default. They are
+//! written as `NAME` or `NAME(value)`. The disassembler and the assembler share one table for each word format.
 
 use crate::chip::Family;
 use crate::words::DataFormat;
 
-/// One attribute.
+/// One attribute of a word format.
 #[derive(Clone, Copy)]
 pub(super) struct Attr {
     pub(super) name: &'static str,
@@ -12,11 +12,11 @@ pub(super) struct Attr {
     pub(super) word: usize,
     pub(super) lo: u32,
     pub(super) bits: u32,
-    /// Default value, which is not written.
+    /// Default value. An attribute with this value is not written.
     pub(super) usual: u32,
-    /// Number added to the field in the text: 1 for counts that are stored minus one.
+    /// Number that is added to the field in the text. It is 1 for counts that are stored minus one.
     pub(super) add: u32,
-    /// Names of the values; a value without a name is written as a number.
+    /// Names of the values. A value without a name is written as a number.
     pub(super) names: &'static [&'static str],
 }
 
@@ -48,7 +48,7 @@ const fn unless(mut attr: Attr, usual: u32) -> Attr {
 
 const COND: &[&str] = &["ACTIVE", "FALSE", "BOOL", "NOT_BOOL"];
 const ENDIAN: &[&str] = &["NONE", "8IN16", "8IN32", "8IN64"];
-/// Names of DATA_FORMAT without the prefix, by number.
+/// Names of DATA_FORMAT values without the prefix, indexed by value.
 const FORMATS: &[&str] = &{
     let mut names = [""; DataFormat::FMT_BC5 as usize + 1];
     let mut place = 0;
@@ -87,12 +87,13 @@ pub(super) const MEMORY: &[Attr] = &[
 const OMOD: &[&str] = &["OFF", "M2", "M4", "D2"];
 const PRED: &[&str] = &["OFF", "1", "ZERO", "ONE"];
 const BANK: &[&str] = &["012", "021", "120", "102", "201", "210"];
-/// BANK in AMD's text: six values for vector slots, four for slot t.
+/// Names of BANK values in AMD's text: six for vector slots, then four for slot t.
 pub(super) const AMD_BANKS: [&str; 10] = [
     "VEC_012", "VEC_021", "VEC_120", "VEC_102", "VEC_201", "VEC_210", "SCL_210", "SCL_122", "SCL_212",
     "SCL_221",
 ];
-/// Texture instructions for which AMD's text and latte-assembler have another name: their name, ours.
+/// Texture instructions for which AMD's text and latte-assembler have another name. Each row has their name and the
+/// name in this project.
 pub(super) const AMD_TEX: [(&str, &str); 3] = [
     ("GET_TEXTURE_INFO", "GET_TEXTURE_RESINFO"),
     ("GET_SAMPLE_INFO", "GET_NUMBER_OF_SAMPLES"),
@@ -144,12 +145,12 @@ pub(super) const MEM_RD: &[Attr] = &[
     flag("NO_ZERO", 1, 31), named("ENDIAN", 2, 17, 16, ENDIAN), flag("WHOLE_QUAD", 0, 7),
     named("SRC_Y", 0, 14, 13, &["X", "Y", "Z", "W"]), flag("LDS_REQ", 0, 30), flag("COALESCED", 0, 31),
 ];
-/// Provisional layout: only MEM_INST and MEM_OP are confirmed (r700.md 6.5).
+/// Provisional layout of LOCAL_DS_WRITE. Only MEM_INST and MEM_OP are confirmed (r700.md 6.5).
 #[rustfmt::skip]
 pub(super) const MEM_DSW: &[Attr] = &[
     num("DST_INDEX", 1, 5, 0, 0), num("DST_STRIDE", 1, 12, 6, 0), flag("WAVE_REL", 1, 13), num("BURST_CNT", 1, 17, 14, 0),
 ];
-/// Provisional layout: only MEM_INST and MEM_OP are confirmed (r700.md 6.5).
+/// Provisional layout of LOCAL_DS_READ. Only MEM_INST and MEM_OP are confirmed (r700.md 6.5).
 #[rustfmt::skip]
 pub(super) const MEM_DSR: &[Attr] = &[
     named("SRC_Y", 0, 27, 26, &["X", "Y", "Z", "W"]), named("MUX", 1, 22, 21, &["NONE", "FFT_PERMUTE", "WORD_SELECT"]),

@@ -1,4 +1,4 @@
-//! Converts words to text.
+//! Disassembles words into text.
 
 mod amd;
 
@@ -18,7 +18,7 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 /// Options for the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Adds address and words to each line, as a comment.
+    /// Adds the address and the words to each line, as a comment.
     pub hex: bool,
     /// Indents the lines between a push or loop start and its end.
     pub structure: bool,
@@ -28,7 +28,7 @@ pub struct Options {
     pub syntax: Syntax,
 }
 
-/// Syntax in which a program is printed. The assembler accepts both.
+/// Syntax in which a program is printed. The assembler accepts both syntaxes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Syntax {
     /// The syntax of this project.
@@ -38,18 +38,19 @@ pub enum Syntax {
     Amd,
 }
 
-/// A text with notes about it.
+/// The text of a program, with notes about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disassembly {
-    /// The text; [`assemble`](super::assemble) converts it back to the same words.
+    /// The text. [`assemble`](super::assemble) converts it back to the same words.
     pub text: String,
-    /// Words that the program uses but that are not valid instructions, with their address in 64-bit words.
+    /// Notes about words that the program uses but that are not valid instructions. Each has its address in 64-bit
+    /// words.
     pub notes: Vec<(u32, String)>,
-    /// Position in the text where each instruction ends.
+    /// For each instruction, the position at which its text ends.
     pub marks: Vec<Mark>,
 }
 
-/// Returns the text of `words` (32-bit, in memory order) for `chip`.
+/// Returns the text of `words` for `chip`. The words have 32 bits and are in memory order.
 pub fn disassemble(words: &[u32], chip: Chip, options: Options) -> Disassembly {
     let mut out = Disassembly::default();
     disassemble_into(words, chip, options, &mut out);
@@ -78,18 +79,18 @@ pub(crate) enum Home {
     ControlFlow,
     /// An instruction of an ALU group.
     Alu {
-        /// The control-flow instruction that launches its clause.
+        /// Address of the control-flow instruction that launches the clause.
         launch: usize,
-        /// The group: its first slot, its instructions, its pairs of literals.
+        /// The group: address of its first slot, number of instructions, number of literal pairs.
         group: (usize, usize, usize),
-        /// Reason why the clause is not divided into groups from this address on. The slot is then printed alone.
+        /// Reason why the words of the clause do not form groups from this address on. The slot is then printed alone.
         open: Option<&'static str>,
     },
     /// An instruction of a TEX or VTX clause.
     Fetch,
 }
 
-/// Returns the kind of instruction at address `addr` of a program, as in its listing.
+/// Returns the kind of instruction at address `addr` of a program. The listing of the program has the same kind there.
 pub(crate) fn home(words: &[u32], chip: Chip, start: u32, addr: usize) -> Option<Home> {
     let mut out = Disassembly::default();
     let options = Options { start, ..Options::default() };
@@ -121,7 +122,7 @@ pub(crate) fn home(words: &[u32], chip: Chip, start: u32, addr: usize) -> Option
 }
 
 /// Returns the text of one instruction without its address. The instruction is a control-flow instruction, an ALU group
-/// or a fetch. A group has one line per slot, and its literals.
+/// or a fetch. The text of a group has one line per slot, and includes its literals.
 pub(crate) fn instruction(words: &[u32], home: Home, chip: Chip) -> Vec<String> {
     let mut out = Disassembly::default();
     let mut dis =
@@ -154,7 +155,7 @@ enum Owner {
     Clause,
 }
 
-/// A clause that a control-flow word names: first 64-bit word, number of words, whether it is an ALU clause.
+/// A clause of a control-flow word: first 64-bit word, number of 64-bit words, and whether it is an ALU clause.
 #[derive(Clone, Copy)]
 struct Clause {
     addr: usize,
@@ -210,8 +211,8 @@ impl Dis<'_> {
         })
     }
 
-    /// Returns the owner of each word. A word is control flow if it can be reached from the entry point or from address
-    /// 0, and does not belong to a clause.
+    /// Returns the owner of each 64-bit word. A word belongs to control flow if it is reachable from the entry point or
+    /// from address 0, and is not in a clause.
     fn owners(&self) -> Vec<Owner> {
         let total = self.words.len() / 2;
         let mut owners = vec![Owner::None; total];
@@ -240,8 +241,8 @@ impl Dis<'_> {
         owners
     }
 
-    /// Returns the owner of each word, the control-flow words, and the control-flow words after which their clause is
-    /// printed.
+    /// Returns the owner of each 64-bit word, the addresses of the control-flow words, and those of the control-flow
+    /// words after which their clause is printed.
     fn layout(&mut self) -> (Vec<Owner>, Vec<usize>, Vec<usize>) {
         let mut owners = self.owners();
         let total = owners.len();
@@ -282,7 +283,7 @@ impl Dis<'_> {
         self.data(&owners);
     }
 
-    /// Prints the words that belong to no instruction.
+    /// Prints the words that do not belong to any instruction.
     fn data(&mut self, owners: &[Owner]) {
         let mut at = None;
         let mut addr = 0;
@@ -357,7 +358,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints the bits that no attribute has shown.
+    /// Prints the bits that neither the syntax nor an attribute has shown.
     fn bits(&mut self, words: &[u32], owned: &[u32]) {
         if words.iter().zip(owned).all(|(word, owned)| word & !owned == 0) {
             return;
@@ -412,7 +413,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints a control-flow instruction. `last` is whether it is the last instruction of a program.
+    /// Prints a control-flow instruction. `last` states whether it is the last instruction of a program.
     fn cf_text(&mut self, words: [u32; 2], last: bool) {
         if words[1] >> 29 & 1 != 0 {
             self.cf_alu(words);
@@ -563,8 +564,8 @@ impl Dis<'_> {
         }
     }
 
-    /// Returns the number of instructions and of literal pairs of the group at `at`, in a clause that ends before
-    /// `end`.
+    /// Returns the number of instructions and the number of literal pairs of the group at `at`, in a clause that ends
+    /// before `end`.
     fn group_at(&self, at: usize, end: usize) -> Result<(usize, usize), &'static str> {
         let mut group = [[0; 2]; 5];
         let mut len = 0;
@@ -652,7 +653,7 @@ impl Dis<'_> {
             }
         };
         let index = word0 >> 26 & 7;
-        // In the text, LAST is the end of the group.
+        // LAST is not printed, because the text shows where the group ends.
         let mut owned = [1 << 31, 0x7fe0_0000];
         let mut related = false;
         let gpr = word1 >> 21 & 0x7f;
@@ -698,7 +699,7 @@ impl Dis<'_> {
         if related {
             owned[0] |= 7 << 26;
         }
-        // Most instructions have no attributes.
+        // Most instructions have no attributes, so this check saves time.
         let masked = [words[0] & !owned[0], words[1] & !owned[1]];
         if masked != [0, 0] {
             self.attrs(encoding, &masked, &mut owned);
@@ -707,8 +708,8 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints the second source of an operation that reads only one. It is `~` if the source is R0 with the component
-    /// of the first, as vendors' compilers leave it. Otherwise the source follows `~`.
+    /// Prints the second source of an operation that reads only one source. Vendors' compilers often set it to R0 with
+    /// the component of the first source. The text is then `~`. Otherwise the text is `~` followed by the source.
     fn unused_source(&mut self, word0: u32, is_unary: bool, owned: &mut [u32; 2]) {
         let (first, raw) = (word0 & 0x1fff, word0 >> 13 & 0x1fff);
         let (selector, rel) = (raw & 0x1ff, raw >> 9 & 1 != 0);
@@ -741,7 +742,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints one operand: selector in bits 8:0, REL 9, CHAN 11:10, NEG 12.
+    /// Prints one operand. The selector is in bits 8:0, REL in bit 9, CHAN in bits 11:10, and NEG in bit 12.
     fn source(&mut self, raw: u32, abs: bool, index: u32, literals: &[u32; 4], shown: &mut u8) {
         let (selector, rel, chan) = (raw & 0x1ff, raw >> 9 & 1 != 0, raw >> 10 & 3);
         if raw >> 12 & 1 != 0 {
@@ -911,7 +912,7 @@ impl Dis<'_> {
     }
 }
 
-/// Returns the attributes of a memory instruction, by MEM_OP.
+/// Returns the attributes of a memory instruction with this MEM_OP.
 pub(super) fn mem_attrs(op: u32) -> &'static [Attr] {
     match op {
         4 | 6 => attr::MEM_DSW,
@@ -920,7 +921,7 @@ pub(super) fn mem_attrs(op: u32) -> &'static [Attr] {
     }
 }
 
-/// Returns the names of TYPE in an export.
+/// Returns the names of the TYPE values in an export.
 pub(super) fn export_kinds(swizzle: bool, family: Family) -> [&'static str; 4] {
     match (swizzle, family) {
         (true, _) => ["PIXEL", "POS", "PARAM", "TYPE3"],
@@ -929,13 +930,13 @@ pub(super) fn export_kinds(swizzle: bool, family: Family) -> [&'static str; 4] {
     }
 }
 
-/// Returns COUNT of a CF word, minus one as stored.
+/// Returns COUNT of a control-flow word as stored, which is the count minus one.
 pub(super) fn fetch_count(word1: u32, family: Family) -> u32 {
     let high = if family == Family::R700 { (word1 >> 19 & 1) << 3 } else { 0 };
     (word1 >> 10 & 7) | high
 }
 
-/// Returns whether a CF word is TEX, VTX, VTX_TC or one of their ACK forms.
+/// Returns whether a control-flow word is TEX, VTX, VTX_TC or one of their ACK forms.
 pub(super) fn is_fetch_clause(word1: u32) -> bool {
     word1 >> 29 & 1 == 0 && matches!(word1 >> 23 & 0x7f, 1..=3 | 27..=29)
 }

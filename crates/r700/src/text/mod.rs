@@ -1,8 +1,9 @@
-//! Program text: [`disassemble`] converts words to text and [`assemble`] converts it back. They are exact inverses.
+//! Program text. [`disassemble`] converts words to text, and [`assemble`] converts text back to words. They are exact
+//! inverses.
 //!
-//! The text shows every bit of every word: in the syntax of its instruction; as an attribute if it differs from the
-//! default; or in `BITS(…)` (reserved bits, fields that the opcode does not read). Words that no instruction reaches
-//! are written as `.word`. `docs/r700-syntax.md` describes the text.
+//! The text shows every bit of every word. Most bits are part of the syntax of their instruction. A field that differs
+//! from its default is shown as an attribute. Reserved bits and fields that the opcode does not read are shown as
+//! `BITS(…)`. Words that no instruction reaches are written as `.word`. `docs/r700-syntax.md` describes the text.
 
 mod asm;
 mod attr;
@@ -18,14 +19,14 @@ use crate::ports::{alu_row, op2_row, op2_shift, slots};
 
 const CHANS: &str = "xyzw";
 const SLOTS: [&str; 6] = ["x", "y", "z", "w", "t", "?"];
-/// Letters of an eight-valued component select; 6 is reserved.
+/// Letters of a component select with eight values. Code 6 is reserved.
 const SELECTS: &str = "xyzw016_";
-/// INDEX_MODE as written next to a register.
+/// Text of each INDEX_MODE next to a register.
 const INDEXES: [&str; 8] = ["AR.x", "AR.y", "AR.z", "AR.w", "aL", "GLOBAL", "GLOBAL_AR.x", "IDX7"];
-/// LITERAL among the source selectors.
+/// The source selector of a literal.
 const LITERAL: u32 = code::LITERAL as u32;
 
-/// Inline constants and the two selectors without a component, by selector.
+/// Selectors of the inline constants and of PS, with their texts.
 const INLINE: [(u32, &str); 10] = [
     (244, "DBL_1_LSW"),
     (245, "DBL_1_MSW"),
@@ -39,8 +40,8 @@ const INLINE: [(u32, &str); 10] = [
     (255, "PS"),
 ];
 
-/// ALU operations for which AMD's text has another name: its name, ours. (decaf-emu, latte-assembler; AMD's
-/// disassemblers print those that end in `_e`)
+/// ALU operations for which AMD's text has another name. Each row has AMD's name and the name in this project.
+/// (decaf-emu, latte-assembler; AMD's disassemblers print the names that end in `_e`)
 #[rustfmt::skip]
 const AMD_OPERATIONS: [(&str, &str); 13] = [
     ("MUL_e", "MUL_IEEE"), ("MULADD_e", "MULADD_IEEE"), ("DOT4_e", "DOT4_IEEE"), ("EXP_e", "EXP_IEEE"),

@@ -9,7 +9,8 @@ use crate::code::ExportKind;
 use crate::memory::{Private, Simd};
 use crate::outcome::{MemoryOutcome, Outcome};
 
-/// All ones for each lane of a quad that is in a set. The set is the index.
+/// For each set of lanes of a quad, a word per lane: all ones if the lane is in the set, and otherwise 0. The index is
+/// the set as a bit mask.
 const QUADS: [[u32; 4]; 16] = {
     let mut all = [[0; 4]; 16];
     let mut set = 0;
@@ -37,7 +38,7 @@ impl Default for Target {
     }
 }
 
-/// Export targets by kind and base, in that order. Targets of an earlier wavefront keep their memory for later ones.
+/// Export targets, sorted by kind and base. The memory of an earlier wavefront's targets is reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets {
     targets: Vec<((ExportKind, u16), Target)>,
@@ -72,14 +73,14 @@ impl Targets {
         self.targets.iter().map(|(key, target)| (*key, target))
     }
 
-    /// Removes all targets.
+    /// Removes all targets and keeps their memory for reuse.
     pub(crate) fn clear(&mut self) {
         self.spare.extend(self.targets.drain(..).map(|(_, target)| target));
     }
 }
 
 impl Target {
-    /// Stores a component in lanes of a column that contains zeros.
+    /// Stores a component in a column. Lanes outside `lanes` receive zero.
     fn put(&self, chan: usize, lanes: Mask, column: &mut [u32]) {
         let values = &self.values[chan][..column.len()];
         if lanes == Mask::first(column.len()) {
@@ -97,16 +98,16 @@ impl Target {
         }
     }
 
-    /// Returns the values of each lane of `kept` and a bit mask of the components that it has written; 0 for other
-    /// lanes.
+    /// Returns the values of each lane in `kept`, and a bit mask of the components that the lane has written. For other
+    /// lanes, both are 0.
     fn by_lane(&self, kept: Mask, level: Option<Level>) -> ([[u32; 4]; LANES], [u8; LANES]) {
         let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
         self.put_by_lane(kept, (&mut values, &mut written), level);
         (values, written)
     }
 
-    /// Stores the values of each lane of `kept` and a bit mask of the components that it has written. Both lists must
-    /// contain zeros.
+    /// Stores the values of each lane in `kept`, and a bit mask of the components that the lane has written. Both lists
+    /// must contain zeros before the call.
     fn put_by_lane(&self, kept: Mask, (values, written): (&mut [[u32; 4]], &mut [u8]), level: Option<Level>) {
         let lanes = self.written.map(|lanes| lanes & kept);
         if lanes == [Mask::first(values.len()); 4] {
@@ -124,17 +125,16 @@ impl Target {
 }
 
 impl Wave {
-    /// Adds the results of this wavefront to the launch's outcome, and returns the state that it shares with the next
-    /// one.
+    /// Adds the results of this wavefront to the launch's outcome. Returns the state that the next wavefront shares.
     pub fn finish(mut self, outcome: &mut Outcome) -> Simd {
         let lanes = self.launch.lanes;
         self.add_to(outcome, lanes, None);
         self.simd
     }
 
-    /// Returns the values that each lane has exported to a target, and a bit mask of the components; 0 if the lane has
-    /// exported none. Pixels of lanes that are not valid do not reach the framebuffer, even if the lane was killed
-    /// after its export (MAN p. 47).
+    /// Returns the values that each lane has exported to a target, and a bit mask of the exported components. Both are
+    /// 0 if the lane has exported nothing. Pixels of lanes that are not valid do not reach the framebuffer, even if the
+    /// lane was killed after its export (MAN p. 47).
     pub(crate) fn exported(
         &self,
         kind: ExportKind,
@@ -144,19 +144,19 @@ impl Wave {
         Some(self.exports.get(kind, base)?.by_lane(self.kept(kind), Some(level)))
     }
 
-    /// Returns the lanes whose exports of a kind count.
+    /// Returns the lanes whose exports of a kind have an effect.
     fn kept(&self, kind: ExportKind) -> Mask {
         if kind == ExportKind::Pixel { self.flow.valid() } else { Mask(u64::MAX) }
     }
 
-    /// Adds the results of this wavefront to an outcome of `lanes` lanes that contains those of earlier wavefronts, with
-    /// code for a level or, if it is `None`, for every processor.
+    /// Adds the results of this wavefront to an outcome of `lanes` lanes, which contains the results of earlier
+    /// wavefronts. Uses code for `level`, or code for every processor if `level` is `None`.
     pub(crate) fn add_to(&mut self, outcome: &mut Outcome, lanes: usize, level: Option<Level>) {
         self.add_exports_to(outcome, lanes, level, |_, _| true);
         self.add_others_to(outcome);
     }
 
-    /// Adds the exports to the targets that `to` selects.
+    /// Adds the exports for those targets that `to` selects.
     pub(crate) fn add_exports_to(
         &self,
         outcome: &mut Outcome,
@@ -184,7 +184,7 @@ impl Wave {
         }
     }
 
-    /// Adds everything but the exports.
+    /// Adds all results except for the exports.
     pub(crate) fn add_others_to(&mut self, outcome: &mut Outcome) {
         let valid = self.flow.valid();
         let place = outcome.killed.len();

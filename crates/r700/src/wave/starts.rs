@@ -8,29 +8,31 @@ use super::PREVIOUS;
 use crate::chip::LANES;
 use crate::launch::Launch;
 
-/// The rows whose values at the start a program may read, in ascending order.
+/// The rows whose initial values a program may read, in ascending order.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadRows {
-    /// The rows for a wavefront of which all lanes run.
+    /// The rows for a wavefront whose lanes all run.
     pub(crate) whole: Vec<usize>,
-    /// The rows for any other wavefront.
+    /// The rows for a wavefront in which some lanes do not run.
     pub(crate) all: Vec<usize>,
 }
 
-/// The rows with which the wavefronts of a launch begin, and their sources. No other row changes.
+/// The initial rows of the wavefronts of a launch, and the sources of their values. Other rows do not change when a
+/// wavefront starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Starts<'a> {
-    /// Rows that contain zeros before inputs and columns fill them: in a wavefront of which all lanes run, and in
-    /// any other.
+    /// Rows that are set to zero before inputs and columns fill them. The first list is for a wavefront whose lanes all
+    /// run, the second for other wavefronts.
     zeroed: [Vec<usize>; 2],
-    /// The first of four rows, and their components for each lane.
+    /// Number of the first of four rows, and the words of the four components for each lane.
     inputs: Vec<(usize, &'a [[u32; 4]])>,
-    /// A row, and its words.
+    /// Number of a row, and its word for each lane.
     columns: Vec<(usize, &'a [u32])>,
 }
 
 impl<'a> Starts<'a> {
-    /// Returns the starts of a launch. `read` has the rows that matter, or is `None` for all rows, PV and PS.
+    /// Returns the initial rows of a launch. `read` has the rows that matter. If it is `None`, all rows matter,
+    /// including PV and PS.
     pub(crate) fn of(launch: &'a Launch, read: Option<&ReadRows>) -> Starts<'a> {
         let environment = &launch.environment;
         let row = |gpr: u8, chan: u8| environment.register_row(gpr.into(), chan.into());
@@ -55,7 +57,7 @@ impl<'a> Starts<'a> {
             (first(columns.gpr)..).zip(&columns.components).map(|(row, column)| (row, column.as_slice()))
         });
         let columns: Vec<_> = columns.filter(|(row, _)| matters(row)).collect();
-        // Inputs replace all words of a whole wavefront.
+        // If an input has a word for each lane, zeros are not needed in a whole wavefront.
         let fills = |row: usize| {
             let by_input = |(first, values): &(usize, &[[u32; 4]])| {
                 (*first..first + 4).contains(&row) && values.len() >= launch.lanes
@@ -71,8 +73,8 @@ impl<'a> Starts<'a> {
         Starts { zeroed, inputs, columns }
     }
 
-    /// Fills the rows of the wavefront whose first lane is at `place`. It has `lanes` lanes. With `whole`, all lanes
-    /// of the chip's wavefront run.
+    /// Fills the rows of the wavefront that has `lanes` lanes, the first of which is at position `place` of the launch.
+    /// `whole` states whether all lanes of the chip's wavefront run.
     #[inline(always)]
     pub(crate) fn fill<W: Wide>(
         &self,
@@ -102,17 +104,17 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// [`Starts::fill`] as a task.
+/// A call of [`Starts::fill`], compiled for a level.
 pub(super) struct Fill<'a, 'b> {
     pub(super) starts: &'a Starts<'b>,
     pub(super) registers: &'a mut [Row<LANES>],
-    /// Position and number of the lanes.
+    /// Position of the first lane in the launch, and number of lanes.
     pub(super) place: (usize, usize),
     pub(super) whole: bool,
 }
 
 impl Fill<'_, '_> {
-    /// Fills the rows with code for a level or, if it is `None`, for every processor.
+    /// Fills the rows with code for `level`, or with code for every processor if `level` is `None`.
     pub(super) fn at(self, level: Option<Level>) {
         match level {
             Some(level) => level.run(self),

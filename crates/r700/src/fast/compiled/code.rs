@@ -1,7 +1,7 @@
-//! The templates, which compile operations to values.
+//! Compiles templates of operations to values of the generated code.
 //!
-//! A [`Way`] is a node under construction, on its fast or its slow path. [`Way::operation`] emits an operation of
-//! the fast engine in terms of [`crate::lane`], for eight lanes at once.
+//! A [`Way`] is the fast or the slow path of a node under construction. [`Way::operation`] emits code for an operation
+//! of the fast engine. The code computes the functions of [`crate::lane`] for all lanes of a vector at once.
 
 use reconverge_jit::{Path, Row, Rows, Two, Value, predicate};
 
@@ -13,17 +13,17 @@ use crate::fast::nodes;
 use crate::lane;
 use crate::meaning::AluCode;
 
-/// Bytes of a row.
+/// Size of a row in bytes.
 const ROW: u32 = 4 * crate::chip::LANES as u32;
 
-/// A node under construction.
+/// The fast or the slow path of a node under construction.
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
-    /// The predicate, and the lanes that run instructions with PRED_SEL; `None` for all lanes.
+    /// The predicate, and the lanes that run instructions with each PRED_SEL. `None` means all lanes.
     predicate: Option<Value>,
     chosen: [Option<Value>; 2],
-    /// The lanes that UPDATE_EXECUTE_MASK switches off.
+    /// The lanes that UPDATE_EXECUTE_MASK disables.
     skip: Option<Value>,
 }
 
@@ -57,15 +57,15 @@ impl<'a> Way<'a> {
         self.modified(value, operation.keep[number], operation.flip[number])
     }
 
-    // Clauses.
+    // Begin and end of clauses.
 
-    /// Begins a clause: the predicate holds for all lanes.
+    /// Begins a clause. The predicate is then 1 for all lanes.
     pub(super) fn begin(&mut self) {
         (self.predicate, self.chosen, self.skip) = (None, [None; 2], None);
     }
 
-    /// Ends a clause; only registers stay live. Returns the lanes that UPDATE_EXECUTE_MASK switches off. The result is
-    /// meaningful only for active lanes.
+    /// Ends a clause, after which only the rows of registers are live. Returns the lanes that UPDATE_EXECUTE_MASK
+    /// disables. The result is meaningful only for active lanes.
     pub(super) fn end(&mut self) -> Value {
         let registers = self.lowered.registers as u32 * ROW;
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= registers));
@@ -73,7 +73,7 @@ impl<'a> Way<'a> {
         self.skip.take().unwrap_or(none)
     }
 
-    /// Returns the lanes of a set among the active ones; `None` for all active lanes.
+    /// Returns the active lanes that belong to a set, or `None` if all active lanes do.
     fn chosen(&self, set: u8) -> Option<Value> {
         match set {
             TRUE => self.chosen[0],
@@ -82,14 +82,14 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Computes the sets [`TRUE`] and [`FALSE`].
+    /// Emits code that computes the sets of lanes [`TRUE`] and [`FALSE`].
     fn sets(&mut self) {
         let all = self.rows.word(u32::MAX);
         let holds = self.predicate.unwrap_or(all);
         self.chosen = [Some(holds), Some(self.rows.not(holds))];
     }
 
-    /// Emits a PRED_SET* that holds for these lanes. (Lanes::decide)
+    /// Emits code for a PRED_SET* whose test holds for the lanes `holds`, as `Lanes::decide` computes it.
     fn decide(&mut self, operation: &Operation, holds: Value) {
         let running = self.chosen(operation.set);
         if operation.update_pred {
@@ -112,7 +112,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Emits an operation. Returns `false` if there is no template for it; the node is then invalid.
+    /// Emits code for an operation. Returns `false` if the operation has no template. The node is then invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
         self.effect(operation, template).is_some()
     }
@@ -144,7 +144,7 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// Returns the result of one opcode.
+    /// Emits code for one opcode and returns its result. Returns `None` if the opcode has no emitter.
     fn code(&mut self, code: AluCode, operation: &Operation) -> Option<Value> {
         let emitter = kernels::emitter(code)?;
         let sources = [0, 1, 2].map(|number| self.source(operation, number));
@@ -191,8 +191,8 @@ impl<'a> Way<'a> {
         sum.unwrap_or(zero)
     }
 
-    /// Applies OMOD or the factor of a MULADD, then CLAMP. `chosen` is whether the value is one of the operands, with
-    /// its own bits.
+    /// Applies OMOD or the factor of a MULADD, then CLAMP. `chosen` states whether the value is one of the operands,
+    /// whose bits have not been computed.
     fn finish(&mut self, operation: &Operation, value: Value, chosen: bool) -> Value {
         let (mut value, mut chosen) = (value, chosen);
         if operation.factor != 1.0 {
@@ -205,7 +205,7 @@ impl<'a> Way<'a> {
             return value;
         }
         let (zero, one) = (self.rows.word(0), self.rows.word(lane::ONE));
-        // A NaN becomes the second operand, as a zero does.
+        // If the value is a NaN, the host returns the second operand, which is zero.
         let positive = self.rows.two(Two::FMax, value, zero);
         let mut clamped = self.rows.two(Two::FMin, positive, one);
         if chosen {
@@ -220,8 +220,8 @@ impl<'a> Way<'a> {
         }
         let nan = self.rows.compare(predicate::UNORD, value, value);
         let kept = self.rows.strip.select(nan, clamped, value);
-        // The NaN may not be canonical yet. Numbers are already canonical, and canonicalizing them again would change
-        // denormals.
+        // A computed NaN may not be canonical yet, so the slow path must compute it. Numbers are already canonical.
+        // Canonicalizing them again would change denormals.
         if chosen || self.rows.exact {
             return kept;
         }

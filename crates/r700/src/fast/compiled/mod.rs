@@ -1,5 +1,5 @@
-//! The compiled engine: a program as linked host code. The fast engine would run the same code one clause after
-//! another.
+//! The compiled engine. It runs a program as linked host code, whereas the fast engine runs the program clause by
+//! clause.
 //!
 //! | read | for |
 //! |---|---|
@@ -7,10 +7,10 @@
 //! | `code` | from operations to values |
 //! | `run` | entry, exit and flow of code |
 //!
-//! Between two nodes, registers, flow and counts are those of the fast engine. It runs the instructions that no node
-//! contains: at the end of a node, code calls it and continues with the next node. An operation without a template is
-//! a call of the fast engine's operation. If lockstep must name an instruction, a node may end inside a clause. Only
-//! its registers are compared then.
+//! Between two nodes, registers, flow state and counts are the same as in the fast engine. The fast engine runs the
+//! instructions that no node contains: at the end of a node, code calls the engine, and then continues with the next
+//! node. For an operation without a template, code calls the fast engine's operation. If lockstep must name an
+//! instruction, a node may end inside a clause. Only the registers are compared at such a point.
 
 mod code;
 mod run;
@@ -38,49 +38,51 @@ pub(super) struct Compiled {
 /// A program that has been traced.
 type Traced = reconverge_jit::Traced<run::R700>;
 
-/// The instructions of each part whose runs code counts.
+/// The instructions of each part. Code counts how often each part runs.
 type Parts = Vec<Vec<Counted>>;
 
 /// The row of the active lanes.
 const ACTIVE_ROW: Row = Row::Own(MASK);
 
-/// Instructions that code runs and counts, by number.
+/// An instruction that code runs and counts.
 #[derive(Clone, Copy, Debug)]
 enum Counted {
-    /// A run of groups of a clause.
+    /// A run of groups of a clause, by its number in the program.
     Run(u32),
-    /// A control-flow instruction.
+    /// A control-flow instruction, by its number in the program.
     Node(u32),
 }
 
-/// The flow at the end of a node.
+/// The change of the flow state at the end of a node.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// Flow continues at this address.
+    /// The wavefront continues at this address.
     At(u32),
-    /// The groups of the clause at this address have run. `skip` is the word of the lanes that UPDATE_EXECUTE_MASK
-    /// switches off.
+    /// The groups of the clause at address `pc` have run. `skip` is the index of the word with the lanes that
+    /// UPDATE_EXECUTE_MASK disables.
     Clause { pc: u32, last_pc: u32, form: AluForm, skip: Option<u32> },
     /// An iteration ends at the LOOP_END with this number.
     Iteration(u32),
-    /// This number of groups of the clause at this address have run. The reference interpreter runs the others.
+    /// The first `groups` groups of the clause at address `pc` have run. The reference interpreter runs the remaining
+    /// groups.
     Cut { pc: u32, groups: usize },
 }
 
-/// The flow of a node.
+/// Data about a node that the flow state needs.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
-    /// The address at which it begins.
+    /// The address at which the node begins.
     pc: u32,
-    /// Whether some form of clause needs a loop, here or in a node to which code continues without the flow.
+    /// Whether some clause must be inside a loop. The clause is in this node, or in a node to which code continues
+    /// without a change of the flow state.
     in_loop: bool,
-    /// The addresses of ALU_BREAKs after which lanes leave it.
+    /// The addresses of the ALU_BREAKs after which lanes leave the node.
     leaves: Vec<u32>,
     end: End,
 }
 
 impl Fast {
-    /// Compiles the program, if this host can run code.
+    /// Compiles the program, if this host can run generated code.
     pub(super) fn with_passes(mut self, extent: Extent) -> Self {
         let lowered = &self.lowered;
         let mut parts = Parts::new();
@@ -96,18 +98,19 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counts that code needs: runs of parts, then others.
+    /// Returns the number of counts that code needs. The counts of the parts come first.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
     }
 
-    /// Returns the node that begins at a control-flow instruction, if it may run with this budget and flow.
+    /// Returns the node that begins at a control-flow instruction, or `None` if no node does or if it may not run with
+    /// this budget and flow state.
     #[inline(always)]
     pub(super) fn node(&self, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
         run::node(&self.linked, number, budget, flow)
     }
 
-    /// Adds the runs of parts to those of their instructions, and clears them.
+    /// Adds the counts of the parts to the counts of their instructions, and clears the counts of the parts.
     pub(super) fn settle(&self, counts: &mut Counts) {
         let Counts { runs, nodes, code, .. } = counts;
         for (counted, times) in self.parts.iter().zip(code) {

@@ -1,6 +1,6 @@
-//! Entry and exit of linked code, and its flow.
+//! Enters and leaves linked code, and updates the flow state at the end of its nodes.
 
-// Code is called and calls back; each use states its assumptions.
+// Generated code is called, and calls functions of this module. Each unsafe block states what it relies on.
 #![allow(unsafe_code)]
 
 use std::mem::take;
@@ -25,18 +25,18 @@ use crate::wave::{At, Wave};
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
 
-/// A wavefront that runs code, for calls and flow.
+/// A wavefront that runs code. Calls of operations and of the flow control use this context.
 pub(in crate::fast) struct Work<'c, 'a> {
     runner: &'c mut Runner<'a>,
     wave: &'c mut Wave,
     issued: &'c mut Issued,
-    /// Number of instructions in the statistics at which the run ends.
+    /// The run ends when the statistics reach this number of instructions.
     end_at: u64,
-    /// The budget and the iterations that code may count.
+    /// The budget and the number of iterations with which code was last entered.
     given: (i32, u32),
-    /// Number of instructions that the fast engine ran during the run of code.
+    /// Numbers of instructions, by path, that the fast engine ran while code was running.
     shares: Shares,
-    /// Whether the run has ended, and how, if the flow has left the code.
+    /// Result of the run, if the flow control has left the code: whether the run has ended, or a trap.
     end: Result<bool, Trap<Cause>>,
 }
 
@@ -89,7 +89,7 @@ impl LinkedMachine for R700 {
 }
 
 impl Work<'_, '_> {
-    /// Sets the lanes and the counts with which code runs.
+    /// Sets the active lanes, the budget and the limits with which code continues.
     #[inline(always)]
     fn give_counts(&mut self, linked: &Linked<R700>, state: &mut State) {
         let flow = &self.wave.flow;
@@ -109,7 +109,7 @@ impl Work<'_, '_> {
         self.given = (state.budget, state.rounds);
     }
 
-    /// Adds the counts of code.
+    /// Adds the counts of code to those of the wavefront, and updates the flow state for lanes that left a loop.
     #[inline(always)]
     fn take_counts(&mut self, state: &mut State) {
         let (budget, rounds) = self.given;
@@ -125,7 +125,7 @@ impl Work<'_, '_> {
         self.given = (state.budget, state.rounds);
     }
 
-    /// Executes the flow at the end of a node. An error has the address of the instruction.
+    /// Updates the flow state at the end of a node. An error contains the address of the instruction.
     fn end(&mut self, own: &Own, state: &State) -> Result<(), (u32, FlowFault)> {
         match own.end {
             End::At(pc) => self.wave.flow.continue_at(pc),
@@ -156,7 +156,8 @@ impl Work<'_, '_> {
     }
 }
 
-/// Returns the node that begins at a control-flow instruction, if it may run with this budget and flow.
+/// Returns the node that begins at a control-flow instruction, or `None` if no node does or if it may not run with this
+/// budget and flow state.
 #[inline(always)]
 pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
     let node = linked.starting_at(number)?;
@@ -166,7 +167,7 @@ pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow)
     (fits && in_place && (entries == 0 || entries <= flow.room())).then_some(node)
 }
 
-/// Runs code from a node. Returns whether the run has ended.
+/// Runs code, beginning with a node. Returns whether the run has ended.
 ///
 /// # Errors
 /// If the program traps.
@@ -191,8 +192,8 @@ pub(in crate::fast) fn run<O: Observer>(
     let narrow = || std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
     work.give_counts(linked, state);
     let arrived = Arrived { node, rows: [rows, narrow(), narrow()], counts: &mut counts };
-    // SAFETY: code exists only if the processor has the level; it was traced for the layout of these rows. The own row of
-    // the mask has the active lanes.
+    // SAFETY: code exists only if the processor supports its level. The code was traced for the layout of these rows.
+    // The row of the active lanes is set.
     let left = unsafe { linked.run(arrived, |own| own.pc, state, &mut work) };
     let place = match left {
         Left::Ended => None,
@@ -213,7 +214,7 @@ pub(in crate::fast) fn run<O: Observer>(
     end
 }
 
-/// The instructions up to the next node, compiled for a level.
+/// Runs instructions on the fast engine up to the next node. It is compiled for a level.
 struct Next<'s, 'l, 'c, 'a> {
     linked: &'s Linked<R700>,
     state: &'l mut State,
@@ -240,7 +241,7 @@ impl Task for Next<'_, '_, '_, '_> {
     }
 }
 
-/// Calls of operations, compiled for a level.
+/// Runs operations that code calls. It is compiled for a level.
 struct Execute<'a, 'w> {
     lanes: &'a mut Lanes<'w>,
     operations: &'a [Operation],
@@ -254,7 +255,7 @@ impl Task for Execute<'_, '_> {
     fn run<W: Wide>(self, _: W) {
         self.lanes.sets[usize::from(ACTIVE)] = Mask(self.active);
         for operation in self.operations {
-            // SAFETY: operations were compiled for the level of the engine.
+            // SAFETY: the operations were compiled for the level of the engine, which the processor supports.
             unsafe { (operation.run)(self.lanes, operation) };
         }
     }

@@ -1,8 +1,8 @@
-//! Traces a program: from clauses to nodes of linked code.
+//! Traces a program: converts its clauses to nodes of linked code.
 //!
-//! A node is a chain of ALU clauses, with the conditionals among them that consist of templates. It ends at an
-//! instruction that the fast engine runs, after a clause that changes the stack, at a LOOP_END, before an operation
-//! without a template, which it calls, and before the target of a jump. Lanes that an ALU_BREAK switches off leave it.
+//! A node is a chain of ALU clauses and of conditionals that consist of templates. It ends at an instruction that the
+//! fast engine runs, after a clause that changes the stack, at a LOOP_END, and before the target of a jump. It also
+//! ends before an operation without a template, which code calls. Lanes that an ALU_BREAK disables leave the node.
 
 use std::ops::Range;
 
@@ -17,18 +17,19 @@ use crate::fast::lower::{Clause, Groups, Lowered, Template, Work};
 use crate::flow::{AluForm, Condition, Control};
 use crate::words::CfInst;
 
-/// Maximum number of conditionals that are open at once in a node.
+/// Maximum nesting depth of conditionals in a node.
 const DEEPEST: u32 = 8;
 
 /// Maximum number of instructions of a node.
 const MOST_INSTRUCTIONS: u32 = 400;
 
-/// Maximum number of conditionals and of clauses that lanes leave in a node.
+/// Maximum number of words of lanes in a node. Each conditional needs one, and so does each clause after which lanes
+/// leave the node.
 const MOST_WORDS: u32 = 48;
 
-/// Traces a program. Returns its nodes and the instructions of each part that they count.
+/// Traces a program. Returns its nodes, and for each part that the nodes count, the instructions of the part.
 pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
-    // Each operation is probed once, in a separate node.
+    // To find out whether an operation has a template, it is emitted once into a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
@@ -60,7 +61,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
     (traced, parts)
 }
 
-/// Returns for each instruction those that name it as a target, and whether it is part of a loop.
+/// Returns, for each instruction, the instructions whose ADDR is its address, and whether it is part of a loop.
 fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
     let (mut targets, mut loops) = (vec![Vec::new(); lowered.nodes.len()], vec![false; lowered.nodes.len()]);
     for (number, node) in lowered.nodes.iter().enumerate() {
@@ -78,31 +79,31 @@ fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
 
 /// Part of one side of a conditional.
 enum Part {
-    /// An ALU clause, with its number.
+    /// An ALU clause, by the number of its control-flow instruction.
     Clause(u32),
     If(Conditional),
 }
 
 /// A conditional that consists only of templates.
 struct Conditional {
-    /// The ALU_PUSH_BEFORE; its JUMP follows.
+    /// Number of the ALU_PUSH_BEFORE. The JUMP of the conditional follows it.
     push: u32,
     taken: Vec<Part>,
-    /// The ELSE and what follows it.
+    /// Number of the ELSE, and the parts of the else side.
     other: Option<(u32, Vec<Part>)>,
     pop: Option<Pop>,
-    /// The instruction after the conditional.
+    /// Number of the instruction after the conditional.
     next: u32,
 }
 
 /// The POP at the end of a conditional.
 struct Pop {
     number: u32,
-    /// Whether the jump over the last side leads to this POP.
+    /// Whether the jump over the last side leads to this POP, so that the POP is issued even if no lane runs that side.
     always: bool,
 }
 
-/// Instructions that the same lanes run.
+/// Instructions that run for the same lanes.
 #[derive(Default)]
 struct Together {
     size: u32,
@@ -121,7 +122,7 @@ struct Open {
     pc: u32,
     in_loop: bool,
     leaves: Vec<u32>,
-    /// The instructions after the last clause that lanes leave.
+    /// The instructions after the last clause at which lanes leave the node.
     last: Together,
 }
 
@@ -131,27 +132,27 @@ impl Open {
     }
 }
 
-/// A program during tracing.
+/// State of the tracing of a program.
 struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: &'a [bool],
     extent: Extent,
-    /// Whether each instruction is compiled, and the instructions that name it as a target.
+    /// For each instruction, whether it is compiled, and the instructions whose ADDR is its address.
     chosen: Vec<bool>,
     targets: Vec<Vec<u32>>,
-    /// Whether each instruction is part of a loop.
+    /// For each instruction, whether it is part of a loop.
     loops: Vec<bool>,
-    /// The latest conditional in the open node.
+    /// Numbers of the instructions of the latest conditional in the open node.
     inside: Range<u32>,
-    /// Maximum number of instructions of a node.
+    /// Maximum number of instructions in a node.
     most: u32,
     linker: Linker<R700, Way<'a>>,
-    /// The node that begins at each instruction.
+    /// For each instruction, the node that begins at it, if any.
     starts: Vec<Option<u32>>,
     parts: Parts,
     own: Open,
-    /// The latest node that checks the budget, and the number of instructions since then.
+    /// The latest node that checks the instruction budget, and the number of instructions since its start.
     checked: u32,
     before: u32,
 }
@@ -162,7 +163,7 @@ impl<'a> Tracer<'a> {
         number - self.lowered.first_of(number)
     }
 
-    /// Returns a clause that is one run of groups.
+    /// Returns the clause with this number, if it consists of one run of groups and does not end the program.
     fn clause(&self, number: u32) -> Option<(&'a Clause, &'a Groups)> {
         match &self.lowered.nodes.get(number as usize)?.work {
             Work::Alu(clause) if !clause.end => Some((clause, clause.single.as_ref()?)),
@@ -170,7 +171,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns an instruction that only decides about flow, for all active lanes.
+    /// Returns the instruction with this number, if it only changes the flow of lanes and applies to all active lanes.
     fn flow(&self, number: u32) -> Option<(CfInst, &'a Control)> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Flow(inst, control) = &node.work else { return None };
@@ -185,8 +186,9 @@ impl<'a> Tracer<'a> {
         run.operations.clone().all(|number| self.has_template[number as usize])
     }
 
-    /// Returns whether the operations of a run have templates or can be called, and whether that pays. Calls do not
-    /// see the predicate, and must not decide about lanes.
+    /// Returns whether each operation of a run has a template or can be called, and whether compiling the run is
+    /// worthwhile. A called operation does not have access to the predicate, and must not change which lanes are
+    /// active.
     fn compiles(&self, run: &Groups) -> bool {
         if self.is_all_templates(run) {
             return true;
@@ -212,8 +214,8 @@ impl<'a> Tracer<'a> {
         fits && self.extent.pays(gain + 8, false)
     }
 
-    /// Returns whether a node can begin with an instruction. It does not begin with the last one of a program, after
-    /// which there is no address to continue at.
+    /// Returns whether a node can begin with an instruction. No node begins with the last instruction of a program,
+    /// because no address follows at which the wavefront could continue.
     fn begins(&self, number: u32) -> bool {
         let is_last = (number as usize + 1) >= self.chosen.len()
             || self.lowered.first_of(number) != self.lowered.first_of(number + 1);
@@ -222,8 +224,8 @@ impl<'a> Tracer<'a> {
             && self.clause(number).is_some_and(|(_, run)| self.compiles(run))
     }
 
-    /// Returns whether a node begins with an instruction. Entering code for a short clause alone does not pay, unless
-    /// the loop around it has other nodes.
+    /// Returns whether a node begins with an instruction. If the node contained only a short clause, entering code
+    /// would cost more than it saves. Such a node is worthwhile only if the loop around it has other nodes.
     fn pays(&self, number: u32) -> bool {
         let Some((_, run)) = self.clause(number).filter(|_| self.begins(number)) else { return false };
         let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
@@ -234,9 +236,9 @@ impl<'a> Tracer<'a> {
             || behind.any(|next| self.begins(next))
     }
 
-    // Nodes.
+    // Tracing of nodes.
 
-    /// Traces the nodes from an instruction on. Returns the next instruction.
+    /// Traces the chain of nodes that begins with an instruction. Returns the instruction after the chain.
     fn chain(&mut self, first: u32) -> u32 {
         if !self.pays(first) {
             return first + 1;
@@ -329,7 +331,7 @@ impl<'a> Tracer<'a> {
         self.linker.check_at(self.checked);
     }
 
-    /// Returns the size and the part of the last piece of the open node, and its data.
+    /// Returns the number of instructions and the part of the last piece of the open node, and the data of the node.
     fn close(&mut self, end: End) -> ([u32; 2], Own) {
         let pc = self.own.pc;
         let Open { in_loop, leaves, last: Together { size, counted }, .. } =
@@ -338,19 +340,20 @@ impl<'a> Tracer<'a> {
         ([size, part], Own { pc, in_loop, leaves, end })
     }
 
-    /// Adds a part that counts runs of these instructions.
+    /// Adds a part with these instructions, whose runs code counts. Returns the number of the part.
     fn part(&mut self, counted: Vec<Counted>) -> u32 {
         self.parts.push(counted);
         self.linker.part()
     }
 
-    /// Traces the first groups of a clause, up to the limit of the extent. Lockstep compares the state after them.
+    /// Traces only the first groups of a clause, up to the limit of the extent. Lockstep compares the state after these
+    /// groups.
     fn cut(&mut self, number: u32, run: &'a Groups) {
         let groups = self.most - 1;
         let end = run.first + groups;
         let groups_of = |number: u32| self.lowered.groups_of[number as usize];
         let operations = run.operations.clone().filter(|number| groups_of(*number)[0] < end);
-        // An operation may belong to two groups.
+        // A merged operation may belong to two groups. The node must not end between them.
         let whole = operations.clone().all(|number| groups_of(number)[1] < end);
         let templates = operations.clone().all(|number| self.has_template[number as usize]);
         if groups == 0 || !whole || !templates {
@@ -366,9 +369,10 @@ impl<'a> Tracer<'a> {
         self.end(Next::To(Target::Flow), End::Cut { pc, groups: groups as usize });
     }
 
-    // Conditionals.
+    // Tracing of conditionals.
 
-    /// Returns the conditional that an ALU_PUSH_BEFORE opens at a depth, if all of it consists of templates.
+    /// Returns the conditional that begins with the ALU_PUSH_BEFORE `push`, at nesting depth `depth`. Returns `None` if
+    /// some part of it has no template.
     fn conditional(&self, push: u32, depth: u32) -> Option<Conditional> {
         let (clause, run) = self.clause(push)?;
         let opens = clause.form == AluForm::ALU_PUSH_BEFORE && run.masks && self.is_all_templates(run);
@@ -389,8 +393,8 @@ impl<'a> Tracer<'a> {
         Some(Conditional { push, taken, other: Some((end, not)), pop, next })
     }
 
-    /// Returns the end of a conditional whose last side ends before `end`, and the next instruction. Returns `None`
-    /// unless the jump over that side leads there.
+    /// Returns the POP after the last side of a conditional, if any, and the next instruction. `end` is the instruction
+    /// after that side. Returns `None` unless the jump `over` that side leads there.
     fn pop(&self, end: u32, popped: bool, first: u32, over: &Control) -> Option<(Option<Pop>, u32)> {
         let leads = (first + over.addr, over.pop_count);
         if popped {
@@ -402,8 +406,8 @@ impl<'a> Tracer<'a> {
             .then_some((Some(Pop { number: end, always }), end + 1))
     }
 
-    /// Returns the parts of the side that begins at `start`, the number at which they end, and whether the last part
-    /// has popped.
+    /// Returns the parts of the side that begins at `start`, the instruction after them, and whether the last part pops
+    /// the entry of the conditional.
     fn side(&self, start: u32, depth: u32) -> Option<(Vec<Part>, u32, bool)> {
         let (mut parts, mut number) = (Vec::new(), start);
         while let Some((clause, run)) = self.clause(number) {
@@ -426,10 +430,10 @@ impl<'a> Tracer<'a> {
         Some((parts, number, false))
     }
 
-    /// Returns the number of instructions of a conditional, and the number of conditionals in it.
+    /// Returns the number of instructions of a conditional, and the number of conditionals in it, including itself.
     fn measure(&self, conditional: &Conditional) -> (u32, u32) {
         let of_clause = |number: u32| self.clause(number).map_or(0, |(_, run)| 1 + run.count);
-        // The JUMP, an ELSE, a POP.
+        // Three further instructions are the JUMP, an ELSE and a POP.
         let (mut size, mut words) = (of_clause(conditional.push) + 3, 1);
         let other = conditional.other.iter().flat_map(|(_, parts)| parts);
         for part in conditional.taken.iter().chain(other) {
@@ -442,7 +446,8 @@ impl<'a> Tracer<'a> {
         (size, words)
     }
 
-    /// Traces a conditional at a depth. `around` are the instructions of the lanes that reach it.
+    /// Traces a conditional at a nesting depth. `around` collects the instructions that run for all lanes that reach
+    /// the conditional.
     fn branch(&mut self, conditional: &Conditional, depth: u32, around: &mut Together) {
         self.run(conditional.push, around);
         self.linker.open(depth, |way| {
@@ -491,12 +496,12 @@ impl<'a> Tracer<'a> {
         inside.add(1 + run.count, Counted::Run(clause.runs.start));
     }
 
-    // Operations.
+    // Tracing of operations.
 
     /// Traces the operations of a clause.
     fn execute(&mut self, number: u32, run: &'a Groups) {
         if !self.is_all_templates(run) && self.linker.leaves() {
-            // The lanes that leave are not active in calls.
+            // Lanes that have left the node must not be active in calls, so a new node begins here.
             let next = Target::Node(self.linker.next_node() + 1);
             self.end(Next::To(next), End::At(self.pc(number)));
             self.begin(number);

@@ -26,11 +26,11 @@ fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Guarded<Row
 /// An environment that no kernel here reads.
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| Environment::new(Chip::RV770, Stage::Pixel));
 
-/// Returns the state with these rows, and with these lanes active.
+/// Returns the state of lanes with these rows, in which the lanes `running` are active.
 fn lanes(mut rows: Guarded<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<'_> {
-    // SAFETY: all positions in these tests are of this layout.
+    // SAFETY: all positions in these tests belong to this layout.
     let mut frame = unsafe { Frame::empty(&LAYOUT) };
-    // SAFETY: as above.
+    // SAFETY: all positions in these tests belong to the layout of the rows.
     unsafe { frame.swap(&mut rows) };
     Lanes {
         frame,

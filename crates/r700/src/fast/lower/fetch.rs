@@ -1,7 +1,7 @@
-//! Lowers fetch clauses: instructions whose resources and registers are known before the launch. Only aL may be added
-//! to a register number. [`super::memory`] lowers instructions that access memory.
+//! Lowers the instructions of fetch clauses whose resources and registers are known before the launch, except that aL
+//! may be added to a register number. [`super::memory`] lowers the instructions that access memory.
 //!
-//! The reference interpreter executes queries of textures (GET_LOD, GET_LERP, GET_TEXTURE_RESINFO), and instructions
+//! The reference interpreter executes queries of textures (GET_LOD, GET_LERP, GET_TEXTURE_RESINFO) and instructions
 //! with unbound resources.
 
 use std::sync::Arc;
@@ -40,19 +40,19 @@ pub(in crate::fast) struct Conversion {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Vertex {
     pub(in crate::fast) bound: Bound,
-    /// The number that is added to the index.
+    /// The number that is added to the index of the element.
     pub(in crate::fast) base: u32,
-    /// Bytes from one element to the next, and from the start of an element to the fetched data.
+    /// Distance between elements in bytes, and offset in bytes of the fetched data in an element.
     pub(in crate::fast) stride: usize,
     pub(in crate::fast) offset: usize,
     pub(in crate::fast) conversion: Conversion,
 }
 
-/// A memory read.
+/// A read of scratch, reduction or scatter memory.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct MemoryReads {
     pub(in crate::fast) space: Space,
-    /// Whether x of the source is added to the element.
+    /// Whether x of the source is added to the number of the element.
     pub(in crate::fast) indexed: bool,
     pub(in crate::fast) base: u64,
     /// ARRAY_SIZE: index of the last element.
@@ -67,7 +67,8 @@ pub(in crate::fast) struct Fetches {
     pub(in crate::fast) control: Control,
     /// Whether WAIT_ACK can wait for the clause.
     pub(in crate::fast) acknowledged: bool,
-    /// First instruction of the clause, among the program's fetch instructions, and the number of instructions.
+    /// First instruction of the clause, as an index into the program's fetch instructions, and the number of
+    /// instructions.
     pub(in crate::fast) first: u32,
     pub(in crate::fast) count: u32,
 }
@@ -76,11 +77,11 @@ pub(in crate::fast) struct Fetches {
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct FetchInfo {
     pub(in crate::fast) addr: u32,
-    /// The lowered instruction; `None` if the reference interpreter runs it.
+    /// The lowered instruction, or `None` if the reference interpreter runs it.
     pub(in crate::fast) fetching: Option<Fetching>,
 }
 
-/// A fetch instruction.
+/// A lowered fetch instruction.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Fetching {
     /// FETCH_WHOLE_QUAD.
@@ -90,7 +91,7 @@ pub(in crate::fast) struct Fetching {
     /// Destinations of the results, by component. A burst has one entry per register.
     pub(in crate::fast) dst: Vec<[Option<(Register, Chosen)>; 4]>,
     pub(in crate::fast) work: FetchWork,
-    /// Name under which each execution counts; `None` if executions do not count.
+    /// Name under which executions are counted, or `None` if they are not counted.
     pub(in crate::fast) name: Option<&'static str>,
     pub(in crate::fast) exactness: Fidelity,
     pub(in crate::fast) rules: Vec<Rule>,
@@ -101,12 +102,12 @@ pub(in crate::fast) struct Fetching {
 pub(in crate::fast) enum Register {
     /// A row that is the same in the whole launch.
     Fixed(Place),
-    /// A component of the register to whose number aL is added.
+    /// A component of the register whose number is this one plus aL: register and component.
     Loop(u8, u8),
 }
 
 impl Register {
-    /// Returns the current row, or `None` if the register does not exist or, in strict mode, if aL does not exist.
+    /// Returns the current row. Returns `None` if the register does not exist, or in strict mode if aL does not exist.
     #[inline(always)]
     pub(in crate::fast) fn place(self, wave: &Wave, layout: &Layout<LANES>) -> Option<Place> {
         match self {
@@ -129,44 +130,44 @@ pub(in crate::fast) enum Chosen {
 /// Operation of a fetch instruction.
 #[derive(Clone, Debug)]
 pub(in crate::fast) enum FetchWork {
-    /// SAMPLE and its variants, FETCH4.
+    /// SAMPLE, its variants, and FETCH4.
     Sample(Box<Sample>),
-    /// LD
+    /// LD, which reads one texel.
     Load(Box<Load>),
-    /// GET_GRADIENTS_H, _V: the lane of the quad from which the first lane is subtracted.
+    /// GET_GRADIENTS_H or GET_GRADIENTS_V, with the lane of the quad from which lane 0 is subtracted.
     Gradients(usize),
-    /// SET_GRADIENTS_H, _V: 0 for the first, 1 for the second.
+    /// SET_GRADIENTS_H, with 0, or SET_GRADIENTS_V, with 1.
     SetGradients(usize),
-    /// FETCH and SEMFETCH.
+    /// FETCH or SEMFETCH.
     Vertex(Vertex),
-    /// A SEMFETCH whose semantic has no register.
+    /// A SEMFETCH whose semantic has no register. It does nothing.
     Nothing,
-    /// READ_SCRATCH, READ_REDUCTION, READ_SCATTER.
+    /// READ_SCRATCH, READ_REDUCTION or READ_SCATTER.
     Read(MemoryReads),
-    /// LOCAL_DS_WRITE
+    /// LOCAL_DS_WRITE, with its second word.
     ShareWrite(MemDswDword1),
-    /// LOCAL_DS_READ
+    /// LOCAL_DS_READ, with its second word.
     ShareRead(MemDsrDword1),
 }
 
-/// The key of a texture.
+/// Number of a bound texture, and whether ALT_CONST selects the textures of the other stage.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Bound {
     pub(in crate::fast) alternate: bool,
     pub(in crate::fast) id: u8,
 }
 
-/// LD with everything that does not change in a launch.
+/// An LD, with everything that does not change in a launch.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Load {
     pub(in crate::fast) bound: Bound,
     pub(in crate::fast) plan: Plan,
-    /// Whether the image has an x, y and z axis, each with a coordinate in the source.
+    /// Whether the image has an x, y and z axis. The source has a coordinate for each existing axis.
     pub(in crate::fast) axes: [bool; 3],
     pub(in crate::fast) offset: [i32; 3],
 }
 
-/// A sample with everything that does not change in a launch.
+/// A SAMPLE, with everything that does not change in a launch.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Sample {
     pub(in crate::fast) bound: Bound,
@@ -181,19 +182,20 @@ pub(in crate::fast) struct Sample {
     pub(in crate::fast) flat: Option<FlatSample>,
 }
 
-/// Rows of a sample with [`Plan::read_flat`].
+/// Rows of a sample that [`Plan::read_flat`] computes.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct FlatSample {
     pub(in crate::fast) image: Arc<Image>,
     pub(in crate::fast) coordinates: [Place; 2],
     /// The destination of each component of the texels.
     pub(in crate::fast) texels: [Option<Place>; 4],
-    /// Destinations of constants.
+    /// Destinations that receive constants, with the constants.
     pub(in crate::fast) words: Vec<(Place, u32)>,
 }
 
 impl FlatSample {
-    /// Returns the rows, if they are the same in the whole launch and no component has several destinations.
+    /// Returns the rows if they are the same in the whole launch and no component has several destinations. Otherwise
+    /// returns `None`.
     fn new(
         sample: &Sample,
         texture: &Texture,
@@ -228,7 +230,7 @@ impl FlatSample {
 }
 
 impl Lowering<'_> {
-    /// Lowers a fetch clause. Returns `None` if the reference interpreter runs all of it.
+    /// Lowers a fetch clause. Returns `None` if the reference interpreter runs all instructions of the clause.
     pub(super) fn fetches(&mut self, inst: CfInst, control: &Control, fetches: &[Fetch]) -> Option<Fetches> {
         let infos: Vec<FetchInfo> = fetches
             .iter()
@@ -249,7 +251,8 @@ impl Lowering<'_> {
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high),
         }?;
-        // If no component is read, no row needs aL, which may be missing.
+        // If the instruction uses no component of a register that depends on aL, the fast engine would not notice a
+        // missing aL. The reference interpreter then runs the instruction.
         let asks = |row: &Register| matches!(row, Register::Loop(..));
         let source = !fetch.src_rel || fetching.src.as_flattened().iter().any(asks);
         let rows = fetching.dst.as_flattened().iter().flatten();
@@ -298,13 +301,13 @@ impl Lowering<'_> {
         self.environment.bound(bound.alternate)
     }
 
-    /// Returns the key of an instruction's texture, if the texture is bound.
+    /// Returns the number of an instruction's texture, or `None` if the texture is not bound.
     fn bound(&self, low: &TexDword0R700) -> Option<Bound> {
         let bound = Bound { alternate: low.alt_const, id: low.resource_id };
         self.resources(bound).textures.contains_key(&bound.id).then_some(bound)
     }
 
-    /// Lowers LD; see [`load`](crate::reference::texture::load).
+    /// Lowers LD, whose result [`load`](crate::reference::texture::load) defines.
     fn load(&self, low: &TexDword0R700, third: &TexDword2) -> Option<Load> {
         let bound = self.bound(low)?;
         let image = &self.resources(bound).textures[&bound.id].image;
@@ -362,7 +365,8 @@ impl Lowering<'_> {
         Some(places)
     }
 
-    /// Returns a component of a register, to whose number aL may be added, or `None` if the register does not exist.
+    /// Returns component `chan` of a register. If `relative`, aL is added to the register number. Returns `None` if the
+    /// register does not exist.
     pub(super) fn register(&self, gpr: i32, chan: usize, relative: bool) -> Option<Register> {
         if relative {
             return Some(Register::Loop(u8::try_from(gpr).ok()?, chan as u8));

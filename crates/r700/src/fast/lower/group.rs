@@ -1,8 +1,8 @@
 //! Lowers the operations of a group.
 //!
-//! In a group everything is read before anything is written. An operation that writes a row comes after those of its
-//! group that read the row. If two operations read each other's destinations, one writes an intermediate row that is
-//! copied at the end.
+//! In a group, all operands are read before any result is written. Therefore an operation that writes a row comes after
+//! the operations of its group that read the row. If two operations read each other's destinations, one of them writes
+//! an intermediate row, which is copied at the end.
 
 use super::super::bodies::{CubeSlot, Dot4, General, Max4, Sets};
 use super::super::indexed::{Check, WriteByLoop, WriteByRow};
@@ -15,15 +15,15 @@ use crate::meaning::{AluCode, Meaning};
 use crate::wave::PREVIOUS;
 use crate::words::Op2;
 
-/// A copy is a MOV.
+/// A copy of a row is a MOV.
 const COPY: Template = Template::Code(AluCode::Op2(Op2::MOV));
 
-/// An instruction of one slot while it becomes an operation.
+/// An instruction that is being lowered to an operation.
 struct Draft {
     made: Made,
     /// Rows that the instruction reads.
     reads: Vec<Place>,
-    /// Further destinations of the result: a register, a row of PV or PS.
+    /// Further rows that receive the result: a register, or the row of PV or PS.
     others: Vec<Place>,
 }
 
@@ -40,7 +40,7 @@ impl Lowering<'_> {
             self.push(operation, Template::Sets);
         }
         self.used = 0;
-        // This includes operands without a visible effect.
+        // Indexed registers must exist even if the instruction has no visible effect.
         for op in group.ops {
             for source in op.read().iter().filter(|source| indexes_register(source)) {
                 let Operand::Gpr { gpr, .. } = source.operand else { continue };
@@ -56,14 +56,16 @@ impl Lowering<'_> {
         let mut copies = Vec::new();
         let seen = |op: &AluOp| op.dst_rel;
         for (number, op) in group.ops.iter().enumerate() {
-            // Values that are read before an indexed write must not see it.
+            // If an indexed write follows, operands of this instruction are copied first, so that the write does not
+            // change them.
             let held = group.ops[number + 1..].iter().any(seen);
             let Some(mut draft) = self.draft(clause, group, op, before, wanted, held) else { continue };
             if !op.dst_rel {
                 drafts.push(draft);
                 continue;
             }
-            // The slots after an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            // An indexed write takes place at once: later slots read the new value
+            // (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             let result = self.temporary();
             draft.made.operation.dst = result;
             let set = draft.made.operation.set;
@@ -84,7 +86,7 @@ impl Lowering<'_> {
             let mut draft = drafts.remove(free.unwrap_or(0));
             let result = draft.made.operation.dst;
             if free.is_none() {
-                // All destination rows are still to be read, so the result is held in an intermediate row.
+                // Another operation still reads each destination row, so this result is written to an intermediate row.
                 draft.made.operation.dst = self.intermediate(waiting);
                 waiting += 1;
             }
@@ -103,7 +105,7 @@ impl Lowering<'_> {
         self.run.push(Made { operation, template, plain: None, group: self.lowered.groups.len() as u32 });
     }
 
-    /// Returns the operation of one slot, or `None` if it has no visible effect.
+    /// Returns the operation for one slot, or `None` if the instruction has no visible effect.
     fn draft(
         &mut self,
         clause: &AluClause,
@@ -126,7 +128,8 @@ impl Lowering<'_> {
         if let Some(address) =
             address.filter(|_| op.pred_sel.is_some() && !before.address[usize::from(op.dst_chan)])
         {
-            // AR of the lanes that the predicate disables.
+            // Lanes that the predicate disables do not write AR. Their AR is 0, because the clause has not defined it
+            // yet.
             let zero = self.constant_place(0);
             let operation = self.copy(zero, address, ACTIVE);
             self.push(operation, COPY);
@@ -177,7 +180,7 @@ impl Lowering<'_> {
         }
         for (number, source) in op.read().iter().enumerate() {
             let (row, keep, flip) = self.held_source(clause, op, source, before, held);
-            // Sources beyond those of the opcode repeat the last one.
+            // If the opcode has fewer than three sources, the last source is repeated.
             for number in number..3 {
                 operation.src[number] = row;
                 (operation.keep[number], operation.flip[number]) = (keep, flip);
@@ -194,7 +197,7 @@ impl Lowering<'_> {
             finish: factors != [1.0; 2] || op.clamp,
             write: dst.is_some(),
         };
-        // A kernel can apply only one factor.
+        // A kernel can apply only one factor: that of OMOD or that of the opcode.
         let own = if factors.contains(&1.0) {
             choose(op.opcode.code, shape, self.environment.chip.family, self.level)
         } else {
@@ -219,8 +222,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Returns the row of an operand from [`Lowering::source`]. If it is `held`, indexed writes of the group do not
-    /// affect it.
+    /// Returns the row of an operand from [`Lowering::source`]. If `held` is set, a register is copied, so that indexed
+    /// writes of the group do not affect the operand.
     fn held_source(
         &mut self,
         clause: &AluClause,
@@ -250,8 +253,8 @@ impl Lowering<'_> {
         Operation { src: [result, row.unwrap_or(result), result], set, number, ..self.operation(run) }
     }
 
-    /// Returns the kernel of an operation over the four vector slots. `modified` is whether some of its operands have
-    /// abs or neg. `terms` is the number of slots up to the last one whose factors are not the constant 0.
+    /// Returns the kernel of an operation over the four vector slots. `modified` states whether some operand has abs or
+    /// neg. `terms` is the number of slots up to the last slot with a factor that is not the constant 0.
     pub(super) fn across(&self, op: &AluOp, modified: bool, terms: usize) -> Option<Handler> {
         let level = self.level;
         Some(match (op.opcode.code, modified, terms) {
@@ -274,7 +277,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Returns an operation of this kernel without sources and with an unused destination.
+    /// Returns an operation with this kernel. It has no sources, and its destination is not read.
     pub(super) fn operation(&self, run: Handler) -> Operation {
         let nowhere = self.intermediate(INTERMEDIATE - 1);
         Operation {

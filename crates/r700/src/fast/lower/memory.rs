@@ -1,8 +1,8 @@
-//! Lowers instructions that access memory: vertex fetches, memory reads and the local data share of fetch clauses;
-//! exports and memory exports.
+//! Lowers instructions that access memory: vertex fetches, memory reads and accesses to the local data share in fetch
+//! clauses; exports; memory exports.
 //!
-//! The reference interpreter runs accesses to unbound buffers, formats without a layout, registers that do not exist,
-//! and memory exports that read.
+//! The reference interpreter runs accesses to unbound buffers, accesses with a format without a layout, accesses to
+//! registers that do not exist, and memory exports that read.
 
 use reconverge_simt::Fidelity;
 
@@ -28,7 +28,7 @@ pub(in crate::fast) enum Exported {
     Word(u32),
 }
 
-/// EXPORT, EXPORT_DONE.
+/// EXPORT or EXPORT_DONE.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Exports {
     pub(in crate::fast) control: Control,
@@ -38,7 +38,7 @@ pub(in crate::fast) struct Exports {
     pub(in crate::fast) steps: Vec<[Option<Exported>; 4]>,
 }
 
-/// MEM_*.
+/// A memory export: one of the MEM_* instructions.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Stores {
     pub(in crate::fast) control: Control,
@@ -178,7 +178,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Returns the components of register `step` of a burst.
+    /// Returns the components of register `step` of a burst that starts at register `first`.
     fn registers(&self, first: u8, step: u8, relative: bool) -> Option<[Register; 4]> {
         let gpr = i32::from(first.checked_add(step)?);
         let row = |chan| self.register(gpr, chan, relative);
@@ -186,7 +186,8 @@ impl Lowering<'_> {
     }
 
     pub(super) fn exports(&self, control: &Control, export: &Export) -> Option<Work> {
-        // If no register is read, no row needs aL, which may be missing.
+        // If no component of a register is exported, the fast engine would not notice a missing aL. The reference
+        // interpreter then runs the export.
         if export.rel && !export.select.iter().any(|select| matches!(select, Select::Component(_))) {
             return None;
         }
@@ -207,7 +208,7 @@ impl Lowering<'_> {
         Some(Work::Export(Exports { control: *control, kind: export.kind, base: export.base, steps }))
     }
 
-    /// Lowers a memory export. Also returns the disputed interpretations on which it depends.
+    /// Lowers a memory export. Also returns the disputed interpretations on which the export depends.
     pub(super) fn stores(&self, control: &Control, export: &MemoryExport) -> Option<(Work, Vec<Rule>)> {
         if export.read {
             return None;
@@ -218,7 +219,7 @@ impl Lowering<'_> {
         };
         let elem_dwords = usize::from(export.elem_dwords);
         let components = export.components();
-        // As for exports, no row needs aL.
+        // If no component is written, the fast engine would not notice a missing aL, as in `exports`.
         if export.rel && export.comp_mask & ((1 << components) - 1) == 0 {
             return None;
         }

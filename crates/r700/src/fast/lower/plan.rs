@@ -1,7 +1,7 @@
-//! Decides which groups of a clause are lowered, and which PV and PS need separate rows.
+//! Decides which groups of a clause are lowered, and when PV and PS need separate rows.
 //!
-//! PV and PS are the rows of the destinations of the previous group. They need separate rows if a destination has no
-//! such row, or if the reference interpreter runs or may run one of the two groups.
+//! Usually, PV and PS are read from the destination rows of the previous group. They need separate rows if such a
+//! destination does not exist, or if the reference interpreter runs or may run one of the two groups.
 
 use super::super::lanes::Place;
 use super::Lowering;
@@ -10,7 +10,7 @@ use crate::meaning::Meaning;
 use crate::wave::PREVIOUS;
 use crate::words::{IndexModeR700, KcacheMode};
 
-/// Returns whether aL moves a window of constants.
+/// Returns whether aL is added to the position of a window of constants.
 pub(super) fn by_loop(clause: &AluClause, set: u8) -> bool {
     clause.kcache[usize::from(set)].mode == KcacheMode::LOCK_LOOP_INDEX
 }
@@ -20,12 +20,12 @@ pub(super) fn indexes_register(source: &Source) -> bool {
     source.rel && matches!(source.operand, Operand::Gpr { .. })
 }
 
-/// Execution strategy of a group.
+/// How a group is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// The fast engine runs the operations of the group.
     Lowered,
-    /// The fast engine runs the group's operations if the indexed registers exist; otherwise the reference interpreter
+    /// If the indexed registers exist, the fast engine runs the group's operations. Otherwise the reference interpreter
     /// runs the group.
     Checked,
     /// The reference interpreter runs the group.
@@ -37,11 +37,11 @@ pub(super) enum Way {
 pub(super) enum Index {
     /// A component of AR.
     Address(usize),
-    /// aL
+    /// The loop index aL.
     Loop,
 }
 
-/// Returns the index of a mode, or `None` for global registers.
+/// Returns the index that an INDEX_MODE names, or `None` for global registers.
 pub(super) fn index(mode: IndexModeR700) -> Option<Index> {
     match mode.address() {
         _ if mode.is_global() => None,
@@ -50,7 +50,7 @@ pub(super) fn index(mode: IndexModeR700) -> Option<Index> {
     }
 }
 
-/// Returns whether a group writes each component of AR.
+/// Returns, for each component of AR, whether a group writes it.
 pub(super) fn addresses(group: &Group<'_>) -> [bool; 4] {
     let mut written = [false; 4];
     let writes = |op: &&AluOp| matches!(op.opcode.meaning, Meaning::Mova(_) | Meaning::MovaLoop(_));
@@ -76,7 +76,7 @@ impl Lowering<'_> {
             } else {
                 Way::Lowered
             });
-            // A later group of the same clause traps, or is rare.
+            // A group that follows an update of the execute mask in its clause is rare, and traps in strict mode.
             masked |= group.deciding().is_some_and(|op| op.update_execute_mask);
             defined = [false; PREVIOUS];
             for op in group.ops.iter().filter(|op| !matches!(op.opcode.meaning, Meaning::Nothing)) {
@@ -100,7 +100,8 @@ impl Lowering<'_> {
             let meaning = match op.opcode.meaning {
                 meaning if meaning.is_result_only() => true,
                 Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
-                // The other slots do not see an indexed operand of lanes that the predicate disables.
+                // An operation over several slots may not have an indexed operand and a predicate: in lanes that the
+                // predicate disables, the other slots do not see the operand.
                 Meaning::Reduce(_) | Meaning::Cube
                     if op.pred_sel.is_some() && op.read().iter().any(indexes_register) =>
                 {
@@ -129,7 +130,8 @@ impl Lowering<'_> {
                 }
             });
             let destination = if op.dst_rel {
-                // For instructions that have other effects than their result, the order matters.
+                // An indexed write takes place before later slots. Instructions with other effects would then run in
+                // the wrong order.
                 op.opcode.meaning.is_result_only() && op.write && index()
             } else {
                 !op.write || self.destination(op).is_some()
@@ -146,14 +148,14 @@ impl Lowering<'_> {
             && group.ops.iter().filter(|op| op.sets_predicate()).count() <= 1
     }
 
-    /// Returns, for each group and finally for the clause's start, the PV and PS that must be written to separate rows
-    /// because a later group reads them there.
+    /// Returns which of PV and PS must be written to separate rows because a later group reads these rows. There is one
+    /// entry for each group, and a last one for the start of the clause.
     pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];
         for number in (0..groups.len()).rev() {
             wanted[number] = live;
-            // A result replaces the previous value, unless a predicate disables some lanes.
+            // A result replaces the previous value of PV or PS, unless a predicate disables some lanes.
             for op in groups[number].ops {
                 if !matches!(op.opcode.meaning, Meaning::Nothing) && op.pred_sel.is_none() {
                     live[usize::from(op.slot)] = false;

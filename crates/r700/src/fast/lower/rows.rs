@@ -1,7 +1,7 @@
-//! The rows of operands and destinations, and the constants that are the same whenever a group runs.
+//! The rows of operands and destinations, and the constants that do not change between executions of a group.
 //!
-//! A constant of the environment has a row for its position. The row receives the value when a wavefront is created, so
-//! draws that change constants do not lower a program again.
+//! A constant of the environment has a row for its position in a bank. The row receives the constant's value when a
+//! wavefront is created. Therefore a program is not lowered again for draws that only change constants.
 
 use reconverge_simt::registers::Row;
 
@@ -14,7 +14,7 @@ use crate::code::{AluClause, AluOp, Operand, Source, TRANS, Window};
 use crate::wave::PREVIOUS;
 use crate::words::KcacheMode;
 
-/// A constant that is the same whenever a group runs.
+/// A constant that does not change between executions of a group.
 pub(super) enum Constant {
     /// A literal of the code.
     Word(u32),
@@ -51,7 +51,8 @@ impl Lowering<'_> {
         self.temporaries[self.used - 1]
     }
 
-    /// Returns the row of the index that INDEX_MODE names, or `None` for aL. AR is 0 if it was not written.
+    /// Returns the row of the index that INDEX_MODE names, or `None` if the index is aL. For an AR that was not
+    /// written, this is a row of zeros.
     pub(super) fn index_row(&mut self, op: &AluOp, before: &Before) -> Option<Place> {
         match index(op.index_mode).expect("only groups whose index is known are lowered") {
             Index::Loop => None,
@@ -89,7 +90,7 @@ impl Lowering<'_> {
         dst
     }
 
-    /// Returns the constants among which an index selects.
+    /// Returns the constants from which an index selects one.
     fn constants_by_index(&self, clause: &AluClause, source: &Source) -> Constants {
         let alternate = clause.alt_const;
         match source.operand {
@@ -107,7 +108,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns whether an index is part of an operand.
+    /// Returns whether an index selects an operand.
     pub(super) fn is_indexed(clause: &AluClause, source: &Source) -> bool {
         match source.operand {
             Operand::Gpr { .. } | Operand::ConstantFile { .. } => source.rel,
@@ -116,7 +117,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the row of an operand that can be lowered, and its modifiers: bits to keep, bits to flip.
+    /// Returns the row of an operand of a lowered group, and its modifiers: the bits to keep, and the bits to flip.
     pub(super) fn source(
         &mut self,
         clause: &AluClause,
@@ -171,7 +172,8 @@ impl Lowering<'_> {
         place
     }
 
-    /// Returns a constant that is the same whenever the group runs.
+    /// Returns the operand as a constant that does not change between executions of a group, or `None` if it is not
+    /// such a constant.
     pub(super) fn constant(&self, clause: &AluClause, source: &Source) -> Option<Constant> {
         let uniform =
             |bank, number: usize| Constant::Uniform(Uniform { alternate: clause.alt_const, bank, number });

@@ -23,21 +23,22 @@ use crate::words::{Op2, Op3};
 pub(super) struct Group {
     pub(super) words: Vec<[u32; 2]>,
     pub(super) literals: [Option<u32>; 4],
-    /// Literals that still need a component: instruction, source, value, position in the text.
+    /// Literals without a component, which they receive when the group ends. Each has its instruction, source, value,
+    /// and position in the text.
     loose: Vec<(usize, usize, u32, Span)>,
     /// Number of the group, if the text states one.
     pub(super) number: Option<u64>,
-    /// Letters of the slots in use, as a bit mask.
+    /// Bit mask of the slots in use, by letter.
     taken: u8,
-    /// Text of the group, from its first slot to its last.
+    /// Part of the text from the group's first slot to its last.
     span: Span,
-    /// Instructions with an explicit BANK, as a bit mask.
+    /// Bit mask of the instructions for which the text states BANK.
     banked: u32,
 }
 
 impl Group {
-    /// Returns whether a line with this number and slot belongs to the group: the number is the group's, and the slot
-    /// is free.
+    /// Returns whether a line with this number and slot belongs to the group. It does if the number is the group's and
+    /// the slot is free.
     pub(super) fn goes_on(&self, number: u64, slot: &str) -> bool {
         self.number == Some(number) && self.taken & letter(slot) == 0
     }
@@ -50,12 +51,12 @@ impl Group {
     }
 }
 
-/// Returns the bit of a slot's letter.
+/// Returns the bit for a slot's letter.
 fn letter(slot: &str) -> u8 {
     SLOTS.iter().position(|name| slot.starts_with(name)).map_or(0, |place| 1 << place)
 }
 
-/// Encoding of an ALU opcode: the number, and for OP2 the number of sources that it reads.
+/// Encoding of an ALU opcode: its number. For OP2 also the number of sources that the opcode reads.
 #[derive(Clone, Copy)]
 enum Code {
     Op2(u32, u8),
@@ -71,7 +72,8 @@ impl Code {
     }
 }
 
-/// Role of an operand: instruction of the group, source, component of the destination, operation.
+/// Role of an operand: index of the instruction in the group, index of the source, component of the destination,
+/// opcode.
 #[derive(Clone, Copy)]
 pub(super) struct Role {
     inst: usize,
@@ -112,7 +114,7 @@ impl Role {
     }
 }
 
-/// Returns the opcode of this name, or the number in `OP2_n` and `OP3_n`.
+/// Returns the opcode with this name. Also accepts `OP2_n` and `OP3_n`, which contain the number of the opcode.
 fn opcode(name: &str, family: Family) -> Option<Code> {
     static NAMES: LazyLock<[HashMap<&'static str, Code>; 2]> = LazyLock::new(|| {
         [Family::R600, Family::R700].map(|family| {
@@ -136,7 +138,7 @@ fn opcode(name: &str, family: Family) -> Option<Code> {
         .or_else(|| names.get(amd::operation(name)?).copied())
 }
 
-/// Returns an operation that latte-assembler supports and these chips do not.
+/// Returns an operation of later chips, which latte-assembler supports although these chips do not.
 fn later(name: &str) -> Option<Code> {
     let op2 = amd::LATER_OP2.iter().find(|(known, ..)| *known == name);
     let op3 = || amd::LATER_OP3.iter().find(|(known, _)| *known == name);
@@ -189,7 +191,7 @@ impl Asm<'_> {
         let Some((operands, attributes)) = rest[1..].split_at_checked(usize::from(sources) + 1) else {
             return Err(wrong(head, format!("{} has a destination and {sources} sources", head.text)));
         };
-        // A source that the operation does not read still has a field in the words.
+        // The text may contain sources that the operation does not read, because the words have fields for them.
         let more = match operands.last() {
             Some(last) if last.comma && sources < 2 => {
                 let more = 1 + attributes.iter().take_while(|token| token.comma).count();
@@ -202,7 +204,7 @@ impl Asm<'_> {
         let slot_chan = CHANS.find(&slot.text[..1]).map(|at| at as u32);
         let (target, chan) = match split_chan(operands[0]) {
             Ok(split) => split,
-            // `____` and whole registers have the component of the slot.
+            // `____` and registers without a component have the component of the slot.
             Err(_) if is_whole(operands[0].text) => (operands[0].text, slot_chan.unwrap_or(0)),
             Err(fault) => return Err(fault),
         };
@@ -254,7 +256,7 @@ impl Asm<'_> {
                 next = Some((token, &attributes[place + 1..]));
                 break;
             }
-            // The second source of an operation that reads only one.
+            // `~` marks the second source of an operation that reads only one source.
             if let Some(unused) = token.text.strip_prefix('~') {
                 let role = Role { inst, source: 1, dst_chan: chan, code };
                 words[0] |= match unused {
@@ -275,13 +277,13 @@ impl Asm<'_> {
         self.group.banked |= u32::from(banked) << inst.min(31);
         self.group.words.push(words);
         match next {
-            // AMD's text does not depend on line breaks.
+            // In AMD's text, several instructions can be on one line.
             Some((slot, rest)) => self.alu(rest, slot),
             None => Ok(()),
         }
     }
 
-    /// Parses an operand. Returns its thirteen bits, and whether it is an absolute value.
+    /// Parses an operand. Returns its thirteen bits, and whether the operand is an absolute value.
     fn source(&mut self, token: Token<'_>, index: &mut Option<u32>, role: Role) -> Parse<(u32, bool)> {
         let fault = || no_operand(token);
         let family = self.chip.family;
@@ -299,7 +301,7 @@ impl Asm<'_> {
             abs = true;
             text = match rest.strip_suffix('|') {
                 Some(text) => text,
-                // `|R0|.x`
+                // The component follows the bars, as in `|R0|.x`.
                 None => {
                     let (inner, outer) = rest.split_once('|').ok_or_else(fault)?;
                     joined = inner.trim().to_owned() + outer;
@@ -316,7 +318,7 @@ impl Asm<'_> {
         let raw = |selector: u32, rel: bool, chan: u32| {
             Ok((selector | u32::from(rel) << 9 | chan << 10 | negative, abs))
         };
-        // No constant begins like a register.
+        // No constant begins with one of these letters, so the operand is a register or a window.
         if matches!(body.as_bytes().first(), Some(b'R' | b'K' | b'C' | b'S' | b'T' | b'P')) {
             let whole = chan.unwrap_or(role.dst_chan);
             for (prefix, first, count) in
@@ -332,7 +334,7 @@ impl Asm<'_> {
             if let Some((number, rel)) = indexed(body, "T", index).filter(|(number, _)| *number < 4) {
                 return raw(127 - number, rel, whole);
             }
-            // AMD's text adds the number of the previous group.
+            // In AMD's text, the number of the previous group follows PV or PS.
             let numbered = |prefix: &str| {
                 let rest = body.strip_prefix(prefix);
                 rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
@@ -386,7 +388,7 @@ impl Asm<'_> {
             return Err(wrong(token, "a minus sign before an integer flips its highest bit")
                 .help(format!("for the integer write (-{body}), for the float -{body}.0f")));
         }
-        // latte-assembler uses a constant of the chip only for 0.
+        // latte-assembler uses an inline constant of the chip only for 0.
         let is_zero = || !plain.starts_with("0x") || plain.contains(',');
         if latte && value == 0 && is_zero() {
             return raw(248, false, chan.unwrap_or(role.dst_chan));
@@ -396,7 +398,7 @@ impl Asm<'_> {
         } else if integers && !plain.contains("0x") && arithmetic(role.code.row(family)) {
             let value = f32::from_bits(value);
             let message = format!(
-                "{} computes with integers; the bits of {plain} are a large one",
+                "{} computes with integers; as an integer, the bits of {plain} are a large number",
                 head_name(role, family)
             );
             let help = format!("write {value:.0}");
@@ -409,7 +411,7 @@ impl Asm<'_> {
         raw(LITERAL, false, chan.unwrap_or(0))
     }
 
-    /// Parses `-5` in an operation on integers, which does not have NEG.
+    /// Parses an operand such as `-5` in an operation on integers. Such operations do not have NEG.
     fn negative_integer(
         &mut self,
         token: Token<'_>,
@@ -428,15 +430,14 @@ impl Asm<'_> {
         Ok((LITERAL | chan.unwrap_or(0) << 10, false))
     }
 
-    /// Warns about an integer in an operation that computes with floats, because its bits are a denormal or a NaN
-    /// there.
+    /// Warns about an integer in an operation on floats. As a float, the bits of the integer are a denormal or a NaN.
     fn integer_of_floats(&mut self, token: Token<'_>, role: Role, plain: &str) {
         let family = self.chip.family;
         if self.dialect == Dialect::Latte || role.takes(family) != Takes::Floats || plain == "0" {
             return;
         }
         let message = format!(
-            "{} computes with floats; the bits of the integer {plain} are none",
+            "{} computes with floats; the bits of the integer {plain} are not this number as a float",
             head_name(role, family)
         );
         let float = if plain == "1" { "1.0".to_owned() } else { format!("{plain}.0f") };
@@ -497,8 +498,8 @@ impl Asm<'_> {
         done
     }
 
-    /// Finds BANK_SWIZZLE for the instructions that do not have one, so that no two reads need the same port in the
-    /// same cycle.
+    /// Chooses BANK_SWIZZLE for instructions for which the text does not state it, so that no two reads need the same
+    /// port in the same cycle.
     fn schedule(&mut self, group: &mut Group) {
         let reads = ports::reads(&group.words, self.chip.family);
         let own = |(place, words): (usize, &[u32; 2])| {
@@ -550,12 +551,12 @@ impl Cf {
     }
 }
 
-/// Returns whether a destination is written without a component: `____`, or a whole register.
+/// Returns whether the text of a destination has no component. Such a text is `____` or a whole register.
 fn is_whole(text: &str) -> bool {
     text.bytes().all(|byte| byte == b'_') || register_of(text, &mut None).is_some()
 }
 
-/// Parses `R3`, `R[3+AR.x]`, `R3[AR.x]`, or the clause temporary `T0`: T0 is R127.
+/// Parses `R3`, `R[3+AR.x]`, `R3[AR.x]`, or a clause temporary. The clause temporary `T0` is R127.
 fn register_of(text: &str, index: &mut Option<u32>) -> Option<(u32, bool)> {
     let temporary = |index: &mut Option<u32>| {
         let (number, rel) = indexed(text, "T", index)?;
@@ -569,7 +570,8 @@ fn signed_digits(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether an operation on integers computes. A float in AND_INT may be meant as its bits.
+/// Returns whether an operation on integers is arithmetic. In others, such as AND_INT, the bits of a float may be
+/// intended.
 fn arithmetic(row: Option<&Opcode>) -> bool {
     row.is_some_and(|row| {
         ["ADD_", "SUB_", "MUL", "MAX_", "MIN_", "ASHR", "LSHR", "LSHL", "INT_TO"]

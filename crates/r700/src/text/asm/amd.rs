@@ -1,7 +1,7 @@
-//! Names and spellings of AMD's own assembly text. The grammar accepts them next to ours.
+//! Names and spellings of AMD's own assembly text. The grammar accepts them as well as those of this project.
 //!
 //! Sources: AMD, "R600/R700/Evergreen Assembly Language Format"; the grammar of decaf-emu's latte-assembler, which
-//! reads that text for the Wii U, and the listings of its disassembler. Attributes are translated to those of
+//! reads this format for the Wii U; the listings of its disassembler. Attributes are translated to those of
 //! [`super::super::attr`].
 
 use reconverge_isa::source::parse_number;
@@ -11,22 +11,22 @@ use super::super::attr::{AMD_BANKS, AMD_TEX};
 use super::lex::{Parse, Token, number, set, wrong};
 use crate::words::{AluForm, CfInst, DataFormat, ExportInst};
 
-/// Dialect of a text. It affects numbers, missing parts and the layout of clauses.
+/// Dialect of a text. It affects the meaning of numbers, the defaults for missing parts, and the layout of clauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// The syntax of this project.
     #[default]
     Own,
-    /// `.syntax amd`: the output of AMD's disassemblers. A number without brackets is a constant of the chip if the
-    /// chip has it.
+    /// `.syntax amd`: the output of AMD's disassemblers. A number without brackets is an inline constant if the chip
+    /// has such a constant.
     Amd,
-    /// Sources of latte-assembler. A number without brackets is a literal, and clauses have the addresses that
+    /// Source texts of latte-assembler. A number without brackets is a literal, and clauses have the addresses that
     /// latte-assembler assigns.
     Latte,
 }
 
-/// Returns the dialect of a text. It is latte-assembler's if a line is END_OF_PROGRAM alone or a comment states a
-/// register.
+/// Returns the dialect of a text. The dialect is that of latte-assembler if a line contains only END_OF_PROGRAM or if a
+/// comment states a register.
 pub(super) fn dialect_of(source: &str) -> Dialect {
     let alone = |(at, word): (usize, &str)| {
         let before = source[..at].rsplit('\n').next().unwrap_or_default();
@@ -40,12 +40,13 @@ pub(super) fn dialect_of(source: &str) -> Dialect {
     }
 }
 
-/// Returns our name of an ALU operation for which AMD's text has another name.
+/// Returns the name in this project of an ALU operation for which AMD's text has another name.
 pub(super) fn operation(name: &str) -> Option<&'static str> {
     super::super::AMD_OPERATIONS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }
 
-/// ALU operations of later chips in the grammar of latte-assembler: number in OP2, and number of sources.
+/// ALU operations of later chips in the grammar of latte-assembler. Each has its number in OP2 and its number of
+/// sources.
 pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
     ("GROUP_BARRIER", 84, 2),
     ("GROUP_SEQ_BEGIN", 85, 2),
@@ -56,14 +57,14 @@ pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
     ("SET_LDS_SIZE", 90, 2),
     ("MUL_INT24", 91, 2),
     ("MULHI_INT24", 92, 2),
-    // R600 has this operation; on R700 the number is unassigned.
+    // R600 has this operation. On R700, its number is unassigned.
     ("MOVA_GPR_INT", 96, 1),
 ];
 
-/// Operations of later chips with three operands: number in OP3.
+/// Operations of later chips with three operands, each with its number in OP3.
 pub(super) const LATER_OP3: [(&str, u32); 4] = [("BFE_UINT", 4), ("BFE_INT", 5), ("BFI_INT", 6), ("FMA", 7)];
 
-/// Returns our name of a control-flow instruction for which AMD's text has another name.
+/// Returns the name in this project of a control-flow instruction for which AMD's text has another name.
 pub(super) fn control(name: &str) -> &str {
     match name {
         "EXP" => "EXPORT",
@@ -80,7 +81,7 @@ pub(super) fn control(name: &str) -> &str {
     }
 }
 
-/// Returns whether a word without a colon is a control-flow instruction.
+/// Returns whether a name without a colon is a control-flow instruction.
 pub(super) fn is_control(name: &str) -> bool {
     let name = control(name);
     CfInst::ALL.iter().any(|inst| inst.name() == name)
@@ -98,12 +99,12 @@ pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
     Some((*inst, &name[inst.name().len() + 1..]))
 }
 
-/// Returns our name of a texture instruction for which AMD's text has another name.
+/// Returns the name in this project of a texture instruction for which AMD's text has another name.
 pub(super) fn texture(name: &str) -> &str {
     AMD_TEX.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| *ours)
 }
 
-/// Parses `PIX0`, `POS1`, `PARAM2` into TYPE and ARRAY_BASE. Positions count from 60.
+/// Parses `PIX0`, `POS1` or `PARAM2` into TYPE and ARRAY_BASE. ARRAY_BASE of POS0 is 60.
 pub(super) fn target(text: &str) -> Option<(u32, u32)> {
     if text == "PIXZ" {
         return Some((0, 61));
@@ -116,7 +117,8 @@ pub(super) fn target(text: &str) -> Option<(u32, u32)> {
     Some((kind, number + first)).filter(|(_, base)| *base <= 0x1fff)
 }
 
-/// Parses a number with a decimal point as two's complement of `bits` bits, of which `fraction` follow the point.
+/// Parses a fixed-point number in two's complement. The number has `bits` bits, of which `fraction` bits follow the
+/// point.
 fn fixed(token: Token<'_>, bits: u32, fraction: u32) -> Parse<u32> {
     let scale = f64::from(1_u32 << fraction);
     let value = token.text.trim_end_matches('f').parse::<f64>().ok().map(|value| value * scale);
@@ -143,7 +145,8 @@ fn choice(token: Token<'_>, names: &[&str]) -> Parse<u32> {
     })
 }
 
-/// Parses an attribute of AMD's text. Returns `false` if it is not an attribute or does not apply here.
+/// Parses an attribute of AMD's text. Returns `false` if the name is not an attribute or the attribute does not apply
+/// to this instruction.
 pub(super) fn attribute(
     name: &str,
     inner: Option<Token<'_>>,
@@ -152,7 +155,7 @@ pub(super) fn attribute(
 ) -> Parse<bool> {
     let mut put = |name: &str, value: u32| set(name, value, tables, words);
     if let Some(bank) = AMD_BANKS.iter().position(|bank| *bank == name) {
-        // Six values for vector slots, then four for slot t.
+        // The first six names are for vector slots, the other four for slot t.
         return Ok(put("BANK", (if bank < 6 { bank } else { bank - 6 }) as u32));
     }
     let Some(value) = inner else {
@@ -162,7 +165,7 @@ pub(super) fn attribute(
             "BC_FRAC_MODE" => put("BC_FRAC", 1),
             "CONST_BUF_NO_STRIDE" => put("NO_STRIDE", 1),
             "USE_CONST_FIELDS" => put("CONST_FIELDS", 1),
-            // One bit, for which R600 and R700 have different names.
+            // Both attributes are the same bit, for which R600 and R700 have different names.
             "USES_WATERFALL" => put("ALT_CONST", 1),
             "ALT_CONST" => put("USES_WATERFALL", 1),
             "OMOD_M2" => put("OMOD", 1),
@@ -178,7 +181,7 @@ pub(super) fn attribute(
         });
     };
     Ok(match name {
-        // `POP (1)`.
+        // POP_COUNT is written as `POP (1)`.
         "" => put("POP_CNT", number(value, 7)?),
         "POP_COUNT" => put("POP_CNT", number(value, 7)?),
         "CALL_COUNT" => put("CALL_CNT", number(value, 63)?),
@@ -188,7 +191,7 @@ pub(super) fn attribute(
             let plain = value.text.trim_start_matches("ALWAYS_").trim_start_matches("CF_");
             put("COND", choice(Token { text: plain, ..value }, &names)?)
         }
-        // Later chips have EXECUTE_MASK_OP in the bits in which these chips have OMOD.
+        // On later chips, the bits of OMOD contain EXECUTE_MASK_OP.
         "UPDATE_EXEC_MASK" => {
             let op = choice(value, &["DEACTIVATE", "BREAK", "CONTINUE", "KILL"])?;
             put("UPDATE_EXEC_MASK", 1) && put("OMOD", op)
@@ -245,12 +248,12 @@ pub(super) fn attribute(
     })
 }
 
-/// Returns whether a text has comments that state a value.
+/// Returns whether a text has comments that state a value, which begin with `; $`.
 pub(super) fn is_in(source: &str) -> bool {
     source.contains('$') && source.lines().any(|line| statement(line).is_some())
 }
 
-/// Returns the text after `; $`.
+/// Returns the text after `; $`, or `None` if the line does not begin with it.
 pub(super) fn statement(line: &str) -> Option<&str> {
     line.trim_start().strip_prefix(';')?.trim_start().strip_prefix('$')
 }

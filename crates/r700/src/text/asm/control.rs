@@ -63,7 +63,7 @@ impl Asm<'_> {
         for &token in rest {
             let (name, inner) = call(token);
             match (name, inner) {
-                // AMD's text leaves them empty if a person is to fill them in.
+                // In AMD's text, ADDR and CNT are empty if a person must fill them in.
                 ("ADDR" | "CNT", Some(value)) if value.text.is_empty() => {}
                 ("ADDR" | "FAIL_JUMP_ADDR" | "PASS_JUMP_ADDR", Some(value)) => {
                     placed = true;
@@ -144,7 +144,7 @@ impl Asm<'_> {
         self.memory_attributes(words, table, rest)
     }
 
-    /// Parses the attributes of an export, which end the instruction.
+    /// Parses the attributes at the end of an export.
     fn memory_attributes(&mut self, mut words: [u32; 2], table: &[Attr], rest: &[Token<'_>]) -> Parse<()> {
         usual(&[table], &mut words);
         for &token in rest {
@@ -158,7 +158,8 @@ impl Asm<'_> {
 }
 
 impl Asm<'_> {
-    /// Parses `MEM_EXPORT_WRITE_IND: DWORD_PTR[3+R1.x], R0.xy__, ARRAY_SIZE(4) …`, as AMD's disassemblers print it.
+    /// Parses the form that AMD's disassemblers print: `MEM_EXPORT_WRITE_IND: DWORD_PTR[3+R1.x], R0.xy__, ARRAY_SIZE(4)
+    /// …`.
     fn amd_memory(&mut self, inst: ExportInst, kind: &str, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
         let kinds = export_kinds(false, self.chip.family);
         let Some(code) = kinds.iter().position(|known| *known == kind) else {
@@ -176,8 +177,8 @@ impl Asm<'_> {
         self.memory_access(inst, code as u32, inner, 1, [*target, *data], rest)
     }
 
-    /// Parses `WRITE(32 + R1), R0.xy__ ARRAY_SIZE(4)`, as decaf's disassembler prints it, with the base in bytes or
-    /// dwords.
+    /// Parses the form that decaf's disassembler prints: `WRITE(32 + R1), R0.xy__ ARRAY_SIZE(4)`. The base is in bytes
+    /// or dwords.
     fn decaf_memory(
         &mut self,
         inst: ExportInst,
@@ -199,8 +200,8 @@ impl Asm<'_> {
         self.memory_access(inst, code, inner, unit, operands, rest)
     }
 
-    /// Parses a memory access to `base` or `base + Rn.x`. The base is a multiple of
-    /// `unit`; ARRAY_BASE stores the quotient.
+    /// Parses a memory access to `base` or `base + Rn.x`. The base is a multiple of `unit`, and ARRAY_BASE is the
+    /// quotient.
     fn memory_access(
         &mut self,
         inst: ExportInst,
@@ -251,7 +252,7 @@ fn kcache(token: Token<'_>) -> Parse<(u32, u32, u32)> {
         token.text.strip_prefix("CB").and_then(|rest| rest.split_once(':')).ok_or_else(fault)?;
     let (first, last) = range.split_once('-').ok_or_else(fault)?;
     let (bank, first, last) = (bank.trim(), first.trim(), last.trim());
-    // AMD's text adds the index to both ends.
+    // In AMD's text, the index is added to both ends of the range.
     let (first, last, by_loop) = match (first.strip_prefix("AL+"), last.strip_prefix("AL+")) {
         (Some(first), Some(last)) => (first, last, "aL"),
         _ => (first, last, ""),

@@ -1,6 +1,8 @@
-//! Parses directives, which begin with a point: the chip, the state before the first instruction, raw words.
+//! Parses directives, which begin with a dot. They state the chip, the state before the first instruction, and raw
+//! words.
 //!
-//! A directive takes exactly the operands that its row names. Anything else is an error with its position.
+//! A directive takes exactly the operands that its row in the table states. Anything else is an error with its
+//! position.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{DirectiveRow, suggest};
@@ -34,8 +36,8 @@ pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".literal", "component, w", "in an ALU clause: a literal that no operand reads"),
 ];
 
-/// Kinds of programs (MAN p. 37). `cs` are the kernels of CAL images and of LLVM, which the hardware runs as one of the
-/// other kinds.
+/// Names of the kinds of programs (MAN p. 37). `cs` denotes the kernels of CAL images and of LLVM, which the hardware
+/// runs as one of the other kinds.
 const STAGES: [(&str, Stage); 7] = [
     ("ps", Stage::Pixel),
     ("vs", Stage::Vertex),
@@ -46,7 +48,7 @@ const STAGES: [(&str, Stage); 7] = [
     ("cs", Stage::Compute),
 ];
 
-/// Returns a kind of program by the manual's letters or by its full name.
+/// Returns the kind of program with this name. The name is the manual's letters or the full name.
 fn stage_named(text: &str) -> Option<Stage> {
     let letters = STAGES.iter().find(|(letters, _)| *letters == text).map(|(_, stage)| *stage);
     letters.or_else(|| STAGES.iter().map(|(_, stage)| *stage).find(|stage| stage.name() == text))
@@ -89,7 +91,7 @@ const REGISTERS: [&str; 33] = [
     "SPI_INTERP_CONTROL_0",
 ];
 
-/// Registers with several instances, `NAME_0` and so on, and the number of instances.
+/// Registers with several instances, named `NAME_0` and so on, and the number of instances.
 const COUNTED: [(&str, u32); 5] = [
     ("SPI_VS_OUT_ID_", 10),
     ("SQ_VTX_SEMANTIC_", 32),
@@ -98,11 +100,11 @@ const COUNTED: [(&str, u32); 5] = [
     ("SQ_BOOL_CONST_", 6),
 ];
 
-/// Dwords of a constant buffer: 4096 vectors of four.
+/// Number of dwords in a constant buffer: 4096 vectors of four dwords.
 const BUFFER_DWORDS: u32 = 4096 * 4;
-/// Dwords of the constant file: 256 vectors of four.
+/// Number of dwords in the constant file: 256 vectors of four dwords.
 const FILE_DWORDS: u32 = 256 * 4;
-/// Number of the constant file among the buffers of `.const`.
+/// Number by which `.const` denotes the constant file. Smaller numbers are constant buffers.
 const CONSTANT_FILE: u32 = 16;
 
 impl Asm<'_> {
@@ -172,7 +174,8 @@ impl Asm<'_> {
                 self.set_state(at, format!("stage {named}"), Vec::new())?;
             }
             "gprs" | "stack" | "bool" => {
-                // NUM_GPRS and STACK_SIZE have eight bits. A launch rejects more than the 128 registers that exist.
+                // NUM_GPRS and STACK_SIZE have eight bits. Only 128 registers exist, and a launch rejects larger
+                // numbers.
                 let most = if name == "bool" { u32::MAX } else { 255 };
                 let value = number(arg(0)?, most)?;
                 only(1)?;
@@ -257,7 +260,7 @@ impl Asm<'_> {
                 self.body(at, true)?.extend(words);
             }
             _ => {
-                // literal
+                // The directive is `.literal`.
                 let chan = arg(0)?;
                 let chan =
                     chan_of(chan.text).ok_or_else(|| wrong(chan, "a component x, y, z or w was expected"))?;
@@ -269,8 +272,8 @@ impl Asm<'_> {
         Ok(())
     }
 
-    /// Rejects a line that must begin a text if instructions come before it: another text has been appended to this
-    /// one.
+    /// Rejects a line that must come before all instructions but comes after one. Probably another text has been
+    /// appended to this text.
     fn before_instructions(&mut self, at: Token<'_>) -> Parse<()> {
         if self.cf.is_empty() && self.data.is_empty() {
             return Ok(());
@@ -288,7 +291,7 @@ impl Asm<'_> {
         Ok(())
     }
 
-    /// Records that `what` is set at `at`. A program can set it only once.
+    /// Records that `what` is set at `at`. Reports an error if the program has already set it.
     fn once(&mut self, at: Token<'_>, what: String) -> Parse<()> {
         if let Some(first) = self.set.get(&what) {
             return Err(wrong(at, format!("{what} is set twice")).related(*first, "the first"));

@@ -42,7 +42,7 @@ pub(super) fn tokens<'a>(line: &'a str, offset: usize, found: &mut Vec<Token<'a>
                     }
                     at += 1;
                 }
-                // AMD's text may have a blank before the bracket of these.
+                // In AMD's text, a blank may come before the bracket after these names.
                 if bytes[from] == b'('
                     && let Some(token) = found.last_mut().filter(|token| takes_brackets(token))
                 {
@@ -85,7 +85,7 @@ pub(super) fn chan_of(text: &str) -> Option<u32> {
     }
 }
 
-/// Splits `NAME(inner)` into the name and the inner token; the latter is missing if the token is only a name.
+/// Splits `NAME(inner)` into the name and the inner token. There is no inner token if the token is only a name.
 pub(super) fn call<'a>(token: Token<'a>) -> (&'a str, Option<Token<'a>>) {
     match token.text.split_once('(') {
         Some((name, rest)) => {
@@ -101,8 +101,7 @@ pub(super) fn call<'a>(token: Token<'a>) -> (&'a str, Option<Token<'a>>) {
     }
 }
 
-/// Sets an attribute to a value. Returns `false` if none of the tables contains the attribute, or if the value does not
-/// fit.
+/// Sets an attribute to a value. Returns `false` if no table contains the attribute or if the value does not fit.
 pub(super) fn set(name: &str, value: u32, tables: &[&[Attr]], words: &mut [u32]) -> bool {
     let attr = tables.iter().copied().flatten().find(|attr| attr.name == name);
     let Some(attr) = attr.filter(|attr| value <= attr.max()) else { return false };

@@ -1,9 +1,9 @@
-//! Parses the comments in which latte-assembler's sources state the registers of a program, `; $REGISTER.FIELD =
-//! value`.
+//! Parses the comments `; $REGISTER.FIELD = value`, with which sources of latte-assembler state the registers of a
+//! program.
 //!
-//! Source: decaf-emu, latte-assembler, for names, defaults and checks; its register headers for the positions of the
-//! fields. The values become the state of the program. A program does not store the names of attributes, uniforms and
-//! samplers.
+//! Sources: decaf-emu's latte-assembler for names, defaults and checks; its register headers for the positions of the
+//! fields. The values become the state of the program. The names of attributes, uniforms and samplers are not stored in
+//! a program.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{parse_number, suggest};
@@ -13,12 +13,12 @@ use super::Asm;
 use super::amd::{Dialect, is_in, statement};
 use super::lex::Parse;
 
-/// A register: name, number of instances, and fields with their lowest bit and width.
+/// A register: its name, its number of instances, and its fields, each with its lowest bit and width.
 struct Register {
     stage: Stage,
     name: &'static str,
     count: usize,
-    /// Value if no comment states one.
+    /// Default value, if no comment states the register.
     usual: u32,
     fields: &'static [(&'static str, u32, u32)],
 }
@@ -106,13 +106,13 @@ const REGISTERS: [Register; 19] = [
     one(Pixel, "SPI_INPUT_Z", 0, &[("PROVIDE_Z_TO_SPI", 0, 1)]),
 ];
 
-/// Values with names, by field.
+/// Names of values, by field.
 const NAMED: [(&str, &[&str]); 2] = [
     ("BARYC_SAMPLE_CNTL", &["CENTROIDS_ONLY", "CENTERS_ONLY", "CENTROIDS_AND_CENTERS"]),
     ("Z_ORDER", &["LATE_Z", "EARLY_Z_THEN_LATE_Z", "RE_Z", "EARLY_Z_THEN_RE_Z"]),
 ];
 
-/// Names of data that a program of ours does not store.
+/// Names of data that a program of this project does not store.
 const NAMES: [&str; 10] = [
     "MODE",
     "ATTRIB_VARS",
@@ -129,13 +129,13 @@ const NAMES: [&str; 10] = [
 /// Data that the comments state.
 #[derive(Default)]
 pub(super) struct Stated {
-    /// Position of the first such comment.
+    /// Position of the first comment that states a value.
     first: Option<Span>,
-    /// Name of the register, its number, its value.
+    /// Name of a register, index of its instance, and its value.
     values: Vec<(&'static str, usize, u32)>,
-    /// NUM_… of the registers with several instances.
+    /// Stated counts (NUM_…) of the registers with several instances.
     counts: Vec<(&'static str, u32)>,
-    /// Locations of attributes, by number.
+    /// Locations of attributes, indexed by attribute.
     attributes: Vec<u32>,
     /// Stated data that a program does not store.
     unkept: Vec<&'static str>,
@@ -167,7 +167,8 @@ impl Asm<'_> {
         self.stated.first.is_some()
     }
 
-    /// Adds the registers of the header if comments state any of them. Other registers have latte-assembler's defaults.
+    /// If comments state any register of the header, adds all registers of the header to the state. Registers that are
+    /// not stated have latte-assembler's defaults.
     pub(super) fn state_of_metadata(&mut self, registers: u32, exports_pixels: bool) {
         let Some(first) = self.stated.first else { return };
         let own = self.state.iter().find_map(|(name, _)| name.strip_prefix("stage "));
@@ -195,7 +196,7 @@ impl Asm<'_> {
             }
         }
         if !stated.unkept.is_empty() {
-            let message = format!("a program has no place for {}", stated.unkept.join(", "));
+            let message = format!("a program does not store {}", stated.unkept.join(", "));
             let help = "a .gsh is written with the registers alone; its tables of names are empty";
             self.warnings.push(Diagnostic::warning(first, message).help(help));
         }
@@ -203,7 +204,7 @@ impl Asm<'_> {
 }
 
 impl Stated {
-    /// Parses `REGISTER[number].FIELD = value`, without the dollar sign.
+    /// Parses `REGISTER[number].FIELD = value`, the comment without its dollar sign.
     fn read(&mut self, text: &str, span: Span) -> Parse<()> {
         self.first.get_or_insert(span);
         let fault = |message: &str| Diagnostic::error(span, message).label(format!("found `{text}`"));
@@ -220,7 +221,7 @@ impl Stated {
             None => (object, 0),
         };
         if name == "STAGE" {
-            // An addition of this project: latte-assembler takes the stage from its command line.
+            // STAGE is an addition of this project. latte-assembler receives the stage on its command line.
             let stage = [Pixel, Vertex].into_iter().find(|stage| stage.name() == value);
             self.stage = Some(stage.ok_or_else(|| fault("vertex or pixel was expected"))?);
             return Ok(());
@@ -260,7 +261,7 @@ impl Stated {
             return Err(fault("more than there are"));
         }
         let value = word(value, field).ok_or_else(|| fault("a number, true or false was expected"))?;
-        // SQ_VTX_SEMANTIC_CLEAR has one field, whose name may be missing.
+        // SQ_VTX_SEMANTIC_CLEAR has only one field, so the text may omit the field's name.
         let field = match (field, register.fields) {
             ("", [only]) => Some(only),
             _ => register.fields.iter().find(|(known, ..)| *known == field),
@@ -284,7 +285,8 @@ impl Stated {
         Ok(())
     }
 
-    /// Returns the state registers of a header of `stage`: name, number, value. `gprs` is NUM_GPRS if no comment states it.
+    /// Returns the state registers of a header for `stage`, each with its name, instance and value. If no comment
+    /// states NUM_GPRS, it is `gprs`.
     fn state(&self, stage: Stage, gprs: u32) -> Vec<(&'static str, Option<usize>, u32)> {
         let mut state = Vec::new();
         let get = |name: &str, number: usize| {

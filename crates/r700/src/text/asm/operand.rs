@@ -14,7 +14,8 @@ pub(super) fn split_chan(token: Token<'_>) -> Parse<(&str, u32)> {
     split.ok_or_else(|| wrong(token, "a component was expected").help("as in R0.x"))
 }
 
-/// Parses `prefix` and a number, `prefix[n]` or `prefix[n+index]`. Returns the number, and whether an index is added.
+/// Parses `prefix` followed by a number, `prefix[n]` or `prefix[n+index]`. Returns the number, and whether an index is
+/// added.
 pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Option<(u32, bool)> {
     let rest = text.strip_prefix(prefix)?;
     let plain = |text: &str| parse_number(text).and_then(|value| u32::try_from(value).ok());
@@ -32,7 +33,7 @@ pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Opti
     };
     let (before, inner) = inner.split_once('[')?;
     match inner.split_once('+') {
-        // AMD's `R3[AR.x]`, and `KC0[4][AR.x]`.
+        // AMD's text has the forms `R3[AR.x]` and `KC0[4][AR.x]`.
         None if !before.is_empty() => {
             let base = before.strip_prefix('[').and_then(|base| base.strip_suffix(']')).unwrap_or(before);
             add(inner)?;
@@ -48,7 +49,7 @@ pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Opti
         },
         Some((base, by)) => {
             let (base, by) = (base.trim(), by.trim());
-            // AMD's `R[AL + 3]`.
+            // AMD's text also has the form `R[AL + 3]`.
             let (base, by) = if base.eq_ignore_ascii_case("aL") { (by, base) } else { (base, by) };
             add(by)?;
             Some((plain(base)?, true))
@@ -101,8 +102,7 @@ pub(super) fn select_of(text: &str, token: Token<'_>) -> Parse<u32> {
     Ok(raw)
 }
 
-/// Parses the selects of a whole register or of a part of one, as latte-assembler completes it: missing selects come
-/// from `rest`.
+/// Parses selects as latte-assembler does. If there are fewer than four, the missing ones come from `rest`.
 pub(super) fn select_or(text: &str, rest: &str, token: Token<'_>) -> Parse<u32> {
     match text.len() {
         0 => select_of(rest, token),
@@ -112,7 +112,7 @@ pub(super) fn select_or(text: &str, rest: &str, token: Token<'_>) -> Parse<u32> 
     }
 }
 
-/// Parses bits, an integer or a float without a sign. Returns its 32 bits.
+/// Parses bits, an integer or a float, without a sign. Returns its 32 bits.
 pub(super) fn literal(text: &str) -> Option<u32> {
     if let Some(bits) = parse_number(text) {
         return u32::try_from(bits).ok();
@@ -125,7 +125,7 @@ pub(super) fn literal(text: &str) -> Option<u32> {
         .map(f32::to_bits)
 }
 
-/// Parses bits, an integer or a float with or without a sign. Returns its 32 bits.
+/// Parses bits, an integer or a float, with or without a sign. Returns its 32 bits.
 pub(super) fn signed_literal(text: &str) -> Option<u32> {
     match text.strip_prefix('-') {
         None => literal(text),
@@ -136,7 +136,7 @@ pub(super) fn signed_literal(text: &str) -> Option<u32> {
     }
 }
 
-/// Parses the contents of brackets, `bits, value` or one of both, if that is a literal.
+/// Parses the contents of brackets: bits, a value, or `bits, value`. Returns `None` if the contents are not a literal.
 pub(super) fn bracketed_literal(text: &str, token: Token<'_>) -> Option<Parse<u32>> {
     let Some((bits, value)) = text.split_once(',') else { return signed_literal(text.trim()).map(Ok) };
     let (bits, value) = (literal(bits.trim())?, value.trim());
@@ -152,7 +152,7 @@ pub(super) fn bracketed_literal(text: &str, token: Token<'_>) -> Option<Parse<u3
     })
 }
 
-/// Returns whether a text is the inline constant −1, with or without a component, as opposed to a minus sign.
+/// Returns whether a text is the inline constant −1 with a component. Otherwise `-` is a minus sign.
 pub(super) fn is_minus_one(text: &str) -> bool {
     text.strip_prefix("-1.").is_some_and(|rest| chan_of(rest).is_some())
 }
@@ -164,7 +164,7 @@ pub(super) fn usual(tables: &[&[Attr]], words: &mut [u32]) {
     }
 }
 
-/// Parses one attribute, or BITS, into `words`.
+/// Parses one attribute, BITS or PAD into `words`.
 pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32], also: &[&str]) -> Parse<()> {
     let (name, inner) = call(token);
     if let ("BITS", Some(inner)) = (name, inner) {
@@ -178,7 +178,7 @@ pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32],
         return Ok(());
     }
     let attr = tables.iter().copied().flatten().find(|attr| attr.name == name);
-    // `UPDATE_EXEC_MASK(BREAK)`, `FORMAT(32 NORM)` and `COND(CF_BOOL)` are AMD's spellings.
+    // Only AMD's text has the spellings `UPDATE_EXEC_MASK(BREAK)`, `FORMAT(32 NORM)` and `COND(CF_BOOL)`.
     let own = |attr: &&Attr| match inner {
         Some(inner) => attr.bits > 1 && name != "COND" && !inner.text.contains(' '),
         None => true,

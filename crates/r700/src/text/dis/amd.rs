@@ -1,7 +1,8 @@
-//! Prints words as AMD's own assembly text, in the form of its disassemblers. Source: AMD, "R600/R700/Evergreen
-//! Assembly Language Format"; decaf-emu's disassembler of Latte, whose names of control flow are the manual's.
+//! Prints words as AMD's own assembly text, in the form of AMD's disassemblers. Sources: AMD, "R600/R700/Evergreen
+//! Assembly Language Format"; decaf-emu's disassembler of Latte, which uses the manual's names for control flow.
 //!
-//! Data that this text cannot express follows in our spelling, so that the assembler returns the same words.
+//! Data that AMD's text cannot express follows in the syntax of this project, so that the assembler returns the same
+//! words.
 
 use reconverge_isa::FieldValue;
 
@@ -11,7 +12,7 @@ use super::{Dis, export_kinds, fetch_count, is_fetch_clause};
 use crate::chip::Family;
 use crate::words::{CfInst, ExportInst, TexInst};
 
-/// Attributes for which AMD has another name: our name, AMD's name.
+/// Attributes for which AMD's text has another name. Each row has the name in this project and AMD's name.
 const RENAMED: [(&str, &str); 9] = [
     ("COND", "CND"),
     ("CALL_CNT", "CALL_COUNT"),
@@ -24,11 +25,11 @@ const RENAMED: [(&str, &str); 9] = [
     ("BC_FRAC", "BC_FRAC_MODE"),
 ];
 
-/// The inline constants of the chip.
+/// Inline constants of the chip, by selector.
 const BUILT_IN: [(u32, &str); 3] = [(248, "0.0f"), (249, "1.0f"), (252, "0.5f")];
 
 impl Dis<'_> {
-    /// Works like [`Dis::attrs`], with AMD's names for values that have one.
+    /// Works like [`Dis::attrs`], but uses AMD's names for values if they exist.
     fn amd_attrs(&mut self, table: &[Attr], words: &[u32], owned: &mut [u32]) {
         for attr in table {
             owned[attr.word] |= attr.mask();
@@ -91,7 +92,8 @@ impl Dis<'_> {
         self.amd_end(&words, attr::CF, last, &mut owned);
     }
 
-    /// Prints the attributes of a control-flow instruction. END_OF_PROGRAM of the last instruction is a separate line.
+    /// Prints the attributes of a control-flow instruction. For the last instruction, END_OF_PROGRAM is a separate
+    /// line.
     fn amd_end(&mut self, words: &[u32; 2], table: &[Attr], last: bool, owned: &mut [u32; 2]) {
         let shown = if last { [words[0], words[1] & !(1 << 21)] } else { *words };
         self.amd_attrs(table, &shown, owned);
@@ -166,7 +168,7 @@ impl Dis<'_> {
         self.push(if rel { "]" } else { "" });
     }
 
-    /// Prints the selects, unless the register is whole.
+    /// Prints the selects, unless they select the whole register.
     fn amd_select(&mut self, raw: u32) {
         if raw & 0xfff != 0o3210 {
             self.push(".");
@@ -195,7 +197,7 @@ impl Dis<'_> {
         }
         self.push(" ");
         let index = word0 >> 26 & 7;
-        // In the text, LAST is the end of the group.
+        // LAST is not printed, because the text shows where the group ends.
         let mut owned = [1 << 31, 0x7fe0_0000];
         let gpr = word1 >> 21 & 0x7f;
         let dst_rel = word1 >> 28 & 1 != 0;
@@ -217,7 +219,7 @@ impl Dis<'_> {
             attr::OP3
         } else {
             owned[1] |= 1 << 4 | (0x3ffff >> op2_shift(self.family)) << op2_shift(self.family);
-            // OMOD is part of the name.
+            // OMOD is printed as a part of the operation's name.
             owned[1] |= attr::op2(self.family)[0].mask();
             &attr::op2(self.family)[1..]
         };
@@ -283,7 +285,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints one operand: selector in bits 8:0, REL 9, CHAN 11:10, NEG 12.
+    /// Prints one operand. The selector is in bits 8:0, REL in bit 9, CHAN in bits 11:10, and NEG in bit 12.
     fn amd_source(&mut self, raw: u32, abs: bool, index: u32, literals: &[u32; 4], shown: &mut u8) {
         let (selector, rel, chan) = (raw & 0x1ff, raw >> 9 & 1 != 0, raw >> 10 & 3);
         let group = self.group.checked_sub(1);
@@ -291,7 +293,7 @@ impl Dis<'_> {
             0..=127 | 256.. => {}
             LITERAL | 254 | 255 if !rel => {}
             _ if BUILT_IN.iter().any(|(known, _)| *known == selector) && !rel => {}
-            // Windows on constants, integers and unnamed selectors are the same in both texts.
+            // Windows on constants, integers and unnamed selectors have the same text in both syntaxes.
             _ => return self.source(raw, abs, index, literals, shown),
         }
         if raw >> 12 & 1 != 0 {
@@ -428,7 +430,7 @@ impl Dis<'_> {
         self.bits(&words, &owned);
     }
 
-    /// Prints a register of a fetch, which only aL indexes.
+    /// Prints a register of a fetch. The only possible index is aL.
     fn amd_fetched(&mut self, gpr: u32, rel: bool) {
         self.push("R");
         self.number(gpr);
