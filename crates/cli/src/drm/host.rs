@@ -155,7 +155,7 @@ pub(crate) fn ended(
             // Ctrl-C differently.
             let from_terminal = signal == SIGINT && std::io::stdin().is_terminal();
             if let (false, Ok(id), Ok(signal)) = (from_terminal, id, Signal::try_from(signal)) {
-                // Fails if the program has just ended.
+                // `kill` fails if the program has just ended.
                 let _ = kill(id, signal);
             }
         }

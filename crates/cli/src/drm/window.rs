@@ -167,7 +167,7 @@ impl ScreenWindow {
             }
         }
         if let Ok(id) = i32::try_from(child.id()) {
-            // Fails if the program has just ended.
+            // `kill` fails if the program has just ended.
             let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
         }
         // If the program continues, its preloaded library detects the closed sockets and continues without them.
