@@ -90,7 +90,7 @@ impl OutcomeFunction {
         match named.cast::<PyString>() {
             Ok(name) => Ok(name.to_string()),
             Err(_) => Err(errors::wrong(format!(
-                "classify: the function returned {} where a str fits",
+                "classify: expected a str from the function, found {}",
                 named.get_type().name()?
             ))),
         }
@@ -126,7 +126,7 @@ impl Campaign {
     fn shard(&self, number: usize) -> PyResult<Shard> {
         let mut shards = self.campaign.shards();
         if number >= shards.len() {
-            return Err(errors::wrong(format!("shard {number}: there are {}, from 0 on", shards.len())));
+            return Err(errors::wrong(format!("shard {number}: the campaign has {} shards, numbered from 0", shards.len())));
         }
         Ok(shards.swap_remove(number))
     }

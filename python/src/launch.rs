@@ -224,7 +224,7 @@ fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
         Target::new(target.isa, Some(asked)).map_err(|error| errors::wrong(format!("chip: {error}")))?;
     match (&target.chip, other.chip) {
         (Some(own), Some(other)) if own.model != other.model => Err(errors::wrong(format!(
-            "chip: {asked}, but the program is for {}: give chip= where the program is loaded",
+            "chip: {asked}, but the program is for {}: use chip= when the program is loaded",
             own.name
         ))),
         _ => Ok(()),

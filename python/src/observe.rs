@@ -226,7 +226,7 @@ impl OneEvent {
         space: Option<String>,
     ) -> PyResult<OneEvent> {
         let known = KINDS.iter().position(|known| *known == kind);
-        let kind = known.ok_or_else(|| errors::wrong(format!("no events are called {kind}")))? as u8;
+        let kind = known.ok_or_else(|| errors::wrong(format!("unknown kind of event `{kind}`")))? as u8;
         let happened = Happened { step, group, kind, pc, mask, other, lane, value, space: 0 };
         Ok(OneEvent { happened, written: EventNaming::Named(register, space) })
     }

@@ -132,7 +132,7 @@ impl Session {
     fn group(&self, stepping: &Stepping, group: usize) -> PyResult<()> {
         if group >= stepping.groups() {
             return Err(wrong(format!(
-                "group {group}: the launch has {} groups, from 0 on",
+                "group {group}: the launch has {} groups, numbered from 0",
                 stepping.groups()
             )));
         }
@@ -142,7 +142,7 @@ impl Session {
     fn register(&self, stepping: &Stepping, name: &str, number: usize, channel: usize) -> PyResult<Register> {
         let classes = stepping.registers();
         let known = classes.iter().find(|known| known.name == name);
-        let known = known.ok_or_else(|| wrong(format!("no registers are called {name}")))?;
+        let known = known.ok_or_else(|| wrong(format!("unknown registers `{name}`")))?;
         Ok(Register { class: known.name, number, channel })
     }
 
@@ -150,7 +150,7 @@ impl Session {
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
             true => {
-                Err(wrong("a hook cannot step the session that calls it: it reads and changes its state"))
+                Err(wrong("a hook cannot step the session that calls it; it can only read and change the state"))
             }
             false => Ok(()),
         }
@@ -231,7 +231,7 @@ impl Session {
 fn lane(number: usize) -> PyResult<Lane> {
     match u8::try_from(number) {
         Ok(number) if number < 64 => Ok(Lane(number)),
-        _ => Err(wrong(format!("lane {number}: a group has at most 64, from 0 on"))),
+        _ => Err(wrong(format!("lane {number}: expected 0 to 63"))),
     }
 }
 
@@ -536,7 +536,7 @@ impl Session {
     /// Fails if the position belongs to another launch.
     fn restore(&self, snapshot: &Snapshot) -> PyResult<()> {
         if !Arc::ptr_eq(&self.launch, &snapshot.launch) {
-            return Err(wrong("this snapshot is of another session: restore it there"));
+            return Err(wrong("the snapshot belongs to another session; restore it there"));
         }
         self.may_step()?;
         let place = snapshot.place.lock().unwrap_or_else(PoisonError::into_inner);
