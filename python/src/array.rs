@@ -40,7 +40,8 @@ impl FromNumpy<'_> {
     /// Fails if the workbench does not have the type, or if the bytes are not contiguous.
     pub(crate) fn read(&self) -> PyResult<(String, (Array, Stated))> {
         let FromNumpy(name, dtype, chosen, shape, bytes) = self;
-        let dtype = Dtype::from_name(dtype).ok_or_else(|| wrong(format!("{name}: unsupported type {dtype}")))?;
+        let dtype =
+            Dtype::from_name(dtype).ok_or_else(|| wrong(format!("{name}: unsupported type {dtype}")))?;
         let bytes = bytes.as_slice().map_err(|_| wrong(format!("{name}: the bytes are not contiguous")))?;
         let stated = if *chosen { Stated::File } else { Stated::Not };
         Ok((name.clone(), (Array { dtype, shape: shape.clone(), bytes: bytes.to_vec() }, stated)))

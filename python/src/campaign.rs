@@ -126,7 +126,10 @@ impl Campaign {
     fn shard(&self, number: usize) -> PyResult<Shard> {
         let mut shards = self.campaign.shards();
         if number >= shards.len() {
-            return Err(errors::wrong(format!("shard {number}: the campaign has {} shards, numbered from 0", shards.len())));
+            return Err(errors::wrong(format!(
+                "shard {number}: the campaign has {} shards, numbered from 0",
+                shards.len()
+            )));
         }
         Ok(shards.swap_remove(number))
     }

@@ -149,9 +149,9 @@ impl Session {
     /// Returns an error if a hook of the session runs, because a hook may not step the session.
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
-            true => {
-                Err(wrong("a hook cannot step the session that calls it; it can only read and change the state"))
-            }
+            true => Err(wrong(
+                "a hook cannot step the session that calls it; it can only read and change the state",
+            )),
             false => Ok(()),
         }
     }

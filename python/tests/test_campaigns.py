@@ -110,7 +110,7 @@ def test_an_unknown_site_is_refused_with_its_line_and_what_was_meant(file: Path)
 def test_a_folder_of_another_campaign_is_refused(file: Path, tmp_path: Path) -> None:
     Campaign(file).run(tmp_path / "results")
     file.write_text(TEXT.replace("seed = 3", "seed = 4"))
-    with pytest.raises(reconverge.Error, match="it is of another campaign.*use another folder"):
+    with pytest.raises(reconverge.Error, match="it belongs to another campaign.*use another folder"):
         Campaign(file).run(tmp_path / "results")
 
 
@@ -183,7 +183,7 @@ def test_an_outcome_function_names_outcomes(file: Path, tmp_path: Path) -> None:
     assert plain.summary(tmp_path / "plain")["sites"][0]["classes"] == []
     assert campaign.recheck(tmp_path / "own", 10) == {"checked": 10, "differ": []}
     # Results of different functions do not mix.
-    with pytest.raises(reconverge.Error, match="it is of another campaign"):
+    with pytest.raises(reconverge.Error, match="it belongs to another campaign"):
         plain.run(tmp_path / "own")
     assert campaign.description["campaign"] == Campaign(file, classify=visible).description["campaign"]
 

@@ -124,7 +124,7 @@ impl Choice<'_> {
             let word = lane.map_or(format!("{site}{place}"), |lane| format!("{site}{place} of lane {lane}"));
             let names = self.some_names(site);
             match names.is_empty() {
-                true => format!("{word} does not exist at this step, nor any other {site}"),
+                true => format!("{word} does not exist at this step, and neither does any other {site}"),
                 false => format!("{word} does not exist at this step; {} exist", names.join(", ")),
             }
         })

@@ -392,7 +392,7 @@ impl Campaign {
     ) -> Result<Option<PathBuf>, Error> {
         if *shard != self.shard(shard.index) || shard.index >= self.description.shards {
             let why = format!(
-                "this shard is not of the campaign {}, as version {RELEASE} reads it: give all workers the same file and \
+                "the shard does not belong to the campaign {} of version {RELEASE}; all workers need the same file and \
                  the same version",
                 self.path.display()
             );
@@ -681,7 +681,7 @@ impl Campaign {
         if injections.div_ceil(file.shard) > MOST_SHARDS {
             let shard = injections.div_ceil(MOST_SHARDS);
             return Err(wrong(format!(
-                "shard: {} experiments make more than {MOST_SHARDS} files: expected {shard} or more",
+                "shard: {} experiments per shard need more than {MOST_SHARDS} files: expected {shard} or more",
                 file.shard
             )));
         }
@@ -778,7 +778,7 @@ impl Campaign {
                 "expected a result of version {RELEASE}, found version {version}; use one version for the whole campaign, or another folder"
             ),
             (Some(campaign), _) => format!(
-                "it is of another campaign ({campaign}, not {}): the campaign file, the program or its data have changed; \
+                "it belongs to another campaign ({campaign}, not {}): the campaign file, the program or its data have changed; \
                  use another folder, or remove the files in this one",
                 self.description.campaign
             ),

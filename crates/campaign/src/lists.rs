@@ -89,7 +89,7 @@ fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>,
         }
         Some(Model::Zero) => Ok(None),
         Some(model) if model.stuck().is_some() && xor == 0 => Err(format!(
-            "before and after are the same, so that the bit of model `{}` is not known: leave the row out, or state the bit \
+            "before and after are equal, so the stuck bit of model `{}` is unknown; omit the row, or state the bit \
              in a list in CSV",
             model.name()
         )),

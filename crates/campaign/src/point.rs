@@ -146,7 +146,7 @@ impl Point {
         let statistics = stepping.statistics();
         if statistics.instructions != course.stages().len() as u64 {
             return Err(LaunchError::Machine(format!(
-                "the golden run announces {} of its {} instructions",
+                "the golden run reported only {} of its {} instructions",
                 course.stages().len(),
                 statistics.instructions
             )));
@@ -362,13 +362,13 @@ fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
     let limit = MOST_STEPS;
     if ran as usize > MOST_STEPS / 2 || groups == 1 {
         return format!(
-            "a group has issued {ran} instructions without an end: is it an endless loop? watchdog = N in the launch \
-             file (now {watchdog}) ends a run that is longer; a golden run has {limit} instructions at most"
+            "a group has issued {ran} instructions and has not ended: is it an endless loop? watchdog = N in the launch \
+             file (now {watchdog}) limits the instructions of a group; a golden run has at most {limit} instructions"
         );
     }
     format!(
-        "the golden run has more than {limit} instructions in {groups} groups, the longest {ran}, and what is kept of each \
-         must fit into memory: use fewer lanes"
+        "the golden run has more than {limit} instructions in {groups} groups (up to {ran} in a group), and their profile \
+         does not fit into memory; use fewer lanes"
     )
 }
 

@@ -107,7 +107,7 @@ pub(crate) fn file(records: &[Record], notes: &[(&str, &str)]) -> Result<Vec<u8>
     all.push((CHECKSUM, &unknown));
     let mut bytes = write(Vec::new(), records, &all)?;
     let digits =
-        digits(&bytes).ok_or_else(|| ParquetError::General("the checksum's place is lost".to_owned()))?;
+        digits(&bytes).ok_or_else(|| ParquetError::General("the checksum was not written".to_owned()))?;
     let checksum = checksum(&bytes, &digits);
     bytes[digits].copy_from_slice(checksum.as_bytes());
     Ok(bytes)
@@ -171,7 +171,7 @@ pub(crate) fn records(bytes: Bytes) -> Result<Vec<Record>, Damage> {
     }));
     match parsed {
         Ok(parsed) => parsed.map_err(|error| Damage::Table(error.to_string())),
-        Err(_) => Err(Damage::Table("Parquet's reader fails on it".to_owned())),
+        Err(_) => Err(Damage::Table("Parquet's reader cannot read it".to_owned())),
     }
 }
 
