@@ -1,4 +1,4 @@
-//! Launches: a program with its initial state. Runs, counts and reports of a launch.
+//! Launches, which are programs with their initial state: runs, counts and reports.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,7 +102,7 @@ pub(crate) fn relaunch(
 }
 
 /// Returns the launch that a launch file describes, and its program. `changes` are fields as JSON that replace fields
-/// of the file. If a value in them is the name of an array, the array is used.
+/// of the file. If one of their values is the name of an array, the array is used.
 ///
 /// # Errors
 /// Fails if the file is not a launch file, or if a file that it names cannot be read.

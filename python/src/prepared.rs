@@ -39,7 +39,7 @@ pub(crate) struct Core {
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     pub(crate) folder: PathBuf,
-    /// Whether a launch file names the files. It may name only files in its folder.
+    /// Whether a launch file names the files. The launch file may name only files in its own folder.
     pub(crate) inside: bool,
     pub(crate) arrays: HashMap<String, (Array, Stated)>,
     pub(crate) typed: Mutex<Vec<String>>,

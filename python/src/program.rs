@@ -21,7 +21,8 @@ use serde_json::json;
 use crate::array::column;
 use crate::errors;
 
-/// A file of programs as it was opened. Another process creates a copy of a program from it, without reading the file.
+/// A file of programs as it was opened. Another process creates a copy of a program from this value, without reading
+/// the file.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The name of the file in messages.

@@ -14,7 +14,8 @@ use crate::spot::{Spot, below, words};
 pub(crate) struct Choice<'a> {
     pub(crate) point: &'a Point,
     pub(crate) stepping: &'a Stepping,
-    /// The group of the instruction. The fault changes its state before or after the group issues the instruction.
+    /// The group of the instruction. The fault changes the group's state before or after the group issues the
+    /// instruction.
     pub(crate) group: usize,
     /// The address of the instruction.
     pub(crate) pc: u32,

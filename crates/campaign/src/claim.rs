@@ -1,11 +1,12 @@
 //! Claims divide the shards of a folder among processes, on one host or on several.
 //!
-//! A claim is a file next to the shard, `.NAME.claim`, created exclusively and deleted at the end of the work. It names its
-//! process, which rewrites it every [`BEAT`]. A claim is stale, and another process takes it over, if its process is known
-//! to have ended (same host, same process numbers), or if it has not been rewritten for [`STALE`].
+//! A claim is a file next to the shard, `.NAME.claim`. It is created exclusively and deleted at the end of the work. It
+//! names its process, which rewrites the file every [`BEAT`]. A claim is stale if its process is known to have ended,
+//! or if the file has not been rewritten for [`STALE`]. Only a process on the same host and in the same process
+//! namespace can be known to have ended. Another process takes over a stale claim.
 //!
-//! Claims save work and decide nothing else. Two processes that run one shard, for example after both took over a stale
-//! claim, write the same bytes.
+//! Claims only avoid duplicate work. Results are correct without them: two processes that run the same shard, for
+//! example after both took over a stale claim, write the same bytes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -183,7 +184,7 @@ fn started(process: u32) -> Option<String> {
     // The name in brackets precedes the fields, and may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
-    // Field 22; the state is field 3.
+    // The start time is field 22 of the file. The state, which was read before, is field 3.
     fields.nth(18).filter(|_| !matches!(state, "Z" | "X")).map(str::to_owned)
 }
 

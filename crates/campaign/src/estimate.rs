@@ -3,7 +3,7 @@
 /// Returns the number that a standard normal variable exceeds in absolute value with probability 1 - `confidence`: 1.96
 /// for 0.95.
 ///
-/// The result comes from bisection of a series for the integral. It is exact to 1e-9 for 0 < `confidence` < 1.
+/// The result is found by bisection of a series for the integral. It is exact to 1e-9 for 0 < `confidence` < 1.
 pub fn quantile(confidence: f64) -> f64 {
     let (mut low, mut high) = (0., 8.);
     for _ in 0..60 {

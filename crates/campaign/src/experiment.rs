@@ -1,4 +1,5 @@
-//! One experiment: the choice of a fault from seed and number alone, the run with the fault, and its outcome.
+//! One experiment: the choice of a fault, which depends only on the seed and the experiment's number, the run with the
+//! fault, and its outcome.
 
 use std::ops::Range;
 
@@ -27,7 +28,7 @@ reconverge_isa::choices! {
         Sdc = "sdc",
         /// The program trapped.
         Trap = "trap",
-        /// A group used up its fuel.
+        /// A group issued more instructions than its fuel allows.
         Hang = "hang",
     }
 }

@@ -272,7 +272,7 @@ pub struct Campaign {
     ready: Mutex<Vec<(usize, Engine, Arc<Point>)>>,
 }
 
-/// Maximum number of shards. Each command lists the folder of results, so its number of files is limited.
+/// Maximum number of shards. Every command lists the folder of results, so the number of files in it is limited.
 const MOST_SHARDS: u64 = 1_000_000;
 
 /// Maximum number of points in [`Campaign::ready`].
@@ -714,7 +714,7 @@ impl Campaign {
             let found = ready.iter().find(|(known, of, _)| (*known, *of) == (number, engine));
             found.map(|(_, _, point)| point.clone())
         };
-        // Holds the lock while it creates the point, because other threads would otherwise create the same point.
+        // The lock is held while the point is created, because other threads would otherwise create the same point.
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(point) = known(&ready) {
             return Ok(point);

@@ -104,7 +104,7 @@ impl ListedFault {
     /// value `before`, and the bits `exist`. `count` is the number of bits for [`Model::Bits`], or 0.
     ///
     /// # Errors
-    /// Fails if the word does not have the bits, or if the model does not change them.
+    /// Fails if the word does not have the stated bits, or if the model cannot make the stated change.
     pub(crate) fn pattern(
         &self,
         before: u64,

@@ -14,7 +14,7 @@ use crate::site::Model;
 pub(crate) enum Spot {
     /// A register of a lane.
     Register { register: Register, bits: u32, lane: u8 },
-    /// A word of memory. `words` is the number of words from this one to the end of its area.
+    /// A word of memory. `words` is the number of words from this word to the end of its memory area.
     Memory { space: &'static str, private: bool, address: u32, words: u64, lane: u8 },
     /// A word of flow state.
     Flow(Word),

@@ -465,8 +465,8 @@ fn is_beside(path: &Path) -> bool {
         || matches!(extension, "md" | "c" | "cl" | "s" | "asm" | "npy" | "npz" | "toml.lock")
 }
 
-/// Extensions of files that are skipped if no format recognises them. Programs and cases have other extensions, or
-/// none.
+/// Extensions of files that are skipped if no format recognises them. Programs and cases have other extensions, or no
+/// extension.
 const OTHER_FILES: [&str; 27] = [
     "bat", "cfg", "cmake", "cu", "css", "cpp", "glsl", "h", "htm", "html", "ini", "jpg", "js", "lock", "log",
     "pdf", "png", "py", "rs", "rst", "sh", "svg", "toml", "txt", "xml", "yaml", "yml",

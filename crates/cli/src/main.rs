@@ -3,7 +3,7 @@
 //! Exit status: 0 success; 1 negative answer (a case failed, a rule is broken, the program trapped); 2 wrong input or
 //! usage. `drm` exits with the status of the program that it runs.
 //!
-//! The library of this package lists its features.
+//! `lib.rs` describes the features of this package.
 
 #![forbid(unsafe_code)]
 // The standard macros panic if the stream is closed. The macros `say!` and `tell!` do not panic.

@@ -65,7 +65,7 @@ pub(crate) enum Form {
     Csv,
 }
 
-/// What a line of counts refers to.
+/// The unit to which each line of counts refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
     /// One line per instruction

@@ -207,7 +207,7 @@ pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Res
     Ok(())
 }
 
-/// What to record, and the maximum size of the trace.
+/// The kinds of records in a trace, and the maximum size of the trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recording {
     /// Whether to record register writes and memory accesses.

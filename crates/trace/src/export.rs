@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::filter::Filter;
 use crate::{Error, Following, Reader, Record, RecordPlace, What};
 
-/// Calls a function for each record that a filter selects. Also passes the record's place in the program.
+/// Calls a function for each record that a filter selects, and passes the record and its [`RecordPlace`].
 pub(crate) fn walk<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,

@@ -29,7 +29,7 @@ struct GroupPlace {
 }
 
 impl Following {
-    /// Processes the next record and returns its place.
+    /// Processes the next record. Returns the record's instruction and memory.
     pub fn take<'a, R: Read + Seek>(&mut self, reader: &'a Reader<R>, record: &Record) -> RecordPlace<'a> {
         let number = record.group as usize;
         if number >= self.groups.len() {

@@ -55,8 +55,7 @@ pub use write::{Limits, Recording, Writer};
 /// The version of the file format. The writer writes this version, and the reader accepts no other version.
 pub const VERSION: u16 = 5;
 
-/// The first bytes of a file. If a transfer changes line ends, it also changes these line ends, so the reader detects
-/// the change.
+/// The first bytes of a file, which include line ends. The reader thereby detects a transfer that changes line ends.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";
 
 /// The last bytes of a complete file. The eight bytes before them are the offset of the [`End`] section.

@@ -18,7 +18,8 @@ use crate::columns::{
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
 
-/// The records that an engine's key stands for in the block. See [`Packer::again`].
+/// The records of a key in the block. An engine sends a key instead of a sequence of events that it sends repeatedly.
+/// See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Key, or `u32::MAX` if the entry is empty.

@@ -629,8 +629,8 @@ fn lane_style(debugger: &Debugger, lane: usize) -> Style {
     if lane == debugger.lane() { style.add_modifier(Modifier::BOLD) } else { style }
 }
 
-/// Returns lines and splits those that are wider than `width`. A line is split after a blank or a comma, if the
-/// second half of its width has one.
+/// Returns lines, and splits lines that are wider than `width`. A line is split after a blank or a comma, if there is
+/// one in the second half of `width`.
 fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let mut folded = Vec::new();

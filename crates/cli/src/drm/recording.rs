@@ -1,4 +1,5 @@
-//! The files of `--record`. The driver library writes them; see `screen/record.rs` there.
+//! The files of `--record`. The library that is preloaded into programs writes the files; see `screen/record.rs` in
+//! `crates/drm`.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata, OpenOptions};

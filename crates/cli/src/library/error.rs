@@ -101,7 +101,8 @@ impl Trap {
         &self.0.name
     }
 
-    /// Returns the instruction. A second run finds it; `None` if that run did not reach the trap.
+    /// Returns the text of the instruction, which a second run finds. Returns `None` if the second run did not reach
+    /// the trap.
     pub fn instruction(&self) -> Option<&str> {
         self.0.instruction.as_deref()
     }

@@ -127,7 +127,7 @@ pub fn assemble(source: &str, options: &OpenOptions) -> Result<File, Error> {
     }
 }
 
-/// What [`File::write`] does if the format cannot represent state on which the program's results depend.
+/// Treatment of state that affects the program's results but that a format cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {

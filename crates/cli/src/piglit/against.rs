@@ -76,8 +76,8 @@ impl FailsList {
         let mut fails = HashMap::new();
         for line in lines {
             let known = |word: &str| Status::ALL.into_iter().find(|status| status.name() == word.trim());
-            // The text after the last comma is a status only if it is the name of one, because a name without a status
-            // may contain commas.
+            // The text after the last comma is a status only if it is the name of a status, because a name without a
+            // status may contain commas.
             let (name, status) = match line.rsplit_once(',').map(|(name, word)| (name, known(word))) {
                 Some((name, Some(status))) => (name, Some(status)),
                 _ => (line, None),

@@ -147,7 +147,7 @@ impl Job<'_> {
             {
                 let mut shared = self.shared();
                 shared.failed.get_or_insert(error);
-                // Without waiting groups, the other threads end early.
+                // The list of waiting groups is cleared, so that the other threads end early.
                 shared.left.clear();
             }
         }
