@@ -275,7 +275,7 @@ pub struct Campaign {
 /// Maximum number of shards. Every command lists the folder of results, so the number of files in it is limited.
 const MOST_SHARDS: u64 = 1_000_000;
 
-/// Maximum number of points in [`Campaign::ready`].
+/// Maximum number of points in `Campaign::ready`.
 const READY: usize = 4;
 
 impl Campaign {
