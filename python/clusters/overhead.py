@@ -1,6 +1,7 @@
-"""The overhead of a shard on processes, Dask and Ray with two workers each; docs/cluster.md has the figures.
+"""Measures the overhead of a shard on processes, Dask and Ray, with two workers each. docs/cluster.md has the figures.
 
-Prints the wall time, and the CPU time of the busiest process that is not a worker. Other work on the machine changes only the wall time.
+Prints the wall time, and the CPU time of the busiest process that is not a worker. Other work on the machine changes only the
+wall time.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from reconverge.campaign import Campaign, Task, over, run_task
 
 
 def nothing(task: Task) -> str:
-    """A shard without any work."""
+    """Runs no experiment, so that only the overhead of a shard remains."""
     return f"{task.shard}"
 
 
@@ -36,7 +37,7 @@ def used() -> dict[int, float]:
         pid, fields = int(path.name), stat.rpartition(")")[2].split()
         parents[pid] = int(fields[1])
         seconds[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        # Python spawns the workers of a pool and of Dask. A worker of Ray has its task as a name.
+        # Workers of a pool and of Dask are processes that Python spawned. A worker of Ray is named after its task.
         if b"spawn_main" in command or command.startswith(b"ray::"):
             workers.add(pid)
 

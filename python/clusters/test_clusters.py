@@ -1,4 +1,4 @@
-"""The same shards on processes, Dask and Ray, with two workers each, and with a worker that is killed in the middle."""
+"""Processes, Dask and Ray write the same shards, with two workers each, even if a worker is killed during the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILE = Path(__file__).parent / "campaign.toml"
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """The shards of a folder, with hashes of their bytes. The partial file of a killed worker is not a shard."""
+    """The shards in a folder, with hashes of their bytes. Ignores partial files of killed workers."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.parquet"))}
 
 

@@ -3,7 +3,7 @@
 * :func:`load`, :func:`assemble`, :func:`disassemble`, :func:`explain`: programs and their text.
 * :meth:`Program.run`, :meth:`Program.launch`, :func:`launch`, :func:`kernel`: runs, with numpy arrays in and out.
 * :meth:`Program.session`: stepping, registers, memory, snapshots.
-* :meth:`Program.trace`, :meth:`Program.stats`, :class:`Hooks`: what happens in a run.
+* :meth:`Program.trace`, :meth:`Program.stats`, :class:`Hooks`: the events and the counts of a run.
 * :mod:`reconverge.campaign`: fault injection, on one machine or a cluster.
 """
 

@@ -1,4 +1,4 @@
-"""numpy arrays as inputs of the native half."""
+"""Converts numpy arrays to inputs of the native module."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .errors import ArrayCopied, Error
 if TYPE_CHECKING:
     from .program import Program
 
-#: An array for the native half: name, type, whether the user chose the type, shape, bytes.
+#: An array for the native module: name, type, whether the user chose the type, shape, bytes.
 Native = tuple[str, str, bool, list[int], npt.NDArray[np.uint8]]
 
-#: A type of 64 bits in the text of an instruction.
+#: Matches a 64-bit type in the text of an instruction.
 _WIDE = re.compile(r"\b[bsuf]64\b|_64\b")
 _KINDS = {"u": "u", "i": "i", "f": "f"}
 
 
 def _kind(dtype: np.dtype[np.generic]) -> str | None:
-    """The name of a type in launch files: ``u8`` for numpy's ``uint8``, ``f32`` for its ``float32``."""
+    """The name of a numpy type in launch files: ``u8`` for ``uint8``, ``f32`` for ``float32``."""
     name = f"{_KINDS.get(dtype.kind, '?')}{dtype.itemsize * 8}"
     known = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64")
     return name if name in known else None
@@ -34,24 +34,27 @@ class Arrays:
 
     def __init__(self) -> None:
         self.native: list[Native] = []
-        #: Arrays of 64-bit numbers that become bytes of memory: place and type.
+        #: Arrays of 64-bit numbers that become bytes of memory: their place in the launch, and their type.
         self._wide: list[tuple[str, np.dtype[np.generic]]] = []
 
     def check(self, program: Program) -> None:
-        """Raises an error for 64-bit numbers in the memory of a program that has none: it would read their halves as numbers."""
+        """Raises an error if memory has 64-bit numbers but no instruction of the program does.
+
+        Such a program would read each half as a number.
+        """
         for place, dtype in self._wide:
             if any(_WIDE.search(each.text) for each in program):
                 return
             narrow = {"f": "np.float32", "i": "np.int32", "u": "np.uint32"}[dtype.kind]
             raise Error(
-                f"{place}: an array of {dtype}, but no instruction of the program takes numbers of 64 bits: "
+                f"{place}: an array of {dtype}, but no instruction of the program uses 64-bit numbers: "
                 f"give array.astype({narrow}), or array.view(np.uint32) for the bits"
             )
 
     def name(self, place: str, value: object, *, memory: bool = False) -> str:
         """Adds an array or nested lists, and returns its name in the launch.
 
-        ``memory`` says that its bytes become memory; elsewhere, the launch converts the numbers.
+        If ``memory`` is true, the bytes of the array become memory. Otherwise, the launch converts the numbers.
         """
         array = np.asarray(value)
         chosen = isinstance(value, (np.ndarray, np.generic)) or not isinstance(value, (list, tuple))
@@ -70,7 +73,7 @@ class Arrays:
         if chosen and memory and array.dtype.itemsize == 8:
             self._wide.append((place, array.dtype))
         if not array.dtype.isnative:
-            array, reasons = array.astype(array.dtype.newbyteorder("=")), ["its bytes are in the other order"]
+            array, reasons = array.astype(array.dtype.newbyteorder("=")), ["its byte order is not that of this machine"]
         if not array.flags.c_contiguous:
             array, reasons = np.ascontiguousarray(array), [*reasons, "it is not contiguous"]
         if reasons and chosen:

@@ -1,4 +1,4 @@
-"""Checks of values from users, and warnings that point at their code."""
+"""Checks of values from users, and warnings that refer to the user's code."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def article(value: object) -> str:
 
 
 def whole(place: str, value: object, least: int = 0, most: int = (1 << 64) - 1) -> int:
-    """A whole number inside a range."""
+    """Returns the value as an integer, after checking that it is a whole number from ``least`` to ``most``."""
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        hint = f", for instance {int(value)}" if isinstance(value, float) and value.is_integer() else ""
-        raise WrongType(f"{place}: {article(value)} ({value!r}) where a whole number fits{hint}")
+        hint = f" (for instance {int(value)})" if isinstance(value, float) and value.is_integer() else ""
+        raise WrongType(f"{place}: expected a whole number{hint}, found {article(value)} ({value!r})")
     number = operator.index(value)
     if not least <= number <= most:
         fits = f"expected {least} or more" if most >= 1 << 63 else f"expected {least} to {most}"
@@ -37,25 +37,25 @@ def whole(place: str, value: object, least: int = 0, most: int = (1 << 64) - 1) 
 
 
 def mapping(place: str, value: object, example: str) -> Mapping[object, object]:
-    """A dict of values by their places; ``None`` is an empty one."""
+    """Returns the value, after checking that it is a dict. ``None`` is treated as an empty dict."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise WrongType(f"{place}: {article(value)} where a dict fits, for instance {place}={example}")
+        raise WrongType(f"{place}: expected a dict such as {place}={example}, found {article(value)}")
     return value
 
 
 def text(place: str, value: object, remedy: str) -> str:
-    """A text."""
+    """Returns the value, after checking that it is a str."""
     if not isinstance(value, str):
-        raise WrongType(f"{place}: {article(value)} where a str fits{remedy}")
+        raise WrongType(f"{place}: expected a str{remedy}, found {article(value)}")
     return value
 
 
 def existing(path: str | os.PathLike[str]) -> Path:
-    """The path of a file that exists."""
+    """Returns the value as a path, after checking that the file exists."""
     if not isinstance(path, (str, os.PathLike)):
-        raise WrongType(f"path: {article(path)} where a str or a path fits")
+        raise WrongType(f"path: expected a str or a path, found {article(path)}")
     found = Path(path)
     if not found.exists():
         missing(str(path))
@@ -65,13 +65,13 @@ def existing(path: str | os.PathLike[str]) -> Path:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """A hint at the name that was probably meant; may be empty."""
+    """A hint at the known name that the user probably meant, or an empty text if no name is close."""
     close = difflib.get_close_matches(word, list(known), 1)
     return f"; did you mean `{close[0]}`?" if close else ""
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warns at the line of the user's code that called the package."""
+    """Issues a warning that refers to the line of the user's code that called the package."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
@@ -87,9 +87,9 @@ def _range(kind: str) -> str:
 
 
 def words(place: str, value: object, kind: str) -> npt.NDArray[np.uint32]:
-    """Numbers as words of 32 bits. ``kind`` is ``u``, ``i`` or ``f``: unsigned, signed, binary32.
+    """Returns numbers as 32-bit words. ``kind`` is ``u``, ``i`` or ``f``: unsigned, signed, binary32.
 
-    Integers must be in the range of the type, floats are for ``f`` only and must not overflow.
+    Integers must be in the range of the type. Floats are allowed for ``f`` only, and must not overflow.
     """
     array = np.asarray(value)
     other = "regs.f32 writes numbers of binary32, regs.i32 signed integers"
@@ -97,7 +97,7 @@ def words(place: str, value: object, kind: str) -> npt.NDArray[np.uint32]:
         raise OutOfRange(f"{place}: {_largest(array)}: {_range(kind if kind != 'f' else 'u')}")
     if array.dtype.kind not in "uif" or array.dtype.kind == "f" and kind != "f":
         type_name = article(value) if array.ndim == 0 else f"an array of {array.dtype}"
-        raise WrongType(f"{place}: {type_name} where {_NAMES[kind]} fits; {other}")
+        raise WrongType(f"{place}: expected {_NAMES[kind]}, found {type_name}; {other}")
     if kind == "f":
         with np.errstate(over="ignore"):
             single = array.astype(np.float32)

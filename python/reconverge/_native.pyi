@@ -1,4 +1,4 @@
-"""The native half: what `python/src` exports."""
+"""The native module, which `python/src` exports."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, final
@@ -11,7 +11,7 @@ from .keywords import LaunchFields
 
 __version__: str
 
-#: Title, bytes, whether it is a source, isa, chip, stage, endian, included files, number of the program.
+#: Title of the file, its bytes, whether it is a source, isa, chip, stage, endian, included files, number of the program.
 ProgramState = tuple[
     str,
     bytes,

@@ -1,8 +1,8 @@
 """Fault-injection campaigns, on one process, several, or a cluster.
 
-A campaign is a file. Its shards are Parquet files in a folder. Each of them is written atomically, and its name depends on
-its contents. A shard has the same bytes on every process. A run therefore continues with the shards that the folder does
-not have: a killed worker loses no finished shard, and no experiment counts twice. See docs/cluster.md.
+A campaign is a file. Its shards are Parquet files in a folder. Each shard is written atomically, and its name contains a
+hash of the campaign. A shard has the same bytes on every process. A run therefore only runs the shards that the folder does
+not have. A killed worker does not lose finished shards, and no experiment counts twice. See docs/cluster.md.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 #: Runs a function on each item, in any order and any process, and returns the results. Items may be missing.
 Map = Callable[[Callable[["Task"], "str | None"], "list[Task]"], Iterable["str | None"]]
 
-#: Seconds between two looks at shards that other processes run.
+#: Seconds between two checks for shards that other processes run.
 _WAIT = 0.5
 
-#: How experiments end: other outputs are ``sdc``, other instructions or lanes with the same outputs ``diverged``.
+#: Outcomes of experiments. ``sdc``: the outputs differ from the run without the fault. ``diverged``: the instructions or their
+#: lanes differ, but the outputs do not.
 Outcome = Literal["masked", "diverged", "sdc", "trap", "hang"]
 
-#: An experiment: a row of the results. ``class`` is the name that an outcome function gives.
+#: An experiment: a row of the results. ``class`` is the name that an outcome function returns.
 Experiment = TypedDict(
     "Experiment",
     {
@@ -69,16 +70,16 @@ Experiment = TypedDict(
 
 
 class OutcomeRate(TypedDict):
-    """Experiments of one outcome among those of a point, site and model."""
+    """Number and share of the experiments with one outcome, among all experiments of a point, site and model."""
 
     outcome: Outcome
     count: int
-    #: Their share, and its Wilson interval.
+    #: Share of these experiments, and its Wilson interval.
     rate: float
     interval: tuple[float, float]
 
 
-#: Experiments of one class of the outcome function among those of a point, site and model.
+#: Number and share of the experiments in one class of the outcome function, among all of a point, site and model.
 ClassRate = TypedDict(
     "ClassRate", {"class": str, "count": int, "rate": float, "interval": tuple[float, float]}
 )
@@ -91,9 +92,9 @@ class SiteCounts(TypedDict):
     site: str
     injections: int
     outcomes: list[OutcomeRate]
-    #: By the names of the outcome function; empty without one.
+    #: Counts by the names that the outcome function returns; empty if there is no outcome function.
     classes: list[ClassRate]
-    #: Traps by name.
+    #: Number of traps by name.
     traps: dict[str, int]
     largest_error: float | None
 
@@ -110,15 +111,15 @@ class Summary(TypedDict):
     #: The hash of program, data and campaign.
     campaign: str
     injections: int
-    #: Experiments whose shard the folder has.
+    #: Number of experiments whose shard is in the folder.
     finished: int
     shards: int
-    #: Shards that the folder does not have.
+    #: Number of shards that are not in the folder.
     missing: int
     #: The confidence level of the intervals.
     confidence: float
     sites: list[SiteCounts]
-    #: By model, if there are several.
+    #: Counts by model, if there are several models.
     models: list[ModelCounts]
 
 
@@ -145,7 +146,7 @@ class SiteProfile(TypedDict):
 
 
 class PointDescription(TypedDict):
-    """One launch of a campaign, as it is without a fault."""
+    """One launch of a campaign, and its run without a fault."""
 
     parameters: dict[str, str]
     isa: str
@@ -161,7 +162,7 @@ class PointDescription(TypedDict):
 
 
 class Description(TypedDict):
-    """A campaign: its hash, its size, its golden runs."""
+    """A campaign: its hash, its size, and its golden runs."""
 
     campaign: str
     version: str
@@ -182,11 +183,11 @@ class Description(TypedDict):
 class Progress:
     """The progress of a campaign."""
 
-    #: Experiments whose shard is finished.
+    #: Number of experiments whose shard is finished.
     done: int
-    #: Experiments of the campaign.
+    #: Number of experiments in the campaign.
     total: int
-    #: Finished experiments by outcome, or by the name that the outcome function gives.
+    #: Number of finished experiments by outcome, or by the name that the outcome function returns.
     outcomes: Mapping[str, int]
 
     def __str__(self) -> str:
@@ -196,9 +197,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class Ended:
-    """An experiment that has ended, for an outcome function."""
+    """An experiment that has ended: the argument of an outcome function."""
 
-    #: The fault and the outcome, as the results have them.
+    #: The fault and the outcome, as in the results.
     experiment: Experiment
     #: The outputs of the run, by name; ``None`` after a trap or a hang.
     outputs: dict[str, Output] | None
@@ -216,12 +217,12 @@ class Ended:
         return self.experiment["trap"]
 
 
-#: Names the outcome of an experiment.
+#: A function that returns the name of an experiment's outcome.
 Classify = Callable[[Ended], str]
 
 
 class ClientLike(Protocol):
-    """A Dask client, by its methods."""
+    """The methods of a Dask client that :func:`over` calls."""
 
     def scheduler_info(self) -> Mapping[str, object]: ...
 
@@ -232,7 +233,7 @@ EngineOfTasks = int | ClientLike | ModuleType
 
 @dataclass(frozen=True)
 class Task:
-    """A shard to run: all data that a worker needs, apart from a shared file system."""
+    """A shard to run, with all data that a worker needs. The worker also needs access to the same file system."""
 
     campaign: str
     hash: str
@@ -253,7 +254,7 @@ def _opened(path: str, changed: int, classify: Classify | None, named: str | Non
 
 @dataclass(frozen=True)
 class _Called:
-    """An outcome function in the form that the native half calls."""
+    """An outcome function in the form that the native module calls."""
 
     classify: Classify
 
@@ -264,7 +265,7 @@ class _Called:
 
 
 def _name(classify: Classify) -> str:
-    """A name for an outcome function that changes with its text."""
+    """A name for an outcome function. The name changes if the source text of the function changes."""
     try:
         text = inspect.getsource(classify)
     except (OSError, TypeError):
@@ -274,7 +275,7 @@ def _name(classify: Classify) -> str:
 
 
 def run_task(task: Task) -> str | None:
-    """Runs a shard in this process, and returns the path of its file; ``None`` if another process runs the shard."""
+    """Runs a shard in this process. Returns the path of its file, or ``None`` if another process runs the shard."""
     campaign = _opened(task.campaign, os.stat(task.campaign).st_mtime_ns, task.classify, task.named)
     version, found = campaign.names()
     if version != task.version:
@@ -287,14 +288,14 @@ def run_task(task: Task) -> str | None:
     return campaign.take_shard(task.shard, task.folder)
 
 
-# ---- map: the same tasks on processes, Dask or Ray, which schedule them.
+# ---- Maps: functions that run tasks on processes, Dask or Ray.
 
 
 def over(engine: EngineOfTasks = 1) -> Map:
-    """A map over a number of processes of this machine, a Dask ``Client``, or the module ``ray`` after ``ray.init()``."""
+    """A map over a number of processes on this machine, a Dask ``Client``, or the module ``ray`` after ``ray.init()``."""
 
     def processes(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
-        # Spawned, because a fork would not have the threads of this process.
+        # The processes are spawned, because a forked process would lack the threads of this process.
         count = whole("engine", engine, 1)
         with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
             futures = [pool.submit(function, task) for task in tasks]
@@ -302,7 +303,7 @@ def over(engine: EngineOfTasks = 1) -> Map:
                 for future in as_completed(futures):
                     yield future.result()
             except BrokenProcessPool:
-                # A worker was killed, which ended the pool. The other items are missing.
+                # A killed worker ends the pool. The results of the remaining items are then missing.
                 return
 
     def dask(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
@@ -336,15 +337,15 @@ def over(engine: EngineOfTasks = 1) -> Map:
 class Campaign:
     """A campaign file, with the golden run and the profile of its launch.
 
-    ``classify`` names the outcome of each experiment: it gets the experiment with its outputs and the golden outputs
-    (:class:`Ended`), and returns a text. The results have it in the column ``class``, the summary in ``classes``. Results of
-    another function do not mix with them. With several processes, it must be a function of a module.
+    ``classify`` returns the name of an experiment's outcome. Its argument (:class:`Ended`) has the experiment, its outputs and
+    the golden outputs. The results have the name in the column ``class``, and the summary has counts in ``classes``. Results of
+    different functions do not mix. If several processes run the campaign, the function must be defined in a module.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, classify: Classify | None = None) -> None:
         self.path = existing(path).resolve()
         if classify is not None and not callable(classify):
-            raise WrongType(f"classify: {article(classify)} where a function fits")
+            raise WrongType(f"classify: expected a function, found {article(classify)}")
         self.classify = classify
         self._named = None if classify is None else _name(classify)
         self._native = _opened(str(self.path), self.path.stat().st_mtime_ns, classify, self._named)
@@ -378,10 +379,10 @@ class Campaign:
         """Runs the shards that are missing in a folder, and returns the paths of their files.
 
         ``engine`` is a number of processes, a Dask client or the module ``ray``. Alternatively, ``map`` is a function that runs tasks.
-        ``progress`` is called at the start and after each shard. An exception that it raises ends the run; finished shards
-        remain. The shards of a killed worker run again, as long as each attempt finishes one. A shard with a damaged file also
-        runs again, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs can run one campaign in one folder
-        at the same time, even on several hosts: they divide the shards.
+        ``progress`` is called at the start and after each shard. If it raises an exception, the run ends, and finished shards
+        remain. The shards of a killed worker run again, as long as each attempt finishes at least one shard. A shard with a damaged
+        file also runs again, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs can run one campaign in
+        one folder at the same time, even on several hosts. They divide the shards among themselves.
         """
         mapped = over(engine) if map is None else map
         self._portable(engine if map is None else 1)
@@ -407,7 +408,7 @@ class Campaign:
             if None in done:
                 time.sleep(_WAIT)
             elif len(left) == len(missing):
-                raise Error(f"{folder}: {len(left)} shards are missing, and a round finished none of them")
+                raise Error(f"{folder}: {len(left)} shards are missing, and the last attempt did not finish any of them")
             missing = left
         return paths
 
@@ -424,7 +425,7 @@ class Campaign:
             ) from None
 
     def summary(self, folder: str | os.PathLike[str]) -> Summary:
-        """Counts by site and outcome of the shards that a folder has."""
+        """Counts by site and outcome, over the shards in a folder."""
         self._present(folder)
         summary: Summary = json.loads(self._native.summary(str(folder)))
         for counts in [*summary["sites"], *summary["models"]]:
@@ -432,12 +433,12 @@ class Campaign:
         return summary
 
     def recheck(self, folder: str | os.PathLike[str], count: int = 1000, seed: int = 1) -> Recheck:
-        """Runs a number of experiments of a folder again on the reference engine, and returns those that differ."""
+        """Runs ``count`` experiments of a folder again on the reference engine. Returns those whose results differ."""
         checked: Recheck = json.loads(self._native.recheck(str(folder), whole("count", count), whole("seed", seed)))
         return checked
 
     def _present(self, folder: str | os.PathLike[str]) -> list[int]:
-        """The numbers of the shards that a folder has; an error if it has none."""
+        """The numbers of the shards in a folder. Raises an error if the folder does not have any."""
         if not Path(folder).exists():
             missing(str(folder))
         if not Path(folder).is_dir():
@@ -461,9 +462,9 @@ class Campaign:
     def frame(
         self, folder: str | os.PathLike[str], library: Library | None = None
     ) -> pandas.DataFrame | polars.DataFrame:
-        """The experiments of a folder as a frame of pandas or polars, in the order of their numbers.
+        """The experiments of a folder as a ``DataFrame`` of pandas or polars, in the order of their numbers.
 
-        Reading Parquet takes pyarrow with pandas.
+        With pandas, this needs the package pyarrow.
         """
         return parquet([self._native.shard_bytes(shard, str(folder)) for shard in self._present(folder)], library)
 

@@ -7,15 +7,15 @@ from typing import NoReturn, TypedDict
 
 
 class Error(ValueError):
-    """The input or the usage is wrong; the message names the place, the problem and the remedy."""
+    """The input or the usage is wrong. The message names the wrong value, the problem and the remedy."""
 
 
 class WrongType(Error, TypeError):
-    """A value has a type that does not fit its place."""
+    """A value has the wrong type for its use."""
 
 
 class OutOfRange(Error, OverflowError):
-    """A number does not fit its place."""
+    """A number is outside the allowed range."""
 
 
 class NotFound(FileNotFoundError, Error):
@@ -23,11 +23,11 @@ class NotFound(FileNotFoundError, Error):
 
 
 class UnknownKeyword(Error, TypeError):
-    """A keyword that a launch does not have."""
+    """A keyword that launches do not have."""
 
 
 class Diagnostic(TypedDict):
-    """An error or a warning of the assembler, with its place in the source."""
+    """An error or a warning of the assembler, with its position in the source."""
 
     line: int
     column: int
@@ -36,7 +36,7 @@ class Diagnostic(TypedDict):
 
 
 class SourceError(Error):
-    """A source text does not assemble; ``diagnostics`` has line, column, message and help of each error."""
+    """A source text does not assemble. ``diagnostics`` has line, column, message and help of each error."""
 
     diagnostics: list[Diagnostic]
 
@@ -50,17 +50,17 @@ class SourceError(Error):
 
 
 class HookError(Error):
-    """A hook that can never be called, or never was, or that returns something other than ``"stop"`` or ``None``."""
+    """A hook can never be called, was never called, or returned something other than ``"stop"`` or ``None``."""
 
 
 class StopRun(Exception):  # noqa: N818
-    """A hook raises it to stop the run. ``return "stop"`` does the same."""
+    """An exception that a hook raises to stop the run. ``return "stop"`` has the same effect."""
 
 
 class Trap(RuntimeError):
     """The program did what the hardware forbids or leaves undefined.
 
-    ``str(trap)`` has the lines that the command prints. The attributes have the same as values.
+    ``str(trap)`` has the lines that the command prints. The attributes have the same facts as values.
     """
 
     #: The first line: what happened, where, for which lanes.
@@ -69,23 +69,23 @@ class Trap(RuntimeError):
     file: str
     #: Address of the instruction.
     pc: int
-    #: The lanes concerned, of their group.
+    #: The lanes that trapped, numbered within their group.
     lanes: list[int]
-    #: What happened.
+    #: The cause of the trap.
     cause: str
-    #: The instruction as in the source, or else as the disassembler prints it.
+    #: The instruction as in the source. Without a source, as the disassembler prints it.
     instruction: str | None
-    #: The line of the source that has the instruction.
+    #: The line of the instruction in the source.
     line: int | None
-    #: The first lane concerned, of the launch.
+    #: The first lane that trapped, numbered within the launch.
     lane: int | None
-    #: Words of the registers that the instruction names, by name.
+    #: Words of the registers that the instruction uses, by name.
     registers: dict[str, list[int]]
-    #: The memory of an access.
+    #: The memory that the instruction accesses, for a trap of an access.
     space: str | None
-    #: The first byte of an access.
+    #: The byte address of the access, for a trap of an access.
     address: int | None
-    #: The buffer that is nearest to an access.
+    #: The buffer nearest to the accessed address, for a trap of an access.
     nearest: str | None
 
     def __init__(self, message: str, details: str = "{}") -> None:
@@ -99,7 +99,7 @@ class Trap(RuntimeError):
 
 
 class EnginesDiffer(RuntimeError):
-    """Two engines in lockstep differ: a defect of one of them, not of the program."""
+    """Two engines in lockstep differ. One of the engines has a defect, not the program."""
 
 
 class EngineFault(RuntimeError):
@@ -107,15 +107,15 @@ class EngineFault(RuntimeError):
 
 
 class ArrayCopied(UserWarning):
-    """An array could not be read as it is and was copied."""
+    """An array was copied, because its memory could not be used directly."""
 
 
 class ShardDamaged(UserWarning):
-    """A file of results is damaged; its shard runs again."""
+    """A file of results is damaged, so its shard runs again."""
 
 
 class TypeChosen(UserWarning):
-    """Numbers without a stated type were read as one."""
+    """A type was assumed for numbers that do not state one."""
 
 
 def missing(path: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Columns as frames of pandas or polars, whichever is installed."""
+"""Converts columns to a ``DataFrame`` of pandas or polars."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-#: The libraries that have frames.
+#: The libraries that provide a ``DataFrame``.
 Library = Literal["pandas", "polars"]
 
 
 def _library(name: str | None) -> ModuleType:
-    """The module with a name. Without a name, pandas if it is installed, otherwise polars."""
+    """The module of a library. The default is pandas if it is installed, otherwise polars."""
     names = (name,) if name else ("pandas", "polars")
     for each in names:
         if each not in ("pandas", "polars"):
-            raise Error(f"library: `{each}` has no frames that fit: say pandas or polars")
+            raise Error(f"library: `{each}` is not supported: expected pandas or polars")
         try:
             return importlib.import_module(each)
         except ImportError:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PRE = 'style="font-family:monospace;white-space:pre;line-height:1.35;text-align:left"'
 #: Colours that can be read on white and on black.
 _NAME, _REGISTER, _NUMBER, _QUIET = "#3b7dd8", "#2a9d6a", "#c0622d", "#888888"
-#: By letter of :class:`reconverge.session.Why`: colour and words.
+#: Colour and description for each letter of :class:`reconverge.session.Why`.
 STATES = {
     "A": ("#3b7dd8", "active"),
     "b": ("#e0a030", "switched off by a branch"),
@@ -37,9 +37,9 @@ _TOKEN = re.compile(
 
 
 class Page:
-    """A page of HTML; a notebook shows it inline.
+    """An HTML page, which a notebook shows inline.
 
-    ``place`` is where the page of a run opens, as the end of its address has it: ``step=12`` or ``step=12&lane=3``.
+    ``place`` is the step at which the page of a run opens, in the form of the page's URL: ``step=12`` or ``step=12&lane=3``.
     """
 
     def __init__(self, text: str, height: int = 720, place: str = "") -> None:
@@ -54,8 +54,8 @@ class Page:
         return f"<Page at {self.place}>" if self.place else "<Page>"
 
     def _repr_html_(self) -> str:
-        # A frame has its text in an attribute: an address `data:` has at most 2 MB in Chromium, and some editors do not load it. The
-        # page changes the end of its address, which must stay that of the frame and not become that of the notebook.
+        # The text of the frame is in the attribute `srcdoc`, because a `data:` URL has at most 2 MB in Chromium, and some editors
+        # do not load it. The page sets the fragment of its own URL. With this base, it does not change the URL of the notebook.
         head = '<head><base href="about:srcdoc">'
         if self.place:
             head += f"<script>location.hash = {json.dumps(self.place)}</script>"
@@ -70,7 +70,7 @@ class Picture:
         self.text = text
 
     def save(self, path: str) -> None:
-        """Writes it to a file."""
+        """Writes the picture to a file."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.text)
 
@@ -82,7 +82,7 @@ class Picture:
 
 
 def coloured(code: str) -> str:
-    """An instruction with its first name, registers and numbers in colours."""
+    """An instruction in colours for its first word, its registers and its numbers."""
     colours = {"register": _REGISTER, "number": _NUMBER}
     parts, end, named = [], 0, False
     for found in _TOKEN.finditer(code):
@@ -99,7 +99,7 @@ def coloured(code: str) -> str:
 
 
 def lane_bar(letters: str) -> str:
-    """One cell per lane, coloured by the reason that the lane runs or does not run."""
+    """One cell per lane. Its colour shows the reason why the lane runs or waits."""
     cells = []
     for lane, letter in enumerate(letters):
         colour, words = STATES[letter]
@@ -122,7 +122,7 @@ def _row(program: Program, index: int, here: bool = False) -> str:
 
 
 def listing(program: Program, here: int | None = None) -> str:
-    """A coloured listing; the line at ``here`` is marked."""
+    """A coloured listing, in which the instruction at ``here`` is marked."""
     rows = [_row(program, index, each.address == here) for index, each in enumerate(program) if index < _LINES]
     if len(program) > _LINES:
         rows.append(f'<span style="color:{_QUIET}">… {len(program) - _LINES} more instructions</span>')
@@ -194,7 +194,7 @@ _STEPS = 64
 
 
 def trace(events: Trace) -> str:
-    """The first instructions of the first group: one row per instruction, one cell per lane."""
+    """The first instructions of the trace's first group: one row per instruction, one cell per lane."""
     issues = events.of("issue")
     first = issues.where(issues.group == (issues.group[0] if len(issues) else 0))
     texts = {each.address: each.text for each in events.program}
@@ -210,7 +210,7 @@ def trace(events: Trace) -> str:
 
 
 def session(stepped: Session) -> str:
-    """The place of a session: its lanes, its stack, its next instruction."""
+    """The position of a session: its lanes, its stack, and its next instruction."""
     if stepped.ended or stepped.pc is None:
         return f"<div>{escape(repr(stepped))}</div>"
     program = stepped.program

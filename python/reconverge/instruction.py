@@ -60,12 +60,12 @@ class Explanation:
         return html.explanation(self)
 
 
-#: The purposes of a read: to compute with, to decide the flow, to choose a word of memory or a register, to leave the program.
+#: The purpose of a read: an operand, a value that decides the flow, the address of a memory word or register, or an output.
 Purpose = Literal["value", "flow", "address", "output"]
 
 
 class Read(NamedTuple):
-    """A place that an operation reads, and the purpose."""
+    """A register, flag or constant that an operation reads, and the purpose of the read."""
 
     place: str
     purpose: Purpose
@@ -74,15 +74,15 @@ class Read(NamedTuple):
 class Operation(NamedTuple):
     """One operation of an instruction. All operations of an instruction read before one of them writes."""
 
-    #: The name that reports of a run have.
+    #: The name of the operation in reports of a run.
     name: str
     reads: tuple[Read, ...]
     writes: tuple[str, ...]
-    #: The memory that it reads: ``g[]``, ``LDS``.
+    #: The memory that the operation reads: ``g[]``, ``LDS``.
     loads: str | None
-    #: The memory that it writes.
+    #: The memory that the operation writes.
     stores: str | None
-    #: Whether active lanes can keep their old value: a predicate, a condition.
+    #: Whether active lanes can keep the old value of the result, because of a predicate or a condition.
     conditional: bool
 
 
@@ -106,28 +106,28 @@ class Instruction:
     (('$c0', '$r1'), ('$r0',), ('s[]',))
     """
 
-    #: In the machine's own unit.
+    #: Address in the machine's own unit.
     address: int
-    #: Its words, in memory order.
+    #: The words of the instruction, in memory order.
     words: list[int]
-    #: As the disassembler prints it, in one line.
+    #: The text that the disassembler prints, in one line.
     text: str
-    #: The label before it.
+    #: The label before the instruction.
     label: str | None
-    #: The number of flow constructs around it.
+    #: The number of flow constructs that contain the instruction.
     depth: int
-    #: The comments of the listing.
+    #: The comments of the listing on the instruction.
     notes: list[str]
     _program: Program = field(repr=False, compare=False)
 
     @property
     def mnemonic(self) -> str:
-        """The mnemonic: ``add``, ``MULADD``, ``MAD``. An R500 instruction with two operations has the mnemonic of the first."""
+        """The mnemonic: ``add``, ``MULADD``, ``MAD``. For two operations of R500, the mnemonic of the first."""
         return self._parts.mnemonic
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The operands as the text has them, results first."""
+        """The operands in the order of the text, results first."""
         return self._parts.operands
 
     @property
@@ -142,26 +142,26 @@ class Instruction:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The registers, flags and constants that it reads, each once: ``$r1``, ``R0.x``, ``temp1.r``."""
+        """The registers, flags and constants that the instruction reads, each once: ``$r1``, ``R0.x``, ``temp1.r``."""
         return tuple(dict.fromkeys(read.place for each in self.operations for read in each.reads))
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The registers and flags that it writes, each once."""
+        """The registers and flags that the instruction writes, each once."""
         return tuple(dict.fromkeys(place for each in self.operations for place in each.writes))
 
     @property
     def loads(self) -> tuple[str, ...]:
-        """The memories that it reads."""
+        """The memories that the instruction reads."""
         return tuple(dict.fromkeys(each.loads for each in self.operations if each.loads is not None))
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """The memories that it writes."""
+        """The memories that the instruction writes."""
         return tuple(dict.fromkeys(each.stores for each in self.operations if each.stores is not None))
 
     def explain(self) -> Explanation:
-        """Explains the instruction: its fields, its result, the documents."""
+        """Explains the instruction: its fields, its result, and the documents that define it."""
         return self._program.explain(self.address)
 
     @property
@@ -191,7 +191,7 @@ def mnemonics(isa: str) -> frozenset[str]:
 
 
 def _split(text: str, separators: str) -> list[str]:
-    """Splits at characters that are outside brackets."""
+    """Splits a text at the separators that are outside brackets."""
     found, depth, start = [], 0, 0
     for place, letter in enumerate(text):
         if letter in "([{":
@@ -231,7 +231,7 @@ def _tesla(text: str) -> Parts:
 
 
 def _r700(text: str) -> Parts:
-    # The number of its group, and the slot of an ALU operation.
+    # An R700 line may start with the number of the ALU group and the slot of the operation.
     found = re.match(r"(?:\d+\s+)?(?:([xyzwt]):\s+)?", text)
     modifiers = [found[1]] if found and found[1] else []
     rest = text[found.end() :] if found else text

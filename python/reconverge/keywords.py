@@ -1,4 +1,4 @@
-"""The keywords of launches: those of :meth:`reconverge.Program.launch`, and the fields of launch files."""
+"""The keywords of :meth:`reconverge.Program.launch`, and the fields of launch files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 #: A number of Python or of numpy.
 Number = int | float | np.number | np.bool_
-#: Numbers: an array, which keeps its type; a number or nested lists; or a text as launch files have it.
+#: Numbers: an array, which keeps its type, or a number, nested lists, or a text in the form of launch files.
 Values = str | Number | npt.NDArray[np.generic] | Sequence["Values"]
-#: Numbers with the format or the stride of a buffer: ``(array, "FLOAT32_1:8x8")``, ``(array, 16)``.
+#: Numbers, optionally with the format or the stride of a buffer: ``(array, "FLOAT32_1:8x8")``, ``(array, 16)``.
 Formatted = Values | tuple[Values, str | int] | tuple[Values, str | int, str | int]
 
 
@@ -125,7 +125,7 @@ class TextureField(TypedDict, total=False):
 
 
 class SamplerField(TypedDict, total=False):
-    """A sampler apart from textures."""
+    """A sampler that is separate from textures."""
 
     number: int
     wrap: Sequence[str]
@@ -174,7 +174,7 @@ class CtmField(TypedDict, total=False):
 
 
 class _Common(TypedDict, total=False):
-    """Fields that are keywords of programs as well."""
+    """Fields of launch files that are also keywords of :meth:`reconverge.Program.launch`."""
 
     isa: str
     program: str
@@ -242,8 +242,9 @@ class LaunchKeywords(_Common, total=False):
     """The keywords of :meth:`reconverge.Program.launch`, ``run``, ``session``, ``trace``, ``report``
     and ``stats``.
 
-    The places in ``inputs``, ``constants``, ``buffers`` and ``textures`` are those of the command line's options. ``params`` has the
-    parameters of a Tesla kernel by name: an array is a buffer, a number is a value. The others are fields of launch files.
+    The keys of ``inputs``, ``constants``, ``buffers`` and ``textures`` are the names in the options of the command line.
+    ``params`` has the parameters of a Tesla kernel by name: an array is a buffer, a number is a value. Other keywords are fields
+    of launch files.
     """
 
     grid: int | Sequence[int]
@@ -256,7 +257,7 @@ class LaunchKeywords(_Common, total=False):
 
 
 class LaunchFields(_Common, total=False):
-    """The fields of a launch file. Which of them a launch has depends on its machine: docs/launch-files.md."""
+    """The fields of a launch file. The machine determines which fields a launch can have: see docs/launch-files.md."""
 
     grid: int | Sequence[int]
     block: int | Sequence[int]

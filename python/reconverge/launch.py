@@ -1,4 +1,4 @@
-"""Launches, which are programs with their inputs: runs, counts, reports."""
+"""Launches: programs with their inputs. Runs, counts and reports of a launch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .trace import Hooks, Observed, Trace, observe
 
 #: The engines. Results do not depend on them.
 Engine = Literal["reference", "fast", "compiled", "lockstep"]
-#: Numbers of a type that the launch decides.
+#: Numbers. The launch determines their type.
 Output = npt.NDArray[np.number]
 
 _ScalarT = TypeVar("_ScalarT", bound=np.generic)
@@ -44,32 +44,32 @@ class _Rest(TypedDict):
 class Result(Mapping[str, Output]):
     """The result of a run: outputs by name, counts, and the exactness of each operation.
 
-    An output is a view on the buffer that the run made; it cannot be written.
+    An output is a read-only view of the buffer that the run wrote.
     """
 
     def __init__(self, outputs: dict[str, Output], rest: _Rest, launch: Launch) -> None:
         self._outputs, self._launch = outputs, launch
         self._places: dict[str, tuple[int, int]] | None = None
         self.title = launch.title
-        #: Instructions issued to a group.
+        #: Number of instructions issued to groups.
         self.instructions: int = rest["instructions"]
-        #: Instructions, summed over the active lanes.
+        #: Number of instructions executed, summed over the active lanes.
         self.lane_instructions: int = rest["lane_instructions"]
-        #: Decisions that split the lanes.
+        #: Number of decisions that split the lanes of a group.
         self.divergent_branches: int = rest["divergent_branches"]
-        #: The grade of each operation, and the number of times that it was issued.
+        #: The exactness grade of each operation, and the number of times that the operation was issued.
         self.fidelity: dict[str, tuple[str, int]] = {
             name: (grade, times) for name, (grade, times) in rest["fidelity"].items()
         }
-        #: Findings of strict mode about the end of the program.
+        #: Findings of strict mode in the final state of the program.
         self.findings: list[str] = rest["findings"]
-        #: Conditions of a launch file on counts that hold, with the counts.
+        #: Conditions on counts in a launch file that hold, with the counts.
         self.held: list[str] = rest["held"]
         #: Expectations of a launch file that were not met.
         self.mismatches: list[str] = rest["mismatches"]
 
     def __getstate__(self) -> dict[str, object]:
-        # A copy has the addresses of its buffers instead of the launch.
+        # A copy of the result has the addresses of the launch's buffers instead of the launch.
         state = dict(self.__dict__, _places=self._buffers(), _launch=None)
         return state
 
@@ -104,9 +104,9 @@ class Result(Mapping[str, Output]):
     def at(
         self, address: SupportsIndex, count: int = 1, dtype: npt.DTypeLike = np.uint32
     ) -> npt.NDArray[np.generic]:
-        """The numbers at an address of global memory: a view of the output that contains them.
+        """The numbers at an address of global memory, as a view of the output that contains them.
 
-        A captured launch has whole allocations as outputs, and pointers into them as parameters.
+        This is useful for a captured launch, whose outputs are whole allocations and whose parameters are pointers into them.
         """
         kind, address = np.dtype(dtype), operator.index(address)
         whole("count", count, -(1 << 63))
@@ -153,9 +153,9 @@ class Launch:
         self.program = program
         self._native = native
         self._places: dict[str, tuple[int, int]] | None = None
-        # A number that is passed to a kernel has the type of its value.
+        # A plain number that is passed to a kernel needs no warning, because its value determines its type.
         typed = [each for each in native.typed if each.rsplit(" ", 1)[0] not in plain]
-        # The native half does not count lists of floats: for files, a fraction states enough.
+        # The native module does not report lists of floats, because in a launch file a fraction is enough to state the type.
         known = {each.rsplit(" ", 1)[0] for each in native.typed}
         typed += [f"{place} f32" for place in floats if place not in known]
         if typed:
@@ -182,24 +182,24 @@ class Launch:
 
     @property
     def fields(self) -> LaunchFields | None:
-        """The fields of the launch file, as the file has them; ``None`` for a launch without a file.
+        """The fields as they are written in the launch file, or ``None`` for a launch without a file.
 
-        They are a copy: changed fields are keywords of :func:`launch`.
+        The dict is a copy. To change fields, pass them to :func:`launch` as keywords.
         """
         return self._native.fields()
 
     @property
     def buffers(self) -> dict[str, tuple[int, int]]:
-        """The buffers of global memory, by name: first byte, and one past the last. Only Tesla has such buffers."""
+        """The buffers of Tesla's global memory, by name: first byte, and one past the last. Other machines do not have any."""
         if self._places is None:
             self._places = {name: (first, end) for name, first, end in self._native.buffers()}
         return dict(self._places)
 
     def run(self, *, engine: Engine | None = None, jobs: int | None = None) -> Result:
-        """Runs the launch to its end, without the interpreter's lock.
+        """Runs the launch to its end, and releases the interpreter's lock meanwhile.
 
-        ``engine`` is ``reference``, ``fast``, ``compiled`` (the default) or ``lockstep``; ``jobs`` is the number of threads.
-        Results depend on neither.
+        ``engine`` is ``reference``, ``fast``, ``compiled`` (the default) or ``lockstep``. ``jobs`` is the number of threads.
+        Results do not depend on these arguments.
         """
         threads = None if jobs is None else whole("jobs", jobs, 1, 1 << 16)
         outputs, rest = self._native.run(_engine(engine), threads)
@@ -210,27 +210,27 @@ class Launch:
         return Session(self, self._native.start(_engine(engine)))
 
     def stats(self, *, memory: bool = True) -> Stats:
-        """Counts by instruction. ``memory=False`` omits the transactions of memory accesses, which is faster."""
+        """Counts by instruction. With ``memory=False``, the counts are computed faster and omit memory transactions."""
         data: StatsData = json.loads(self._native.stats(memory))
         return Stats(data, self.title)
 
     def trace(self, *, data: bool = False, limit: int = 10_000_000) -> Trace:
-        """The events of a run. With ``data``, they include writes to registers and accesses to memory.
+        """The events of a run. If ``data`` is true, they include writes to registers and accesses to memory.
 
-        The trace ends after ``limit`` events, and ``complete`` is then false.
+        The trace ends after ``limit`` events. If the run has more events, ``complete`` is false.
         """
         return Trace.record(self, data=data, limit=whole("limit", limit))
 
     def observe(self, hooks: Hooks, *, batch: int = 65_536) -> Observed:
-        """Runs the launch and calls hooks with :class:`Events`, ``batch`` at a time; with ``batch=1``, with each :class:`Event`.
+        """Runs the launch and calls hooks with :class:`Events`, ``batch`` at a time, or with each :class:`Event` if ``batch`` is 1.
 
-        A hook that can never be called, or that the run never called, is an error. A hook that returns ``"stop"`` ends the run. Hooks of
-        :meth:`Session.observe` can read and change registers and memory.
+        A hook that can never be called, or that the run never called, is an error. If a hook returns ``"stop"``, the run ends. To
+        read or change registers and memory in a hook, use :meth:`Session.observe`.
         """
         return observe(self, hooks, whole("batch", batch, 1))
 
     def report(self) -> html.Page:
-        """The page that shows the run: program, counts, a timeline of all lanes, registers, and the reason that each lane waits."""
+        """The page that shows the run: program, counts, a timeline of all lanes, registers, and why each lane waits."""
         return html.Page(self._native.report())
 
     def __repr__(self) -> str:
@@ -256,18 +256,18 @@ def _relaunched(program: Program, state: _native.LaunchState) -> Launch:
 
 
 def _size(place: str, size: object) -> str:
-    """A size as the command line has it: ``8x8``."""
+    """A size in the notation of the command line: ``8x8``."""
     if isinstance(size, str):
         numbers = "x".join(size.split("x")) if size.replace("x", "").isdigit() else None
         hint = f"({size.replace('x', ', ')})" if numbers and "x" in size else size if numbers else "64 or (8, 8)"
-        raise WrongType(f"{place}: the text {size!r} where a whole number or several fit: {place}={hint}")
+        raise WrongType(f"{place}: expected one or more whole numbers, as in {place}={hint}, found the text {size!r}")
     if isinstance(size, (Sequence, np.ndarray)):
         return "x".join(str(whole(f"{place}[{number}]", each, 1, (1 << 32) - 1)) for number, each in enumerate(size))
     return str(whole(place, size, 1, (1 << 32) - 1))
 
 
 def _value(place: str, value: object, arrays: Arrays, *, memory: bool = False) -> str:
-    """A value as the command line has it."""
+    """A value in the notation of the command line."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple) and len(value) >= 2 and not isinstance(value[0], numbers.Number):
@@ -276,7 +276,7 @@ def _value(place: str, value: object, arrays: Arrays, *, memory: bool = False) -
     if isinstance(value, (bool, int, float)):
         return str(int(value) if isinstance(value, bool) else value)
     if value is None or isinstance(value, (Mapping, set, bytes)):
-        raise WrongType(f"{place}: {article(value)} where an array, a number or a text fits")
+        raise WrongType(f"{place}: expected an array, a number or a text, found {article(value)}")
     return arrays.name(place, value, memory=memory)
 
 
@@ -290,12 +290,12 @@ def _texture(unit: object, value: object, arrays: Arrays) -> str:
     return f"{arrays.name(place, value)}:{texels.shape[1]}x{texels.shape[0]}"
 
 
-#: Fields whose arrays become memory as they are.
+#: Fields whose arrays become bytes of memory without a conversion.
 _MEMORY = ("buffer", "param")
 
 
 def _field(place: str, value: object, arrays: Arrays) -> object:
-    """A field of a launch file, with names in place of arrays."""
+    """A field of a launch file. Replaces arrays by their names."""
     if isinstance(value, (np.ndarray, np.generic)) and np.ndim(value) > 0:
         return arrays.name(place, value, memory=place.startswith(_MEMORY))
     if isinstance(value, np.generic):
@@ -314,12 +314,12 @@ def _json(fields: Mapping[str, object]) -> str:
         raise Error(f"fields of the launch: {error}; expected numbers, texts, lists, dicts and arrays") from None
 
 
-#: Whole numbers, with the least that fits.
+#: Fields that are whole numbers, with their smallest allowed value.
 _WHOLE = {"lanes": 1, "shared": 0, "watchdog": 0}
 
 
 def _known(fields: Mapping[str, object], known: Mapping[str, object]) -> None:
-    """Raises an error for keywords that no launch has, and for numbers of another type."""
+    """Raises an error for keywords that no launch has, and for fields of ``_WHOLE`` that are not whole numbers in range."""
     for name, value in fields.items():
         if name not in known:
             raise UnknownKeyword(f"unknown keyword `{name}`{meant(name, known)}; docs/launch-files.md lists the fields")
@@ -328,20 +328,20 @@ def _known(fields: Mapping[str, object], known: Mapping[str, object]) -> None:
 
 
 def _param(place: str, value: object, arrays: Arrays) -> tuple[str, str]:
-    """An option for a parameter: its name and its value."""
+    """The command-line option for a parameter: the name and the value of the option."""
     place = f"params {place}"
     if isinstance(value, np.generic) and not isinstance(value, (np.float64, np.int64, np.bool_)):
         return "arg", f"{value.item()}:{value.dtype.kind}{value.dtype.itemsize * 8}"
     if isinstance(value, np.generic):
-        # numpy's default types are the results of any arithmetic, so they do not count as a choice.
+        # Any arithmetic in numpy has results of its default types, so a default type is not a choice of the user.
         value = value.item()
     if isinstance(value, int) and not -(1 << 31) <= value < 1 << 32:
-        raise OutOfRange(f"{place}: {value}: expected -2147483648 to 4294967295; np.uint64({value}) is a number of 64 bits")
+        raise OutOfRange(f"{place}: {value}: expected -2147483648 to 4294967295; np.uint64({value}) is a 64-bit number")
     return "arg" if isinstance(value, (bool, int, float)) else "buf", _value(place, value, arrays, memory=True)
 
 
 def _is_floats(value: object) -> bool:
-    """Whether a value is nested lists with a float in them."""
+    """Whether a value is a list that contains a float, possibly in nested lists."""
     if isinstance(value, tuple) and len(value) >= 2 and not isinstance(value[0], numbers.Number):
         value = value[0]
     if not isinstance(value, (list, tuple)):
@@ -351,7 +351,7 @@ def _is_floats(value: object) -> bool:
 
 
 def _floats(program: Program, fields: Mapping[str, object]) -> list[str]:
-    """The places of memory to which lists of floats belong. Memory is untyped, unlike inputs and the buffers of R500."""
+    """The buffers and parameters whose value is a list of floats. Their memory is untyped, unlike inputs and R500 buffers."""
     if program.isa == "r500":
         return []
     found = []
@@ -369,18 +369,18 @@ def _floats(program: Program, fields: Mapping[str, object]) -> list[str]:
 
 
 def _same_program(program: Program, given: Mapping[str, object]) -> None:
-    """Raises an error for keywords that name another program, because the launch belongs to this one."""
+    """Raises an error for keywords that name another program, because the launch belongs to ``program``."""
     file, kernel = given.get("program"), given.get("kernel")
     own = {Path(program.title).name, Path(program._native.state()[0]).name}
     if file is not None and Path(text("program", file, "")).name not in own:
         raise Error(
-            f"program: {file}, but the program is this one ({program.title}): leave program= out; "
-            "reconverge.launch(path, program=…) takes another"
+            f"program: {file}, but the launch is for {program.title}: omit program=; "
+            "reconverge.launch(path, program=…) uses another program"
         )
     if kernel is not None and text("kernel", kernel, "") not in (program.name, program.contents["demangled"]):
         raise Error(
-            f"kernel: {kernel}, but the program is this one ({program.name or 'without a name'}): leave kernel= out; "
-            "reconverge.load(path, kernel=…) takes another"
+            f"kernel: {kernel}, but the launch is for {program.name or 'a program without a name'}: omit kernel=; "
+            "reconverge.load(path, kernel=…) loads another program"
         )
 
 
@@ -430,8 +430,8 @@ def _example(program: Program) -> str:
 def launch(path: Source, *, outside: bool = False, **fields: Unpack[LaunchFields]) -> Launch:
     """The launch that a launch file (TOML or JSON) describes.
 
-    Files that it names must be in its folder, unless ``outside`` is true. Any other keyword replaces a field of the file;
-    its value can be an array.
+    Files that the launch file names must be in its folder, unless ``outside`` is true. Any other keyword replaces a field of the
+    launch file. Its value can be an array.
     """
     arrays = Arrays()
     file = existing(path)
@@ -444,8 +444,9 @@ def launch(path: Source, *, outside: bool = False, **fields: Unpack[LaunchFields
 
 
 def kernel(name: str, isa: Isa, lanes: int | None = None) -> Launch:
-    """A kernel of ``reconverge bench --list``. ``mandel`` and ``collatz`` run their first 1024 lanes, or as many as ``lanes`` requests;
-    the others always have the lanes that the list shows.
+    """A kernel of ``reconverge bench --list``.
+
+    ``lanes`` is the number of lanes of ``mandel`` and ``collatz`` (default: 1024). Other kernels have the number in the list.
 
     >>> import reconverge
     >>> reconverge.kernel("collatz", "tesla", lanes=256).run()["out"][:8].tolist()

@@ -29,7 +29,7 @@ Source = str | os.PathLike[str]
 Isa = Literal["r500", "r700", "tesla"]
 
 
-#: A line of an ALU group of R700 after the first.
+#: Start of a line in an R700 ALU group, except for the first line.
 _SLOT = re.compile(r"[xyzwt]: ")
 
 
@@ -37,13 +37,13 @@ class Parameter(TypedDict):
     """A parameter of a kernel."""
 
     name: str | None
-    #: The first byte, counted from the start of the parameters.
+    #: Byte offset from the start of the parameters.
     offset: int
     bytes: int
 
 
 class ConstantData(TypedDict):
-    """Constants that a file has: bank, first byte, number of bytes."""
+    """Constants in a file: bank, first byte, number of bytes."""
 
     bank: int
     offset: int
@@ -58,14 +58,14 @@ class StateRegister(TypedDict):
 
 
 class SamplerUnit(TypedDict):
-    """A texture of a program."""
+    """A texture that a program samples."""
 
     name: str
     unit: int
 
 
 class Contents(TypedDict, total=False):
-    """A file's statements about a program. A statement that the file does not make is ``None``."""
+    """Properties of a program that its file states. A property that the file does not state is ``None``."""
 
     name: str | None
     demangled: str | None
@@ -91,7 +91,7 @@ class Contents(TypedDict, total=False):
 
 
 class Finding(TypedDict):
-    """A place where a program breaks a rule of its machine."""
+    """An instruction that breaks a rule of its machine."""
 
     rule: str
     severity: str
@@ -103,7 +103,7 @@ class Finding(TypedDict):
 
 
 class Program(Sequence[Instruction]):
-    """A program: its instructions in order, and what its file states.
+    """A program: its instructions in order, and the properties that its file states.
 
     >>> import reconverge
     >>> p = reconverge.assemble(".isa tesla\\nmov b32 $r0 0x2\\nexit nop\\n")
@@ -124,7 +124,7 @@ class Program(Sequence[Instruction]):
 
     @property
     def name(self) -> str | None:
-        """The name of the program, if the file has one."""
+        """The name of the program, if the file states one."""
         return self._native.name
 
     @property
@@ -159,7 +159,7 @@ class Program(Sequence[Instruction]):
 
     @property
     def contents(self) -> Contents:
-        """The statements of the file: registers, memory, parameters, constants."""
+        """The properties that the file states: registers, memory, parameters, constants."""
         contents: Contents = json.loads(self._native.contents())
         return contents
 
@@ -210,7 +210,7 @@ class Program(Sequence[Instruction]):
         for each in self._instructions():
             if each.address == address:
                 return each
-        # The native half names the nearest addresses.
+        # This raises an error that names the nearest addresses.
         self._native.explain(address)
         raise Error(f"no instruction starts at {self._native.spelled(address)}")
 
@@ -219,7 +219,7 @@ class Program(Sequence[Instruction]):
         return Explanation._of(self._native.explain(whole("explain", address, 0, (1 << 32) - 1)))
 
     def lint(self) -> list[Finding]:
-        """The places at which the program breaks a rule of its machine."""
+        """The instructions with which the program breaks a rule of its machine."""
         found: list[Finding] = json.loads(self._native.lint())
         return found
 
@@ -228,13 +228,13 @@ class Program(Sequence[Instruction]):
         return html.Picture(self._native.svg(self.name or self.title))
 
     def launch(self, **launch: Unpack[LaunchKeywords]) -> Launch:
-        """The program with what it starts from.
+        """A launch: the program with its initial state.
 
-        ``inputs``, ``constants``, ``buffers`` and ``textures`` have the places and values of the command line's options:
+        The keys of ``inputs``, ``constants``, ``buffers`` and ``textures`` are the names in the options of the command line:
         ``inputs={"R0": array}``. ``params`` has the parameters of a Tesla kernel: an array is a buffer, a number is a value.
-        If the source names its parameters, the names decide which is which; otherwise their order does.
-        Any other keyword is a field of a launch file. Values are numpy arrays, which keep their types;
-        nested lists and numbers, which take the type of their place; or texts as launch files have them
+        Parameters are matched by name if the source names its parameters, otherwise by their order.
+        Any other keyword is a field of a launch file. A value is a numpy array, which keeps its type; a number or nested lists,
+        which are converted to the type that the register or memory has; or a text in the form of launch files
         (``"0..64"``, ``"f32[64]"``, ``"a.npy"``).
         """
         from .launch import prepare
@@ -244,27 +244,27 @@ class Program(Sequence[Instruction]):
     def run(
         self, *, engine: Engine | None = None, jobs: int | None = None, **launch: Unpack[LaunchKeywords]
     ) -> Result:
-        """Runs a launch to its end; keywords are those of :meth:`launch`."""
+        """Runs a launch to its end. The keywords are those of :meth:`launch`."""
         return self.launch(**launch).run(engine=engine, jobs=jobs)
 
     def session(self, **launch: Unpack[LaunchKeywords]) -> Session:
-        """A launch before its first instruction, to be stepped; keywords are those of :meth:`launch`."""
+        """A session that is before the first instruction of a launch. The keywords are those of :meth:`launch`."""
         return self.launch(**launch).session()
 
     def trace(self, **launch: Unpack[LaunchKeywords]) -> Trace:
-        """The events of a run; keywords are those of :meth:`launch`."""
+        """The events of a run. The keywords are those of :meth:`launch`."""
         return self.launch(**launch).trace()
 
     def report(self, **launch: Unpack[LaunchKeywords]) -> html.Page:
-        """The page that shows a run; keywords are those of :meth:`launch`."""
+        """The page that shows a run. The keywords are those of :meth:`launch`."""
         return self.launch(**launch).report()
 
     def stats(self, **launch: Unpack[LaunchKeywords]) -> Stats:
-        """Counts by instruction of a run; keywords are those of :meth:`launch`."""
+        """Counts by instruction of a run. The keywords are those of :meth:`launch`."""
         return self.launch(**launch).stats()
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same program in files with the same bytes."""
+        """Whether both programs have the same index in files with the same bytes."""
         if not isinstance(other, Program):
             return NotImplemented
         return self is other or self._native.state() == other._native.state()
@@ -286,7 +286,7 @@ class Program(Sequence[Instruction]):
 def _by_slot(
     instructions: list[Instruction], uses: dict[int, tuple[Operation, ...]]
 ) -> dict[int, tuple[Operation, ...]]:
-    """Maps the operations of an ALU group to the lines of its slots. The address of the group identifies them."""
+    """Maps the operations of an ALU group to the lines of the group's slots. The group's address identifies the lines."""
     groups: list[list[Instruction]] = []
     for each in instructions:
         if _SLOT.match(each.text) and groups and each.address not in uses:
@@ -362,7 +362,7 @@ def load(
     stage: str | None = None,
     endian: str | None = None,
 ) -> Program:
-    """The program of a file, or the one with this name if the file has several."""
+    """The program of a file. If the file has several programs, ``kernel`` names one of them."""
     found = programs(path, isa=isa, chip=chip, stage=stage, endian=endian)
     return _one(found, str(path), kernel)
 
@@ -383,7 +383,7 @@ def assemble(
     """
     if not isinstance(text, str):
         raise WrongType(
-            f"assemble: {article(text)} where a str fits; text.decode() makes one, and disassemble takes the bytes of a file"
+            f"assemble: expected a str, found {article(text)}; text.decode() returns one, and disassemble accepts bytes of a file"
         )
     return _one(_open(text.encode(), "source", True, isa=isa, chip=chip, stage=stage), "source", kernel)
 
@@ -396,7 +396,7 @@ def disassemble(
     stage: str | None = None,
     endian: str | None = None,
 ) -> Program:
-    """The program of words in memory order, or of a file's bytes.
+    """The program that has these words in memory order, or that is in these bytes of a file.
 
     >>> import reconverge
     >>> print(reconverge.disassemble([0xf0000001, 0xe0000781], isa="tesla")[0].text)
@@ -421,7 +421,7 @@ def explain(
     'opcode'
     """
     if isinstance(instruction, (bytes, bytearray)) or not isinstance(instruction, Sequence | np.ndarray):
-        raise WrongType(f"explain: {article(instruction)} where a str or words fit")
+        raise WrongType(f"explain: expected a str or words, found {article(instruction)}")
     if isinstance(instruction, str):
         return Explanation._of(_native.explain([], instruction, isa, chip, stage))
     words = [whole("explain", word, 0, (1 << 32) - 1) for word in instruction]

@@ -1,4 +1,4 @@
-"""Sessions, which step through a launch: flow, registers, memory, snapshots."""
+"""Sessions: launches that run step by step, with their flow state, registers, memory and snapshots."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ MemoryValues = int | bytes | npt.NDArray[np.generic] | list[int]
 
 
 class Why(NamedTuple):
-    """The reason that a lane is active or inactive for the next instruction."""
+    """The reason why a lane is active or inactive for the next instruction."""
 
-    #: The lane of its group.
+    #: Number of the lane in its group.
     lane: int
     #: The letter that traces use: A active, b branch, k break, c continue, p parked, x exited, u uncovered.
     letter: str
     word: str
-    #: The number of constructs since a branch switched it off, or the address at which it resumes.
+    #: Number of constructs entered since a branch deactivated the lane, or the address at which the lane resumes.
     number: int | None
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Depth(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A register by its class, and a channel of it."""
+    """A register, by its class and number, and optionally one of its channels."""
 
     name: str
     number: int
@@ -77,21 +77,21 @@ Classes = list[tuple[str, int, str]]
 
 
 def named(text: object, classes: Classes) -> Chosen:
-    """The register of a name such as ``R1.x``, ``temp0.r``, ``temp[3]``, ``$r5``."""
+    """The register with a name such as ``R1.x``, ``temp0.r``, ``temp[3]``, ``$r5``."""
     if not isinstance(text, str):
-        raise WrongType(f"registers: {article(text)} ({text!r}) where a name fits, for instance {_examples(classes)}")
+        raise WrongType(f"registers: expected a name such as {_examples(classes)}, found {article(text)} ({text!r})")
     for name, count, channels in sorted(classes, key=lambda each: -len(each[0])):
         found = re.fullmatch(re.escape(name) + r"\[?(\d+)\]?(?:\.(\w))?", text)
         if not found:
             continue
         number = int(found[1])
         if number >= count:
-            raise Error(f"{text}: there are {count} of {name}, from 0 on")
+            raise Error(f"{text}: the group has {count} registers {name}, numbered from 0")
         if found[2] is None:
             return Chosen(name, number, None)
         if found[2] not in channels:
-            fits = f"one of {', '.join(channels)}" if channels else "no channel"
-            raise Error(f"{text}: {fits} fits behind {name}{number}")
+            fits = f"one of the channels {', '.join(channels)}" if channels else "no channel"
+            raise Error(f"{text}: expected {fits} after {name}{number}, found `{found[2]}`")
         return Chosen(name, number, channels.index(found[2]))
     close = meant(text, all_names(classes))
     raise Error(f"{text}: no such register{close}; there are {_examples(classes)} and so on")
@@ -102,7 +102,7 @@ def _examples(classes: Classes) -> str:
 
 
 def all_names(classes: Classes, *, channels: bool = False) -> list[str]:
-    """The names of all registers; with ``channels`` those of their channels as well."""
+    """The names of all registers. If ``channels`` is true, also the names of their channels."""
     found = []
     for name, count, letters in classes:
         for number in range(count):
@@ -115,11 +115,11 @@ class Registers(Generic[_WordT]):
     """The registers of a group, by name.
 
     ``regs["R1.x"]`` has one value per lane. ``regs["R1"]`` has one row per lane and one column per channel.
-    ``regs["R0":"R4"]`` has the registers from R0 up to, but not including, R4. Values are bits (``uint32``);
+    ``regs["R0":"R4"]`` has the registers from R0 up to, but not including, R4. Values are bits (``uint32``).
     ``regs.f32`` and ``regs.i32`` read and write numbers.
-    An array that is read is read-only: assign to ``regs[name]``.
+    The returned arrays are read-only. To change a register, assign to ``regs[name]``.
 
-    A value must fit: an integer outside the range of the type is an ``OverflowError``, a float is a ``TypeError`` except in
+    An assigned integer outside the range of the type is an ``OverflowError``. An assigned float is a ``TypeError``, except in
     ``regs.f32``.
     """
 
@@ -171,7 +171,7 @@ class Registers(Generic[_WordT]):
         return all_names(self._classes, channels=True)
 
     def values(self) -> dict[str, npt.NDArray[_WordT]]:
-        """Every register by name: a snapshot, which can be pickled and compared."""
+        """The current values of all registers, by name. The dict can be pickled."""
         return {name: self[name] for name in self.names}
 
     def frame(self, library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
@@ -184,7 +184,7 @@ class Registers(Generic[_WordT]):
         return frame(columns, library)
 
     def _read(self, name: str, first: int, count: int, channels: list[int]) -> npt.NDArray[_WordT]:
-        """Rows of registers, rows of lanes in them, columns of channels."""
+        """Reads registers. Returns an array of shape (registers, lanes, channels)."""
         group = self._session._readable(self._group)
         values = self._session._native.read(group, name, first, count, channels)
         if values is None:
@@ -227,12 +227,13 @@ class Registers(Generic[_WordT]):
         try:
             rows = np.broadcast_to(bits, shape)
         except ValueError:
-            raise Error(f"{key}: an array of shape {bits.shape} where {shape} (or one that numpy spreads so) fits") from None
+            raise Error(f"{key}: expected an array of shape {shape}, or one that broadcasts to it; found {bits.shape}") from None
         for column, channel in enumerate(wanted):
             each = np.ascontiguousarray(rows[:, column] if len(shape) == 2 else rows)
             kept = self._session._native.write(group, chosen.name, chosen.number, channel, (1 << lanes) - 1, each)
             if kept:
-                raise Error(f"{key}: {kept} of {lanes} lanes cannot be changed: it is not there, or follows other state")
+                why = "it does not exist, or is derived from other state"
+                raise Error(f"{key}: cannot be changed in {kept} of {lanes} lanes: {why}")
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{name}0 to {name}{count - 1}" for name, count, _ in self._classes if count)
@@ -241,20 +242,20 @@ class Registers(Generic[_WordT]):
 
 
 def _first(rows: npt.NDArray[_WordT]) -> npt.NDArray[_WordT]:
-    """Rows of one channel without the channel."""
+    """Removes the last axis of an array with one channel."""
     return rows.reshape(rows.shape[:-1])
 
 
 def named_end(text: object, classes: Classes) -> Chosen:
-    """The register at the end of a slice, which may be one past the last."""
+    """The register at the end of a slice. Its number may be one past the last register."""
     return named(text, [(name, count + 1, channels) for name, count, channels in classes])
 
 
 class Memory:
-    """A memory: ``memory[0x100:0x120]`` has the bytes of this range that exist. An assignment to it writes them.
+    """A memory space of a session.
 
-    A part has a name: ``memory["out"]``. An array that is read is read-only, and a step does not change it: assign
-    to ``memory[…]``.
+    ``memory[0x100:0x120]`` has the bytes in this range that exist. ``memory["out"]`` has the bytes of a part with a name.
+    The returned array is a read-only copy, which later steps do not change. To write memory, assign to ``memory[…]``.
     """
 
     def __init__(self, session: Session, space: str, group: int | None, lane: int) -> None:
@@ -287,15 +288,15 @@ class Memory:
             buffers = self.buffers
             if key not in buffers:
                 close = meant(key, buffers)
-                raise Error(f"{self.space}: no part is called `{key}`{close}; there is {', '.join(buffers) or 'none'}")
+                raise Error(f"{self.space}: unknown part `{key}`{close}; expected one of {', '.join(buffers) or 'none'}")
             return buffers[key]
         if not isinstance(key, slice):
-            raise WrongType(f"{self.space}: {article(key)} where a range of bytes or the name of a part fits")
+            raise WrongType(f"{self.space}: expected a range of bytes or the name of a part, found {article(key)}")
         if key.step is not None or key.stop is None:
             raise Error(f"{self.space}: expected a range of bytes with an end and without a step")
         first, end = (whole(self.space, each, 0, 1 << 32) for each in (key.start or 0, key.stop))
         if first > end:
-            raise Error(f"{self.space}: {first} to {end} is no range of bytes")
+            raise Error(f"{self.space}: {first} to {end} is not a range of bytes")
         return first, end
 
     def __getitem__(self, key: slice | str) -> npt.NDArray[np.uint8]:
@@ -313,10 +314,10 @@ class Memory:
         except TypeError:
             raise WrongType(f"{self.space}: {dtype!r} is not a type of numpy; expected np.uint32 or np.float32") from None
         if kind.itemsize == 0 or kind.hasobject:
-            raise Error(f"{self.space}: {kind} has no numbers; expected a type of fixed size, for instance np.uint32")
+            raise Error(f"{self.space}: expected a type of fixed size, for instance np.uint32, found {kind}")
         data = self[key]
         if len(data) % kind.itemsize:
-            raise Error(f"{self.space}: {len(data)} bytes are no whole number of {kind}")
+            raise Error(f"{self.space}: {len(data)} bytes are not a multiple of the size of {kind}")
         return data.view(kind)
 
     def __setitem__(self, key: slice | str, value: MemoryValues) -> None:
@@ -324,7 +325,7 @@ class Memory:
         flat = _bytes(self.space, value, end - first)
         group = self._session._running(self._group)
         if not self._session._native.store(self.space, group, self.lane, first, flat):
-            raise Error(f"{self.space}: bytes {first} to {end}: not all of them are there and may change")
+            raise Error(f"{self.space}: bytes {first} to {end}: some of them do not exist or cannot be changed")
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} {first:#x} to {end:#x}" for name, (first, end) in self.buffers.items())
@@ -332,35 +333,35 @@ class Memory:
 
 
 def _bytes(place: str, value: object, count: int) -> npt.NDArray[np.uint8]:
-    """Bytes for a range of memory."""
+    """Converts an assigned value to the bytes of a memory range."""
     if isinstance(value, (bytes, bytearray)):
         data = np.frombuffer(value, np.uint8)
     elif isinstance(value, (np.ndarray, np.generic)):
         data = np.ascontiguousarray(value)
         if data.dtype.kind not in "uifb":
-            raise WrongType(f"{place}: an array of {data.dtype} has no bytes that fit: give numbers")
+            raise WrongType(f"{place}: expected numbers, found an array of {data.dtype}")
         data = data.reshape(-1).view(np.uint8)
     elif isinstance(value, (list, tuple)):
         data = np.array([whole(f"{place}[{number}]", each, 0, 255) for number, each in enumerate(value)], np.uint8)
     else:
         remedy = "an array states a type, for instance np.float32"
         if isinstance(value, (float, str)) or not hasattr(value, "__index__"):
-            raise WrongType(f"{place}: {article(value)} where bytes fit; {remedy}")
+            raise WrongType(f"{place}: expected bytes, found {article(value)}; {remedy}")
         number = whole(place, value, -(1 << 63), 1 << 64)
         if not 0 <= number <= 255:
             raise OutOfRange(f"{place}: {number}: expected one byte, 0 to 255; {remedy}")
         data = np.full(count, number, np.uint8)
     if data.nbytes != count:
-        raise Error(f"{place}: {data.nbytes} bytes where {count} fit")
+        raise Error(f"{place}: expected {count} bytes, found {data.nbytes}")
     return data
 
 
 class Snapshot:
-    """A place of a session. It is immutable, so a copy is the same object."""
+    """A position of a session, with its state. A snapshot is immutable, so ``copy`` returns the same object."""
 
     def __init__(self, native: _native.Snapshot, instructions: int, title: str) -> None:
         self._native = native
-        #: Number of instructions executed before this place.
+        #: Number of instructions executed before this position.
         self.instructions = instructions
         self._title = title
 
@@ -371,7 +372,7 @@ class Snapshot:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("a snapshot belongs to its session and cannot be pickled: pickle the session, which has its own place")
+        raise TypeError("a snapshot belongs to its session and cannot be pickled: pickle the session, which includes its position")
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self._title}: after {self.instructions} instructions>"
@@ -434,15 +435,15 @@ class Session:
 
     @property
     def group(self) -> int | None:
-        """The group whose instruction is next; ``None`` at the end."""
+        """The group that executes the next instruction, or ``None`` at the end."""
         return self._native.current()
 
     def state(self, group: int) -> str:
-        """``waiting``, ``running`` or ``ended``."""
+        """The state of a group: ``waiting``, ``running`` or ``ended``."""
         return self._native.state(group)
 
     def lanes(self, group: int | None = None) -> range:
-        """The lanes of the launch that a group has."""
+        """The lanes of a group, numbered within the launch."""
         return range(*self._native.lanes(self._any(group)))
 
     def _any(self, group: int | None) -> int:
@@ -452,14 +453,14 @@ class Session:
         return max(self.groups - 1, 0) if current is None else current
 
     def _readable(self, group: int | None) -> int:
-        """A group whose registers and memory can be read: one that runs or has ended."""
+        """Returns the group, after checking that its state can be read: it must run or have ended."""
         group = self._any(group)
         if self._native.state(group) == "waiting":
-            raise Error(f"group {group} waits: it has no registers and memory before it begins; {self._rest()}")
+            raise Error(f"group {group} waits: it does not have registers and memory before its first instruction; {self._rest()}")
         return group
 
     def _running(self, group: int | None) -> int:
-        """A group whose registers and memory can be changed."""
+        """Returns the group, after checking that its state can be changed: it must run."""
         group = self._any(group)
         state = self._native.state(group)
         if state != "running":
@@ -472,7 +473,7 @@ class Session:
 
     @property
     def pc(self) -> int | None:
-        """The address of the next instruction of the group that is next."""
+        """The address of the next instruction, or ``None`` at the end."""
         issue = self._native.issue(self._any(None))
         return None if issue is None else issue[0]
 
@@ -492,16 +493,19 @@ class Session:
     @overload
     def why(self, lane: int, *, group: int | None = None) -> Why: ...
     def why(self, lane: int | None = None, *, group: int | None = None) -> list[Why] | Why:
-        """The reason that each lane of a group, or only ``lane``, is active or inactive for the next instruction."""
+        """The reasons why the lanes of a group are active or inactive for the next instruction.
+
+        If ``lane`` is given, returns the reason of this lane only.
+        """
         lanes = [Why(number, *each) for number, each in enumerate(self._native.why(self._any(group)))]
         if lane is None:
             return lanes
         if not 0 <= lane < len(lanes):
-            raise Error(f"lane {lane}: the group has {len(lanes)} that can be looked at, from 0 on")
+            raise Error(f"lane {lane}: the group has {len(lanes)} lanes whose state can be read, numbered from 0")
         return lanes[lane]
 
     def stack(self, group: int | None = None) -> list[Row]:
-        """The machine's own flow state, innermost first."""
+        """The machine's own flow state as rows, innermost entry first."""
         return [Row(*row) for row in self._native.stack(self._any(group))]
 
     def depths(self, group: int | None = None) -> list[Depth]:
@@ -510,7 +514,7 @@ class Session:
 
     @property
     def regs(self) -> Registers[np.uint32]:
-        """The registers of the group that is next; after the end those of the last group."""
+        """The registers of the group that executes the next instruction. After the end, those of the last group."""
         return Registers(self, np.uint32)
 
     def registers(self, group: int) -> Registers[np.uint32]:
@@ -519,27 +523,27 @@ class Session:
 
     @property
     def spaces(self) -> dict[str, str]:
-        """The memories. Each belongs to the ``launch``, a ``group`` or a ``lane``."""
+        """The memory spaces by name, with their owner: ``launch``, ``group`` or ``lane``."""
         return dict(self._native.spaces())
 
     def memory(self, space: str, *, group: int | None = None, lane: int = 0) -> Memory:
-        """A memory. ``group`` and ``lane`` choose among the memories of groups and lanes."""
+        """A memory space. If each group or lane has its own memory, ``group`` and ``lane`` select it."""
         if space not in self.spaces:
             close = meant(str(space), self.spaces)
-            raise Error(f"no memory is called {space}{close}; there is {', '.join(self.spaces) or 'none'}")
+            raise Error(f"unknown memory `{space}`{close}; expected one of {', '.join(self.spaces) or 'none'}")
         return Memory(self, space, group, whole("lane", lane, 0, 63))
 
     @property
     def instructions(self) -> int:
-        """Instructions executed so far. An instruction that trapped does not count: it is still the next one."""
+        """Number of instructions executed so far. A trapping instruction does not count, because it remains the next one."""
         return self._native.instructions()
 
     def step(self, times: int = 1, *, group: int | None = None, lane: int | None = None) -> bool:
-        """Executes instructions, and returns whether the launch continues: ``while s.step(): ...`` runs it to its end.
+        """Executes instructions. Returns whether the launch has not ended: ``while s.step(): ...`` runs it to its end.
 
-        Executes ``times`` instructions, in the order of the launch. With ``group``, it counts instructions of this group, runs
-        earlier groups as far as necessary, and returns whether this group continues. With ``lane``, each step
-        continues until this lane of its group is active for the next instruction.
+        Executes ``times`` instructions, in the order of the launch. If ``group`` is given, only instructions of this group count.
+        Earlier groups run as far as necessary, and the result is whether this group has not ended. If ``lane`` is given, each step
+        continues until this lane of the group is active for the next instruction.
         """
         followed = None if lane is None else whole("lane", lane, 0, 63)
         chosen = None if group is None else self._any(group)
@@ -548,9 +552,10 @@ class Session:
     def observe(self, hooks: Hooks) -> Observed:
         """Runs to the end and calls hooks with each :class:`~reconverge.Event`. A hook may read and change the session.
 
-        A hook for issues is called before the instruction: ``session.pc`` and ``session.mask`` are those of the event. The
+        A hook for issues is called before the instruction, when ``session.pc`` and ``session.mask`` are those of the event. The
         instruction reads the values that the hook changes. Other hooks are called after the instruction that causes their event.
-        A hook that returns ``"stop"`` or raises :class:`~reconverge.StopRun` stops the session there; it can continue.
+        If a hook returns ``"stop"`` or raises :class:`~reconverge.StopRun`, the session stops at this instruction. It can continue
+        later.
         """
         from .trace import observe_session
 
@@ -565,10 +570,10 @@ class Session:
         parted: bool = False,
         budget: int = 1 << 40,
     ) -> Literal["there", "budget", "end"]:
-        """Continues until the next instruction matches. Returns ``there``, ``budget`` or ``end``.
+        """Runs until the next instruction matches. Returns ``there``, ``budget`` or ``end``.
 
-        ``pc`` has addresses. ``parted`` matches if only a part of a group's lanes is active. A ``predicate`` is called before each
-        instruction, which is slow.
+        ``pc`` has the addresses that match. If ``parted`` is true, an instruction matches only if a part of its group's lanes is
+        active. A ``predicate`` is called before each instruction, which is slow.
         """
         whole("budget", budget)
         if predicate is None:
@@ -578,7 +583,7 @@ class Session:
                 self.program.at(address)
             return self._native.run_until(addresses, budget, group, parted)
         if pc is not None or group is not None or parted:
-            raise Error("run_until: a predicate, or pc=, group= and parted=")
+            raise Error("run_until: expected either a predicate, or pc=, group= and parted=")
         for _ in range(budget):
             if self.group is None:
                 return "end"
@@ -588,30 +593,30 @@ class Session:
         return "budget"
 
     def run(self) -> None:
-        """Continues to the end."""
+        """Runs to the end of the launch."""
         self._native.run_until([], (1 << 64) - 1, None, False)
 
     def outputs(self) -> dict[str, Output]:
-        """The outputs so far, by name; complete at the end."""
+        """The outputs so far, by name. They are complete at the end."""
         return self._native.outputs()
 
     def report(self) -> html.Page:
-        """The page of the session's launch, at the step where the session is.
+        """The page of the session's launch, opened at the current step.
 
-        The page runs the launch again, without changes of registers and memory by the session.
+        The launch runs again for the page, without the changes to registers and memory that the user made in the session.
         """
         page = self.launch.report()
         page.place = f"step={self.instructions}"
         return page
 
     def snapshot(self) -> Snapshot:
-        """The place where the launch is."""
+        """A snapshot of the current position and state."""
         return Snapshot(self._native.snapshot(), self.instructions, self.launch.title)
 
     def restore(self, place: Snapshot) -> None:
-        """Goes to a place of this session, or of a copy of it."""
+        """Restores a snapshot of this session or of a copy of this session."""
         if not isinstance(place, Snapshot):
-            raise WrongType(f"restore: {article(place)} where a snapshot fits, as snapshot() returns it")
+            raise WrongType(f"restore: expected a snapshot from snapshot(), found {article(place)}")
         self._native.restore(place._native)
 
     def __repr__(self) -> str:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 class MemoryCounts(TypedDict):
     """Accesses to memory, and the transactions that serve them."""
 
-    #: Requests: accesses of half a group, or as the machine's rule defines them.
+    #: Number of requests. The machine's rule defines a request, for instance as the access of half a group.
     requests: int
-    #: Transactions that serve the requests.
+    #: Number of transactions that serve the requests.
     transactions: int
-    #: Bytes that transactions move.
+    #: Number of bytes that the transactions move.
     bytes_moved: int
-    #: Bytes that lanes access.
+    #: Number of bytes that the lanes access.
     bytes_wanted: int
 
 
@@ -31,16 +31,17 @@ class MemoryCounts(TypedDict):
 class BankCounts(TypedDict):
     """Accesses to shared memory, and the passes of its banks that serve them."""
 
-    #: Accesses of half-warps.
+    #: Number of requests, which are accesses of half-warps.
     requests: int
-    #: Passes that serve the accesses: one per access if it has no conflict.
+    #: Number of passes that serve the requests: one pass per request without a bank conflict.
     passes: int
-    #: The most passes of one request.
+    #: Maximum number of passes of one request.
     most: int
 
 
-#: Counts of an instruction that ran: address, text, class; how often it was issued, the same summed over its lanes, how often
-#: it split them; the cost of both sides; the distance to the reconvergence; its accesses.
+#: Counts of an instruction that ran: its address, text and class. Then the number of times that it was issued, this number summed
+#: over its lanes, and the number of times that it split its lanes. Then the cost of both sides of a divergence, the distance to the
+#: reconvergence, and its memory accesses.
 InstructionCounts = TypedDict(
     "InstructionCounts",
     {
@@ -68,22 +69,22 @@ ClassCounts = TypedDict("ClassCounts", {"class": str, "executed": int, "lanes": 
 class Totals(TypedDict):
     """Counts of a whole run."""
 
-    #: Instructions issued to a group.
+    #: Number of instructions issued to groups.
     instructions: int
-    #: Instructions, summed over the active lanes.
+    #: Number of instructions executed, summed over the active lanes.
     lane_instructions: int
-    #: Decisions that split the lanes.
+    #: Number of decisions that split the lanes of a group.
     divergent_branches: int
-    #: The share of active lanes among the lanes of the groups: 0 to 1.
+    #: The average share of a group's lanes that are active, from 0 to 1.
     simd_efficiency: float
-    #: The most entries that a group's stack had at a time.
+    #: The maximum number of entries on a group's stack.
     stack_high_water: int
-    #: Groups that ran.
+    #: Number of groups that ran.
     groups: int
 
 
 class StackCounts(TypedDict):
-    """The depth that a stack or counter reached."""
+    """The maximum depth that a stack or counter reached."""
 
     of: str
     high_water: int
@@ -91,7 +92,7 @@ class StackCounts(TypedDict):
 
 
 class MemoryTotals(TypedDict, total=False):
-    """Sums of accesses to memory, and the rule of the machine for transactions."""
+    """Sums of accesses to memory, and the machine's rule for transactions."""
 
     requests: int
     transactions: int
@@ -101,7 +102,7 @@ class MemoryTotals(TypedDict, total=False):
 
 
 class BankTotals(TypedDict, total=False):
-    """Sums of accesses to shared memory, and the rule of the machine."""
+    """Sums of accesses to shared memory, and the machine's rule for passes."""
 
     requests: int
     passes: int
@@ -151,19 +152,19 @@ class Stats:
         self.title = title
         #: The counts of each instruction that ran, by address.
         self.instructions: list[InstructionCounts] = data["instructions"]
-        #: Sums, SIMD efficiency, groups.
+        #: Sums over all instructions, the SIMD efficiency, and the number of groups.
         self.totals: Totals = data["totals"]
-        #: The instructions that ran, by class.
+        #: Counts of the instructions that ran, by class.
         self.mix: list[ClassCounts] = data["mix"]
         #: The largest depth of each stack and counter.
         self.stacks: list[StackCounts] = data["stacks"]
-        #: Sums of memory accesses and their transactions, and the rule.
+        #: Sums of memory accesses and their transactions, and the machine's rule for transactions.
         self.memory: MemoryTotals = data["memory"]
-        #: Sums of accesses to shared memory, and the rule.
+        #: Sums of accesses to shared memory, and the machine's rule for passes.
         self.banks: BankTotals = data["banks"]
         #: The counts of each group; empty for more than 65,536 groups.
         self.groups: list[GroupCounts] = data["groups"] or []
-        #: The counts of each block; empty if groups are not parts of blocks.
+        #: The counts of each block; empty if the launch does not have blocks.
         self.blocks: list[GroupCounts] = data["blocks"] or []
 
     def columns(self) -> dict[str, Sequence[object]]:

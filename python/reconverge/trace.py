@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from .program import Program
     from .session import Session
 
-#: The kinds of events by their numbers.
+#: The kinds of events. The index of a kind is its number in events.
 KINDS = tuple(_native.event_kinds())
-#: Those that need ``data=True``.
+#: The kinds of events that a trace has only with ``data=True``.
 DATA = ("write", "load", "store")
 _NUMBERS = {name: number for number, name in enumerate(KINDS)}
 _COLUMNS = ("step", "group", "kind", "pc", "mask", "other", "lane", "value", "space")
@@ -39,17 +39,17 @@ _ScalarT = TypeVar("_ScalarT", bound=np.generic)
 
 
 def _frozen(array: npt.NDArray[_ScalarT]) -> npt.NDArray[_ScalarT]:
-    """A read-only view of an array, which cannot become writable."""
+    """A read-only view of an array. It cannot be made writable."""
     array.setflags(write=False)
     return array.view()
 
 
 class Naming(NamedTuple):
-    """The names in the events of a launch."""
+    """The names of registers and memories in the events of a launch."""
 
     #: Registers by their numbers.
     registers: Mapping[int, str]
-    #: Memories by their numbers; number 0 is for none.
+    #: Memories by their numbers. Number 0 means no memory.
     spaces: tuple[str | None, ...]
 
     def register(self, number: int) -> str:
@@ -63,19 +63,19 @@ _UNNAMED = Naming({}, (None,))
 class Events:
     """Events as columns, in the order in which they happen.
 
-    * ``step``: the number of the instruction that causes the event, from 0 on. All events of an instruction have the same
-      number.
+    * ``step``: the step of the instruction that causes the event. Steps are numbered from 0, and all events of an instruction have
+      the same step.
     * ``group``: the group.
     * ``kind``: the index of the kind in ``KINDS``.
-    * ``pc``: the address of that instruction.
-    * ``mask``: lanes; bit n is lane n of the group. An issue, a reconvergence, a resume and a trap have the lanes concerned,
-      a divergence the lanes that run first, a write and an access one lane.
-    * ``other``: the other lanes of a divergence; the address of a jump, a load or a store; the number of a register, whose
-      name is in ``registers``.
+    * ``pc``: the address of the instruction that causes the event.
+    * ``mask``: a set of lanes, in which bit n is lane n of the group. An issue, a reconvergence and a resume have the active lanes,
+      and a trap the lanes that trapped. A divergence has the lanes that run first. A write, a load and a store have one lane.
+    * ``other``: for a divergence, the other lanes; for a jump, a load or a store, the address; for a write, the number of the
+      register, whose name is in ``registers``.
     * ``lane`` and ``value``: the lane and the value, for a write, a load or a store.
     * ``space``: the number of the memory of a load or a store, whose name is in ``spaces``.
 
-    A column is read-only; ``column.copy()`` is writable.
+    Columns are read-only. ``column.copy()`` returns a writable copy.
     """
 
     def __init__(self, columns: Mapping[str, Column], naming: Naming = _UNNAMED) -> None:
@@ -127,7 +127,7 @@ class Events:
 
     @property
     def registers(self) -> list[str | None]:
-        """The names of the registers that are written; ``None`` for other events."""
+        """The name of the written register for each event, or ``None`` for an event that is not a write."""
         writes = (self.kind == _NUMBERS["write"]).tolist()
         numbers = self.other.tolist()
         name = self._naming.register
@@ -135,7 +135,7 @@ class Events:
 
     @property
     def spaces(self) -> list[str | None]:
-        """The memories that are accessed; ``None`` for other events."""
+        """The name of the accessed memory for each event, or ``None`` for an event that is not an access."""
         return [self._naming.spaces[each] for each in self.space.tolist()]
 
     def __len__(self) -> int:
@@ -149,7 +149,7 @@ class Events:
             yield Event(step, group, KINDS[kind], pc, mask, other, lane, value, register, memory)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Events:
-        """The events that are chosen."""
+        """The events for which ``chosen`` is true."""
         return Events({name: _frozen(column[chosen]) for name, column in self.columns.items()}, self._naming)
 
     def of(self, *kinds: str) -> Events:
@@ -194,7 +194,7 @@ _ColumnT = TypeVar("_ColumnT", bound=np.unsignedinteger)
 
 def _number(kind: object) -> int:
     if kind not in _NUMBERS:
-        raise Error(f"no events are called {kind}{meant(str(kind), KINDS)}; there are {', '.join(KINDS)}")
+        raise Error(f"unknown kind of event `{kind}`{meant(str(kind), KINDS)}; expected one of {', '.join(KINDS)}")
     return _NUMBERS[str(kind)]
 
 
@@ -217,14 +217,14 @@ class Trace(Events):
     ) -> None:
         super().__init__(columns, naming)
         self.program = program
-        #: Whether it has every event of the run.
+        #: Whether the trace has every event of the run.
         self.complete = complete
-        #: Number of lanes that a group can have.
+        #: Maximum number of lanes in a group.
         self.width = width
 
     @classmethod
     def record(cls, launch: Launch, *, data: bool, limit: int) -> Trace:
-        """Runs a launch and keeps up to ``limit`` of its events."""
+        """Runs a launch and records up to ``limit`` of its events."""
         batches: list[dict[str, Column]] = []
         kinds = sum(1 << number for name, number in _NUMBERS.items() if data or name not in DATA)
         keep = (batches.append, kinds, None, None, None, None)
@@ -234,7 +234,7 @@ class Trace(Events):
         return cls(columns, launch.program, ended == "end", _width(launch), _naming(launch))
 
     def __repr__(self) -> str:
-        whole = "" if self.complete else ", cut at its limit"
+        whole = "" if self.complete else ", truncated at its limit"
         return f"<Trace of {self.program.name or self.program.title}: {self._counted()}{whole}>"
 
     def _repr_html_(self) -> str:
@@ -251,11 +251,11 @@ def _naming(launch: Launch) -> Naming:
     return Naming(dict(registers), (None, *spaces))
 
 
-#: A function that is called with each event, or with many.
+#: A function that is called with one event, or with many events at a time.
 EventFunction = Callable[[Event], object]
 BatchFunction = Callable[[Events], object]
 Function = TypeVar("Function", bound=EventFunction | BatchFunction)
-#: Addresses: one, several, ranges.
+#: One address, one range of addresses, or several of them.
 Addresses = int | range | Iterable[int | range]
 
 
@@ -269,9 +269,9 @@ class Hook:
     group: tuple[int, ...] | None
     register: tuple[str, ...] | None
     space: tuple[str, ...] | None
-    #: Whether a run may end without a call of it.
+    #: Whether the run may end without a call of the hook.
     maybe: bool
-    #: The number of events that it received in the last run.
+    #: The number of events that the hook received in the last run.
     events: int = 0
     name: str = field(init=False)
 
@@ -291,7 +291,7 @@ def _range(addresses: range) -> str:
 
 
 class Decorator:
-    """The decorator of :class:`Hooks` for a kind of event, with or without arguments."""
+    """The decorator of :class:`Hooks` for a kind of event. It can be used with or without arguments."""
 
     def __init__(self, hooks: Hooks, kind: str) -> None:
         self._hooks, self._kind = hooks, kind
@@ -346,12 +346,14 @@ class _Kind:
 class Hooks:
     """Functions that are called while a launch runs.
 
-    A decorator a kind of event. ``pc`` (addresses and ranges), ``group``, for writes ``register`` and for loads and stores
-    ``space`` narrow it; events that no hook asks for cost no call. :meth:`Launch.observe` calls a hook with :class:`Events`, a
-    batch at a time, or with ``batch=1`` with each :class:`Event`; :meth:`Session.observe` calls it with each event, and
-    the hook may read and change the session. A hook that returns ``"stop"`` or raises :class:`~reconverge.StopRun` ends the
-    run; any other exception ends it and goes to the caller. A hook that can never be called is an error before the run, one
-    that never was is an error after it (unless ``maybe=True``, or a hook stopped the run).
+    There is one decorator for each kind of event. The arguments ``pc`` (addresses and ranges) and ``group`` select events of the
+    kind, and so do ``register`` for writes and ``space`` for loads and stores. Events that no hook selects do not cost a call.
+
+    :meth:`Launch.observe` calls a hook with a batch of :class:`Events`, or with each :class:`Event` if ``batch`` is 1.
+    :meth:`Session.observe` calls a hook with each event, and the hook may read and change the session. If a hook returns ``"stop"``
+    or raises :class:`~reconverge.StopRun`, the run ends. Any other exception ends the run and is raised to the caller. A hook that
+    can never be called is an error before the run. A hook that was never called is an error after the run, unless it has
+    ``maybe=True`` or a hook stopped the run.
 
     >>> import reconverge
     >>> hooks, lost = reconverge.Hooks(), []
@@ -368,15 +370,15 @@ class Hooks:
     issue = _Kind()
     #: Lanes of a group diverge.
     diverge = _Kind()
-    #: Lanes that waited resume, instead of the lanes that ran.
+    #: Lanes that waited resume, and the lanes that ran before wait or have ended.
     resume = _Kind()
-    #: Lanes that waited reconverge with the lanes that ran.
+    #: Lanes that waited reconverge with the lanes that ran before.
     reconverge = _Kind()
     #: A stack or frame grows.
     push = _Kind()
     #: A stack or frame shrinks.
     pop = _Kind()
-    #: The program counter does not continue to the following instruction.
+    #: The next instruction of the group is not the one that follows in memory.
     jump = _Kind()
     #: A lane writes a register.
     write = _Kind()
@@ -400,25 +402,25 @@ class Hooks:
         space: str | Iterable[str] | None = None,
         maybe: bool = False,
     ) -> Callable[[Function], Function]:
-        """A decorator: the function is called with events of a kind."""
+        """Returns a decorator for functions that are called with events of this kind."""
         _number(kind)
         if register is not None and kind != "write":
-            raise HookError(f"register={register}: only writes are of a register; say hooks.write")
+            raise HookError(f"register={register}: only writes have a register; use hooks.write")
         if space is not None and kind not in ("load", "store"):
-            raise HookError(f"space={space}: only loads and stores are of a memory; say hooks.load or hooks.store")
+            raise HookError(f"space={space}: only loads and stores have a memory; use hooks.load or hooks.store")
         addresses, groups = _ranges(pc), _several(group)
         registers, spaces = _texts("register", register), _texts("space", space)
 
         def take(function: Function) -> Function:
             if not callable(function):
-                raise WrongType(f"hooks.{kind}: {article(function)} where a function fits")
+                raise WrongType(f"hooks.{kind}: expected a function, found {article(function)}")
             self.all.append(Hook(function, kind, addresses, groups, registers, spaces, maybe))
             return function
 
         return take
 
     def __getattr__(self, kind: str) -> Decorator:
-        raise AttributeError(f"no events are called {kind}{meant(kind, KINDS)}; there are {', '.join(KINDS)}")
+        raise AttributeError(f"unknown kind of event `{kind}`{meant(kind, KINDS)}; expected one of {', '.join(KINDS)}")
 
     def __len__(self) -> int:
         return len(self.all)
@@ -428,9 +430,9 @@ class Hooks:
 
 
 class Observed(NamedTuple):
-    """The end of a run with hooks."""
+    """The result of a run with hooks."""
 
-    #: Whether a hook stopped it.
+    #: Whether a hook stopped the run.
     stopped: bool
     #: The number of events that each hook received, in the order of the hooks.
     events: tuple[int, ...]
@@ -466,25 +468,25 @@ def _texts(place: str, texts: str | Iterable[str] | None) -> tuple[str, ...] | N
     several = (texts,) if isinstance(texts, str) else tuple(texts)
     for each in several:
         if not isinstance(each, str):
-            raise WrongType(f"{place}: {article(each)} where a name fits")
+            raise WrongType(f"{place}: expected a name, found {article(each)}")
     return several
 
 
 def _native_hook(
     hook: Hook, launch: Launch, start: _native.Session, naming: Naming, function: _native.HookFunction
 ) -> _native.Hook:
-    """A hook in the form of the native half. Raises an error if the hook can never be called."""
+    """A hook in the form of the native module. Raises an error if the hook can never be called."""
     program, never = launch.program, f"hook {hook.name} can never be called"
     if hook.pc is not None:
         addresses = sorted(each.address for each in program)
         if not hook.pc:
-            raise HookError(f"{never}: pc= has no address")
+            raise HookError(f"{never}: pc= does not have any address")
         for each in hook.pc:
             if not any(address in each for address in addresses):
                 raise HookError(f"{never}: {_nowhere(program, each)}")
     for group in hook.group or ():
         if group >= start.groups():
-            raise HookError(f"{never}: group {group}: the launch has {start.groups()}, from 0 on")
+            raise HookError(f"{never}: group {group}: the launch has {start.groups()} groups, numbered from 0")
     registers = None if hook.register is None else [_written(never, each, start, naming) for each in hook.register]
     spaces = None if hook.space is None else [each for space in hook.space for each in _memories(never, space, naming)]
     pc = None if hook.pc is None else [(each[0], each[-1]) for each in hook.pc]
@@ -501,13 +503,13 @@ def _memories(never: str, space: str, naming: Naming) -> list[int]:
         if name and (name == space or re.sub(r"\s?\d*(\[\])?$", "", name) == space.removesuffix("[]"))
     ]
     if not found:
-        there = f"the program accesses {', '.join(known)}" if known else "the program accesses no memory"
-        raise HookError(f"{never}: no memory is called {space}{meant(space, known)}; {there}")
+        there = f"the program accesses {', '.join(known)}" if known else "the program does not access memory"
+        raise HookError(f"{never}: unknown memory `{space}`{meant(space, known)}; {there}")
     return found
 
 
 def _written(never: str, register: str, start: _native.Session, naming: Naming) -> int:
-    """The number of a register in the events of writes."""
+    """The number of a register in write events."""
     from .session import named
 
     classes = start.registers()
@@ -532,9 +534,9 @@ def _nowhere(program: Program, pc: range) -> str:
 
 def _some(hooks: Hooks) -> None:
     if not isinstance(hooks, Hooks):
-        raise WrongType(f"observe: {article(hooks)} where hooks fit: hooks = reconverge.Hooks()")
+        raise WrongType(f"observe: expected hooks, as in hooks = reconverge.Hooks(), found {article(hooks)}")
     if not hooks.all:
-        raise HookError("there are no hooks: decorate a function with one, for instance hooks.issue")
+        raise HookError("observe: no hooks; decorate a function, for instance with hooks.issue")
 
 
 def _judged(hooks: Hooks, ended: str, counts: list[int], *, whole: bool = True) -> Observed:
@@ -543,7 +545,7 @@ def _judged(hooks: Hooks, ended: str, counts: list[int], *, whole: bool = True) 
         hook.events = events
     silent = [f"{hook.name} ({hook.kind})" for hook in hooks.all if not hook.maybe and hook.events == 0]
     if silent and whole and ended == "end":
-        raise HookError(f"never called: {', '.join(silent)}; maybe=True says that this is well")
+        raise HookError(f"hooks that were never called: {', '.join(silent)}; maybe=True permits this")
     return Observed(ended == "stop", tuple(counts))
 
 

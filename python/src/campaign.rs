@@ -21,10 +21,10 @@ pub(crate) struct Campaign {
     named: Option<Arc<OutcomeFunction>>,
 }
 
-/// An outcome function of Python.
+/// An outcome function that is written in Python.
 struct OutcomeFunction {
     function: Py<PyAny>,
-    /// The golden outputs of the point that was used last.
+    /// The most recently used point, and the outputs of its golden run.
     golden: Mutex<Option<(u32, Py<PyDict>)>>,
     /// The exception that the function raised.
     failed: Mutex<Option<PyErr>>,
@@ -39,7 +39,7 @@ fn outputs<'py>(py: Python<'py>, outputs: &[(String, Array)]) -> PyResult<Bound<
     Ok(named)
 }
 
-/// Returns an experiment as a dict, with the names of the columns of results.
+/// Returns an experiment as a dict. The keys are the column names of results.
 fn dict<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("index", record.index)?;
@@ -66,7 +66,7 @@ impl OutcomeFunction {
     /// Returns the golden outputs of a point.
     fn golden<'py>(&self, py: Python<'py>, ended: &EndedExperiment<'_>) -> PyResult<Bound<'py, PyDict>> {
         let point = ended.record.point;
-        // The lock is released before Python allocates anything, because an allocation may run any code.
+        // The lock is released before Python allocates anything, because an allocation may run arbitrary code.
         let known = self
             .golden
             .lock()
@@ -90,13 +90,13 @@ impl OutcomeFunction {
         match named.cast::<PyString>() {
             Ok(name) => Ok(name.to_string()),
             Err(_) => Err(errors::wrong(format!(
-                "classify: the function returned {} where a str fits",
+                "classify: expected a str from the function, found {}",
                 named.get_type().name()?
             ))),
         }
     }
 
-    /// Returns the name of an outcome.
+    /// Calls the function. Returns the name of the outcome.
     fn name(&self, ended: EndedExperiment<'_>) -> Result<String, String> {
         Python::attach(|py| self.call(py, &ended)).map_err(|error| {
             let message = error.to_string();
@@ -114,7 +114,7 @@ fn raised(error: Error) -> PyErr {
 }
 
 impl Campaign {
-    /// Returns the exception for an error: that of the outcome function, if it raised one.
+    /// Returns the exception for an error. If the outcome function raised an exception, returns that exception.
     fn failed(&self, error: Error) -> PyErr {
         let own = self.named.as_ref().and_then(|named| {
             let mut failed = named.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +126,10 @@ impl Campaign {
     fn shard(&self, number: usize) -> PyResult<Shard> {
         let mut shards = self.campaign.shards();
         if number >= shards.len() {
-            return Err(errors::wrong(format!("shard {number}: there are {}, from 0 on", shards.len())));
+            return Err(errors::wrong(format!(
+                "shard {number}: the campaign has {} shards, numbered from 0",
+                shards.len()
+            )));
         }
         Ok(shards.swap_remove(number))
     }
@@ -134,8 +137,8 @@ impl Campaign {
 
 #[pymethods]
 impl Campaign {
-    /// Opens a campaign. `classify` names outcomes: it gets an experiment, its outputs (`None` after a trap) and the golden
-    /// outputs. `name` stands for it in the campaign's hash.
+    /// Opens a campaign. `classify` returns the name of an outcome. Its arguments are an experiment, its outputs
+    /// (`None` after a trap) and the golden outputs. The campaign's hash includes `name` instead of the function.
     #[new]
     #[pyo3(signature = (path, name=None, classify=None))]
     fn open(

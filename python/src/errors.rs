@@ -43,7 +43,7 @@ pub(crate) fn wrong(message: impl Display) -> PyErr {
     raised("Error", message.to_string(), None)
 }
 
-/// Returns messages about a source, with their places in its text.
+/// Returns messages about a source, with their positions in the source.
 pub(crate) fn diagnostics(messages: &[Diagnostic], source: &str) -> Value {
     let message = |message: &Diagnostic| {
         let (line, column) = message.line_column(source);
@@ -81,8 +81,8 @@ pub(crate) fn explain(error: &ExplainError) -> PyErr {
     wrong(error)
 }
 
-/// Returns the error for a program that trapped: the message and the details that the command prints. `file` is the
-/// program's file.
+/// Returns the error for a program that trapped. It has the message and the details that the command prints. `file` is
+/// the program's file.
 fn trap(trapped: &Trapped, file: &str) -> PyErr {
     let mut lines = vec![trapped.message.clone()];
     lines.extend(trapped.details(file).into_iter().map(|line| format!("  {line}")));
@@ -92,13 +92,13 @@ fn trap(trapped: &Trapped, file: &str) -> PyErr {
     raised("Trap", lines.join("\n"), Some(details))
 }
 
-/// Returns the error for a launch without a result.
+/// Returns the error for a launch that does not have a result.
 pub(crate) fn run(error: Error) -> PyErr {
     run_of(error, "")
 }
 
-/// Returns the error for a launch that cannot be prepared. Options in the message become keywords, or fields for a
-/// launch file.
+/// Returns the error for a launch that cannot be prepared. Replaces options of the command line in the message by
+/// keywords, or by fields if the launch comes from a launch file.
 pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     match error {
         Error::Machine(message) => wrong(with_keywords(&message, of_file)),
@@ -134,7 +134,7 @@ fn with_keywords(message: &str, of_file: bool) -> String {
         .replace("with --texture UNIT=FILE,", "with textures={UNIT: array},")
 }
 
-/// Returns the error for a launch of the program in `file` without a result.
+/// Returns the error for a launch that does not have a result. `file` is the program's file.
 pub(crate) fn run_of(error: Error, file: &str) -> PyErr {
     match error {
         Error::Trap(trapped) => trap(&trapped, file),

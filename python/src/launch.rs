@@ -1,4 +1,4 @@
-//! A program with its initial state: runs, counts, reports.
+//! Launches, which are programs with their initial state: runs, counts and reports.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ pub(crate) struct Launch {
     recipe: Recipe,
 }
 
-/// A launch as plain values: see [`relaunch`].
+/// A launch as plain Python values: see [`relaunch`].
 type LaunchState<'py> = (
     String,
     String,
@@ -50,10 +50,10 @@ type LaunchState<'py> = (
     Option<String>,
 );
 
-/// Names of registers by number and names of memories: see [`Launch::naming`].
+/// Names of registers by number, and names of memories: see [`Launch::naming`].
 type Naming = (Vec<(u32, String)>, Vec<String>);
 
-/// The description from which a launch was made. A copy in another process is made from it.
+/// The description from which a launch was created. Another process creates a copy of the launch from the description.
 enum Recipe {
     /// A built-in kernel, and the requested number of lanes.
     Kernel(&'static str, Isa, Option<u32>),
@@ -61,8 +61,8 @@ enum Recipe {
     Stated(String, Vec<(String, String)>, Arc<Beside>),
 }
 
-/// Returns a launch of a program, from the fields of a launch file as JSON and options as on the command line. A value
-/// that names an array stands for that array.
+/// Returns a launch of a program. The arguments are the fields of a launch file as JSON, and options as on the command
+/// line. If a value is the name of an array, the array is used.
 ///
 /// # Errors
 /// Fails if the launch does not fit the program or the machine.
@@ -80,7 +80,7 @@ pub(crate) fn launch(
     Launch::stated(program, title, fields, options, beside, None)
 }
 
-/// Returns the launch with the state that [`Launch::state`] returns. Does not read a file.
+/// Returns the launch whose state [`Launch::state`] returned. Does not read files.
 ///
 /// # Errors
 /// Fails like [`launch`].
@@ -101,8 +101,8 @@ pub(crate) fn relaunch(
     Launch::stated(program, title, text, options, beside, fields)
 }
 
-/// Returns the launch that a launch file describes, with its program. `changes` are fields as JSON that replace those
-/// of the file. A value in them that names an array stands for that array.
+/// Returns the launch that a launch file describes, and its program. `changes` are fields as JSON that replace fields
+/// of the file. If one of their values is the name of an array, the array is used.
 ///
 /// # Errors
 /// Fails if the file is not a launch file, or if a file that it names cannot be read.
@@ -119,7 +119,7 @@ pub(crate) fn launch_file(
     let fields = LaunchFile::fields(&text).map_err(|error| wrong(error.to_string()))?;
     let changes = LaunchFile::fields(changes).map_err(errors::wrong)?;
     let text = match changes.is_empty() {
-        // Messages refer to lines of the file.
+        // The text is not changed, so that messages refer to lines of the file.
         true => text,
         false => {
             let mut changed = fields.clone();
@@ -156,7 +156,7 @@ pub(crate) fn launch_file(
     Ok((program, launch))
 }
 
-/// Returns a value of a launch file as Python's own: text, number, bool, list or dict.
+/// Returns a value of a launch file as a Python object: str, int, float, bool, list or dict.
 fn field<'py>(py: Python<'py>, value: &toml::Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         toml::Value::String(text) => text.into_pyobject(py)?.into_any(),
@@ -182,11 +182,11 @@ fn dict<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict)
 }
 
-/// Returns a launch of a built-in kernel: the first lanes of `mandel` or `collatz`, 1024 by default, or a whole kernel
-/// of the suite.
+/// Returns a launch of a built-in kernel. For `mandel` and `collatz`, `lanes` is the number of lanes (default: 1024).
+/// Kernels of the suite always run with all their lanes.
 ///
 /// # Errors
-/// Fails if there is no such kernel, or if it does not run with this number of lanes.
+/// Fails if the kernel does not exist, or if it does not run with this number of lanes.
 #[pyfunction]
 pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Program, Launch)> {
     let isa = named("isa", isa, &Isa::ALL.map(|isa| (isa.name(), isa)))?;
@@ -215,7 +215,7 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Pro
     Ok((program, Launch { core: Arc::new(core), recipe: Recipe::Kernel(name, isa, lanes) }))
 }
 
-/// Checks that a chip is the program's own. The words of a program are specific to its chip.
+/// Checks that a requested chip is the chip of the program, because the words of a program are specific to its chip.
 ///
 /// # Errors
 /// Fails if no chip of the machine has this name, or if the program is for another chip.
@@ -224,7 +224,7 @@ fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
         Target::new(target.isa, Some(asked)).map_err(|error| errors::wrong(format!("chip: {error}")))?;
     match (&target.chip, other.chip) {
         (Some(own), Some(other)) if own.model != other.model => Err(errors::wrong(format!(
-            "chip: {asked}, but the program is for {}: give chip= where the program is loaded",
+            "chip: {asked}, but the program is for {}: use chip= when the program is loaded",
             own.name
         ))),
         _ => Ok(()),
@@ -232,8 +232,8 @@ fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
 }
 
 impl Launch {
-    /// Returns the launch from a text and options. The program's target counts as stated, unless `fields` come from a
-    /// file.
+    /// Returns the launch that a text and options describe. Unless the launch comes from a file (`fields`), adds the
+    /// chip and the program type of the program's target.
     fn stated(
         program: &Program,
         title: String,
@@ -285,25 +285,26 @@ impl Launch {
         &self.core.title
     }
 
-    /// Returns the types assumed for numbers without a stated type.
+    /// Returns the types that were assumed for numbers without a stated type.
     #[getter]
     fn typed(&self) -> Vec<String> {
         self.core.typed.clone()
     }
 
-    /// Returns the fields of the launch file as they are written there, or `None` for a launch without a file.
+    /// Returns the fields as they are written in the launch file, or `None` for a launch without a file.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.core.fields.as_ref().map(|table| dict(py, table)).transpose()
     }
 
-    /// Returns the buffers of Tesla's global memory: name, first byte, one past the last. Other machines have none.
+    /// Returns the buffers in Tesla's global memory: name, first byte, one past the last. The list is empty for other
+    /// machines.
     fn buffers(&self) -> PyResult<Vec<(String, u64, u64)>> {
         let stepping = self.core.stepping(&self.core.with(None, None, Engine::Fast)?)?;
         let buffers = stepping.buffers("g", 0, Lane(0)).into_iter();
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
-    /// Runs to the end. Returns outputs by name, and the rest as JSON.
+    /// Runs the launch to its end. Returns outputs by name, and the other results as JSON.
     #[pyo3(signature = (engine=None, jobs=None))]
     fn run<'py>(
         &self,
@@ -372,7 +373,7 @@ impl Launch {
         Ok(profile.to_json(&listing.instructions(&program.words), memory, rule, groups_per_block).to_string())
     }
 
-    /// Returns the report page of a run. A trap ends the record and is part of it.
+    /// Returns the report page of a run. If the program traps, the page shows the run up to the trap, and the trap.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         let options = self.core.with(None, None, Engine::Fast)?;
         let Core { program: Program { opened, .. }, session, title, .. } = &*self.core;
@@ -382,15 +383,15 @@ impl Launch {
         page(PAGE, &[report.map_err(errors::run)?]).map_err(errors::wrong)
     }
 
-    /// Returns a session before the first instruction of the launch.
+    /// Returns a session that is before the first instruction of the launch.
     #[pyo3(signature = (engine=None))]
     fn start(&self, engine: Option<&str>) -> PyResult<Session> {
         let options = self.core.with(engine, None, Engine::Fast)?;
         Ok(Session::new(self.core.stepping(&options)?, self.core.clone()))
     }
 
-    /// Runs and passes events to hooks, in batches of columns or, with a batch of 1, one event at a time. Returns
-    /// `end`, `limit` or `stop`, and the number of events that each hook had.
+    /// Runs the launch and passes events to hooks in batches of columns. If `batch` is 1, passes one event at a time.
+    /// Returns `end`, `limit` or `stop`, and the number of events that each hook received.
     ///
     /// `limit` is the maximum number of events that are passed on.
     #[pyo3(signature = (hooks, batch, limit=None))]
@@ -408,8 +409,8 @@ impl Launch {
         observed.map_err(|ended| ended.raised(|error| self.core.failed(error)))
     }
 
-    /// Returns the names of registers by their numbers in events, and the names of memories. The first memory has
-    /// number 1.
+    /// Returns the names of registers by their numbers in events, and the names of memories. Events number the memories
+    /// from 1.
     fn naming(&self) -> PyResult<Naming> {
         let names = self.core.names()?;
         Ok((names.registers(), names.spaces().to_vec()))
@@ -423,7 +424,7 @@ impl Launch {
         }
     }
 
-    /// Returns the launch as plain values, which [`relaunch`] takes, or `None` for a built-in kernel.
+    /// Returns the launch as plain values for [`relaunch`], or `None` for a built-in kernel.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Option<LaunchState<'py>>> {
         let Recipe::Stated(text, options, beside) = &self.recipe else { return Ok(None) };
         let array = |(name, (array, stated)): (&String, &(Array, Stated))| {

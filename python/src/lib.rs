@@ -1,6 +1,6 @@
-//! The Rust half of the Python package `reconverge`: the workbench, with numpy arrays as inputs and outputs.
+//! The Rust part of the Python package `reconverge`: the workbench, with numpy arrays as inputs and outputs.
 //!
-//! The Python half (`reconverge/*.py`) has the classes that users see. The Rust half does the work that needs the
+//! The Python part (`reconverge/*.py`) has the classes that users see. The Rust part does the work that needs the
 //! machines. Data to read (explanations, counts, findings) is passed as JSON text. Numbers are passed without a copy,
 //! as numpy arrays on buffers that Rust allocated. Runs release the interpreter's lock.
 //!
@@ -10,12 +10,13 @@
 //! * [`mod@observe`]: the events of a run, in batches of arrays.
 //! * [`mod@session`]: a launch that is executed step by step.
 //! * [`mod@campaign`]: campaigns and their shards.
-//! * [`mod@array`]: arrays of numpy and of the workbench. [`mod@errors`]: exceptions.
+//! * [`mod@array`]: converts arrays of numpy and of the workbench. [`mod@errors`]: exceptions.
 //!
 //! # Features
 //!
 //! * `every-level` (off): vector code of the fast engine for every x86-64 processor and for AVX-512, not only for AVX2.
-//! * `full` (off): `every-level`, with the libraries as the command has them, so that a build of both compiles them once.
+//! * `full` (off): `every-level`. The dependencies then have the same features as in the command, so that a build of
+//!   both packages compiles them once.
 
 #![forbid(unsafe_code)]
 

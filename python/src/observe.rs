@@ -1,7 +1,7 @@
 //! Calls Python functions with the events of a run, in batches of columns or one event at a time.
 //!
-//! Hooks are filtered here, by kind, address, group, register and space, so that an event for which there is no hook
-//! does not cost a call.
+//! This module filters the events of each hook, by kind, address, group, register and space. An event that no hook
+//! takes therefore does not cost a call of Python.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -33,20 +33,20 @@ const LOAD: u8 = 7;
 const STORE: u8 = 8;
 const TRAP: u8 = 9;
 const RESUME: u8 = 10;
-/// Writes to registers and accesses to memory, which come from the reference interpreter.
+/// The kinds of events that only the reference interpreter sends: writes to registers and accesses to memory.
 const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 
-/// Number of events between two checks for signals, if each event is passed on alone.
+/// Number of events between two checks for signals, if hooks receive one event at a time.
 const LOOK: u64 = 1 << 10;
 
 /// Names of registers and memories in the events of a launch.
 #[derive(Debug)]
 pub(crate) struct EventNames {
     classes: Vec<RegisterClass>,
-    /// The memories. Events number them from 1.
+    /// Names of memories. Events number them from 1.
     spaces: Vec<String>,
-    /// Memories by address: those of an instruction's loads (one for all, or one for each of a lane's loads), and of
-    /// its stores.
+    /// For each address, the numbers of the memories that the instruction's loads use (one for all loads, or one for
+    /// each load of a lane), and of the memory that its stores use.
     accessed: HashMap<u32, (Vec<u8>, u8)>,
 }
 
@@ -66,7 +66,7 @@ impl EventNames {
         names
     }
 
-    /// Returns the number of a memory, which is added if it is new.
+    /// Returns the number of a memory. Adds the memory if it is new.
     fn numbered(&mut self, space: &str) -> u8 {
         let known = self.spaces.iter().position(|known| known == space);
         let place = known.unwrap_or_else(|| {
@@ -76,12 +76,12 @@ impl EventNames {
         (place + 1) as u8
     }
 
-    /// Returns the memories, by their numbers from 1 on.
+    /// Returns the names of the memories, in the order of their numbers. The first has number 1.
     pub(crate) fn spaces(&self) -> &[String] {
         &self.spaces
     }
 
-    /// Returns the registers that events of writes name.
+    /// Returns the registers that write events can name, by number.
     pub(crate) fn registers(&self) -> Vec<(u32, String)> {
         let numbers = self.classes.iter().flat_map(|class| {
             let width = class.channels.len().max(1) as u32;
@@ -90,7 +90,7 @@ impl EventNames {
         numbers.map(|number| (number, register_name(&self.classes, number))).collect()
     }
 
-    /// Returns the number of the memory of an access by the instruction at an address.
+    /// Returns the number of the memory that the instruction at an address accesses.
     fn space(&self, event: &Event, pc: u32, loads: &mut [u8; 64]) -> u8 {
         match event {
             Event::Load { lane, .. } => {
@@ -111,7 +111,7 @@ impl EventNames {
     }
 }
 
-/// The last instruction of a group: its address, its step, and the number of loads by lane.
+/// The last instruction of a group: its address, its step, and the number of loads by each lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastIssue {
     pc: u32,
@@ -124,7 +124,7 @@ impl LastIssue {
         LastIssue { pc, step, loads: [0; 64] }
     }
 
-    /// Returns an event that the instruction caused.
+    /// Returns an event that this instruction caused.
     pub(crate) fn caused(&mut self, names: &EventNames, event: Event, group: usize) -> Happened {
         let space = names.space(&event, self.pc, &mut self.loads);
         Happened { space, ..Happened::of(event, group, self.step, self.pc) }
@@ -141,16 +141,16 @@ pub(crate) struct Happened {
     pub(crate) pc: u32,
     /// The lanes of an issue, a reconvergence or a trap. For a divergence, the lanes that run first.
     pub(crate) mask: u64,
-    /// The other lanes of a divergence, the address of a jump or of an access, the number of a register.
+    /// The other lanes of a divergence, the address of a jump or access, or the number of a register.
     pub(crate) other: u64,
     pub(crate) lane: u8,
     pub(crate) value: u32,
-    /// The number of the memory of an access; 0 if it is not known.
+    /// The number of the memory of an access, or 0 if the memory is not known.
     pub(crate) space: u8,
 }
 
 impl Happened {
-    /// Returns an event that the instruction of a step at an address caused.
+    /// Returns the event that the instruction with this step and address caused.
     pub(crate) fn of(event: Event, group: usize, step: u64, pc: u32) -> Happened {
         let (kind, mask, other, lane, value) = match event {
             Event::Issue { mask, .. } => (ISSUE, mask.0, 0, 0, 0),
@@ -173,12 +173,12 @@ impl Happened {
     }
 }
 
-/// The names of an event's register and memory.
+/// Source of the names of an event's register and memory.
 #[derive(Clone)]
 enum EventNaming {
-    /// Names by number, from a launch.
+    /// Names by number, for an event of a launch.
     Numbered(Arc<EventNames>),
-    /// The names of the register and of the memory, if the event has them.
+    /// The names themselves: of the register and of the memory, if the event has them.
     Named(Option<String>, Option<String>),
 }
 
@@ -192,7 +192,7 @@ pub(crate) struct OneEvent {
 
 impl PartialEq for OneEvent {
     fn eq(&self, other: &OneEvent) -> bool {
-        // Numbers of memories are specific to a launch.
+        // The numbers of memories are not compared, because they are specific to a launch.
         Happened { space: 0, ..self.happened } == Happened { space: 0, ..other.happened }
             && self.space() == other.space()
             && self.register() == other.register()
@@ -205,7 +205,7 @@ impl std::hash::Hash for OneEvent {
     }
 }
 
-/// An event as plain values.
+/// An event as plain Python values.
 type EventState = (u64, u32, &'static str, u32, u64, u64, u8, u32, Option<String>, Option<String>);
 
 #[pymethods]
@@ -226,7 +226,7 @@ impl OneEvent {
         space: Option<String>,
     ) -> PyResult<OneEvent> {
         let known = KINDS.iter().position(|known| *known == kind);
-        let kind = known.ok_or_else(|| errors::wrong(format!("no events are called {kind}")))? as u8;
+        let kind = known.ok_or_else(|| errors::wrong(format!("unknown kind of event `{kind}`")))? as u8;
         let happened = Happened { step, group, kind, pc, mask, other, lane, value, space: 0 };
         Ok(OneEvent { happened, written: EventNaming::Named(register, space) })
     }
@@ -320,8 +320,8 @@ impl OneEvent {
     }
 }
 
-/// A hook from Python: the function, a bit for each kind of event, ranges of addresses (first, last), groups, registers and
-/// memories by number.
+/// A hook as Python passes it: the function, a bit for each kind of event, ranges of addresses (first, last), and lists
+/// of groups, registers and memories by number.
 #[derive(FromPyObject)]
 pub(crate) struct FromHook(
     Py<PyAny>,
@@ -332,7 +332,7 @@ pub(crate) struct FromHook(
     Option<Vec<u8>>,
 );
 
-/// A hook, and the events with which it will be called.
+/// A hook, its filter, and the events for its next call.
 struct Hook {
     function: Py<PyAny>,
     kinds: u16,
@@ -360,7 +360,7 @@ impl Hook {
 /// The hooks of a run.
 pub(crate) struct HookedRun {
     hooks: Vec<Hook>,
-    /// The kinds of events that the hooks take.
+    /// The kinds of events that at least one hook takes.
     kinds: u16,
     pub(crate) names: Arc<EventNames>,
 }
@@ -370,7 +370,7 @@ pub(crate) struct HookedRun {
 pub(crate) enum HookAnswer {
     /// The run continues.
     GoOn,
-    /// The hook stops it.
+    /// The hook stops the run.
     Stop,
 }
 
@@ -396,7 +396,7 @@ impl HookedRun {
         self.kinds >> event.kind & 1 != 0 && self.hooks.iter().any(|hook| hook.takes(event))
     }
 
-    /// Returns the number of events that each hook had.
+    /// Returns the number of events that each hook received.
     pub(crate) fn counts(&self) -> Vec<u64> {
         self.hooks.iter().map(|hook| hook.events).collect()
     }
@@ -423,7 +423,7 @@ impl HookedRun {
     }
 }
 
-/// Reads the answer of a hook: `"stop"` or the exception `StopRun` stop the run.
+/// Converts the result of a hook. `"stop"` and the exception `StopRun` stop the run.
 fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<HookAnswer> {
     let returned = match returned {
         Ok(returned) => returned,
@@ -442,16 +442,16 @@ fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<Ho
     }
 }
 
-/// The reason why an observed run ended before its end.
+/// The reason why a run with hooks ended early.
 pub(crate) enum HooksEnded {
     /// The launch cannot run, or the program trapped.
     Run(Error),
-    /// The function raised an exception, or the user interrupted the run.
+    /// The hook raised an exception, or the user interrupted the run.
     Raised(PyErr),
 }
 
 impl HooksEnded {
-    /// Returns the exception. `failed` adds the state at a trap.
+    /// Returns the exception for this reason. `failed` adds the state at a trap.
     pub(crate) fn raised(self, failed: impl FnOnce(Error) -> PyErr) -> PyErr {
         match self {
             HooksEnded::Run(error) => failed(error),
@@ -460,10 +460,11 @@ impl HooksEnded {
     }
 }
 
-/// The payload of the unwinding that ends a run early. A sink has no other way to end a run. Nothing is printed.
+/// The payload of the unwinding that ends a run early, because a sink cannot end a run in another way. The unwinding
+/// does not print a message.
 struct Stopped;
 
-/// Events as columns.
+/// Collected events as columns.
 #[derive(Default)]
 struct Columns {
     step: Vec<u64>,
@@ -474,7 +475,7 @@ struct Columns {
     other: Vec<u64>,
     lane: Vec<u8>,
     value: Vec<u32>,
-    /// The number of the memory of an access.
+    /// The number of the memory of each access.
     space: Vec<u8>,
 }
 
@@ -506,19 +507,19 @@ impl Columns {
     }
 }
 
-/// The reason for a run to end early.
+/// The reason why a run ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
     /// The run reached the limit on events.
     Limit,
-    /// A hook stopped it.
+    /// A hook stopped the run.
     Hook,
 }
 
 struct Batches {
     watched: HookedRun,
     batch: u64,
-    /// Number of events that wait for the next batch.
+    /// Number of events in the next batch so far.
     waiting: u64,
     left: u64,
     steps: u64,
@@ -568,7 +569,7 @@ impl Batches {
         self.take(called);
     }
 
-    /// Calls the hooks with the collected events.
+    /// Calls each hook with its collected events.
     fn hand_over(&mut self) {
         self.waiting = 0;
         let hooks = &mut self.watched.hooks;
@@ -605,7 +606,7 @@ impl Sink for Batches {
         } else {
             for pc in addresses {
                 let step = self.steps;
-                // Counts before the call, because a hook that stops the run unwinds.
+                // The step is counted before the call, because a hook that stops the run unwinds.
                 self.steps += 1;
                 self.push(Happened::of(Event::Issue { pc: *pc, mask }, group, step, *pc));
             }
@@ -628,7 +629,8 @@ impl Sink for Batches {
     }
 }
 
-/// Runs a launch with hooks. Returns how it ended (`end`, `limit` or `stop`) and the number of events that each hook had.
+/// Runs a launch with hooks. Returns how the run ended (`end`, `limit` or `stop`), and the number of events that each
+/// hook received.
 ///
 /// # Errors
 /// See [`HooksEnded`].
@@ -675,7 +677,7 @@ pub(crate) fn observe(
     Ok((ended, batches.watched.counts()))
 }
 
-/// Returns the names of the kinds of events, by their numbers.
+/// Returns the names of the kinds of events, in the order of their numbers.
 #[pyfunction]
 pub(crate) fn event_kinds() -> Vec<&'static str> {
     KINDS.to_vec()

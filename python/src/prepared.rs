@@ -1,4 +1,4 @@
-//! A launch that is ready to run: the parts that its runs and sessions share.
+//! A launch that is ready to run: the parts that its runs and its sessions share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
@@ -21,17 +21,17 @@ use crate::errors;
 use crate::observe::EventNames;
 use crate::program::{Program, named};
 
-/// The parts of a launch that its runs and sessions share.
+/// The parts of a launch that its runs and its sessions share.
 pub(crate) struct Core {
     pub(crate) session: reconverge_workbench::Session,
     pub(crate) program: Program,
-    /// The fields of the launch file as they are written there; `None` for a launch without a file.
+    /// The fields as they are written in the launch file, or `None` for a launch without a file.
     pub(crate) fields: Option<Table>,
-    /// The expected results, if a launch file has some.
+    /// The launch file that states expected results, and the files that it names; `None` if results are not expected.
     pub(crate) expects: Option<(LaunchFile, Arc<Beside>)>,
     pub(crate) options: Options,
     pub(crate) title: String,
-    /// Types assumed for numbers without a stated type.
+    /// Types that were assumed for numbers without a stated type.
     pub(crate) typed: Vec<String>,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct Core {
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     pub(crate) folder: PathBuf,
-    /// Whether a file names them. Such a file may name only files in its folder.
+    /// Whether a launch file names the files. The launch file may name only files in its own folder.
     pub(crate) inside: bool,
     pub(crate) arrays: HashMap<String, (Array, Stated)>,
     pub(crate) typed: Mutex<Vec<String>>,
     /// The files that were read, by name.
     pub(crate) files: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Whether only those files exist, because the launch comes from another process.
+    /// Whether only the files in `files` may be read, because the launch comes from another process.
     pub(crate) sealed: bool,
 }
 
@@ -103,12 +103,12 @@ impl Core {
         &self.program.origin.title
     }
 
-    /// Returns the exception for a run without a result, with the state at a trap.
+    /// Returns the exception for a run that does not have a result. For a trap, adds the state of the program.
     pub(crate) fn failed(&self, error: Error) -> PyErr {
         errors::run_of(self.looked(error, &self.options), self.file())
     }
 
-    /// Returns the options with an engine and a number of threads.
+    /// Returns the options with this engine and number of threads.
     pub(crate) fn with(&self, engine: Option<&str>, jobs: Option<usize>, other: Engine) -> PyResult<Options> {
         let engine = match engine {
             None => other,
@@ -117,7 +117,7 @@ impl Core {
         Ok(Options { engine, jobs: jobs.and_then(NonZeroUsize::new), ..self.options })
     }
 
-    /// Adds the state at a trap to the error. Returns other errors unchanged.
+    /// For a trap, adds the state of the program to the error. Returns other errors unchanged.
     pub(crate) fn looked(&self, error: Error, options: &Options) -> Error {
         let Error::Trap(mut trapped) = error else { return error };
         look(&mut trapped, &self.program.opened, self.program(), &self.session, options);

@@ -21,18 +21,19 @@ use serde_json::json;
 use crate::array::column;
 use crate::errors;
 
-/// A file of programs as it was opened. A copy in another process is made from it, without reading the file.
+/// A file of programs as it was opened. Another process creates a copy of a program from this value, without reading
+/// the file.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The name of the file in messages.
     pub(crate) title: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_source: bool,
-    /// The user's knowledge of the file, and the files that it includes.
+    /// The properties that the user has stated about the file, and the files that it includes.
     pub(crate) known: Known,
 }
 
-/// A program of a file, with the data that the file's programs share.
+/// A program of a file, and the data that all programs of the file share.
 #[derive(Clone)]
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Program {
@@ -44,7 +45,7 @@ pub(crate) struct Program {
 /// An included file: its name, and its text or the reason why it cannot be read.
 type IncludedFile = (String, Option<String>, Option<String>);
 
-/// A program as plain values: see [`reopen`].
+/// A program as plain Python values: see [`reopen`].
 type ProgramState<'py> = (
     String,
     Bound<'py, PyBytes>,
@@ -75,8 +76,8 @@ fn stage_named(name: Option<&str>) -> PyResult<Option<program::Stage>> {
     name.map(|name| named("stage", name, &program::Stage::ALL.map(|stage| (stage.name(), stage)))).transpose()
 }
 
-/// Returns every program in a file's bytes, and the warnings of the assembler as JSON. A source includes files from the
-/// folder of `title`.
+/// Returns every program in the bytes of a file, and the warnings of the assembler as JSON. A source includes files
+/// from the folder of the file `title`.
 ///
 /// # Errors
 /// See [`reconverge_workbench::OpenError`].
@@ -106,7 +107,7 @@ pub(crate) fn open(
     Ok((programs, warnings))
 }
 
-/// Returns the user's knowledge of a file.
+/// Returns the properties that the user has stated about a file.
 fn known(
     isa: Option<&str>,
     chip: Option<String>,
@@ -124,7 +125,7 @@ fn known(
     Ok(Known { isa, chip, stage, endian, ..Known::default() })
 }
 
-/// Returns the error for a chip that no machine has, with the chips that exist.
+/// Returns the error for a chip that no machine has. The message lists the chips that exist.
 fn no_chip(name: &str) -> PyErr {
     let of = |isa: Isa| {
         let chips = target::chips(isa).into_iter();
@@ -139,7 +140,7 @@ fn no_chip(name: &str) -> PyErr {
     errors::wrong(format!("chip: unknown chip `{name}`;{meant} {}", Isa::ALL.map(list).join("; ")))
 }
 
-/// Returns the program with the state that [`Program::state`] returns. Does not read a file.
+/// Returns the program whose state [`Program::state`] returned. Does not read files.
 ///
 /// # Errors
 /// Fails if the state is not that of a program.
@@ -186,7 +187,7 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     let Origin { title, bytes, is_source, known } = &origin;
     let opened = reconverge_workbench::open(bytes, *is_source, known);
     let opened = opened.map_err(|error| match error {
-        // The message of the workbench names options of the command line.
+        // The message of the workbench names options of the command line, so it is replaced.
         reconverge_workbench::open::OpenError::Target(TargetError::Unknown(_)) => errors::wrong(format!(
             "{title}: unknown machine; state isa=\"r500\", \"r700\" or \"tesla\", or chip="
         )),
@@ -245,8 +246,8 @@ pub(crate) fn chips(isa: &str) -> PyResult<Vec<(&'static str, Vec<&'static str>)
 /// A line of a listing: address, words, label, text, depth, notes, line number.
 type Line = (Option<u32>, Vec<u32>, Option<String>, String, usize, Vec<String>, usize);
 
-/// An operation: its name, its reads with their purposes, its writes, the memory that it reads and writes, and whether
-/// a lane may keep its old value.
+/// An operation: its name, its reads with their purposes, its writes, the memories that it reads and writes, and
+/// whether a lane may keep the old value of a written register.
 type OperationTuple =
     (&'static str, Vec<(String, &'static str)>, Vec<String>, Option<String>, Option<String>, bool);
 
@@ -320,7 +321,7 @@ impl Program {
         self.opened.source.as_deref()
     }
 
-    /// Returns the words in memory order.
+    /// Returns the words of the program in memory order.
     fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         column(py, self.program().words.clone())
     }
@@ -337,7 +338,7 @@ impl Program {
         Ok(self.machine().heading(self.target(), self.program()) + &listing.text)
     }
 
-    /// Returns the lines of the text with flow constructs.
+    /// Returns the lines of the text, with flow constructs.
     fn lines(&self) -> PyResult<Vec<Line>> {
         let listing = self.listing(Style { structure: true, notes: true, ..Style::default() })?;
         let lines = listing.lines(&self.program().words).into_iter();
@@ -357,7 +358,7 @@ impl Program {
         Ok(uses.iter().map(|(address, all)| (*address, operations(all))).collect())
     }
 
-    /// Returns the program as plain values, which [`reopen`] takes.
+    /// Returns the program as plain values for [`reopen`].
     fn state<'py>(&self, py: Python<'py>) -> ProgramState<'py> {
         let Origin { title, bytes, is_source, known } = &*self.origin;
         let file = |file: &Included| {
@@ -383,7 +384,7 @@ impl Program {
         Ok(json!(explained.map_err(|error| errors::explain(&error))?).to_string())
     }
 
-    /// Returns the statements of the file about the program, as JSON.
+    /// Returns the properties that the file states about the program, as JSON.
     fn contents(&self) -> PyResult<String> {
         let contents = contents(&self.opened).map_err(|error| errors::target(&error))?;
         Ok(json!(contents.programs.get(self.number)).to_string())

@@ -19,19 +19,21 @@ use crate::prepared::Core;
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Session {
     stepping: Mutex<Stepping>,
-    /// The launch to which snapshots belong.
+    /// The launch to which the session and its snapshots belong.
     launch: Arc<Core>,
     /// Whether something other than the program has changed the state.
     changed: AtomicBool,
-    /// Whether hooks run. Hooks may read and change the state, but may not step.
+    /// Whether a hook of the session runs. A hook may read and change the state, but may not step.
     observed: AtomicBool,
-    /// The step before which a hook stopped the session. The next run begins with this step.
+    /// The step before which a hook stopped the session, or [`NEVER`]. The next run begins with this step without
+    /// calling the hooks for its issue again.
     stopped: AtomicU64,
-    /// The number of traps. The machine counts each trapping instruction, which stays the next one.
+    /// Number of instructions that trapped. The machine counts such an instruction each time it is executed, although
+    /// it remains the next instruction.
     trapped: AtomicU64,
 }
 
-/// No step.
+/// Value of `stopped` if no hook stopped the session.
 const NEVER: u64 = u64::MAX;
 
 /// A position in a launch, which can be restored.
@@ -46,11 +48,11 @@ pub(crate) struct Snapshot {
 /// Number of steps between two checks for signals.
 const LOOK: u64 = 1 << 16;
 
-/// The end of a series of steps without a call of a hook.
+/// The reason why a series of steps without a call of a hook ended.
 enum Stretch {
-    /// A hook takes the next instruction.
+    /// A hook takes the issue of the next instruction.
     Before(Happened),
-    /// The last instruction caused these events.
+    /// The last instruction caused these events, which hooks take.
     After(Vec<Happened>),
     /// The series is long, so signals must be checked.
     Long,
@@ -71,7 +73,7 @@ impl Session {
         }
     }
 
-    /// Returns the number of instructions that completed before this place.
+    /// Returns the number of instructions that have completed. It is also the step of the next instruction.
     fn place(&self, stepping: &Stepping) -> u64 {
         stepping.statistics().instructions.saturating_sub(self.trapped.load(Ordering::Relaxed))
     }
@@ -92,9 +94,9 @@ impl Session {
         executed.map(drop)
     }
 
-    /// Executes the next instruction of the launch or, with a group, of this group, after those of the groups before it.
-    /// With a lane, executes instructions until the lane is active in the next one. Returns whether the launch, or the group,
-    /// continues.
+    /// Executes the next instruction of the launch. If `asked` is given, executes instructions up to and including the
+    /// next one of that group. If `followed` is given, continues until that lane is active in the next instruction.
+    /// Returns `false` if the launch or the group has ended.
     fn execute_of(
         &self,
         stepping: &mut Stepping,
@@ -130,7 +132,7 @@ impl Session {
     fn group(&self, stepping: &Stepping, group: usize) -> PyResult<()> {
         if group >= stepping.groups() {
             return Err(wrong(format!(
-                "group {group}: the launch has {} groups, from 0 on",
+                "group {group}: the launch has {} groups, numbered from 0",
                 stepping.groups()
             )));
         }
@@ -140,21 +142,22 @@ impl Session {
     fn register(&self, stepping: &Stepping, name: &str, number: usize, channel: usize) -> PyResult<Register> {
         let classes = stepping.registers();
         let known = classes.iter().find(|known| known.name == name);
-        let known = known.ok_or_else(|| wrong(format!("no registers are called {name}")))?;
+        let known = known.ok_or_else(|| wrong(format!("unknown registers `{name}`")))?;
         Ok(Register { class: known.name, number, channel })
     }
 
-    /// Returns an error if hooks of the session run, during which it may not step.
+    /// Returns an error if a hook of the session runs, because a hook may not step the session.
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
-            true => {
-                Err(wrong("a hook cannot step the session that calls it: it reads and changes its state"))
-            }
+            true => Err(wrong(
+                "a hook cannot step the session that calls it; it can only read and change the state",
+            )),
             false => Ok(()),
         }
     }
 
-    /// Steps until a hook takes an event. `asked` is the step whose instruction the hooks have already seen.
+    /// Steps until a hook takes an event. If `asked` is the current step, the hooks have already received the issue of
+    /// its instruction.
     fn stretch(
         &self,
         watched: &HookedRun,
@@ -195,7 +198,7 @@ impl Session {
         Ok(Stretch::Long)
     }
 
-    /// Continues with hooks.
+    /// Runs with hooks, until the end or until a hook stops the session.
     fn run_watched(&self, py: Python<'_>, watched: &mut HookedRun) -> PyResult<&'static str> {
         let mut asked = Some(self.stopped.swap(NEVER, Ordering::Relaxed)).filter(|step| *step != NEVER);
         loop {
@@ -224,15 +227,15 @@ impl Session {
     }
 }
 
-/// Returns the lane with a number in a group.
+/// Returns the lane with this number in a group.
 fn lane(number: usize) -> PyResult<Lane> {
     match u8::try_from(number) {
         Ok(number) if number < 64 => Ok(Lane(number)),
-        _ => Err(wrong(format!("lane {number}: a group has at most 64, from 0 on"))),
+        _ => Err(wrong(format!("lane {number}: expected 0 to 63"))),
     }
 }
 
-/// Returns the reason why a lane runs or does not: the letter of traces, the word, and its depth or address.
+/// Returns the reason why a lane runs or waits: the letter that traces use, a word, and a depth or address.
 fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
     let (word, number) = match why {
         Why::Active => ("active", None),
@@ -269,7 +272,7 @@ impl Session {
         })
     }
 
-    /// Returns the first lane of a group in the launch, and one past the last.
+    /// Returns the index in the launch of a group's first lane, and one past the last.
     fn lanes(&self, group: usize) -> PyResult<(usize, usize)> {
         let stepping = self.lock();
         self.group(&stepping, group)?;
@@ -277,12 +280,12 @@ impl Session {
         Ok((lanes.start, lanes.end))
     }
 
-    /// Returns the address of a group's next instruction, and its lanes.
+    /// Returns the address of a group's next instruction, and the lanes that execute it.
     fn issue(&self, group: usize) -> Option<(u32, u64)> {
         self.lock().issue(group).map(|issue| (issue.pc, issue.mask.0))
     }
 
-    /// Returns for each lane of a running group the reason why it is active in the next instruction, or is not.
+    /// Returns, for each lane of a running group, the reason why it is active in the next instruction or is not.
     fn why(&self, group: usize) -> Vec<(char, &'static str, Option<u32>)> {
         let stepping = self.lock();
         let lanes = stepping.lanes(group).len().min(64) as u8;
@@ -299,14 +302,14 @@ impl Session {
         depths.map(|depth| (depth.of, depth.used, depth.room)).collect()
     }
 
-    /// Returns the classes of registers: name, number of registers, channels.
+    /// Returns the register classes of the machine: name, number of registers, channels.
     fn registers(&self) -> Vec<(&'static str, usize, &'static str)> {
         let classes = self.lock().registers().into_iter();
         classes.map(|class| (class.name, class.count, class.channels)).collect()
     }
 
-    /// Returns `count` registers of a group that runs or has ended, as an array of shape (registers, lanes, channels). Returns
-    /// `None` if the group does not have one of them.
+    /// Returns `count` registers of a group that runs or has ended, as an array of shape (registers, lanes, channels).
+    /// Returns `None` if one of the registers does not exist in the group.
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -333,7 +336,8 @@ impl Session {
         to_numpy(py, array).map(Some)
     }
 
-    /// Changes a register in the lanes of a mask. Returns the number of these lanes in which it could not be changed.
+    /// Changes a register in the lanes of a mask. Returns the number of lanes in which the register could not be
+    /// changed.
     fn write(
         &self,
         group: usize,
@@ -355,7 +359,7 @@ impl Session {
         Ok(kept)
     }
 
-    /// Returns the memories: the name of each, and its owner (`launch`, `group` or `lane`).
+    /// Returns the memory spaces: the name of each, and its owner (`launch`, `group` or `lane`).
     fn spaces(&self) -> Vec<(&'static str, &'static str)> {
         let spaces = self.lock().spaces().into_iter();
         let of = |of| match of {
@@ -392,19 +396,20 @@ impl Session {
         Ok(stored)
     }
 
-    /// Returns the parts of a space that may be accessed: name, first byte, one past the last.
+    /// Returns the parts of a memory space that may be accessed: name, first byte, one past the last.
     fn buffers(&self, space: &str, group: usize, lane_number: usize) -> PyResult<Vec<(String, u64, u64)>> {
         let buffers = self.lock().buffers(space, group, lane(lane_number)?).into_iter();
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
-    /// Returns the number of instructions that completed. An instruction that trapped did not complete.
+    /// Returns the number of instructions that completed. An instruction that trapped does not count.
     fn instructions(&self) -> u64 {
         self.place(&self.lock())
     }
 
-    /// Steps a group `times` times; without a group, the launch in its order. With a lane, each step continues until the
-    /// lane is active in the next instruction. Returns whether the group, or the launch, continues.
+    /// Steps a group `times` times. Without a group, steps the launch in its own order. With a lane, each step
+    /// continues until the lane is active in the next instruction. Returns whether the group or the launch has not
+    /// ended.
     #[pyo3(signature = (times, group=None, lane_number=None))]
     fn step(
         &self,
@@ -433,9 +438,9 @@ impl Session {
         stepped.map_err(|error| self.launch.failed(error))
     }
 
-    /// Continues to the end, and passes events to hooks one at a time. Returns `end` or `stop`, and the number of
-    /// events that each hook had. Hooks are called before the instruction of an issue, and after the instruction that
-    /// causes any other event.
+    /// Runs to the end, and passes events to hooks one at a time. Returns `end` or `stop`, and the number of events
+    /// that each hook received. Hooks are called before an instruction for its issue, and after it for all other events
+    /// that it causes.
     fn observe(&self, py: Python<'_>, hooks: Vec<FromHook>) -> PyResult<(&'static str, Vec<u64>)> {
         self.may_step()?;
         let mut watched = HookedRun::new(hooks, self.launch.names()?);
@@ -450,7 +455,7 @@ impl Session {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Continues until the launch has run `instructions` instructions.
+    /// Runs until the launch has completed `instructions` instructions.
     fn go_to(&self, py: Python<'_>, instructions: u64) -> PyResult<()> {
         self.may_step()?;
         let gone = py.detach(|| {
@@ -461,7 +466,7 @@ impl Session {
         gone.map_err(|error| self.launch.failed(error))
     }
 
-    /// Returns another session, at the same position of the same launch.
+    /// Returns a new session at the same position of the same launch.
     fn copy(&self) -> Session {
         Session {
             stepping: Mutex::new(self.lock().copy()),
@@ -473,9 +478,9 @@ impl Session {
         }
     }
 
-    /// Continues until the next instruction is at one of these addresses (or at any address, if the list is empty),
-    /// belongs to this group, and, if requested, is issued only for a part of its lanes. Returns the reason for the
-    /// stop.
+    /// Runs until the next instruction meets all conditions. Its address is in the list, unless the list is empty. It
+    /// belongs to the group, if a group is given. If requested, it is issued for only a part of the group's lanes.
+    /// Returns the reason for the stop.
     #[pyo3(signature = (addresses, budget, group=None, parted=false))]
     fn run_until(
         &self,
@@ -496,7 +501,7 @@ impl Session {
             };
             let asked = !addresses.is_empty() || group.is_some() || parted;
             let mut stepping = self.lock();
-            // The number of instructions before the one that executes, which may trap.
+            // Number of instructions before the current one, which may trap.
             let mut before = stepping.statistics().instructions;
             let mut predicate = |stepping: &Stepping, current: usize| {
                 before = stepping.statistics().instructions;
@@ -525,13 +530,13 @@ impl Session {
         }
     }
 
-    /// Returns to a position of this launch.
+    /// Restores a position of this launch.
     ///
     /// # Errors
     /// Fails if the position belongs to another launch.
     fn restore(&self, snapshot: &Snapshot) -> PyResult<()> {
         if !Arc::ptr_eq(&self.launch, &snapshot.launch) {
-            return Err(wrong("this snapshot is of another session: restore it there"));
+            return Err(wrong("the snapshot belongs to another session; restore it there"));
         }
         self.may_step()?;
         let place = snapshot.place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -541,7 +546,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the outputs as they are now. They are complete at the end.
+    /// Returns the current outputs. They are complete at the end of the launch.
     fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let outputs = self.lock().outcome().outputs();
         let named = PyDict::new(py);

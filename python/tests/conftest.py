@@ -10,7 +10,7 @@ import reconverge
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: The fragment of each machine that the sample of a nested if has, and its output.
+#: For each machine, the output of the sample program with a nested if.
 NESTED = {"r500": "color0", "r700": "pixel0", "tesla": "out"}
 
 

@@ -1,4 +1,4 @@
-"""Campaigns: the same bytes from any number of processes, and what is refused. Clusters are in python/clusters."""
+"""Campaigns: the same bytes from any number of processes, and errors. python/clusters tests clusters."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_two_programs_divide_the_shards_of_a_folder(file: Path, tmp_path: Path) 
 def test_any_map_will_do_and_one_that_runs_nothing_is_an_error(file: Path, tmp_path: Path) -> None:
     campaign = Campaign(file)
     assert len(campaign.run(tmp_path / "backwards", map=lambda function, tasks: [function(task) for task in tasks[::-1]])) == 4
-    with pytest.raises(reconverge.Error, match="4 shards are missing, and a round finished none of them"):
+    with pytest.raises(reconverge.Error, match="4 shards are missing, and the last attempt did not finish any of them"):
         campaign.run(tmp_path / "nothing", map=lambda function, tasks: [])
     with pytest.raises(reconverge.Error, match=r"a number of processes, a distributed\.Client, or the module ray"):
         over("processes")  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ def test_an_unknown_site_is_refused_with_its_line_and_what_was_meant(file: Path)
 def test_a_folder_of_another_campaign_is_refused(file: Path, tmp_path: Path) -> None:
     Campaign(file).run(tmp_path / "results")
     file.write_text(TEXT.replace("seed = 3", "seed = 4"))
-    with pytest.raises(reconverge.Error, match="it is of another campaign.*use another folder"):
+    with pytest.raises(reconverge.Error, match="it belongs to another campaign.*use another folder"):
         Campaign(file).run(tmp_path / "results")
 
 
@@ -127,7 +127,7 @@ def test_a_worker_of_another_version_or_file_is_refused(file: Path, tmp_path: Pa
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Files cannot grow beyond 1,024 bytes, which is less than a shard has."""
+    """Limits files to 1,024 bytes, which is less than the size of a shard."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
@@ -154,7 +154,7 @@ def test_a_full_disk_keeps_what_is_finished(file: Path, tmp_path: Path) -> None:
 
 
 def visible(ended: Ended) -> str:
-    """An outcome function: does the first output differ?"""
+    """An outcome function: the name states whether the first output differs."""
     if ended.trap is not None:
         return f"trapped: {ended.trap}"
     if ended.outputs is None:
@@ -167,7 +167,7 @@ def visible(ended: Ended) -> str:
 
 
 def test_an_outcome_function_names_outcomes(file: Path, tmp_path: Path) -> None:
-    """Faults: … an own outcome function."""
+    """A user's outcome function names the outcomes of experiments."""
     campaign = Campaign(file, classify=visible)
     campaign.run(tmp_path / "own")
     rows = list(campaign.results(tmp_path / "own"))
@@ -182,8 +182,8 @@ def test_an_outcome_function_names_outcomes(file: Path, tmp_path: Path) -> None:
     assert named == 60 and all(0 <= rate["interval"][0] <= rate["rate"] <= rate["interval"][1] <= 1 for site in summary["sites"] for rate in site["classes"])
     assert plain.summary(tmp_path / "plain")["sites"][0]["classes"] == []
     assert campaign.recheck(tmp_path / "own", 10) == {"checked": 10, "differ": []}
-    # Results of one function are not those of another.
-    with pytest.raises(reconverge.Error, match="it is of another campaign"):
+    # Results of different functions do not mix.
+    with pytest.raises(reconverge.Error, match="it belongs to another campaign"):
         plain.run(tmp_path / "own")
     assert campaign.description["campaign"] == Campaign(file, classify=visible).description["campaign"]
 
@@ -215,14 +215,14 @@ def test_mistakes_of_an_outcome_function_end_the_campaign(file: Path, tmp_path: 
 
     with pytest.raises(ZeroDivisionError, match="mine"):
         Campaign(file, classify=raises).run(tmp_path / "a")
-    with pytest.raises(reconverge.Error, match="classify: the function returned int where a str fits"):
+    with pytest.raises(reconverge.Error, match="classify: expected a str from the function, found int"):
         Campaign(file, classify=lambda ended: 3).run(tmp_path / "b")  # type: ignore[arg-type,return-value]
-    with pytest.raises(TypeError, match="classify: a str where a function fits"):
+    with pytest.raises(TypeError, match="classify: expected a function, found a str"):
         Campaign(file, classify="sdc")  # type: ignore[arg-type]
 
 
 def test_progress_is_told_with_counts(file: Path, tmp_path: Path) -> None:
-    """Progress callback and dict in Python."""
+    """The progress callback receives counts by outcome."""
     campaign = Campaign(file)
     told: list[Progress] = []
     campaign.run(tmp_path / "r", progress=told.append)
@@ -235,7 +235,7 @@ def test_progress_is_told_with_counts(file: Path, tmp_path: Path) -> None:
             counts[rate["outcome"]] = counts.get(rate["outcome"], 0) + rate["count"]
     assert told[-1].outcomes == {name: count for name, count in counts.items() if count}
     assert str(told[-1]).startswith("60 of 60 experiments: ")
-    # Finished shards count from the start.
+    # Shards that have finished before the run count at its start.
     (tmp_path / "r" / campaign.shards[0]).unlink()
     again: list[Progress] = []
     campaign.run(tmp_path / "r", progress=again.append)

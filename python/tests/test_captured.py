@@ -1,4 +1,4 @@
-"""Launch files as programs on an emulated chip leave them: fields, buffers, memory by address, changes."""
+"""Launch files that were captured from programs on an emulated chip: fields, buffers, memory by address, changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import reconverge
 
-#: Where the arguments of the kernel are, and a word of the driver before them. (docs/samples/opencl-gcd.toml)
+#: The kernel's arguments: the addresses of its two buffers, and a number. (docs/samples/opencl-gcd.toml)
 A, OUT, B = 0x980000, 0x980100, 24
 
 
@@ -63,7 +63,7 @@ def test_keywords_replace_fields_of_the_file(captured: reconverge.Launch, sample
     fields["buffer"][0]["values"] = np.arange(101, 117, dtype=np.uint32)
     left = reconverge.launch(file, buffer=fields["buffer"], expect=[]).run()
     assert left["out"].tolist() == np.gcd(np.arange(101, 117), B).tolist()
-    # The file still says what comes out of its own numbers.
+    # The file still states the results for its own numbers.
     assert len(reconverge.launch(file, buffer=fields["buffer"]).run().mismatches) == 1
     with pytest.raises(reconverge.Error, match="unknown keyword `nonsense`"):
         reconverge.launch(file, nonsense=1)  # type: ignore[call-arg]
@@ -76,7 +76,7 @@ def test_without_the_fixes_the_kernel_reads_other_words(samples: Path) -> None:
     assert fields is not None
     del fields["driver_fixes"], fields["expect"]
     program = reconverge.load(samples / "opencl-gcd.s")
-    # The pointers are read at s[0x0] and s[0x4], where the number of the grid and its sizes are.
+    # The kernel reads its pointers at s[0x0] and s[0x4], where the hardware has the number of the grid and its sizes.
     with pytest.raises(reconverge.Trap):
         program.run(**fields)
     fields["driver_fixes"] = "nv50-compute"

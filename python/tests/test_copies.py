@@ -1,4 +1,4 @@
-"""Objects are pickled and copied."""
+"""Objects can be pickled and copied."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def copies(thing: Thing) -> list[Thing]:
 
 
 def test_programs_and_instructions_are_copied(samples: Path) -> None:
-    """Program, Launch, Session, Trace, Instruction cannot be pickled or copied."""
+    """Regression test: Program, Launch, Session, Trace and Instruction could not be pickled or copied."""
     for name in ("collatz.s", "sort.r700.s", "loop-break.r500.s", "vec.cubin"):
         program = reconverge.load(samples / name)
         for other in copies(program):

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md and of the package are run."""
+"""Runs the examples in docs/python.md and in the package."""
 
 from __future__ import annotations
 

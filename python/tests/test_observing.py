@@ -53,7 +53,7 @@ def test_steps_are_instructions() -> None:
 
 
 def test_frames_name_registers_and_memory() -> None:
-    """Loads in traces have no space: `lane 0 loads 0x10` is s[] or g[]?"""
+    """Regression test: the text `lane 0 loads 0x10` did not state whether the memory is s[] or g[]."""
     pytest.importorskip("pandas")
     events = reconverge.kernel("collatz", "tesla", lanes=256).trace(data=True).frame("pandas")
     writes, stores, loads = (events[events.kind == kind] for kind in ("write", "store", "load"))
@@ -72,7 +72,7 @@ def test_counts_by_group_and_block_add_up() -> None:
 
 def test_a_trace_ends_at_its_limit_and_says_so() -> None:
     trace = reconverge.kernel("collatz", "tesla", lanes=256).trace(limit=100)
-    assert len(trace) == 100 and not trace.complete and "cut" in repr(trace)
+    assert len(trace) == 100 and not trace.complete and "truncated" in repr(trace)
 
 
 def test_traces_and_counts_are_frames_of_pandas_and_polars(nested: reconverge.Launch) -> None:
@@ -83,7 +83,7 @@ def test_traces_and_counts_are_frames_of_pandas_and_polars(nested: reconverge.La
         counts = nested.stats().frame(library)
         assert type(counts).__module__.startswith(library)
         assert int(counts["executed"].sum()) == nested.run().instructions
-    with pytest.raises(reconverge.Error, match="say pandas or polars"):
+    with pytest.raises(reconverge.Error, match="expected pandas or polars"):
         nested.stats().frame("numpy")  # type: ignore[call-overload]
 
 
@@ -137,10 +137,10 @@ def test_a_hook_of_a_register_sees_its_writes() -> None:
     ("kind", "narrowed", "message"),
     [
         ("issue", {"pc": 0x3}, "hook f can never be called: no instruction starts at 0x3"),
-        ("issue", {"pc": []}, "hook f can never be called: pc= has no address"),
+        ("issue", {"pc": []}, "hook f can never be called: pc= does not have any address"),
         ("issue", {"group": 8}, "hook f can never be called: group 8: the launch has 8"),
         ("write", {"register": "R1.x"}, "no such register"),
-        ("load", {"space": "LDT"}, "hook f can never be called: no memory is called LDT"),
+        ("load", {"space": "LDT"}, "hook f can never be called: unknown memory `LDT`"),
         ("trap", {}, r"never called: f \(trap\); maybe=True"),
     ],
 )
@@ -157,11 +157,11 @@ def test_a_hook_that_is_never_called_is_an_error(kind: str, narrowed: dict[str, 
 
 def test_unknown_kinds_and_no_hooks_are_errors() -> None:
     launch = reconverge.kernel("collatz", "tesla", lanes=256)
-    with pytest.raises(reconverge.HookError, match="there are no hooks"):
+    with pytest.raises(reconverge.HookError, match="observe: no hooks"):
         launch.observe(reconverge.Hooks())
-    with pytest.raises(AttributeError, match="no events are called isue; did you mean `issue`"):
+    with pytest.raises(AttributeError, match="unknown kind of event `isue`; did you mean `issue`"):
         reconverge.Hooks().isue  # noqa: B018
-    with pytest.raises(reconverge.HookError, match="only writes are of a register"):
+    with pytest.raises(reconverge.HookError, match="only writes have a register"):
         reconverge.Hooks().issue(register="$r0")
 
 

@@ -1,4 +1,4 @@
-"""Launches run in the processes that multiprocessing starts, by each of its methods."""
+"""Launches run in processes that multiprocessing starts, with each of its start methods."""
 
 from __future__ import annotations
 

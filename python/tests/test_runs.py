@@ -1,4 +1,4 @@
-"""Runs: numpy arrays in and out, and what is wrong with them."""
+"""Runs: numpy arrays as inputs and outputs, and errors in them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_million_lanes_come_back_at_one_address_without_a_copy() -> None:
     first, again = left["pixel0"], left["pixel0"]
     assert first.shape == (1_000_000, 4) and first.dtype == np.float32
     assert first.__array_interface__["data"][0] == again.__array_interface__["data"][0]
-    # A view on the buffer that Rust made: numpy owns no copy of it.
+    # The array is a view of the buffer that Rust allocated, and numpy does not own a copy.
     assert not first.flags.owndata and first.base is not None
     assert np.array_equal(first[:, :2], given * 2)
     with pytest.raises(ValueError, match="read-only"):
@@ -107,13 +107,13 @@ def test_an_array_that_is_not_in_a_row_is_copied_and_the_message_says_so() -> No
     with pytest.warns(reconverge.ArrayCopied, match="inputs R0: the array is copied: it is not contiguous"):
         left = double(inputs={"R0": given[:, ::2]})
     assert np.array_equal(left["pixel0"][:, :2], given[:, ::2] * 2)
-    # Rows backwards, columns backwards, one row for all lanes, columns one after another.
+    # Rows in reverse order, columns in reverse order, one row for all lanes, and columns that are each contiguous.
     pairs = given[:, :2].copy()
     for view in (pairs[::-1], pairs[:, ::-1], np.broadcast_to(pairs[:1], (4, 2)), np.asfortranarray(pairs)):
         with pytest.warns(reconverge.ArrayCopied, match="it is not contiguous"):
             left = double(inputs={"R0": view})
         assert np.array_equal(left["pixel0"][:, :2], view * 2), view.strides
-    with pytest.warns(reconverge.ArrayCopied, match="its bytes are in the other order"):
+    with pytest.warns(reconverge.ArrayCopied, match="its byte order is not that of this machine"):
         left = double(inputs={"R0": given[:, :2].astype(">f4")})
     assert np.array_equal(left["pixel0"][:, :2], given[:, :2] * 2)
     with pytest.warns(reconverge.ArrayCopied, match="float16 becomes float32"):

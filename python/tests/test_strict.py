@@ -1,4 +1,4 @@
-"""Arrays of events, keywords of launches, lists of floats, messages, and the place after a trap."""
+"""Arrays of events, keywords of launches, lists of floats, messages, and the position of a session after a trap."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_chip_that_is_not_the_programs_is_refused(collatz: reconverge.Program,
     calls: list[tuple[str, str]] = [
         ("r600", "chip: r600 is a chip of r700, not of tesla"),
         ("sm_99", "chip: unknown chip `sm_99`: did you mean"),
-        ("sm_13", "chip: sm_13, but the program is for sm_10: give chip= where the program is loaded"),
+        ("sm_13", "chip: sm_13, but the program is for sm_10: use chip= when the program is loaded"),
     ]
     for chip, message in calls:
         for call in (collatz.launch, collatz.run, collatz.stats, collatz.session, collatz.trace):
@@ -70,9 +70,9 @@ def test_a_chip_that_a_launch_file_does_not_fit_is_refused(samples: Path) -> Non
 
 def test_another_program_is_refused(collatz: reconverge.Program, room: dict[str, Any]) -> None:
     for call in (collatz.launch, collatz.run, collatz.stats, collatz.session):
-        with pytest.raises(reconverge.Error, match=r"program: x\.s, but the program is this one \(.*collatz\.s\)"):
+        with pytest.raises(reconverge.Error, match=r"program: x\.s, but the launch is for .*collatz\.s: omit program="):
             call(program="x.s", **room)
-        with pytest.raises(reconverge.Error, match=r"kernel: other, but the program is this one \(collatz\)"):
+        with pytest.raises(reconverge.Error, match=r"kernel: other, but the launch is for collatz: omit kernel="):
             call(kernel="other", **room)
     collatz.run(program="collatz.s", kernel="collatz", **room)
 

@@ -1,4 +1,4 @@
-"""mypy --strict finds mistakes in programs that use the package, and nothing in correct ones."""
+"""mypy --strict finds mistakes in programs that use the package, and does not report correct programs."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def mypy(text: str, folder: Path) -> list[tuple[int, str]]:
 
 
 def test_mypy_finds_each_mistake(tmp_path: Path) -> None:
-    """mypy --strict finds nothing wrong in `p.run(block="twelve", parms={…})`, `p.session(blok=3)`, `s.why(3).lettr`,
-    `summary()["sites"][0]["nope"]`: `**launch: Any`, `why -> Any`."""
+    """Regression test: mypy --strict accepted `p.run(block="twelve", parms={…})`, `p.session(blok=3)`, `s.why(3).lettr` and
+    `summary()["sites"][0]["nope"]`, because the package declared `**launch: Any` and `why -> Any`."""
     errors = mypy(WRONG, tmp_path)
     assert sorted({line for line, _ in errors}) == [5, 6, 8, 9], errors
     messages = {line: " ".join(message for at, message in errors if at == line) for line, _ in errors}
@@ -115,7 +115,7 @@ def test_mypy_finds_nothing_in_a_program_that_is_right(tmp_path: Path) -> None:
 
 
 def test_the_public_surface_has_no_any() -> None:
-    """`**launch: Any`, `why -> Any`: an editor offers nothing, and mypy checks nothing."""
+    """Regression test: with `**launch: Any` and `why -> Any`, editors did not complete names and mypy did not check types."""
     public = [getattr(reconverge, name) for name in reconverge.__all__]
     public += [value for name, value in vars(reconverge.campaign).items() if not name.startswith("_")]
     seen = 0

@@ -1,4 +1,4 @@
-"""Values that do not fit are refused with an error of this package."""
+"""Wrong values are errors of this package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stepped(collatz: reconverge.Program) -> reconverge.Session:
 
 @pytest.mark.parametrize("value", [2**40, -1, 2**70, np.int64(2**32), np.full(12, 2**33)])
 def test_a_number_outside_the_range_of_a_register_is_an_overflow(stepped: reconverge.Session, value: Any) -> None:
-    """`s.regs["$r1"] = 2**40` stores 0."""
+    """Regression test: `s.regs["$r1"] = 2**40` stored 0."""
     before = stepped.regs["$r1"].tolist()
     with pytest.raises(OverflowError, match=r"\$r1: .*: expected 0 to 4294967295") as caught:
         stepped.regs["$r1"] = value
@@ -36,11 +36,11 @@ def test_a_number_outside_the_range_of_a_register_is_an_overflow(stepped: reconv
 
 
 def test_floats_are_for_registers_of_floats(stepped: reconverge.Session) -> None:
-    """`= 1.7` stores 1."""
+    """Regression test: `s.regs["$r1"] = 1.7` stored 1."""
     for registers in (stepped.regs, stepped.regs.i32):
-        with pytest.raises(TypeError, match=r"\$r1: a float where an integer .* fits; regs.f32 writes numbers of binary32"):
+        with pytest.raises(TypeError, match=r"\$r1: expected an integer .*, found a float; regs.f32 writes numbers of binary32"):
             registers["$r1"] = 1.7
-        with pytest.raises(TypeError, match="an array of float32 where an integer"):
+        with pytest.raises(TypeError, match="expected an integer .*, found an array of float32"):
             registers["$r1"] = np.ones(12, np.float32)
     stepped.regs.f32["$r1"] = 1.7
     assert stepped.regs.f32["$r1"].tolist() == [np.float32(1.7)] * 12
@@ -73,14 +73,14 @@ def test_memory_takes_bytes_that_fit(stepped: reconverge.Session) -> None:
         with pytest.raises(OverflowError, match=f"g: {number}: expected one byte, 0 to 255"):
             memory["a"] = number
     for wrong in (1.7, "7", None):
-        with pytest.raises(TypeError, match="where bytes fit"):
+        with pytest.raises(TypeError, match="g: expected bytes, found"):
             memory["a"] = wrong  # type: ignore[assignment]
-    with pytest.raises(reconverge.Error, match="g: 96 bytes where 48 fit"):
+    with pytest.raises(reconverge.Error, match="g: expected 48 bytes, found 96"):
         memory["a"] = np.zeros(12)
 
 
 def test_parameters_of_another_type_are_refused(collatz: reconverge.Program) -> None:
-    """`params={"gcd": np.zeros(12)}` (float64) gives 4.24e-314."""
+    """Regression test: `params={"gcd": np.zeros(12)}` (float64) had the result 4.24e-314."""
     for array, fits in ((np.zeros(12), "np.float32"), (np.zeros(12, np.int64), "np.int32")):
         with pytest.raises(reconverge.Error, match=rf"params a: an array of {array.dtype}, but .* give array.astype\({fits}\)"):
             collatz.run(block=12, params={"a": array})
@@ -92,7 +92,7 @@ def test_parameters_of_another_type_are_refused(collatz: reconverge.Program) -> 
 
 
 def test_parameters_have_the_names_of_the_source(samples: Path) -> None:
-    """Names of parameters are decoration: a swap is silent. In Python the dict's order decides."""
+    """Regression test: the order of the dict decided instead of the parameters' names, so a swap was not detected."""
     text = (
         ".isa tesla\n.chip sm_10\n.kernel k\n.reg 4\n.shared 24\n.param s[0x10] 4 a\n.param s[0x14] 4 out\n"
         "and b32 $r0 $r0 0xffff\nshl b32 $r0 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r0\nadd b32 $r2 b32 s[0x14] $r0\n"
@@ -129,48 +129,48 @@ def raw(collatz: reconverge.Program) -> list[tuple[Any, type[Exception], str]]:
     hooks = reconverge.Hooks()
     hooks.issue(lambda events: None)
     return [
-        (lambda: anything.run(block=12, params=[z]), TypeError, r'params: a list where a dict fits, for instance params=\{"\w+": array\}'),
-        (lambda: anything.run(block=12, inputs=z), TypeError, "inputs: an ndarray where a dict fits"),
-        (lambda: anything.run(block=12.0), TypeError, r"block: a float \(12.0\) where a whole number fits, for instance 12"),
-        (lambda: anything.run(block="twelve"), TypeError, "block: the text 'twelve' where a whole number or several fit"),
+        (lambda: anything.run(block=12, params=[z]), TypeError, r'params: expected a dict such as params=\{"\w+": array\}, found a list'),
+        (lambda: anything.run(block=12, inputs=z), TypeError, "inputs: expected a dict .*, found an ndarray"),
+        (lambda: anything.run(block=12.0), TypeError, r"block: expected a whole number \(for instance 12\), found a float \(12.0\)"),
+        (lambda: anything.run(block="twelve"), TypeError, "block: expected one or more whole numbers, .*, found the text 'twelve'"),
         (lambda: anything.run(block="8x8"), TypeError, r"block=\(8, 8\)"),
         (lambda: anything.run(block=(4, -1)), OverflowError, r"block\[1\]: -1: expected 1 to 4294967295"),
         (lambda: anything.run(block=0), OverflowError, "block: 0: expected 1 to"),
-        (lambda: anything.launch(lanes=1.5), TypeError, "lanes: a float"),
+        (lambda: anything.launch(lanes=1.5), TypeError, "lanes: expected a whole number, found a float"),
         (lambda: launch.run(jobs=-1), OverflowError, "jobs: -1: expected 1 to 65536"),
-        (lambda: every.run(jobs="2"), TypeError, "jobs: a str"),
+        (lambda: every.run(jobs="2"), TypeError, "jobs: expected a whole number, found a str"),
         (lambda: session.step(-1), OverflowError, "times: -1: expected 0 or more"),
-        (lambda: session.step(1.5), TypeError, "times: a float"),
+        (lambda: session.step(1.5), TypeError, "times: expected a whole number, found a float"),
         (lambda: session.step(group=9), OverflowError, "group: 9: expected 0 to 0"),
         (lambda: session.step(lane=64), OverflowError, "lane: 64: expected 0 to 63"),
-        (lambda: session.run_until(pc="x"), TypeError, "at: a str"),
+        (lambda: session.run_until(pc="x"), TypeError, "at: expected a whole number, found a str"),
         (lambda: session.run_until(budget=-1), OverflowError, "budget: -1"),
         (lambda: launch.observe(hooks, batch=-1), OverflowError, "batch: -1: expected 1 or more"),
         (lambda: launch.observe(hooks, batch=0), OverflowError, "batch: 0"),
         (lambda: launch.trace(limit=-1), OverflowError, "limit: -1"),
-        (lambda: reconverge.assemble(b"exit nop"), TypeError, r"assemble: a bytes where a str fits; text.decode\(\)"),  # type: ignore[arg-type]
+        (lambda: reconverge.assemble(b"exit nop"), TypeError, r"assemble: expected a str, found a bytes; text.decode\(\)"),  # type: ignore[arg-type]
         (lambda: reconverge.assemble("exit nop", chip="sm_99"), ValueError, "chip: unknown chip `sm_99`.*sm_10"),
         (lambda: reconverge.disassemble([1, 2], chip="sm_99"), ValueError, "tesla: .*sm_10"),
-        (lambda: reconverge.explain(5, isa="tesla"), TypeError, "explain: an int"),  # type: ignore[arg-type]
-        (lambda: collatz.at("x"), TypeError, "at: a str"),  # type: ignore[arg-type]
+        (lambda: reconverge.explain(5, isa="tesla"), TypeError, "explain: expected a str or words, found an int"),  # type: ignore[arg-type]
+        (lambda: collatz.at("x"), TypeError, "at: expected a whole number, found a str"),  # type: ignore[arg-type]
         (lambda: reconverge.kernel("collatz", "tesla", lanes=-256), OverflowError, "lanes: -256"),
-        (lambda: session.memory("g").array("a", "V0"), ValueError, "g: .*V0 has no numbers"),
-        (lambda: session.memory("g").array("a", object), ValueError, "g: object has no numbers"),
+        (lambda: session.memory("g").array("a", "V0"), ValueError, "g: expected a type of fixed size, .*, found .*V0"),
+        (lambda: session.memory("g").array("a", object), ValueError, "g: expected a type of fixed size, .*, found object"),
         (lambda: session.memory("g").array("a", "nonsense"), TypeError, "'nonsense' is not a type of numpy"),
-        (lambda: session.memory("g")["b"], ValueError, "g: no part is called `b`"),
-        (lambda: session.memory("g")[5], TypeError, "an int where a range of bytes"),
+        (lambda: session.memory("g")["b"], ValueError, "g: unknown part `b`"),
+        (lambda: session.memory("g")[5], TypeError, "expected a range of bytes .*, found an int"),
         (lambda: session.memory("g")[-4:8], OverflowError, "g: -4"),
-        (lambda: session.regs[3], TypeError, r"registers: an int \(3\) where a name fits"),
+        (lambda: session.regs[3], TypeError, r"registers: expected a name .*, found an int \(3\)"),
         (lambda: session.regs["$q1"], ValueError, r"no such register.*there are \$r0"),
-        (lambda: session.restore(3), TypeError, "restore: an int where a snapshot fits"),
-        (lambda: launch.observe(3), TypeError, "observe: an int where hooks fit"),  # type: ignore[arg-type]
-        (lambda: launch.run(engine=3), TypeError, "engine: an int"),  # type: ignore[arg-type]
+        (lambda: session.restore(3), TypeError, "restore: expected a snapshot .*, found an int"),
+        (lambda: launch.observe(3), TypeError, "observe: expected hooks, .*, found an int"),  # type: ignore[arg-type]
+        (lambda: launch.run(engine=3), TypeError, "engine: expected a str.*, found an int"),  # type: ignore[arg-type]
     ]
 
 
 def test_wrong_values_are_clear_errors_with_their_place(collatz: reconverge.Program) -> None:
-    """Raw errors: `params=[z]` ('list' object has no attribute 'items'), `block=12.0`, `jobs=-1`, `step(-1)`, `batch=-1`,
-    `assemble(b"…")`, `chip="sm_99"` → "which machine is this for?", `memory('g').array('out','V0')` ZeroDivisionError."""
+    """Regression test: these values caused exceptions of Python, such as `'list' object has no attribute 'items'` for
+    `params=[z]` and a ZeroDivisionError for `memory('g').array('out', 'V0')`, or misleading messages."""
     for call, kind, message in raw(collatz):
         with pytest.raises(kind, match=message) as caught:
             call()
@@ -178,7 +178,7 @@ def test_wrong_values_are_clear_errors_with_their_place(collatz: reconverge.Prog
 
 
 def test_files_that_do_not_exist_are_all_the_same_error() -> None:
-    """`load("/nope.s")` FileNotFoundError but `launch("/nope.toml")` Error."""
+    """Regression test: `load("/nope.s")` raised FileNotFoundError, but `launch("/nope.toml")` raised Error."""
     for call in (
         lambda: reconverge.load("/nope"),
         lambda: reconverge.programs("/nope"),
@@ -193,7 +193,7 @@ def test_files_that_do_not_exist_are_all_the_same_error() -> None:
 
 
 def test_folders_of_results_that_do_not_exist_are_errors(tmp_path: Path) -> None:
-    """`frame("/typo")` gives an empty frame, `campaign --summary typo` an empty table with status 0."""
+    """Regression test: `frame("/typo")` returned an empty frame, and `campaign --summary typo` printed an empty table."""
     file = tmp_path / "c.toml"
     file.write_text('kernel = "collatz"\nisa = "r700"\nlanes = 64\ninjections = 4\n')
     campaign = Campaign(file)
@@ -203,7 +203,7 @@ def test_folders_of_results_that_do_not_exist_are_errors(tmp_path: Path) -> None
 
 
 def test_folders_without_results_of_the_campaign_are_errors(tmp_path: Path) -> None:
-    """An existing folder without results gives an empty frame and an empty table."""
+    """Regression test: for a folder without results, the frame and the table were empty."""
     file = tmp_path / "c.toml"
     file.write_text('kernel = "collatz"\nisa = "r700"\nlanes = 64\ninjections = 4\n')
     campaign = Campaign(file)
@@ -215,7 +215,7 @@ def test_folders_without_results_of_the_campaign_are_errors(tmp_path: Path) -> N
 
 
 def test_the_words_of_a_program_cannot_be_written(collatz: reconverge.Program) -> None:
-    """`Program.words` is a view that can be made writeable."""
+    """Regression test: `Program.words` was a view that a user could make writeable."""
     words: Any = collatz.words
     with pytest.raises(ValueError, match="read-only"):
         words[0] = 1
@@ -226,7 +226,7 @@ def test_the_words_of_a_program_cannot_be_written(collatz: reconverge.Program) -
 
 
 def test_what_is_read_cannot_be_written(stepped: reconverge.Session) -> None:
-    """Views can be made writeable."""
+    """Regression test: a user could make views writeable."""
     memory = stepped.memory("g")
     read: list[Any] = [stepped.regs["$r1"], stepped.regs["$r0":"$r2"], memory["a"], memory.array("a", np.uint32)]
     read.append(reconverge.kernel("mandel", "r700", lanes=64).session().regs["R0"])
@@ -241,7 +241,7 @@ def test_what_is_read_cannot_be_written(stepped: reconverge.Session) -> None:
 
 
 def test_a_trap_has_what_the_command_prints(collatz: reconverge.Program) -> None:
-    """`str(Trap)` lacks what the command prints."""
+    """Regression test: `str(Trap)` lacked lines that the command prints."""
     with pytest.raises(reconverge.Trap) as caught:
         collatz.run(block=12, params={"a": np.zeros(4, np.uint32)})
     trap = caught.value
@@ -257,7 +257,7 @@ def test_a_trap_has_what_the_command_prints(collatz: reconverge.Program) -> None
 
 
 def test_warnings_point_at_the_line_that_caused_them(samples: Path, tmp_path: Path) -> None:
-    """Warnings point into the package."""
+    """Regression test: warnings referred to lines of the package."""
     text = "exit nop\n.isa tesla\n"
     program = reconverge.assemble(".isa r700\n.chip rv770\n.stage pixel\n.gprs 2\nEXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n")
     strided = np.ones((4, 8), np.float32)[:, ::2]

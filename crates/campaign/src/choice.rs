@@ -14,11 +14,12 @@ use crate::spot::{Spot, below, words};
 pub(crate) struct Choice<'a> {
     pub(crate) point: &'a Point,
     pub(crate) stepping: &'a Stepping,
-    /// The group that issues, or has issued, the instruction.
+    /// The group of the instruction. The fault changes the group's state before or after the group issues the
+    /// instruction.
     pub(crate) group: usize,
     /// The address of the instruction.
     pub(crate) pc: u32,
-    /// The lanes for which it is issued.
+    /// The lanes for which the instruction is issued.
     pub(crate) mask: u64,
 }
 
@@ -27,7 +28,7 @@ impl Choice<'_> {
         &self.point.allowed
     }
 
-    /// Returns the lanes of the group in which a fault may be.
+    /// Returns the lanes of the group that a fault may change.
     fn lanes(&self, site: Site) -> Vec<u8> {
         let is_active = |lane: &u8| site != Site::Destination || self.mask >> lane & 1 != 0;
         let lanes = 0..self.stepping.lanes(self.group).len() as u8;
@@ -84,7 +85,8 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns the word of a site with this name in this lane. A name or lane that is absent is chosen at random.
+    /// Returns the word of a site with this name in this lane. If the name or the lane is absent, chooses one at
+    /// random.
     ///
     /// # Errors
     /// Fails if no word fits. The message lists the names that exist.
@@ -123,7 +125,7 @@ impl Choice<'_> {
             let word = lane.map_or(format!("{site}{place}"), |lane| format!("{site}{place} of lane {lane}"));
             let names = self.some_names(site);
             match names.is_empty() {
-                true => format!("{word} does not exist at this step, nor any other {site}"),
+                true => format!("{word} does not exist at this step, and neither does any other {site}"),
                 false => format!("{word} does not exist at this step; {} exist", names.join(", ")),
             }
         })
@@ -149,8 +151,8 @@ impl Choice<'_> {
         })
     }
 
-    /// Returns the names of the first words of a site. Lists registers for one lane only, since a list may have many
-    /// impossible faults.
+    /// Returns the names of the first words of a site, for a message. Lists the registers of one lane only, so that the
+    /// message is cheap: a list may have many impossible faults, each with a message.
     fn some_names(&self, site: Site) -> Vec<String> {
         let mut spots = match site {
             Site::Register | Site::Destination => {
@@ -188,7 +190,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns the word of memory with this name: its space and its address.
+    /// Returns the memory word that `place` names by its space and its address.
     fn memory(&self, place: &str, lane: Option<u32>, random: &mut Random) -> Result<Spot, String> {
         let spaces = || {
             let of = |area: &Area| format!("{} {:#x} to {:#x}", area.space, area.bytes.start, area.bytes.end);

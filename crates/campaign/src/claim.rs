@@ -1,11 +1,12 @@
 //! Claims divide the shards of a folder among processes, on one host or on several.
 //!
-//! A claim is a file next to the shard, `.NAME.claim`, created exclusively and deleted at the end of the work. It names its
-//! process, which rewrites it every [`BEAT`]. A claim is stale, and another process takes it over, if its process is known
-//! to have ended (same host, same process numbers), or if it has not been rewritten for [`STALE`].
+//! A claim is a file next to the shard, `.NAME.claim`. It is created exclusively and deleted at the end of the work. It
+//! names its process, which rewrites the file every [`BEAT`]. A claim is stale if its process is known to have ended,
+//! or if the file has not been rewritten for [`STALE`]. Only a process on the same host and in the same process
+//! namespace can be known to have ended. Another process takes over a stale claim.
 //!
-//! Claims save work and decide nothing else. Two processes that run one shard, for example after both took over a stale
-//! claim, write the same bytes.
+//! Claims only avoid duplicate work. Results are correct without them: two processes that run the same shard, for
+//! example after both took over a stale claim, write the same bytes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -31,12 +32,12 @@ const MOST: u64 = 4096;
 struct Owner {
     host: String,
     process: u32,
-    /// The processes among which the number is unique: those of one boot and one namespace. Containers on one host have
-    /// several namespaces. Absent if the system does not provide it.
+    /// Identifies the boot and the process namespace, because process numbers are unique only within one namespace of
+    /// one boot. Containers on one host have several namespaces. `None` if the system does not provide the identifier.
     space: Option<String>,
-    /// Start time of the process, because numbers are reused.
+    /// Start time of the process, which distinguishes it from a later process with the same number.
     started: Option<String>,
-    /// Distinguishes the claims of a process.
+    /// Text that distinguishes this claim from other claims of the process.
     token: String,
 }
 
@@ -65,7 +66,7 @@ pub(crate) enum Attempt {
 pub(crate) struct Claim {
     path: PathBuf,
     text: String,
-    /// Dropped first, which ends the thread.
+    /// Sender that keeps the thread running. `drop` drops the sender first, which ends the thread.
     end: Option<Sender<()>>,
     beats: Option<JoinHandle<()>>,
 }
@@ -76,7 +77,8 @@ pub(crate) struct Claim {
 /// Fails if the folder is not writable.
 pub(crate) fn claim(folder: &Path, name: &str) -> io::Result<Attempt> {
     let path = folder.join(format!(".{name}.claim"));
-    // Tries again after a stale claim. If a third process is faster, that process has the shard.
+    // The second attempt follows the removal of a stale claim. If another process creates its claim in between, that
+    // process has the shard.
     for _ in 0..2 {
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Claim::begin(path, file).map(Attempt::Mine),
@@ -111,7 +113,8 @@ impl Claim {
         let again = text.clone();
         let beats = std::thread::spawn(move || {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-                // Writes to the open file, not to a file that replaced it. If the write fails, the claim ages.
+                // Writes to the open file, so that a claim of another process at this path stays unchanged. A failed
+                // write is ignored: the claim then becomes stale.
                 let _ = file.rewind().and_then(|()| file.write_all(again.as_bytes()));
             }
         });
@@ -125,7 +128,7 @@ impl Drop for Claim {
         if let Some(beats) = self.beats.take() {
             let _ = beats.join();
         }
-        // Another process may have taken the claim over while this one was stopped.
+        // Another process may have taken over the claim while this process was suspended.
         if read(&self.path).is_ok_and(|text| text == self.text) {
             let _ = fs::remove_file(&self.path);
         }
@@ -134,7 +137,7 @@ impl Drop for Claim {
 
 fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    // Reading a pipe would not end.
+    // Reading a pipe may block forever.
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(ErrorKind::InvalidInput.into());
     }
@@ -146,8 +149,8 @@ fn owner(path: &Path) -> Option<Owner> {
     serde_json::from_str(&read(path).ok()?).ok()
 }
 
-/// Returns whether a claim has not been written for [`STALE`], by the clock of its file system, since hosts have other
-/// clocks.
+/// Returns whether a claim has not been written for [`STALE`]. The age is measured with the clock of the file system,
+/// because the clocks of hosts may differ.
 fn is_old(path: &Path) -> io::Result<bool> {
     let written = match fs::symlink_metadata(path) {
         Ok(claim) => claim.modified()?,
@@ -160,7 +163,7 @@ fn is_old(path: &Path) -> io::Result<bool> {
     Ok(probe.modified()?.duration_since(written).is_ok_and(|age| age > STALE))
 }
 
-// ---- Processes, from Linux's `/proc`. On other systems, only the age of a claim counts.
+// ---- Processes, read from Linux's `/proc`. On other systems, only its age decides whether a claim is stale.
 
 fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -174,13 +177,14 @@ fn space() -> Option<String> {
     Some(format!("{} {}", boot.trim(), namespace.display()))
 }
 
-/// Returns the start of a process in ticks since the boot, or `None` if it has ended. A zombie has ended.
+/// Returns the start time of a process in ticks since the boot, or `None` if the process has ended. A zombie counts as
+/// ended.
 fn started(process: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name in brackets precedes the fields, and may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
-    // Field 22; the state is field 3.
+    // The start time is field 22 of the file. The state, which was read before, is field 3.
     fields.nth(18).filter(|_| !matches!(state, "Z" | "X")).map(str::to_owned)
 }
 
@@ -210,7 +214,8 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// The same number in another container is another process, so only the age of its claim counts.
+    /// A process in another container may have the same number as an ended process here, so only the age of its claim
+    /// counts.
     #[test]
     #[cfg(target_os = "linux")]
     fn the_claim_of_an_ended_process_is_stale_and_that_of_another_container_is_not() {
@@ -223,7 +228,7 @@ mod tests {
         let plant = |owner: &Owner| fs::write(&path, serde_json::to_string(owner).unwrap()).unwrap();
         plant(&owner);
         assert!(is_mine(&folder));
-        // A process that started later has the same number.
+        // The number belongs to a process that started after the claim's process had ended.
         plant(&Owner {
             process: std::process::id(),
             started: Some("1".to_owned()),

@@ -1,4 +1,5 @@
-//! One experiment: the choice of a fault from seed and number alone, the run with the fault, and its outcome.
+//! One experiment: the choice of a fault, which depends only on the seed and the experiment's number, the run with the
+//! fault, and its outcome.
 
 use std::ops::Range;
 
@@ -19,15 +20,15 @@ reconverge_isa::choices! {
     /// The outcome of an experiment.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Outcome {
-        /// The same instructions for the same lanes, and the same outputs.
+        /// Instructions, active lanes and outputs are those of the golden run.
         Masked = "masked",
-        /// Other instructions or lanes, and the same outputs.
+        /// Instructions or active lanes differ from the golden run. The outputs do not differ.
         Diverged = "diverged",
-        /// Other outputs: silent data corruption.
+        /// Outputs differ from the golden run: silent data corruption.
         Sdc = "sdc",
         /// The program trapped.
         Trap = "trap",
-        /// A group used up its fuel.
+        /// A group issued more instructions than its fuel allows.
         Hang = "hang",
     }
 }
@@ -43,19 +44,19 @@ pub struct Record {
     pub site: Site,
     /// Fault model.
     pub model: Model,
-    /// Instructions that the launch had issued before the change.
+    /// Number of instructions that the launch had issued before the change.
     pub step: u64,
     /// The group of the next instruction.
     pub group: u32,
     /// The address of the next instruction.
     pub pc: u32,
-    /// The lane, if the place belongs to one.
+    /// The lane, if the changed word belongs to a lane.
     pub lane: Option<u32>,
-    /// The place: `temp[1].r`, `token 2 mask`, `g 0x100`, `word 7`.
+    /// Name of the changed word: `temp[1].r`, `token 2 mask`, `g 0x100`, `word 7`.
     pub place: String,
-    /// Bits of the place before the change; for a warp-wide fault, of the first place.
+    /// Bits of the word before the change. For a warp-wide fault, the bits of the first word.
     pub before: u64,
-    /// Bits of the place after the change.
+    /// Bits of the same word after the change.
     pub after: u64,
     /// The outcome.
     pub outcome: Outcome,
@@ -92,10 +93,10 @@ pub type Classify = dyn Fn(EndedExperiment<'_>) -> Result<String, String> + Send
 /// Number of instructions between two checks whether the flow differs from that of the golden run.
 const LOOK: u64 = 256;
 
-/// Number of instructions that run at once if the flow is not watched.
+/// Number of instructions per call of the engine if the flow is not compared.
 const STRETCH: u64 = 4096;
 
-/// An experiment of a point: site, model, and its number in the campaign.
+/// An experiment at a point: its site, its fault model, and its number in the campaign.
 #[derive(Clone, Copy)]
 pub(crate) struct Experiment<'a> {
     pub(crate) index: u64,
@@ -107,18 +108,18 @@ pub(crate) struct Experiment<'a> {
     pub(crate) bits: u32,
     /// The entry of a list of faults.
     pub(crate) listed: Option<&'a ListedFault>,
-    /// Names the outcome.
+    /// Function that names the outcome.
     pub(crate) classify: Option<&'a Classify>,
 }
 
-/// A fault that has been chosen, in a launch that has reached it.
+/// A fault that has been chosen, and a launch that has run up to its step.
 pub(crate) struct ChosenFault {
-    /// The launch. The change has not been made.
+    /// The launch, before the change.
     pub(crate) stepping: Stepping,
     pub(crate) flaw: Flaw,
-    /// Number of instructions that are issued before the one of the fault.
+    /// Number of instructions that are issued before the instruction of the fault.
     pub(crate) step: u64,
-    /// Whether the state changes after that instruction.
+    /// Whether the state changes after the instruction instead of before it.
     pub(crate) late: bool,
     pub(crate) pc: u32,
     place: String,
@@ -129,7 +130,7 @@ impl Experiment<'_> {
     /// Chooses the fault.
     ///
     /// # Errors
-    /// Fails if the site or the place does not exist at that step, or if the engine fails before it.
+    /// Fails if the site or the word does not exist at that step, or if the engine fails before the step.
     pub(crate) fn choose(&self, point: &Point) -> Result<ChosenFault, LaunchError> {
         let wrong = |why: String| LaunchError::Machine(format!("experiment {}: {why}", self.index));
         let mut random = self.random();
@@ -144,7 +145,7 @@ impl Experiment<'_> {
     }
 
     fn random(&self) -> Random {
-        // The multiplication separates neighbouring numbers.
+        // The multiplication makes the states of neighbouring experiments differ in many bits.
         let index = self.index.wrapping_mul(0xd134_2543_de82_ef95);
         Random::new(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index)
     }
@@ -157,7 +158,7 @@ impl Experiment<'_> {
         format!("the site {} does not exist", self.site)
     }
 
-    /// Chooses the step.
+    /// Chooses the step of the fault.
     fn step(&self, point: &Point, random: &mut Random) -> Result<u64, String> {
         let instants = point.instants_of(self.site).ok_or_else(|| self.missing())?;
         match self.listed.and_then(|stated| stated.step) {
@@ -170,7 +171,8 @@ impl Experiment<'_> {
         }
     }
 
-    /// Chooses place and bits, in a launch that has reached the step. Also returns the name and the value of the place.
+    /// Chooses the word and the bits to change, in a launch that has run up to the step. Also returns the word's name
+    /// and value.
     fn flaw(
         &self,
         point: &Point,
@@ -250,7 +252,8 @@ impl Experiment<'_> {
             hits: 0,
             class: None,
         };
-        // If the groups are independent, the fault does not change the groups after this one.
+        // If the groups are independent, the fault changes only the results of its own group, so that the later groups
+        // need not run.
         let alone = !matches!(flaw.spot, Spot::Program(_)) && stepping.is_independent();
         let mut follower = Follower::new(&point.course, step as usize + usize::from(late));
         let only = alone.then_some(group);
@@ -280,7 +283,7 @@ impl Experiment<'_> {
                 record.outcome = if hangs { Outcome::Hang } else { Outcome::Trap };
                 record.trap = (!hangs).then_some(trap.name);
             }
-            // The fault has made the launch impossible: a CTM output outside its buffer.
+            // The fault has made the launch invalid, for instance by a CTM output outside its buffer.
             Err(_) => (record.outcome, record.trap) = (Outcome::Trap, Some("Launch".to_owned())),
         }
         if let Some(classify) = classify {
@@ -296,8 +299,8 @@ impl Experiment<'_> {
     }
 }
 
-/// Chooses the faults of all experiments of a point in one run. Returns the indices of the impossible ones, with the
-/// reasons.
+/// Chooses the faults of all experiments of a point in one run. Returns the index of each impossible fault, with the
+/// reason.
 pub(crate) fn impossible(
     experiments: &[Experiment<'_>],
     point: &Point,
@@ -329,7 +332,7 @@ pub(crate) fn impossible(
     Ok(wrong)
 }
 
-/// Returns all outputs of a run that ended with some of its rows. The other rows are those of the golden run.
+/// Returns all outputs of a run that computed only `rows`. The other rows come from the golden run.
 fn whole(
     golden: &[(String, Array)],
     found: Vec<(String, Array)>,
@@ -351,7 +354,7 @@ fn whole(
     all
 }
 
-/// Continues with stuck bits, one instruction at a time. With `only`, stops at the end of that group.
+/// Runs the launch with stuck bits, one instruction at a time. If `only` is given, stops at the end of that group.
 fn go_on_stuck(
     stepping: &mut Stepping,
     follower: &mut Follower<'_>,
@@ -379,7 +382,8 @@ fn go_on_stuck(
     Ok(())
 }
 
-/// Continues to the end. With `only`, stops at the end of that group, because other groups do not see the change.
+/// Runs the launch to its end. If `only` is given, stops at the end of that group, because the change does not affect
+/// other groups.
 fn go_on(
     stepping: &mut Stepping,
     follower: &mut Follower<'_>,
@@ -401,8 +405,8 @@ fn go_on(
     }
 }
 
-/// Returns the largest difference of outputs, and the number of rows that differ. With a range, compares only these
-/// rows.
+/// Returns the largest difference between outputs, and the number of rows that differ. If a range is given, compares
+/// only the rows in the range.
 fn difference<'a>(
     golden: &'a [(String, Array)],
     found: &'a [(String, Array)],
@@ -474,7 +478,7 @@ mod tests {
         assert_eq!(difference(&golden, &found, Some(0..2)), (0.5, 1));
         let nan = named(&[1., f32::NAN, 3., 4., f32::INFINITY, 6.]);
         assert_eq!(difference(&golden, &nan, None), (f64::INFINITY, 1));
-        // Outputs without a write are zeros.
+        // Outputs that were not written count as zeros.
         assert_eq!(difference(&golden, &[], Some(1..2)), (4., 1));
     }
 }

@@ -11,26 +11,26 @@ pub use crate::site::{Model, Site};
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignFile {
-    /// The launch file, in the folder of this file.
+    /// Name of the launch file, which is in the folder of the campaign file.
     pub launch: Option<String>,
-    /// Instead of a launch file: a kernel of `reconverge bench`.
+    /// A kernel of `reconverge bench`, instead of a launch file.
     pub kernel: Option<String>,
     /// The machine that runs the kernel.
     pub isa: Option<String>,
-    /// Lanes of `mandel` and `collatz`: 1,024 when absent. The other kernels have a fixed number.
+    /// Number of lanes of `mandel` and `collatz` (default: 1,024). Other kernels have a fixed number of lanes.
     pub lanes: Option<u32>,
-    /// The chip, instead of the one that launch or program states.
+    /// The chip, instead of the chip that the launch or the program states.
     pub chip: Option<String>,
     /// `strict` or `lenient`, instead of the mode that the launch states.
     pub mode: Option<String>,
-    /// The seed, which chooses instants, places and bits.
+    /// Seed for the choice of steps, words and bits.
     #[serde(default)]
     pub seed: u64,
-    /// Experiments of each point, divided evenly among sites and models.
+    /// Number of experiments per point, divided evenly among sites and models.
     pub injections: Option<u64>,
     /// Confidence that the rates are within the margin (default: 0.95).
     pub confidence: Option<f64>,
-    /// Instead of a number of injections: the maximum error of the rate of an outcome at a site.
+    /// Maximum error of the rate of an outcome at a site, instead of a number of injections.
     pub margin: Option<f64>,
     /// Sites of faults (default: all sites that the program has).
     pub sites: Option<Vec<Site>>,
@@ -42,18 +42,20 @@ pub struct CampaignFile {
     /// Restricts the instructions, registers, lanes and groups of faults.
     #[serde(default)]
     pub filter: FaultFilter,
-    /// Faults that are stated one by one, instead of a number of injections.
+    /// Faults that the file states one by one, instead of a number of injections.
     #[serde(default)]
     pub fault: Vec<ListedFault>,
-    /// A file with such faults, in the folder of this file: CSV, or a Parquet file of results.
+    /// Name of a file with a list of faults, in the folder of the campaign file: CSV, or a Parquet file of results.
     pub faults: Option<String>,
-    /// A group hangs if it issues this many times the instructions of the longest group without a fault.
+    /// Fuel of each group, as a multiple of the number of instructions that the longest group of the golden run issues.
+    /// A group that uses up its fuel hangs.
     #[serde(default = "ten")]
     pub fuel: f64,
     /// Number of experiments per shard.
     #[serde(default = "shard")]
     pub shard: u64,
-    /// Keys of the launch file (or `lanes`, `chip`, `mode`), each with values. Every combination is a point.
+    /// Keys of the launch file (or `lanes`, `chip`, `mode`), each with a list of values. Every combination of values is
+    /// a point.
     #[serde(default)]
     pub sweep: toml::Table,
 }
@@ -70,7 +72,7 @@ const fn shard() -> u64 {
     5000
 }
 
-/// Maximum number of experiments in a campaign. Indices are also exact as doubles.
+/// Maximum number of experiments in a campaign. The number of an experiment is then exact as a double.
 pub const MOST_INJECTIONS: u64 = 1 << 40;
 
 impl CampaignFile {

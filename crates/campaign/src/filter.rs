@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use reconverge_isa::source::{closest, parse_number, suggest};
 use serde::{Deserialize, Serialize};
 
-/// One value, or a list of them: numbers, and texts such as `0x10-0x40`.
+/// One value or a list of values. A value is a number, or a text such as `0x10-0x40`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(
     untagged,
@@ -22,7 +22,7 @@ pub enum OneOrMore {
 }
 
 impl OneOrMore {
-    /// Returns the values as texts. A text may have several, separated by commas.
+    /// Returns the values as texts. Splits a text with several values at its commas.
     fn texts(&self) -> Vec<String> {
         match self {
             OneOrMore::Number(number) => vec![number.to_string()],
@@ -32,13 +32,13 @@ impl OneOrMore {
     }
 }
 
-/// Restricts the places of faults. An absent field is not a restriction.
+/// Restricts the faults of a campaign. A field that is absent does not restrict faults.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultFilter {
     /// Addresses, ranges of addresses, or labels of the source, for the instruction of the fault.
     pub pc: Option<OneOrMore>,
-    /// Operations of that instruction: `mul`, `MULADD`.
+    /// Operations of the instruction: `mul`, `MULADD`.
     pub opcode: Option<OneOrMore>,
     /// Registers, as results name them: `$r1`, `R2`, `R2.x`, `temp[0]`.
     pub register: Option<OneOrMore>,
@@ -48,7 +48,7 @@ pub struct FaultFilter {
     pub group: Option<OneOrMore>,
 }
 
-/// An instruction of the program, as a filter sees it.
+/// An instruction of the program, with the names that a filter can use.
 pub(crate) struct ProgramLine {
     pub(crate) pc: u32,
     /// Operations of the instruction: the names in reports, and the mnemonic.
@@ -162,7 +162,7 @@ fn is_register(text: &str, name: &str) -> bool {
         || name.split_once('.').is_some_and(|(register, _)| register.eq_ignore_ascii_case(text))
 }
 
-/// Reads a number, or a first and a last one.
+/// Reads a number, or a range with its first and last number.
 fn range(text: &str) -> Option<RangeInclusive<u32>> {
     let number = |text: &str| parse_number(text.trim()).and_then(|number| u32::try_from(number).ok());
     let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -191,12 +191,12 @@ fn has(ranges: &Option<Vec<RangeInclusive<u32>>>, number: u32) -> bool {
 }
 
 impl Allowed {
-    /// Returns whether a fault may be at an instruction of a group.
+    /// Returns whether the filter allows faults at an instruction of a group.
     pub(crate) fn instruction(&self, pc: u32, group: u32) -> bool {
         self.pcs.as_ref().is_none_or(|pcs| pcs.contains(&pc)) && has(&self.groups, group)
     }
 
-    /// Returns whether a fault may be in a register.
+    /// Returns whether the filter allows faults in a register.
     pub(crate) fn register(&self, name: &str) -> bool {
         let texts = self.registers.as_ref();
         texts.is_none_or(|texts| texts.iter().any(|text| is_register(text, name)))
@@ -212,12 +212,12 @@ impl Allowed {
         self.lanes.is_some()
     }
 
-    /// Returns whether a fault may be in a lane of its group.
+    /// Returns whether the filter allows faults in a lane of its group.
     pub(crate) fn lane(&self, lane: u32) -> bool {
         has(&self.lanes, lane)
     }
 
-    /// Returns the lanes of a mask in which a fault may be.
+    /// Returns the lanes of a mask that the filter allows.
     pub(crate) fn bits(&self, bits: u64) -> u64 {
         (0..64)
             .filter(|lane| bits >> lane & 1 != 0 && self.lane(*lane))
@@ -294,7 +294,7 @@ mod tests {
         assert!(wrong("group = \"3-1\"").starts_with("filter, group: `3-1`"));
     }
 
-    /// A number is allowed if and only if one of the texts contains it.
+    /// The filter allows a number if and only if one of the texts contains the number.
     #[test]
     fn lanes_and_groups_are_those_of_the_ranges() {
         let mut random = Random::new(1);

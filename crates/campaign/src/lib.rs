@@ -1,16 +1,16 @@
 //! Fault injection and sweeps: many runs of one launch, each with one change to the machine's state.
 //!
-//! A [`Campaign`] is a file that names a launch, the faults and their number. It is divided into [`Shard`]s. Each shard
-//! becomes one Parquet file, whose bytes depend only on the campaign: not on the order of the shards, nor on the
-//! processes or the number of threads that run them.
+//! A [`Campaign`] is a file that names a launch, the faults and their number. A campaign is divided into [`Shard`]s.
+//! Each shard becomes one Parquet file. The bytes of the file depend only on the campaign, and not on the order of the
+//! shards, the processes or the number of threads.
 //!
 //! * [`mod@file`]: the campaign file, with its [`filter`] and with faults that are [`listed`] one by one. `source`: the
-//!   files that it names, and their hash.
+//!   files that a campaign file names, and their hash.
 //! * [`site`]: sites and fault models. `spot`: the word that a fault changes. `choice`: the choice of that word.
-//! * `point`: a launch with its golden run, the instants at which sites exist, and snapshots to start from.
-//! * [`experiment`]: one change and its outcome. [`replay`]: one experiment again, for inspection.
+//! * `point`: a launch with its golden run, the steps at which sites exist, and snapshots to start from.
+//! * [`experiment`]: one change and its outcome. [`replay`]: repeats one experiment for inspection.
 //! * [`work`]: shards on threads.
-//! * `table`: shards as Parquet files with a checksum, read in one place only. `claim`: divides shards among processes.
+//! * `table`: writes shards as Parquet files with a checksum, and reads them. `claim`: divides shards among processes.
 //! * [`summary`], [`estimate`]: counts, and their confidence intervals.
 //!
 //! Results are files, so this crate reads and writes files.
@@ -79,8 +79,8 @@ use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
-/// Version of results, which are comparable if it is equal: the version of the package, then that of the choices made
-/// by a seed.
+/// Version of results: the version of the package, then the version of the choices that a seed makes. Results are
+/// comparable if their versions are equal.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// An error that stops a campaign.
@@ -94,7 +94,7 @@ pub enum Error {
         /// Line, key, problem, and the values that are allowed.
         message: String,
     },
-    /// A file cannot be read or written. Finished shards stay.
+    /// A file cannot be read or written. Finished shards are not deleted.
     #[error("{file}: {why}")]
     File {
         /// The file.
@@ -107,7 +107,7 @@ pub enum Error {
     Folder {
         /// The file in the folder.
         file: String,
-        /// The owner of the file, and the remedy.
+        /// The campaign or version to which the file belongs, and the remedy.
         why: String,
     },
     /// An experiment cannot run, because of a bug in an engine.
@@ -138,14 +138,14 @@ impl Shard {
     }
 }
 
-/// A file that has the name of a shard and different content.
+/// A file that has the name of a shard but not the shard's content.
 #[derive(Clone, Debug)]
 pub struct Damaged {
     /// The shard.
     pub shard: Shard,
     /// The file.
     pub file: PathBuf,
-    /// The evidence.
+    /// Description of the damage.
     pub why: String,
 }
 
@@ -161,9 +161,9 @@ pub struct State {
 /// The result of [`Campaign::take_shard_while`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The shard was run, and is in this file.
+    /// This call ran the shard and wrote this file.
     Ran(PathBuf),
-    /// The file exists already.
+    /// The shard was already finished, in this file.
     Finished(PathBuf),
     /// Another process runs the shard. The field names the process for the user.
     Elsewhere(String),
@@ -171,12 +171,12 @@ pub enum Taken {
     Stopped,
 }
 
-/// The instants of the golden run at which a site exists.
+/// The steps of the golden run at which a site exists.
 #[derive(Clone, Debug, Serialize)]
 pub struct SiteProfile {
     /// The site.
     pub site: Site,
-    /// Number of instructions of the golden run before which the site exists. Faults choose among these instants.
+    /// Number of steps of the golden run at which the site exists. Each fault chooses one of these steps.
     pub instants: u64,
 }
 
@@ -187,19 +187,19 @@ pub struct PointDescription {
     pub parameters: BTreeMap<String, String>,
     /// The machine.
     pub isa: String,
-    /// The chip, if something states it.
+    /// The chip, if the campaign, the launch or the program states one.
     pub chip: Option<String>,
     /// `strict` or `lenient`.
     pub mode: String,
     /// Number of groups of lanes.
     pub groups: usize,
-    /// Instructions issued to groups.
+    /// Number of instructions issued to groups.
     pub instructions: u64,
-    /// Instructions summed over active lanes.
+    /// Number of instructions executed, summed over the active lanes.
     pub lane_instructions: u64,
-    /// Flow decisions that split the active lanes.
+    /// Number of flow decisions that split the active lanes.
     pub divergent_branches: u64,
-    /// Instructions after which a group (Tesla: a block) hangs.
+    /// Number of instructions after which a group (Tesla: a block) counts as hanging.
     pub fuel: u64,
     /// A hash of the outputs.
     pub outputs: String,
@@ -212,14 +212,14 @@ pub struct PointDescription {
 pub struct Description {
     /// The hash of program, data and campaign: 32 hexadecimal digits.
     pub campaign: String,
-    /// The version of the program that runs it.
+    /// The version of the program that runs the campaign.
     pub version: String,
-    /// The seed, which chooses instants, places and bits.
+    /// Seed for the choice of steps, words and bits.
     pub seed: u64,
     /// Number of experiments in the campaign.
     pub injections: u64,
-    /// Number of experiments per point: [`Description::size_of_site`] for each site, or the number that the file
-    /// states.
+    /// Number of experiments per point: [`Description::size_of_site`] for each site, or the number that the campaign
+    /// file states.
     pub injections_of_point: u64,
     /// Number of experiments per site that the confidence and the margin require, if the file states a margin.
     pub size_of_site: Option<u64>,
@@ -268,21 +268,22 @@ pub struct Campaign {
     description: Description,
     /// The outcome function, and its name.
     classify: Option<(String, Arc<Classify>)>,
-    /// The points that were used last. Their number is limited, because they take memory.
+    /// The most recently used points, ready for experiments. Their number is limited because a point needs much memory.
     ready: Mutex<Vec<(usize, Engine, Arc<Point>)>>,
 }
 
-/// Maximum number of shards: a folder has to be listed.
+/// Maximum number of shards. Every command lists the folder of results, so the number of files in it is limited.
 const MOST_SHARDS: u64 = 1_000_000;
 
-/// Maximum number of points that are kept ready.
+/// Maximum number of points in `Campaign::ready`.
 const READY: usize = 4;
 
 impl Campaign {
     /// Reads a campaign file and the files that it names, runs the launches without a fault, and finds the sites.
     ///
     /// # Errors
-    /// Fails if a file is wrong or does not exist, if the program never has a site, or if a launch does not run.
+    /// Fails if a file is wrong or does not exist, if no site exists during the golden run, or if a launch does not
+    /// run.
     pub fn open(path: &Path) -> Result<Campaign, Error> {
         let name = plain(path).display().to_string();
         let wrong = |message: String| placed(&name, message);
@@ -308,8 +309,8 @@ impl Campaign {
     /// Returns the campaign with an outcome function, which adds the column `class` to the results and `classes` to the
     /// summary.
     ///
-    /// `name` stands for the function in the campaign's hash: results of functions with different names do not mix. The
-    /// function must return the same name for the same experiment in every process.
+    /// The campaign's hash includes `name` instead of the function, so that results of functions with different names
+    /// do not mix. The function must return the same name for the same experiment in every process.
     ///
     /// # Errors
     /// Fails like [`Campaign::open`].
@@ -371,7 +372,8 @@ impl Campaign {
     /// the same shard. Returns the file's path.
     ///
     /// # Errors
-    /// Fails if the shard belongs to another campaign, or if the file cannot be written. Existing shards stay.
+    /// Fails if the shard belongs to another campaign, or if the file cannot be written. Files of other shards are not
+    /// changed.
     pub fn run_shard(&self, shard: &Shard, folder: &Path) -> Result<PathBuf, Error> {
         let path = self.run_shard_while(shard, folder, &|| true)?;
         Ok(path.unwrap_or_else(|| folder.join(shard.name())))
@@ -390,7 +392,7 @@ impl Campaign {
     ) -> Result<Option<PathBuf>, Error> {
         if *shard != self.shard(shard.index) || shard.index >= self.description.shards {
             let why = format!(
-                "this shard is not of the campaign {}, as version {RELEASE} reads it: give all workers the same file and \
+                "the shard does not belong to the campaign {} of version {RELEASE}; all workers need the same file and \
                  the same version",
                 self.path.display()
             );
@@ -406,9 +408,9 @@ impl Campaign {
         self.write(shard, folder, &records).map(Some)
     }
 
-    /// Runs a shard, unless its file exists or another process runs it. Processes that call this for all shards of a
-    /// folder divide them, on one host or on several. If a process ends before its shard is finished, another one takes
-    /// over.
+    /// Runs a shard, unless its file exists or another process runs the shard. Processes that call this function for
+    /// all shards of a folder divide the shards among themselves, on one host or on several. If a process ends before
+    /// its shard is finished, another process runs that shard.
     ///
     /// # Errors
     /// Fails like [`Campaign::run_shard`].
@@ -426,7 +428,7 @@ impl Campaign {
         std::fs::create_dir_all(folder).map_err(|error| unwritten(&path, &error))?;
         match claim::claim(folder, &shard.name).map_err(|error| unwritten(&path, &error))? {
             Attempt::Taken(by) => Ok(Taken::Elsewhere(by)),
-            // Its process has ended since the first check.
+            // The process that had claimed the shard finished it after the first check.
             Attempt::Mine(_) if is_finished() => Ok(Taken::Finished(path)),
             Attempt::Mine(_claim) => {
                 Ok(self.run_shard_while(shard, folder, go_on)?.map_or(Taken::Stopped, Taken::Ran))
@@ -467,8 +469,8 @@ impl Campaign {
         })
     }
 
-    /// Runs `count` experiments from the shards in a folder again on the reference engine, and compares. `seed` chooses
-    /// the experiments.
+    /// Runs `count` experiments of the finished shards in a folder again on the reference engine, and compares the
+    /// results. `seed` chooses the experiments.
     ///
     /// # Errors
     /// Fails like [`Campaign::summary`], and if the folder has no shards.
@@ -516,7 +518,7 @@ impl Campaign {
         Ok(experiment.run(&*self.point(experiment.point as usize, engine)?)?)
     }
 
-    /// Returns one experiment for inspection, next to the run without its fault.
+    /// Returns one experiment for inspection, together with the run without its fault.
     ///
     /// # Errors
     /// Fails if the experiment does not exist, or if an engine has a bug.
@@ -565,7 +567,7 @@ impl Campaign {
         }
         let (point, number) = (index / injections_of_point, index % injections_of_point);
         let listed = self.sources.faults.get(number as usize).map(|entry| &entry.fault);
-        // Sites and models alternate, so that every range of experiments has all of them.
+        // Sites and models alternate, so that every range of experiments contains all of them.
         let site = sites[(number % sites.len() as u64) as usize];
         let model = models[(number / sites.len() as u64 % models.len() as u64) as usize];
         Ok(Experiment {
@@ -608,7 +610,7 @@ impl Campaign {
         Some(sites.into_iter().collect())
     }
 
-    /// Chooses every fault of the list in a point, so that an impossible fault is found before any of them runs.
+    /// Chooses every fault of the list at a point, so that an impossible fault is reported before any experiment runs.
     fn check_list(&self, number: usize, point: &Point) -> Result<(), Error> {
         let faults = &self.sources.faults;
         let mut experiments = Vec::with_capacity(faults.len());
@@ -679,7 +681,7 @@ impl Campaign {
         if injections.div_ceil(file.shard) > MOST_SHARDS {
             let shard = injections.div_ceil(MOST_SHARDS);
             return Err(wrong(format!(
-                "shard: {} experiments make more than {MOST_SHARDS} files: expected {shard} or more",
+                "shard: {} experiments per shard need more than {MOST_SHARDS} files: expected {shard} or more",
                 file.shard
             )));
         }
@@ -712,7 +714,7 @@ impl Campaign {
             let found = ready.iter().find(|(known, of, _)| (*known, *of) == (number, engine));
             found.map(|(_, _, point)| point.clone())
         };
-        // Made while holding the lock: other threads would otherwise make the same point.
+        // The lock is held while the point is created, because other threads would otherwise create the same point.
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(point) = known(&ready) {
             return Ok(point);
@@ -776,7 +778,7 @@ impl Campaign {
                 "expected a result of version {RELEASE}, found version {version}; use one version for the whole campaign, or another folder"
             ),
             (Some(campaign), _) => format!(
-                "it is of another campaign ({campaign}, not {}): the campaign file, the program or its data have changed; \
+                "it belongs to another campaign ({campaign}, not {}): the campaign file, the program or its data have changed; \
                  use another folder, or remove the files in this one",
                 self.description.campaign
             ),
@@ -794,7 +796,7 @@ impl Campaign {
         records.map_err(|damage| self.damaged(shard, folder, &damage))
     }
 
-    /// Returns the bytes of a shard's file, after checking them. Shards are read only here.
+    /// Returns the bytes of a shard's file, after checking them. All reads of shards use this function.
     fn checked(&self, shard: &Shard, folder: &Path) -> Result<Bytes, Damage> {
         let bytes = table::read(&folder.join(&shard.name))?;
         let is_ours = table::note(&bytes, CAMPAIGN) == Some(&self.description.campaign)
@@ -824,14 +826,15 @@ impl Campaign {
             Ok(file.finish_on_disk()?)
         })();
         match written {
-            // Another process may have written the file that this one could not write.
+            // Another process may have written the file that this process could not write.
             Err(error) if self.checked(shard, folder).is_err() => Err(unwritten(&path, &*error)),
             _ => Ok(path),
         }
     }
 }
 
-/// Returns an error in a file. The line at the start of a message moves to the file's name.
+/// Returns an error about a file. If the message starts with a line number, appends the number to the file's name
+/// instead.
 fn placed(file: &str, message: String) -> Error {
     match line_of(&message) {
         Some((line, rest)) => Error::Campaign { file: format!("{file}:{line}"), message: rest.to_owned() },
@@ -839,7 +842,7 @@ fn placed(file: &str, message: String) -> Error {
     }
 }
 
-/// Returns the experiments of a shard, for the notes of its file.
+/// Returns the range of a shard's experiments as text, for the metadata of its file.
 fn experiments(shard: &Shard) -> String {
     format!("{}..{}", shard.range.start, shard.range.end)
 }
@@ -853,7 +856,7 @@ fn unwritten(path: &Path, error: &(dyn std::error::Error + 'static)) -> Error {
     Error::file(path, format!("{why}: {remedy}"))
 }
 
-/// Returns the reason why a site is not available.
+/// Returns a message that explains why a site is not available.
 fn no_site(site: Site, point: &Point, has: &[Site]) -> String {
     let names: Vec<&str> = has.iter().map(|site| site.name()).collect();
     let fits = names.join(", ");

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::site::{Model, Site};
 
-/// A fault in a list. The seed chooses absent fields.
+/// A fault in a list. The seed determines the fields that are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFault {
@@ -12,11 +12,12 @@ pub struct ListedFault {
     pub site: Option<Site>,
     /// The fault model (default: `flip`).
     pub model: Option<Model>,
-    /// Step of the golden run. The state changes before it. A destination register changes after its step.
+    /// Step of the golden run. The state changes before this step, except for a destination register, which changes
+    /// after it.
     pub step: Option<u64>,
-    /// The place, as results name it: `$r1`, `token 2 mask`, `g 0x100`.
+    /// Name of the word to change, as in results: `$r1`, `token 2 mask`, `g 0x100`.
     pub place: Option<String>,
-    /// The lane, if the place belongs to one.
+    /// The lane, if the word belongs to a lane.
     pub lane: Option<u32>,
     /// The bit that flips or is stuck.
     pub bit: Option<u32>,
@@ -26,17 +27,17 @@ pub struct ListedFault {
     pub value: Option<u64>,
 }
 
-/// A fault in a list, with the place of its statement.
+/// A fault in a list, with its position in the list.
 #[derive(Debug)]
 pub(crate) struct PlacedFault {
     pub(crate) fault: ListedFault,
     pub(crate) file: String,
-    /// The start of messages: `line 42` in a text, `fault 3` elsewhere.
+    /// The position for messages: `line 42` in a text, `fault 3` elsewhere.
     pub(crate) place: String,
 }
 
 impl PlacedFault {
-    /// Returns the file, and a message with the place in it.
+    /// Returns the name of the file, and a message that starts with the fault's position.
     pub(crate) fn wrong(&self, why: &str) -> (String, String) {
         (self.file.clone(), format!("{}: {why}", self.place))
     }
@@ -92,18 +93,18 @@ impl ListedFault {
         })
     }
 
-    /// Returns the key that states the change, with its value.
+    /// Returns the key that states the change, together with its value.
     fn stated(&self) -> Option<String> {
         let bit = self.bit.map(|bit| format!("bit = {bit}"));
         let xor = self.xor.map(|xor| format!("xor = {xor:#x}"));
         bit.or(xor).or(self.value.map(|value| format!("value = {value:#x}")))
     }
 
-    /// Returns the stated bits that change in a word `name` that holds `before` and has the bits `exist`, or `None` if
-    /// the model chooses them. `count` is the number of bits for [`Model::Bits`], or 0.
+    /// Returns the stated bits that change in a word, or `None` if the model chooses them. The word has this name, this
+    /// value `before`, and the bits `exist`. `count` is the number of bits for [`Model::Bits`], or 0.
     ///
     /// # Errors
-    /// Fails if the word does not have the bits, or if the model does not change them.
+    /// Fails if the word does not have the stated bits, or if the model cannot make the stated change.
     pub(crate) fn pattern(
         &self,
         before: u64,

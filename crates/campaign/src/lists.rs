@@ -14,7 +14,8 @@ use crate::site::{Model, Site};
 use crate::source::Beside;
 use crate::table;
 
-/// Reads the faults that a campaign file states one by one: first its own, then those of its list.
+/// Reads the faults that a campaign states one by one: first the faults in the campaign file, then those in the list
+/// that it names.
 ///
 /// # Errors
 /// Returns the name of the file, and the problem with it.
@@ -45,8 +46,8 @@ const COLUMNS: [&str; 10] =
     ["site", "model", "step", "place", "lane", "bit", "xor", "value", "before", "after"];
 const OTHERS: [&str; 9] = ["index", "point", "group", "pc", "outcome", "trap", "flow_step", "error", "hits"];
 
-/// Reads a list: Parquet if the name ends in `.parquet`, otherwise CSV whose first line names the columns. Returns each
-/// fault with its place in the list.
+/// Reads a list. A file whose name ends in `.parquet` is Parquet. Any other file is CSV, and its first line names the
+/// columns. Returns each fault with its position in the list.
 ///
 /// # Errors
 /// Returns the line, the column, and the values that are allowed.
@@ -79,7 +80,7 @@ fn of_results(bytes: Bytes) -> Result<Vec<(String, ListedFault)>, String> {
     records.into_iter().enumerate().map(fault).collect()
 }
 
-/// Returns the bits that a fault in results has flipped, or `None` for a model that states the word itself.
+/// Returns the bits that a fault in results has flipped, or `None` if the model alone determines the new word.
 fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>, String> {
     let xor = before ^ after;
     match model {
@@ -88,7 +89,7 @@ fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>,
         }
         Some(Model::Zero) => Ok(None),
         Some(model) if model.stuck().is_some() && xor == 0 => Err(format!(
-            "before and after are the same, so that the bit of model `{}` is not known: leave the row out, or state the bit \
+            "before and after are equal, so the stuck bit of model `{}` is unknown; omit the row, or state the bit \
              in a list in CSV",
             model.name()
         )),
@@ -101,7 +102,7 @@ fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>,
     }
 }
 
-/// Returns the faults of a text of lines with columns.
+/// Returns the faults of a CSV list.
 fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
     // Spreadsheets write a byte order mark.
@@ -134,7 +135,7 @@ fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     Ok(faults)
 }
 
-/// Returns the cells of a line. A cell in double quotes may contain commas, and doubled quotes.
+/// Returns the cells of a line. A cell in double quotes may contain commas, and double quotes that are doubled.
 fn cells(line: &str) -> Result<Vec<String>, String> {
     let (mut cells, mut rest) = (Vec::new(), line);
     loop {

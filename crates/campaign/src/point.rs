@@ -1,4 +1,4 @@
-//! One launch of a campaign: its golden run, the instants at which sites exist, and snapshots to start from.
+//! One launch of a campaign: its golden run, the steps at which sites exist, and snapshots to start from.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::filter::{Allowed, FaultFilter, ProgramLine};
 use crate::site::Site;
 use crate::spot::{register_name, words};
 
-/// Maximum number of instructions in a golden run. The data for each takes 16 bytes.
+/// Maximum number of instructions in a golden run. The profile needs 16 bytes per instruction.
 const MOST_STEPS: usize = 1 << 25;
 
 /// Maximum number of snapshots of a golden run.
@@ -87,21 +87,21 @@ pub(crate) struct Point {
     pub(crate) isa: Isa,
     pub(crate) chip: Option<String>,
     pub(crate) mode: &'static str,
-    /// The values that a sweep has set, by key.
+    /// The values that a sweep sets, by key.
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) groups: usize,
     pub(crate) statistics: Statistics,
-    /// Instructions after which a group (Tesla: a block) hangs.
+    /// Number of instructions after which a group (Tesla: a block) counts as hanging.
     pub(crate) fuel: u64,
     pub(crate) golden: Vec<(String, Array)>,
     pub(crate) course: Course,
     /// Snapshots by step.
     snapshots: Vec<(u64, Stepping)>,
-    /// Instants of each site that exists in the golden run.
+    /// The steps of each site that exists in the golden run.
     pub(crate) instants: Vec<(Site, Instants)>,
     /// Registers that the program names and the filter allows, each with its bits.
     pub(crate) registers: Vec<(Register, u32)>,
-    /// Index in `registers` by the name in results.
+    /// Index into `registers` for each register name of the results.
     by_name: HashMap<String, usize>,
     /// Indices in `registers` of the registers that the instruction at an address writes.
     written: BTreeMap<u32, Vec<usize>>,
@@ -137,7 +137,7 @@ impl Point {
     pub(crate) fn new(source: &Source<'_>) -> Result<Point, LaunchError> {
         let Source { launch, opened, parameters, fuel, engine, filter, labels, .. } = source;
         let (program, session) = source.prepare()?;
-        // A fault may cause a race, which hardware does not detect.
+        // The race check is off, because a fault may cause a race and hardware does not detect races.
         let found = Options { engine: *engine, race_check: false, ..Options::default() };
         let options = launch.options(&found)?;
         let mut stepping = session.start(&options)?;
@@ -146,7 +146,7 @@ impl Point {
         let statistics = stepping.statistics();
         if statistics.instructions != course.stages().len() as u64 {
             return Err(LaunchError::Machine(format!(
-                "the golden run announces {} of its {} instructions",
+                "the golden run reported only {} of its {} instructions",
                 course.stages().len(),
                 statistics.instructions
             )));
@@ -193,7 +193,7 @@ impl Point {
         Ok(stepping)
     }
 
-    /// Returns the instants of a site.
+    /// Returns the steps at which a site exists.
     pub(crate) fn instants_of(&self, site: Site) -> Option<&Instants> {
         self.instants.iter().find(|(known, _)| *known == site).map(|(_, instants)| instants)
     }
@@ -209,7 +209,7 @@ impl Point {
         places.map(|place| self.registers[*place])
     }
 
-    /// Runs again, one step at a time. Keeps snapshots, and the steps at which each site exists.
+    /// Runs again, one step at a time. Stores snapshots, and the steps at which each site exists.
     fn profile(
         &mut self,
         session: &Session,
@@ -218,7 +218,7 @@ impl Point {
         labels: &[(String, u32)],
     ) -> Result<(), LaunchError> {
         let mut stepping = session.start(&self.options)?;
-        // Compiles the program once, for all copies.
+        // Compiles the program before the copies are made, so that all of them share the code.
         stepping.advance(0, Watch::Nothing)?;
         self.find_registers(&stepping, opened, filter, labels)?;
         self.areas = areas(&stepping);
@@ -245,7 +245,7 @@ impl Point {
             stepping.advance(1, Watch::Nothing)?;
             let late = sites.iter_mut().find(|(site, _)| *site == Site::Destination);
             if let Some((_, list)) = late.filter(|_| allowed && self.allowed.bits(mask.0) != 0) {
-                // The registers of a group that has ended are not read any more.
+                // A group that has ended does not read its registers.
                 let is_there = stepping.state(group as usize) != GroupState::Ended;
                 if is_there && self.destinations(pc).next().is_some() {
                     list.push(step as u32);
@@ -255,7 +255,7 @@ impl Point {
         let whole = |(site, list): (Site, Vec<u32>)| match list.len() {
             0 => None,
             count if count == steps => Some((site, Instants::All(steps as u64))),
-            // Without a filter, the active mask is a site only if it exists at every step.
+            // If there is no filter, the active mask is a site only if it exists at every step.
             _ if site == Site::Flow(Kind::ActiveMask) && self.allowed == Allowed::default() => None,
             _ => Some((site, Instants::Some(list))),
         };
@@ -335,7 +335,7 @@ fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<ProgramLine> 
     lines.iter().filter_map(one).collect()
 }
 
-/// Returns the first word of an instruction that is a name, rather than a predicate or a slot's number.
+/// Returns the first word of an instruction that is a name. A predicate or a slot's number may precede it.
 fn mnemonic(text: &str) -> Option<String> {
     let is_name =
         |word: &&str| word.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !word.ends_with(':');
@@ -356,24 +356,24 @@ fn record(stepping: &mut Stepping, watchdog: u64) -> Result<Course, LaunchError>
     Ok(course)
 }
 
-/// Returns the message about a golden run that is too long: it has an endless loop, or too many lanes.
+/// Returns the message about a golden run that is too long, because it has an endless loop or too many lanes.
 fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
     let ran = course.longest(1);
     let limit = MOST_STEPS;
     if ran as usize > MOST_STEPS / 2 || groups == 1 {
         return format!(
-            "a group has issued {ran} instructions without an end: is it an endless loop? watchdog = N in the launch \
-             file (now {watchdog}) ends a run that is longer; a golden run has {limit} instructions at most"
+            "a group has issued {ran} instructions and has not ended: is it an endless loop? watchdog = N in the launch \
+             file (now {watchdog}) limits the instructions of a group; a golden run has at most {limit} instructions"
         );
     }
     format!(
-        "the golden run has more than {limit} instructions in {groups} groups, the longest {ran}, and what is kept of each \
-         must fit into memory: use fewer lanes"
+        "the golden run has more than {limit} instructions in {groups} groups (up to {ran} in a group), and their profile \
+         does not fit into memory; use fewer lanes"
     )
 }
 
-/// Returns the registers that a program names, the bits of each, and the addresses of the instructions that write it.
-/// For a register that an index chooses, returns all of its file, without writing instructions.
+/// Returns the registers that a program names. For each register, returns its bits and the addresses of the
+/// instructions that write it. For an indexed access, returns all registers of the file and no addresses.
 fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>)> {
     let classes = stepping.registers();
     let mut found: BTreeMap<(usize, usize, usize), Vec<u32>> = BTreeMap::new();
@@ -411,7 +411,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         }
     }
     let Some(group) = stepping.current() else { return Vec::new() };
-    // Drops registers that cannot be set, because they only mirror others: outputs of R500, $a0.
+    // Drops registers that cannot be set because they only mirror others: outputs of R500, and $a0.
     let mut trial = stepping.copy();
     let mut changes = |register: &Register| {
         let held = trial.read(group, *register).and_then(|lanes| lanes.first().copied());
@@ -425,7 +425,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
     found.into_iter().map(register).filter(|(register, ..)| changes(register)).collect()
 }
 
-/// Returns the parts of memory that can change.
+/// Returns the parts of memory that faults can change.
 fn areas(stepping: &Stepping) -> Vec<Area> {
     let Some(group) = stepping.current() else { return Vec::new() };
     let (mut trial, lane) = (stepping.copy(), Lane(0));

@@ -1,7 +1,8 @@
-//! One experiment again, for inspection: the launch without the fault and the launch with it, both ready to run.
+//! Repeats one experiment for inspection: provides the launch without the fault and the launch with the fault, both
+//! ready to run.
 //!
-//! The faulty launch is an ordinary [`Session`], so that a debugger, a page and a trace do not need special support for
-//! faults. It steps one instruction at a time and makes the change at the step of the experiment.
+//! The launch with the fault is an ordinary [`Session`], so that a debugger, a page and a trace do not need special
+//! support for faults. It runs one instruction at a time and makes the change at the step of the experiment.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct Replay {
     pub options: Options,
 }
 
-/// A fault in a launch: the change and its time.
+/// A fault of a launch: the change and its step.
 #[derive(Debug)]
 struct When {
     flaw: Flaw,
@@ -73,19 +74,19 @@ impl Ready for FaultyLaunch {
     }
 }
 
-/// A launch with a fault, while it is stepped.
+/// A launch with a fault that runs step by step.
 struct FaultySteps {
     inner: Stepping,
     when: Arc<When>,
     made: bool,
     /// Whether the group of the fault has issued an instruction.
     ran: bool,
-    /// Writes of the fault that no observer has seen. They belong to the group of the fault.
+    /// Register writes by the fault that have not been sent to an observer. They belong to the group of the fault.
     unsaid: Vec<Event>,
 }
 
 impl FaultySteps {
-    /// Applies the change at its instruction; after it, restores stuck bits.
+    /// Applies the change when its step is reached. After that, restores stuck bits.
     fn settle(&mut self) {
         let When { flaw, at, program } = &*self.when;
         let changed = if self.made {

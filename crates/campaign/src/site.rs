@@ -7,7 +7,7 @@ use reconverge_isa::source::closest;
 use reconverge_workbench::faults::Kind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Type of the place that an experiment changes.
+/// Kind of word that an experiment changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
     /// A general or address register that the program names.
@@ -18,7 +18,7 @@ pub enum Site {
     Flow(Kind),
     /// A 32-bit word of memory.
     Memory,
-    /// A 32-bit word of the next instruction; on R700 of the next control-flow instruction and its clause.
+    /// A 32-bit word of the next instruction. On R700, a word of the next control-flow instruction or of its clause.
     Instruction,
 }
 
@@ -29,7 +29,7 @@ impl Site {
         [Site::Register, Site::Destination].into_iter().chain(flow).chain([Site::Memory, Site::Instruction])
     }
 
-    /// Returns the name in campaign files and results.
+    /// Returns the name of the site in campaign files and results.
     pub const fn name(self) -> &'static str {
         match self {
             Site::Register => "register",
@@ -56,12 +56,12 @@ impl Serialize for Site {
 }
 
 reconverge_isa::choices! {
-    /// Change of a fault to the bits of its site.
+    /// The way in which a fault changes the bits of a word.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Model {
         /// One bit flips.
         Flip = "flip",
-        /// Two bits next to each other flip.
+        /// Two neighbouring bits flip.
         Double = "double",
         /// The word becomes any other word.
         Random = "random",
@@ -69,17 +69,17 @@ reconverge_isa::choices! {
         Zero = "zero",
         /// The same bits flip in the same register of all lanes of the group.
         WarpWide = "warp-wide",
-        /// Several bits flip, anywhere in the word. The key `bits` states their number.
+        /// Several bits flip, anywhere in the word. The key `bits` states the number of bits.
         Bits = "bits",
-        /// One bit is 0 from the change on.
+        /// One bit stays 0 after the change.
         StuckAt0 = "stuck-at-0",
-        /// One bit is 1 from the change on.
+        /// One bit stays 1 after the change.
         StuckAt1 = "stuck-at-1",
     }
 }
 
 impl Model {
-    /// Returns the value that the bit keeps, if the fault is permanent.
+    /// Returns the value of the stuck bit, or `None` if the fault is not permanent.
     pub const fn stuck(self) -> Option<bool> {
         match self {
             Model::StuckAt0 => Some(false),

@@ -19,7 +19,7 @@ use crate::listed::PlacedFault;
 /// Maximum number of points in a sweep.
 const MOST_POINTS: usize = 10_000;
 
-/// Files in the folder of a file, and the contents of those that were read.
+/// Files in the folder of another file. Stores the contents of each file that was read.
 #[derive(Debug)]
 pub(crate) struct Beside {
     folder: PathBuf,
@@ -80,7 +80,7 @@ pub(crate) struct Sources {
     pub(crate) text: Option<String>,
 }
 
-/// The launch of a point, and the keys that the sweep sets with their values.
+/// The launch of a point, and the keys and values that the sweep sets.
 pub(crate) type PointLaunch = (LaunchFile, Vec<(String, String)>);
 
 enum Launch {
@@ -90,7 +90,7 @@ enum Launch {
     Workload(&'static Workload),
 }
 
-/// Returns the labels of a source, over all its programs.
+/// Returns the labels of all programs in a source.
 fn labels_of(opened: &Opened, text: Option<&str>) -> Vec<(String, u32)> {
     let lines: Vec<(u32, usize)> = opened.lines.iter().flatten().copied().collect();
     text.filter(|_| !lines.is_empty()).map(|text| filter::labels(text, &lines)).unwrap_or_default()
@@ -249,7 +249,7 @@ impl Sources {
         Ok(launch)
     }
 
-    /// Returns all contents that were read, in a fixed order.
+    /// Returns the contents of all files that were read, in a fixed order.
     pub(crate) fn contents(&self) -> Vec<Vec<u8>> {
         let mut contents = match &self.launch {
             Launch::Table(_) => Vec::new(),
@@ -286,12 +286,13 @@ fn of_kernel(
     Ok(launch)
 }
 
-/// Returns a value as results print it: names without quotes.
+/// Returns a value in the form that results use: names without quotes.
 fn plain(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Sets a field of a launch file. `param.NAME` is the value of the parameter of this name, `a.b` a field of a table.
+/// Sets a field of a launch file. The key `param.NAME` sets the value of the parameter NAME. The key `a.b` sets the
+/// field `b` of the table `a`.
 fn set(table: &mut toml::Table, key: &str, value: &toml::Value) -> Result<(), String> {
     let Some((first, rest)) = key.split_once('.') else {
         table.insert(key.to_owned(), value.clone());
@@ -312,13 +313,13 @@ fn set(table: &mut toml::Table, key: &str, value: &toml::Value) -> Result<(), St
     }
 }
 
-/// Returns the FNV-1a hash of some pieces, 128 bits.
+/// Returns the 128-bit FNV-1a hash of some pieces.
 pub(crate) fn hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> u128 {
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     let mut byte =
         |byte: u8| hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
     for piece in pieces {
-        // The length separates the pieces.
+        // The length marks the boundary between pieces.
         (piece.len() as u64).to_le_bytes().into_iter().for_each(&mut byte);
         piece.iter().copied().for_each(&mut byte);
     }

@@ -14,7 +14,7 @@ use crate::site::Model;
 pub(crate) enum Spot {
     /// A register of a lane.
     Register { register: Register, bits: u32, lane: u8 },
-    /// A word of memory. `words` is the number of words from this one to the end of its area.
+    /// A word of memory. `words` is the number of words from this word to the end of its memory area.
     Memory { space: &'static str, private: bool, address: u32, words: u64, lane: u8 },
     /// A word of flow state.
     Flow(Word),
@@ -32,7 +32,7 @@ impl Spot {
         }
     }
 
-    /// Returns the name in results. `stepping` is the launch.
+    /// Returns the name of the word in results. `stepping` is the launch.
     pub(crate) fn name(&self, stepping: &Stepping) -> String {
         match self {
             Spot::Register { register, .. } => register_name(stepping, *register),
@@ -42,7 +42,7 @@ impl Spot {
         }
     }
 
-    /// Returns the bits that exist.
+    /// Returns the bits that the word has.
     pub(crate) fn bits(&self) -> u64 {
         match self {
             Spot::Register { bits, .. } => (1 << bits) - 1,
@@ -51,19 +51,20 @@ impl Spot {
         }
     }
 
-    /// Returns the bit of one lane in a mask.
+    /// Returns the part of a mask that is the bit of one lane, or `None` if the word is not a mask or does not have the
+    /// bit.
     pub(crate) fn of_lane(&self, lane: u32) -> Option<Spot> {
         let Spot::Flow(word) = self else { return None };
         let bits = word.bits & 1u64.checked_shl(lane)?;
         (word.is_mask() && bits != 0).then_some(Spot::Flow(Word { bits, ..*word }))
     }
 
-    /// Returns whether each bit is a lane.
+    /// Returns whether the word is a mask with one bit per lane.
     pub(crate) fn is_mask(&self) -> bool {
         matches!(self, Spot::Flow(word) if word.is_mask())
     }
 
-    /// Returns the word, or `None` if it does not exist at this time.
+    /// Returns the value of the word, or `None` if the word does not exist at the current step.
     pub(crate) fn read(&self, stepping: &Stepping, group: usize, program: &Program) -> Option<u64> {
         match self {
             Spot::Register { register, lane, .. } => {
@@ -104,8 +105,8 @@ impl Spot {
         }
     }
 
-    /// Returns the words in which a warp-wide fault flips the same bits: a word of each lane, or in memory one word per
-    /// lane from this one on.
+    /// Returns the words in which a warp-wide fault flips the same bits. For a register or flow state, they are the
+    /// words of all lanes. For memory, they are contiguous words that start at this word, one per lane.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -138,7 +139,7 @@ fn whole(stepping: &Stepping, word: &Word) -> Option<Word> {
     stepping.words(word.kind).into_iter().find(|other| same_word(other, word))
 }
 
-/// Returns whether two words of flow state are the same one, at different times.
+/// Returns whether two values of flow state, read at different steps, belong to the same word.
 fn same_word(one: &Word, other: &Word) -> bool {
     (one.kind, one.number, one.part, one.lane) == (other.kind, other.number, other.part, other.lane)
 }
@@ -180,7 +181,7 @@ pub(crate) struct Flaw {
 }
 
 impl Flaw {
-    /// Returns whether the word belongs to its group alone.
+    /// Returns whether only the word's own group can access the word.
     fn is_of_group(&self) -> bool {
         match self.spot {
             Spot::Register { .. } | Spot::Flow(_) => true,
@@ -189,8 +190,9 @@ impl Flaw {
         }
     }
 
-    /// Returns whether an instruction of the group `issued` may have changed the word, or whether the word exists again
-    /// because its group is `next`. Words of flow state exist only while their group is current.
+    /// Returns whether stuck bits must be restored after an instruction of the group `issued`, when `next` is the next
+    /// group. A word of flow state exists only while its group is current, so it is restored when its group is next.
+    /// Any other word is restored if the instruction may have changed it.
     pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
         match self.spot {
             Spot::Flow(_) => next == Some(self.group),
@@ -198,13 +200,14 @@ impl Flaw {
         }
     }
 
-    /// Returns whether nothing changes the word any more: its group has ended, or it is a word of the program.
+    /// Returns whether the word cannot change any more, because its group has ended or because it belongs to the
+    /// program.
     pub(crate) fn is_over(&self, stepping: &Stepping) -> bool {
         matches!(self.spot, Spot::Program(_))
             || self.is_of_group() && stepping.state(self.group) == GroupState::Ended
     }
 
-    /// Returns the registers that the change touches, as events of writes with their current values.
+    /// Returns one write event for each register that the change affects, with the register's current value.
     pub(crate) fn written(&self, stepping: &Stepping) -> Vec<Event> {
         let Spot::Register { register, lane, .. } = &self.spot else { return Vec::new() };
         let Some(held) = stepping.read(self.group, *register) else { return Vec::new() };
@@ -216,7 +219,7 @@ impl Flaw {
         lanes.filter_map(event).collect()
     }
 
-    /// Applies the change. Returns whether that was possible.
+    /// Applies the change. Returns whether the change was possible.
     pub(crate) fn apply(&self, stepping: &mut Stepping, program: &Program) -> bool {
         let Flaw { spot, group, pattern, wide, .. } = self;
         let spots = if *wide { spot.wide(stepping, *group) } else { vec![spot.clone()] };
@@ -226,9 +229,10 @@ impl Flaw {
         })
     }
 
-    /// Restores stuck bits, and returns whether they had changed. Does nothing while the word does not exist.
+    /// Restores stuck bits. Returns whether they had changed. Does nothing if the word does not exist at the current
+    /// step.
     pub(crate) fn hold(&self, stepping: &mut Stepping, program: &Program) -> bool {
-        // A changed program stays unchanged from then on.
+        // A fault in the program changes the words once, and no instruction can change them back.
         let Some((bits, value)) = self.stuck.filter(|_| !matches!(self.spot, Spot::Program(_))) else {
             return false;
         };
@@ -257,10 +261,10 @@ pub(crate) fn below(random: &mut Random, limit: u64) -> u64 {
     random.next_u64() % limit.max(1)
 }
 
-/// Applies a fault model to a word whose existing bits are `bits`. `lanes` states whether each bit is a lane. `count`
-/// is the number of bits for [`Model::Bits`].
+/// Applies a fault model to a word that has the bits `bits`. `lanes` states whether the word is a mask with one bit per
+/// lane. `count` is the number of bits for [`Model::Bits`].
 ///
-/// Returns the word, and the bit that is stuck.
+/// Returns the changed word and the mask of the stuck bit.
 pub(crate) fn faulted(
     model: Model,
     before: u64,
@@ -334,7 +338,7 @@ mod tests {
             }
         }
         assert_eq!(faulted(Model::Double, 0, 1, false, 0, &mut random).0, 1);
-        // A word with fewer bits than the model flips.
+        // The word has fewer bits than the model flips, so all of them flip.
         assert_eq!(faulted(Model::Bits, 0, 0b11, false, 9, &mut random).0, 0b11);
     }
 }

@@ -8,7 +8,7 @@ use crate::estimate::wilson;
 use crate::experiment::{Outcome, Record};
 use crate::site::{Model, Site};
 
-/// Experiments with one outcome among those of a point, site and model.
+/// Number and share of the experiments with one outcome, among all experiments of a point, site and model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rate {
     /// The outcome.
@@ -21,10 +21,11 @@ pub struct Rate {
     pub interval: [f64; 2],
 }
 
-/// Experiments that an outcome function gives one name, among those of a point, site and model.
+/// Number and share of the experiments for which an outcome function returns one name, among all experiments of a
+/// point, site and model.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassRate {
-    /// The name.
+    /// The name that the function returns.
     pub class: String,
     /// The number of experiments.
     pub count: u64,
@@ -48,10 +49,10 @@ pub struct Counts {
     pub injections: u64,
     /// Rates of all outcomes.
     pub outcomes: Vec<Rate>,
-    /// Rates of the names that the outcome function returns; empty without one.
+    /// Rates of the names that the outcome function returns; empty if the campaign does not have an outcome function.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassRate>,
-    /// Traps by name.
+    /// Number of traps by name.
     pub traps: BTreeMap<String, u64>,
     /// The largest error of an SDC; absent if there is no SDC, or if a difference is not a number.
     pub largest_error: Option<f64>,
@@ -118,7 +119,7 @@ impl Tally {
     }
 }
 
-/// Tallies of experiments.
+/// Sums over the experiments that were read so far.
 #[derive(Default)]
 pub(crate) struct Tallies {
     sites: BTreeMap<(u32, Site), Tally>,

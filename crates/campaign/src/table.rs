@@ -8,10 +8,10 @@
 //! | `outcome`, `trap`, `flow_step`, `error`, `hits` | the result |
 //! | `class` | the name from an outcome function |
 //!
-//! A file has a checksum of all its other bytes, as one of the notes in its footer. [`read`] finds the note in the
-//! bytes and compares before any other code reads them: Parquet's reader trusts lengths and offsets, and panics on some
-//! wrong ones. The checksum covers every byte, and a change of a single byte always changes it (FNV-1a maps different
-//! states to different states).
+//! One of the notes in the footer of a file is a checksum of all other bytes. [`read`] searches the bytes for the note
+//! and compares the checksum before Parquet's reader is called. That reader trusts lengths and offsets, and panics on
+//! some wrong ones. A change of a single byte always changes the checksum, because FNV-1a maps different states to
+//! different states.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -69,9 +69,9 @@ pub(crate) const EXPERIMENTS: &str = "reconverge.experiments";
 /// The key of the checksum in a file.
 const CHECKSUM: &str = "reconverge.checksum";
 
-/// The start of the checksum's value: its digits follow.
+/// The start of the checksum's value, before its digits.
 const MARK: &str = "fnv1a128:";
-/// Hexadecimal digits of the checksum.
+/// Number of hexadecimal digits in the checksum.
 const DIGITS: usize = 32;
 
 /// The reason why a file cannot be used as a shard.
@@ -92,10 +92,10 @@ pub(crate) enum Damage {
     /// The bytes differ from those that were written.
     #[error("the checksum differs")]
     Checksum,
-    /// A whole file of other experiments.
+    /// The file is complete but has other experiments than the shard.
     #[error("the file does not contain the shard's experiments")]
     Experiments,
-    /// A file with a valid checksum that is not a table of records.
+    /// The checksum is valid, but the file is not a table of records.
     #[error("{0}")]
     Table(String),
 }
@@ -107,13 +107,13 @@ pub(crate) fn file(records: &[Record], notes: &[(&str, &str)]) -> Result<Vec<u8>
     all.push((CHECKSUM, &unknown));
     let mut bytes = write(Vec::new(), records, &all)?;
     let digits =
-        digits(&bytes).ok_or_else(|| ParquetError::General("the checksum's place is lost".to_owned()))?;
+        digits(&bytes).ok_or_else(|| ParquetError::General("the checksum was not written".to_owned()))?;
     let checksum = checksum(&bytes, &digits);
     bytes[digits].copy_from_slice(checksum.as_bytes());
     Ok(bytes)
 }
 
-/// Returns the offsets of the checksum's digits.
+/// Returns the range of byte offsets of the checksum's digits.
 fn digits(bytes: &[u8]) -> Option<Range<usize>> {
     let start = memmem::rfind(bytes, MARK.as_bytes())? + MARK.len();
     let digits = start..start.checked_add(DIGITS)?;
@@ -152,10 +152,10 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), Damage> {
     if differs { Err(Damage::Checksum) } else { Ok(()) }
 }
 
-/// Returns a note from the bytes of a file, which may be any file.
+/// Returns a note from the bytes of a file. The bytes may be those of any file.
 ///
-/// In the footer (Thrift's compact protocol), the key is followed by the header of the next field, a string, its length
-/// and its bytes.
+/// The footer uses Thrift's compact protocol. After the key come the header of the next field, which is a string, then
+/// the string's length and its bytes.
 pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
     let at = memmem::rfind(bytes, key.as_bytes())? + key.len();
     let (&[header, length], value) = bytes.get(at..)?.split_first_chunk()?;
@@ -165,13 +165,13 @@ pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
 
 /// Returns the records of a file that [`read`] has checked, in order.
 pub(crate) fn records(bytes: Bytes) -> Result<Vec<Record>, Damage> {
-    // A checksum detects accidents, but a valid one can be computed for any bytes.
+    // The checksum detects accidental changes only. A file with a valid checksum can still make Parquet's reader panic.
     let parsed = catch_unwind(AssertUnwindSafe(|| -> Result<Vec<Record>, ParquetError> {
         SerializedFileReader::new(bytes)?.get_row_iter(None)?.map(|row| record(&row?)).collect()
     }));
     match parsed {
         Ok(parsed) => parsed.map_err(|error| Damage::Table(error.to_string())),
-        Err(_) => Err(Damage::Table("Parquet's reader fails on it".to_owned())),
+        Err(_) => Err(Damage::Table("Parquet's reader cannot read it".to_owned())),
     }
 }
 

@@ -14,13 +14,14 @@ const WAIT: Duration = Duration::from_millis(200);
 /// Progress of a campaign, for a progress callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of finished experiments in the shards to run, here or by other processes.
+    /// Number of experiments that have finished in the shards to run, in this process or in others.
     pub done: u64,
     /// Number of experiments in all shards to run.
     pub of: u64,
-    /// Number of experiments that this process has run.
+    /// Number of experiments that ran in this process.
     pub ran: u64,
-    /// While this process waits: the number of shards that other processes run, and a name for these processes.
+    /// While this process waits for others: the number of shards that other processes run, and the names of these
+    /// processes.
     pub waiting: Option<(usize, String)>,
 }
 
@@ -39,11 +40,11 @@ struct SharedWork<'a> {
 }
 
 impl Campaign {
-    /// Runs shards on `jobs` threads until all are finished, here or by other processes that share the folder.
+    /// Runs shards on `jobs` threads until this process and others that share the folder have finished all of them.
     ///
-    /// Calls `progress` after each experiment, from any of the threads, and while it waits for other processes. If
-    /// `progress` returns `false`, the run stops. Returns the number of experiments that this process ran, or `None` if
-    /// the run was stopped. Finished shards stay.
+    /// Calls `progress` after each experiment, from any of the threads, and also while this process waits for others.
+    /// If `progress` returns `false`, the run stops. Returns the number of experiments that ran in this process, or
+    /// `None` if the run was stopped. Finished shards are not deleted.
     ///
     /// # Errors
     /// Returns the first error of [`Campaign::take_shard_while`] on any thread.
@@ -56,7 +57,7 @@ impl Campaign {
     ) -> Result<Option<u64>, Error> {
         let of = shards.iter().map(experiments).sum();
         let jobs = jobs.clamp(1, shards.len().max(1));
-        // The first shard is the last of the list.
+        // Threads take shards from the end of the list.
         shards.reverse();
         let shared = SharedWork {
             campaign: self,
@@ -77,7 +78,8 @@ impl Campaign {
             if others.is_empty() {
                 break;
             }
-            // Waits only if other processes run all open shards. Otherwise they may have finished most of theirs since.
+            // Waits only if other processes run all open shards. If this process ran some shards itself, other
+            // processes may have finished theirs meanwhile.
             let waits = others.len() == before;
             if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;
@@ -110,7 +112,7 @@ impl SharedWork<'_> {
         goes_on && self.goes_on()
     }
 
-    /// Runs open shards until none is left.
+    /// Runs open shards until the list is empty.
     fn work(&self) {
         // The lock on the list is released while a shard runs.
         let next = || locked(&self.open).pop();
@@ -120,7 +122,7 @@ impl SharedWork<'_> {
                 self.ran.fetch_add(own, Ordering::Relaxed);
                 self.tell(None)
             };
-            // Called before each experiment: the experiments before it are done.
+            // When this closure is called again, the experiment of the previous call has finished.
             let started = AtomicU64::new(0);
             let before_each = || match started.fetch_add(1, Ordering::Relaxed) {
                 0 => self.goes_on(),
@@ -141,7 +143,8 @@ impl SharedWork<'_> {
     }
 }
 
-/// Returns the processes that have shards, for the user: the name of a single process, otherwise their number.
+/// Returns a text for the user about the processes that have shards: the name of a single process, or the number of
+/// processes.
 fn owners(shards: &[(Shard, String)]) -> String {
     let names: BTreeSet<&str> = shards.iter().map(|(_, by)| by.as_str()).collect();
     match names.len() {

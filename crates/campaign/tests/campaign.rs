@@ -284,9 +284,9 @@ fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
     let shard = &campaign.shards()[0];
     let file = campaign.run_shard(shard, &results).unwrap();
     let why = other.missing(&results).unwrap_err().to_string();
-    assert!(why.contains("it is of another campaign") && why.contains("use another folder"), "{why}");
+    assert!(why.contains("it belongs to another campaign") && why.contains("use another folder"), "{why}");
     let why = other.run_shard(shard, &results).unwrap_err().to_string();
-    assert!(why.contains("is not of the campaign") && why.contains("the same version"), "{why}");
+    assert!(why.contains("does not belong to the campaign") && why.contains("the same version"), "{why}");
     // The file states its version, so that a program of another version can report it.
     let whole = std::fs::read(&file).unwrap();
     let version = campaign.describe().version.as_bytes();
@@ -789,7 +789,7 @@ fn an_endless_golden_run_is_said_to_be_a_loop() {
     let loops = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 1\nagain:\nbra again\n";
     let text = "launch = \"l.toml\"\ninjections = 1\n";
     let why = refused(&[("p.s", loops), ("l.toml", launch), ("c.toml", text)], "endless");
-    assert!(why.contains("without an end: is it an endless loop? watchdog = N"), "{why}");
+    assert!(why.contains("has not ended: is it an endless loop? watchdog = N"), "{why}");
     assert!(!why.contains("use fewer lanes"), "{why}");
 }
 

@@ -10,7 +10,7 @@ use reconverge_simt::{Engine, Level, Mode, Options};
 use reconverge_workbench::target::TargetError;
 use reconverge_workbench::{Known, Target};
 
-/// Facts about the input that its files may not state.
+/// Options about the input, for files that do not state these properties.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TargetArgs {
     /// The machine
@@ -47,12 +47,12 @@ impl ReadArgs {
         self.format.is_some() || self.old || !self.defines.is_empty()
     }
 
-    /// Whether a file is read as an assembler source. If no format is stated, `otherwise` decides.
+    /// Whether a file is read as an assembler source. If no format is stated, returns the result of `otherwise`.
     pub(crate) fn is_source(&self, otherwise: impl FnOnce() -> bool) -> bool {
         self.format.map_or_else(otherwise, |format| format == FileKind::Source)
     }
 
-    /// Adds the stated options to other facts about a file.
+    /// Adds the stated options to other properties of a file.
     pub(crate) fn known(&self, known: Known) -> Known {
         let format = match self.format {
             Some(FileKind::Container(format)) => Some(format),
@@ -90,12 +90,12 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    /// Returns the facts that the options state about a file.
+    /// Returns the properties that the options state about a file.
     pub(crate) fn known(&self) -> Known {
         self.read.known(self.target.known())
     }
 
-    /// Returns an error if an option about the program's file is given. A case contains its program.
+    /// Returns an error if an option about the program's file is given, because a case contains its program.
     pub(crate) fn no_case(&self) -> anyhow::Result<()> {
         match self.read.is_given() {
             true => anyhow::bail!(
@@ -107,7 +107,7 @@ impl InputArgs {
 }
 
 impl TargetArgs {
-    /// Returns the facts that the options state about a file.
+    /// Returns the properties that the options state about a file.
     pub(crate) fn known(&self) -> Known {
         let (isa, chip, stage, endian) = (self.isa, self.chip.clone(), self.stage, self.endian);
         Known { isa, chip, stage, endian, ..Known::default() }
@@ -119,7 +119,8 @@ impl TargetArgs {
     }
 }
 
-/// The engine, and whether it looks for races. Results of programs without a race do not depend on them.
+/// Options for the engine and its check for races. The results of a program without races do not depend on these
+/// options.
 #[derive(Args, Clone)]
 pub(crate) struct EngineArgs {
     /// Engine: compiled, fast, reference, or reference and another one in lockstep (default: compiled; fast for check

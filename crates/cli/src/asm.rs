@@ -83,9 +83,11 @@ fn changed(path: &Path) -> Option<SystemTime> {
 /// The files that were read, each with the time of its last change.
 type Watched = Vec<(PathBuf, Option<SystemTime>)>;
 
-/// Returns the number of programs that were written. The files that are read are added to `watched`.
+/// Assembles the sources and writes the output. Returns the number of programs. Adds the files that are read to
+/// `watched`.
 fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
-    // For latte-assembler's programs, the command line states the stage. This comment passes it to the assembler.
+    // The options --vsh and --psh state the program type of a source for latte-assembler. A comment after the source
+    // passes the type to the assembler.
     let latte = [(&args.vsh, "\n; $STAGE = vertex\n"), (&args.psh, "\n; $STAGE = pixel\n")];
     let latte = latte.iter().filter_map(|(file, stage)| Some((file.as_deref()?, *stage)));
     let sources = args.file.as_deref().map(|file| (file, "")).into_iter().chain(latte);
@@ -120,7 +122,7 @@ fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
     Ok(opened.image.programs.len())
 }
 
-/// Assembles a source file after adding `stage` to its end. Returns its programs and its name for messages.
+/// Assembles a source file with the text `stage` after its end. Returns its programs, and its name for messages.
 fn assembled(file: &Path, stage: &str, args: &Asm, watched: &mut Watched) -> Result<(Opened, String)> {
     watched.push((file.to_path_buf(), changed(file)));
     let mut bytes = files::read(file)?;

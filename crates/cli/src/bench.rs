@@ -107,11 +107,11 @@ struct Measured {
     cpu_s: f64,
     /// Median wall time in seconds.
     wall_s: f64,
-    /// Speedup in wall time over the first number of threads: the median of the ratios of each iteration. Absent for
-    /// the first number of threads.
+    /// Speedup in wall time relative to the first number of threads, as the median of the ratios of all iterations.
+    /// Absent for the first number of threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     speedup: Option<f64>,
-    /// Speedup of [`add_rows`] in the same iterations: the gain that this machine currently allows.
+    /// Speedup of [`add_rows`] in the same iterations, which is the largest speedup that the host currently allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_speedup: Option<f64>,
     warp_instructions: u64,
@@ -120,7 +120,8 @@ struct Measured {
     /// Longest compilation before a run, in seconds; absent for engines that do not compile.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_s: Option<f64>,
-    /// One-time cost before the first compilation in this process, in seconds; absent if an earlier kernel paid it.
+    /// One-time cost before the first compilation in this process, in seconds; absent if an earlier kernel in this
+    /// process compiled code.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_once_s: Option<f64>,
     /// Size of the generated code in bytes.
@@ -149,7 +150,7 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
         list(&kernels, args.json);
         return Ok(Answer::Yes);
     }
-    // For rayon, 0 means one thread per processor.
+    // For 0 threads, rayon creates one thread per processor.
     let threads = if args.threads.is_empty() { &[0][..] } else { &args.threads };
     let pool = |threads: &u16| pool::pool((*threads).into());
     let pools = threads.iter().map(pool).collect::<Result<Vec<_>, _>>().context("--threads")?;
@@ -193,7 +194,7 @@ fn drawn(_args: &Bench) -> Result<Answer> {
     bail!("bench --draw is available only on Linux, because it runs Linux graphics drivers")
 }
 
-/// Returns the kernels that the arguments choose.
+/// Returns the kernels that the arguments select.
 fn wanted(args: &Bench) -> Result<Vec<Work>> {
     if !args.launches.is_empty() {
         return args.launches.iter().map(|file| work::of_file(file)).collect();
@@ -263,13 +264,13 @@ fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer
 struct Runs {
     cpu: Vec<Duration>,
     wall: Vec<Duration>,
-    /// Time of [`add_rows`] after each run, if several numbers of threads are compared.
+    /// Time of [`add_rows`] after each run, measured if several numbers of threads are compared.
     control: Vec<Duration>,
     statistics: Statistics,
     trace_steps: Option<u64>,
     /// The longest compilation before a run.
     compiled: Spent,
-    /// Hash of the result; if a result was wrong, the hash of the first wrong one.
+    /// Hash of the result. If a result was wrong, the hash of the first wrong result.
     hash: u32,
     wrong: bool,
 }
@@ -335,8 +336,8 @@ impl Runs {
     }
 }
 
-/// Runs a kernel on each pool in turn, `args.runs` times. Other load on the machine therefore slows all pools alike.
-/// Every second iteration takes the pools in reverse order, so that no pool always runs first.
+/// Runs a kernel on the pools alternately, `args.runs` times on each. Other load on the host therefore slows all pools
+/// alike. Every second iteration takes the pools in reverse order, so that no pool always runs first.
 fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
     let prepared = kernel.prepare()?;
     let options = kernel.options(args.options())?;
@@ -367,9 +368,9 @@ fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<
 /// Returns the time in which the threads of a pool add rows in the nearest cache. The total work does not depend on
 /// the number of threads.
 ///
-/// This loop resembles an engine whose threads share nothing and never wait. If other programs use the processors,
-/// its speedup is also below the number of threads. A kernel with a smaller speedup loses the difference in the
-/// engine.
+/// This loop resembles an engine whose threads do not share data and never wait. If other programs use the processors,
+/// the speedup of this loop is also below the number of threads. If the speedup of a kernel is smaller, the engine
+/// causes the difference.
 fn add_rows(pool: &ThreadPool) -> Duration {
     const ROUNDS: usize = 1 << 15;
     let start = Instant::now();
@@ -386,8 +387,8 @@ fn add_rows(pool: &ThreadPool) -> Duration {
     start.elapsed()
 }
 
-/// Returns the speedup of the runs `own` over the runs `other`: the median of the ratios of each iteration. A
-/// temporary slowdown of the machine affects both runs of an iteration.
+/// Returns the speedup of the runs `own` over the runs `other`, as the median of the ratios of all iterations. A
+/// temporary slowdown of the host affects both runs of an iteration.
 fn speedup(own: &[Duration], other: &[Duration]) -> f64 {
     let ratio = |(own, other): (&Duration, &Duration)| other.as_secs_f64() / own.as_secs_f64().max(1e-9);
     median(own.iter().zip(other).map(ratio).collect())
@@ -515,7 +516,8 @@ mod tests {
         assert_eq!((median(vec![9., 1., 5.]), median(vec![4., 2., 1., 3.]), median(vec![])), (5., 2., 0.));
     }
 
-    /// The ratios of the iterations are 4, one half and 1. The medians, 3 and 2 seconds, would give 1.5.
+    /// The ratios of the three iterations are 4, 0.5 and 1, so that the speedup is 1. The ratio of the medians, 3 s and
+    /// 2 s, would be 1.5.
     #[test]
     fn a_speedup_is_measured_turn_by_turn() {
         let seconds = |list: [u64; 3]| list.map(Duration::from_secs).to_vec();

@@ -14,26 +14,27 @@ use reconverge_workbench::values::Files;
 use crate::files::read_bounded;
 use crate::messages::note;
 
-/// The folder for relative file names in a launch, and the folder that must contain the files.
+/// The folder to which file names in a launch are relative, and the folder that must contain the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
     folder: PathBuf,
-    /// Whether a file names the files, not the command line.
+    /// Whether a launch file or a manifest names the files, instead of the command line.
     by_file: bool,
     /// The folder that must contain the files, or `None` if they may be anywhere.
     root: Option<PathBuf>,
-    /// The types of numbers without a stated type, each with the name of its operand.
+    /// The types that were assumed for numbers without a stated type, each with the name of its operand.
     types: RefCell<Vec<(String, Dtype)>>,
 }
 
 impl Beside {
-    /// Returns a value for names that are relative to the working directory. The files may be anywhere.
+    /// Returns a value for files that the command line names. Names are relative to the working directory, and files
+    /// may be anywhere.
     pub(crate) fn here() -> Beside {
         Beside::default()
     }
 
-    /// Returns a value for names that are relative to the folder of `file`, which names them. They must be regular
-    /// files inside `root`.
+    /// Returns a value for files that the launch file or manifest `file` names. Names are relative to its folder, and
+    /// each must be a regular file inside `root`.
     pub(crate) fn file(file: &Path, root: Option<PathBuf>) -> Beside {
         Beside { folder: folder_of(file), by_file: true, root, types: RefCell::default() }
     }
@@ -44,8 +45,8 @@ impl Beside {
         if self.by_file { allowed(&path, self.root.as_deref()) } else { Ok(path) }
     }
 
-    /// Returns a text with the types that were assumed for numbers without a stated type, or `None` if all numbers
-    /// have one.
+    /// Returns a text that lists the types that were assumed for numbers without a stated type, or `None` if there were
+    /// no such numbers.
     pub(crate) fn types(&self) -> Option<String> {
         let types = self.types.borrow();
         let list: Vec<String> = types.iter().map(|(place, dtype)| format!("{place} {dtype}")).collect();
@@ -84,7 +85,7 @@ pub(crate) fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// Returns the path if it is a regular file, and if it is inside `root` when there is a root.
+/// Returns the path if it is a regular file and, if a root is given, is inside `root`.
 pub(crate) fn allowed(path: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
     let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
     let found = real(path)?;

@@ -130,8 +130,8 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Runs shards on threads until all are finished, in this process or in others. Returns the number of experiments
-/// that ran here, or `None` if Ctrl-C interrupted it.
+/// Runs shards on threads until this process or others have finished all of them. Returns the number of experiments
+/// that ran in this process, or `None` if Ctrl-C interrupted the run.
 fn run_shards(
     campaign: &Campaign,
     missing: Vec<Shard>,

@@ -78,8 +78,8 @@ pub(crate) struct Check {
     isa: Option<Isa>,
     #[command(flatten)]
     read: ReadArgs,
-    /// Let launch files and manifests name files outside the checked folder. For a single file, that is its own
-    /// folder; for a manifest, the parent folder
+    /// Let launch files and manifests name files outside the checked folder. If a single file is checked, that folder
+    /// is the file's own folder; for a manifest, it is the parent of that folder
     #[arg(long)]
     allow_outside: bool,
     /// One JSON object on standard output
@@ -168,13 +168,13 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     Ok(if summary.is_good() { Answer::Yes } else { Answer::No })
 }
 
-/// The answer of a check that Ctrl-C interrupted.
+/// JSON output of a check that Ctrl-C interrupted.
 #[derive(serde::Serialize)]
 struct Partial<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     interrupted: bool,
-    /// Cases without a verdict.
+    /// Number of cases without a verdict.
     not_judged: usize,
 }
 
@@ -206,7 +206,7 @@ fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdi
     let (sender, receiver) = channel();
     let (case, settings) = (case.clone(), settings.clone());
     std::thread::spawn(move || {
-        // After the time limit, the receiver no longer exists.
+        // Sending fails after the time limit, because the receiver no longer exists. The verdict is not needed then.
         let _ = sender.send(case.judge(&settings));
     });
     receiver.recv_timeout(limit).unwrap_or_else(|_| {
@@ -223,7 +223,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     }
     let line = |what, outcome: &Outcome| {
         let place = outcome.place();
-        // A reason with a line number refers to the file, as in `run`.
+        // A line number in a reason refers to the file, as in `run`.
         let of_file = place == outcome.file;
         let text = if of_file { placed(&place, &outcome.why) } else { format!("{place}: {}", outcome.why) };
         say!("{what}{}", shown::lines(&text));
@@ -242,7 +242,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
             shown::name(&outcome.place())
         );
     }
-    // Each solution of an exercise has its own line.
+    // With --program, the output has one line per program instead of a list of reasons.
     if summary.failures.len() > 1 && args.program.is_empty() {
         for reason in summary.reasons.iter().take(20) {
             say!("{:6} x {}", reason.count, reason.reason);
@@ -465,8 +465,8 @@ fn is_beside(path: &Path) -> bool {
         || matches!(extension, "md" | "c" | "cl" | "s" | "asm" | "npy" | "npz" | "toml.lock")
 }
 
-/// Extensions of files that are skipped if no format recognises them. Programs and cases have other extensions, or
-/// none.
+/// Extensions of files that are skipped if no format recognises them. Programs and cases have other extensions, or no
+/// extension.
 const OTHER_FILES: [&str; 27] = [
     "bat", "cfg", "cmake", "cu", "css", "cpp", "glsl", "h", "htm", "html", "ini", "jpg", "js", "lock", "log",
     "pdf", "png", "py", "rs", "rst", "sh", "svg", "toml", "txt", "xml", "yaml", "yml",
@@ -484,7 +484,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
         return Ok(());
     }
     let walk = WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter();
-    // The files of a run manifest are in a folder `data` next to it.
+    // The files of a run manifest are in a folder `data` next to the manifest.
     let wanted = |entry: &walkdir::DirEntry| {
         let data =
             || entry.file_type().is_dir() && entry.file_name() == "data" && has_json(entry.path().parent());
@@ -579,11 +579,11 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     }
 }
 
-/// The files next to a file on disk.
+/// The folder of a file on disk, which contains the other files that the file names.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,
-    /// The folder that must contain them, or `None` if they may be anywhere.
+    /// The folder that must contain the named files, or `None` if they may be anywhere.
     root: Option<PathBuf>,
 }
 

@@ -39,7 +39,7 @@ struct Side {
 type Row = [u64; 3];
 
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
-    // The timer ends with the command.
+    // The timer stops when `_limit` is dropped at the end of the command.
     let _limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file()));
     if args.form == Form::Csv {
         bail!("--form csv: only for the counts of one launch; use --json for a comparison");
@@ -158,7 +158,7 @@ fn of_reader(name: String, mut reader: Reader<Box<dyn Input>>) -> Result<Side> {
 }
 
 impl Side {
-    /// Returns the counts by address and text.
+    /// Returns the counts of each instruction, by its address and text.
     fn rows(&self) -> BTreeMap<(u32, String), Row> {
         let rows = self.profile.instructions().map(|(pc, counts)| {
             let text = self.reader.described(&What::Ran { pc, count: 1, mask: Default::default() }, None);

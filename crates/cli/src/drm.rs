@@ -55,8 +55,8 @@ pub(crate) struct Drm {
     /// folder with this name, write ./window
     #[arg(long, value_name = "DIR")]
     screen: Option<PathBuf>,
-    /// Record the frames on that screen in a new video file, uncompressed, at 60 frames per second. A frame of
-    /// another size starts FILE-2.y4m, and so does another process
+    /// Record the frames on the screen of /dev/dri/card0 in a new video file, uncompressed, at 60 frames per second. A
+    /// frame of another size, or the first frame of another process, starts a new file FILE-2.y4m
     #[arg(long, value_name = "FILE.y4m")]
     record: Option<PathBuf>,
     /// Replace all occurrences of these words in shaders before the chip runs them:
@@ -84,7 +84,7 @@ pub(crate) struct ErrataArgs {
 }
 
 impl ErrataArgs {
-    /// Checks that the errata and fixes are those of the driver of a board.
+    /// Checks that the errata and fixes belong to the driver of a board.
     ///
     /// # Errors
     /// The list of errata has an unknown name or an erratum of another driver, or the fixes are for another driver.
@@ -111,7 +111,7 @@ pub(crate) struct Shaders {
     pub(crate) programs: Option<PathBuf>,
 }
 
-/// Treatment of the driver's submissions.
+/// Whether the chip executes the driver's submissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Execute {
     /// Execute submissions
@@ -163,19 +163,20 @@ fn started(_args: &Drm, _board: &'static Board) -> Result<Answer> {
     bail!("drm is available only on Linux, because it runs Linux graphics drivers")
 }
 
-/// Returns names with their counts, for a message.
+/// Returns a list of names with their counts, for a message.
 #[cfg(target_os = "linux")]
 pub(crate) fn named_counts<N: std::fmt::Display>(counts: &std::collections::BTreeMap<N, u64>) -> String {
     let entries: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
     entries.join(", ")
 }
 
-/// Returns the board with this name. The board may exist only in the machine's table of chips.
+/// Returns the board with this name. Some boards exist only in the machine's table of chips.
 pub(crate) fn board(name: &str) -> Result<&'static Board> {
     board_among(name, |_| true)
 }
 
-/// Returns the board with this name, if it fits. The message about an unknown name lists the boards that fit.
+/// Returns the board with this name if `fits` accepts it. The message about an unknown name lists the boards that
+/// `fits` accepts.
 pub(crate) fn board_among(name: &str, fits: impl Fn(&Board) -> bool) -> Result<&'static Board> {
     let known = || [Isa::R500, Isa::R700].into_iter().flat_map(chips);
     let alias = || known().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));

@@ -1,5 +1,5 @@
-//! The part of a run's report about exactness: how exact the values are that decide control flow, choose addresses or
-//! leave the program.
+//! The report of a run about exactness. It states how exact the values are that decide control flow, select addresses
+//! or leave the program.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 pub(crate) struct Followed {
     exactness: Exactness,
     machine: &'static dyn Machine,
-    /// Text of each instruction, by address.
+    /// Text of each instruction, indexed by address.
     texts: BTreeMap<u32, String>,
-    /// Index in the launch of each group's first lane.
+    /// Index of each group's first lane in the launch.
     first: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ impl Followed {
         drop(stepping);
         let mut taint = Taint::new(uses, of_block, killed);
         match session.copy().run_traced(options, Recorded::Data, &mut taint) {
-            // Other code checks whether the program traps as the launch states.
+            // A trap is not an error here. Other code compares it with the trap that the launch states.
             Ok(_) | Err(Error::Trap(_)) => {}
             Err(error) => return Err(anyhow!("{error}")),
         }
@@ -104,7 +104,7 @@ impl Followed {
         lines
     }
 
-    /// Returns a message about the first value that is less exact than required, or `None`.
+    /// Returns a message about the first value that is less exact than required, or `None` if there is no such value.
     pub(crate) fn worse_than(&self, required: Fidelity) -> Option<String> {
         let reached = self.exactness.worse_than(required)?;
         Some(format!(

@@ -1,4 +1,4 @@
-//! Commands and options of features that this build omits. Their messages name the feature that has them.
+//! Commands and options whose feature this build omits. Their messages name the feature.
 
 #[cfg(not(feature = "campaign"))]
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 #[cfg(not(feature = "campaign"))]
 use crate::args::Answer;
 
-/// Returns the message for a part of a feature that this build omits.
+/// Returns the message for a command or option whose feature this build omits.
 pub(crate) fn missing(what: &str, feature: &str) -> String {
     format!(
         "{what} is not in this build: `cargo install --path crates/cli --features {feature}` builds the command with it, \
@@ -17,7 +17,7 @@ pub(crate) fn missing(what: &str, feature: &str) -> String {
     )
 }
 
-/// A command that is not in this build, with any arguments.
+/// A command that is not in this build. It accepts any arguments.
 #[cfg(not(feature = "campaign"))]
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]

@@ -31,13 +31,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     read.and_then(has_room).context(name)
 }
 
-/// Approximate number of copies of a program or launch file that exist in memory while it is read.
+/// Approximate number of copies of a program or launch file that exist in memory while the file is read.
 const COPIES: u64 = 16;
 
 /// Reads a file, up to a limit in bytes.
 pub(crate) fn read_bounded(path: &Path, limit: &'static Limit) -> Result<Vec<u8>> {
     let file = File::open(path)?;
-    // The length of anything but a regular file is 0 here, so the read itself is bounded as well.
+    // The length is 0 for all files except for regular ones, so the number of bytes that are read is limited as well.
     limit.check(file.metadata()?.len())?;
     bounded(file, limit)
 }
@@ -71,7 +71,7 @@ pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Resu
 
 /// Ends the process at once, after deleting the partial files.
 pub(crate) fn leave(status: i32) -> ! {
-    // The lock is held until the end, so that no other thread starts or finishes a file.
+    // The lock is held until the process ends, so that no other thread starts or finishes a file.
     let _unfinished = discard_unfinished();
     std::process::exit(status)
 }
@@ -116,7 +116,7 @@ pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Open
     }
 }
 
-/// Adds the files that a source includes. Their names are relative to its folder.
+/// Adds the files that a source includes. Their names are relative to the source's folder.
 pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
     let folder = path.parent().unwrap_or(Path::new(""));
     known.with_included(source, &mut |name| {
@@ -124,8 +124,8 @@ pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
     })
 }
 
-/// Whether a file without a name is a source: a text that names its machine, or one that does not start like any
-/// other format.
+/// Whether a file without a name is an assembler source. It is a source if its text names a machine, or if it does not
+/// start like a file of another format.
 fn reads_as_source(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let words = || reconverge_container::load(bytes, &Hints::default()).is_ok();

@@ -24,7 +24,7 @@ pub(crate) struct Forms {
     target: TargetArgs,
 }
 
-/// The answer.
+/// The JSON output.
 #[derive(Serialize)]
 struct Found {
     isa: &'static str,

@@ -89,7 +89,7 @@ impl PageRequest {
 /// An answer.
 pub(crate) struct Reply {
     status: u16,
-    /// Lines of the head, each with its line ending.
+    /// Header lines, each with its line ending.
     lines: String,
     body: Vec<u8>,
 }
@@ -123,7 +123,7 @@ impl Reply {
         Reply::new("application/json", value.to_string().into_bytes())
     }
 
-    /// Writes the answer. Omits the body if the request is for the head only.
+    /// Writes the answer. If `head` is true, omits the body.
     ///
     /// # Errors
     /// The connection is closed.
@@ -144,7 +144,7 @@ impl Reply {
 mod unit {
     use super::*;
 
-    /// A reader that returns one byte at a time.
+    /// A reader that returns one byte per call.
     struct Slowly<'a>(&'a [u8]);
 
     impl Read for Slowly<'_> {

@@ -1,4 +1,4 @@
-//! Ctrl-C: stops the current run. Results up to that point are kept and marked as partial.
+//! Ctrl-C: stops the current run. The results up to that point are printed and marked as partial.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
@@ -34,10 +34,10 @@ pub(crate) fn asked() -> bool {
     stop::asked()
 }
 
-/// The end of an observed run.
+/// How an observed run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The run completed.
+    /// The run completed without a trap.
     Well,
     /// The program trapped.
     Trap(String),
@@ -61,7 +61,7 @@ impl Ended {
         }
     }
 
-    /// Returns the answer of a command that has shown the run, and reports a trap. Ends the process if Ctrl-C
+    /// Reports a trap, and returns the answer of a command that has shown the run. Ends the process if Ctrl-C
     /// interrupted the run.
     pub(crate) fn answer(&self, title: &str) -> Answer {
         self.leave_if_interrupted();
@@ -74,14 +74,14 @@ impl Ended {
 /// The payload that unwinds an interrupted run.
 struct Interrupted;
 
-/// A sink that passes all records on until Ctrl-C.
+/// A sink that passes all records to another sink until Ctrl-C is pressed.
 struct Watched<'a, S>(&'a mut S);
 
 impl<S> Watched<'_, S> {
     #[inline]
     fn watch() {
         if asked() {
-            // `resume_unwind` does not report a panic. A sink has no other way to end a run.
+            // A sink can end a run only by unwinding. `resume_unwind` does so without reporting a panic.
             resume_unwind(Box::new(Interrupted));
         }
     }
@@ -118,7 +118,7 @@ pub(crate) fn run_traced(ready: &Ready, recorded: Recorded, sink: &mut impl Sink
     let mut sink = Watched(sink);
     let run = AssertUnwindSafe(|| session.run_traced(&ready.options, recorded, &mut sink).map(drop));
     match catch_unwind(run) {
-        // The engine may have stopped before the sink.
+        // Ctrl-C may have stopped the engine before the sink noticed it.
         Ok(Ok(())) if asked() => Ok(Ended::Interrupted),
         Ok(Ok(())) => Ok(Ended::Well),
         Ok(Err(Error::Trap(trap))) => Ok(Ended::Trap(trap.to_string())),

@@ -125,7 +125,7 @@ pub(crate) struct LaunchArgs {
     /// Number of threads (default: one per processor)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Let a launch file name files outside its folder, and a manifest files outside its parent folder
+    /// Let a launch file name files outside its folder, and a manifest files outside the parent of its folder
     #[arg(long)]
     allow_outside: bool,
     #[command(flatten)]
@@ -144,7 +144,7 @@ pub(crate) struct Ready {
     pub(crate) title: String,
     /// Path of the program's file, if the launch names one.
     pub(crate) path: Option<PathBuf>,
-    /// Index of the requested lane, if the command line selects one.
+    /// Index of the lane that the command line selects, if any.
     pub(crate) lane: Option<usize>,
     program: Program,
 }
@@ -157,17 +157,17 @@ impl Ready {
 }
 
 impl LaunchArgs {
-    /// Returns the file that the command line names.
+    /// Returns the path of the file that the command line names.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Returns the programs of the file without a launch.
+    /// Returns the programs of the file. Does not read a launch.
     pub(crate) fn programs(&self) -> Result<Programs> {
         open_programs(&self.file, self.case.as_deref(), self.allow_outside, &self.known)
     }
 
-    /// Returns the engine, level and threads.
+    /// Returns the options of a run: engine, vector level and threads.
     pub(crate) fn options(&self) -> Options {
         self.options_or(Engine::Compiled)
     }
@@ -250,7 +250,7 @@ fn vertex(text: &str) -> Result<Asked, String> {
 }
 
 fn lanes(text: &str) -> Result<usize, String> {
-    // The upper bound depends on `--limits`, which is not known yet.
+    // The upper bound depends on `--limits` and is checked later.
     text.parse().ok().filter(|lanes| *lanes > 0).ok_or_else(|| "expected a number greater than 0".to_owned())
 }
 
@@ -292,7 +292,7 @@ pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepare
     }
 }
 
-/// Options that describe a launch: the field in [`LaunchArgs`] and the name of the option.
+/// Options that describe a launch, each as the name of its field in [`LaunchArgs`] and the name of the option.
 const LAUNCH_OPTIONS: [(&str, &str); 16] = [
     ("grid", "grid"),
     ("block", "block"),
@@ -312,7 +312,8 @@ const LAUNCH_OPTIONS: [(&str, &str); 16] = [
     ("domain", "domain"),
 ];
 
-/// Returns an error for options that the input itself states.
+/// Returns an error if the command line has an option that describes a launch, because the input itself states the
+/// launch.
 fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
     match LAUNCH_OPTIONS.iter().find(given) {
@@ -321,7 +322,7 @@ fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     }
 }
 
-/// Returns an error for options that the campaign states for its experiments.
+/// Returns an error if the command line has an option that the campaign states for its experiments.
 #[cfg(feature = "campaign")]
 fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
     const OPTIONS: [(&str, &str); 10] = [
@@ -347,7 +348,8 @@ fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
     }
 }
 
-/// Returns the folder that must contain all files that a file names, or `None` if they may be anywhere.
+/// Returns the folder that must contain all files that a launch file or manifest names, or `None` if they may be
+/// anywhere.
 fn root(allow_outside: bool, folder: PathBuf) -> Option<PathBuf> {
     (!allow_outside).then_some(folder)
 }
@@ -486,7 +488,7 @@ fn read_launch_file(
     Ok((launch, opened, path, beside))
 }
 
-/// A launch file with its program, for consecutive runs.
+/// A launch file with its program, which can be run several times.
 pub(crate) struct LaunchOfFile {
     launch: LaunchFile,
     opened: Opened,
@@ -511,7 +513,7 @@ impl LaunchOfFile {
         Ok(self.launch.prepare(&self.opened.image, &self.program, &self.beside)?)
     }
 
-    /// Returns `options`, changed by the options that the launch states.
+    /// Returns `options`, with the values that the launch states instead of those in `options`.
     pub(crate) fn options(&self, options: &Options) -> Result<Options> {
         Ok(self.launch.options(options)?)
     }
@@ -521,7 +523,7 @@ impl LaunchOfFile {
         self.launch.expects_something()
     }
 
-    /// Returns the results of a run and compares them with the expected ones.
+    /// Returns the results of a run, compared with the expected results.
     pub(crate) fn result(&self, outcome: &dyn Outcome) -> Result<RunResult> {
         Ok(self.launch.result(outcome, &self.beside)?)
     }
@@ -531,14 +533,14 @@ impl LaunchOfFile {
 pub(crate) struct Programs {
     /// The opened file of programs.
     pub(crate) opened: Opened,
-    /// Path of that file.
+    /// Path of the file of programs.
     pub(crate) path: PathBuf,
-    /// The launch that a launch file describes, with the folder of its files.
+    /// The launch that a launch file describes, and the folder of the files that it names.
     pub(crate) launch: Option<(LaunchFile, Beside)>,
 }
 
 impl Programs {
-    /// Returns the name of the program that a launch file chooses.
+    /// Returns the name of the program that the launch file selects.
     pub(crate) fn kernel(&self) -> Option<&str> {
         self.launch.as_ref()?.0.common.kernel.as_deref()
     }
@@ -606,7 +608,7 @@ fn from_arguments(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
     prepared(args, launch, opened, args.file.clone(), Beside::here())
 }
 
-/// Returns a launch, changed by the options of the command line.
+/// Returns a launch after applying the options of the command line.
 fn launch_of(
     args: &LaunchArgs,
     opened: &Opened,

@@ -9,9 +9,9 @@
 //! * [`Launch::observe`]: each [`Event`] of a run. [`Launch::session`]: a [`Session`] to step, with registers,
 //!   memory, snapshots, and the reason why each lane runs or waits.
 //!
-//! The library does not read files and does not print. Each task has an example:
-//! `cargo run -p reconverge --example decode`, and `assemble`, `run`, `observe`, `step`. The feature `cli` adds the
-//! command to this package. A program that uses the library can turn it off:
+//! The library does not read files and does not print. Each task has an example: `cargo run -p reconverge --example
+//! decode`, and `assemble`, `run`, `observe`, `step`. The feature `cli` adds the command to this package. A program
+//! that uses the library can turn this feature off:
 //!
 //! ```toml
 //! reconverge = { version = "0.1", default-features = false }
@@ -57,7 +57,7 @@
 //! * `serve` (off): the command `serve`.
 //! * `webgl` (off): the command `webgl`.
 //! * `window` (off): the window of `drm --screen window`.
-//! * `full` (off): all of these.
+//! * `full` (off): all of these features.
 
 #![forbid(unsafe_code)]
 

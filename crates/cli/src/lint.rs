@@ -116,7 +116,8 @@ impl Found {
                     self.allowed += 1;
                     continue;
                 }
-                // An address inside an instruction does not have its own line. The line of the instruction is used.
+                // A finding may have an address inside an instruction. The line of the finding is then the line of that
+                // instruction.
                 let line = lines.range(..=finding.pc).next_back().map(|(_, line)| *line);
                 self.findings.push(Located {
                     file: plain(path).display().to_string(),
@@ -193,7 +194,7 @@ fn painted(severity: Severity) -> String {
     format!("\x1b[1;{colour}m{severity}\x1b[0m")
 }
 
-/// Returns an error if no machine has a rule with one of these names.
+/// Returns an error if one of the names is not a rule of any machine.
 fn check_names(allowed: &[String]) -> Result<()> {
     let rules = || Isa::ALL.into_iter().flat_map(|isa| machine(isa).rules());
     let Some(unknown) = allowed.iter().find(|name| rules().all(|rule| rule.name != *name)) else {

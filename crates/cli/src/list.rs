@@ -64,7 +64,7 @@ pub(crate) fn run_cases(args: &Cases) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A column: its heading, and a function that returns a program's entry.
+/// A column: its heading, and a function that returns the text of its cell for a program.
 type Column = (&'static str, fn(&ProgramContents) -> Option<String>);
 
 const COLUMNS: [Column; 13] = [
@@ -93,7 +93,7 @@ fn number(value: Option<u32>) -> Option<String> {
     value.map(|value| value.to_string())
 }
 
-/// Returns the declared number, and the needed number if it differs.
+/// Returns the declared number, and also the number that the program needs if it differs.
 fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
     match (declared, needed) {
         (None, Some(needed)) => Some(format!("- (needs {needed})")),
@@ -105,7 +105,7 @@ fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
 fn print(contents: &Contents) {
     let programs = &contents.programs;
     say!("{}: {}", contents.format, counted(programs.len() as u64, "program"));
-    // Columns without any entry are omitted. The module is omitted if there is only one.
+    // Columns in which all cells are empty are omitted. The column of modules is omitted if there is only one module.
     let columns: Vec<&Column> = COLUMNS
         .iter()
         .filter(|(_, of)| programs.iter().any(|program| of(program).is_some()))
@@ -171,7 +171,7 @@ fn print(contents: &Contents) {
     }
 }
 
-/// Returns a table without borders and with its natural width, because programs may also read it.
+/// Returns a table without borders, as wide as its content, because programs may also read it.
 fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
     let mut table = messages::table(header.collect::<Vec<_>>());
     table.set_content_arrangement(ContentArrangement::Disabled);

@@ -1,6 +1,6 @@
-//! `reconverge lsp`: the language server. `server.rs` handles messages in order, `documents.rs` keeps the open texts
+//! `reconverge lsp`: the language server. `server.rs` handles messages in order, `documents.rs` stores the open texts
 //! with their analyses, and `answers.rs` answers requests. `refusal.rs` has the errors of requests, and `convert.rs`
-//! converts positions to those of the protocol.
+//! converts positions to the protocol's form.
 //!
 //! Source: Language Server Protocol 3.17, <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/>.
 
@@ -36,12 +36,12 @@ pub(crate) struct Lsp {
     target: TargetArgs,
 }
 
-/// Bytes and lines of an expanded source, unless `--limits` states others.
+/// Maximum number of bytes and of lines in an expanded source, unless `--limits` states another number.
 const MOST_EXPANDED: u64 = 1 << 20;
 
 pub(crate) fn run(args: &Lsp) -> Result<Answer> {
     if EXPANSION.get() == EXPANSION.default {
-        // A text is expanded at each change, and may be wrong.
+        // The limit is low because the server expands a text at each change, while the text may be incorrect.
         EXPANSION.set(MOST_EXPANDED).map_err(|most| anyhow!("at most {most}"))?;
     }
     let mut output = messages::output().context("standard output")?;
@@ -69,8 +69,8 @@ pub(crate) fn run(args: &Lsp) -> Result<Answer> {
     Ok(if server.ended_well() { Answer::Yes } else { Answer::No })
 }
 
-/// Moves the received messages to the queue. If the queue is empty and the server is not busy, waits for one. Returns
-/// `false` if the queue is empty and the input has ended.
+/// Moves the received messages to the queue. If the queue is empty and the server is not busy, waits for a message.
+/// Returns `false` if the queue is empty and the input has ended.
 fn fill(queue: &mut VecDeque<Incoming>, incoming: &Receiver<Incoming>, is_busy: bool) -> bool {
     loop {
         match incoming.try_recv() {

@@ -1,12 +1,12 @@
-//! The command line, a thin layer. Only this package reads files and prints results.
+//! The command line, a thin layer over the other crates. Only this package reads files and prints results.
 //!
 //! Exit status: 0 success; 1 negative answer (a case failed, a rule is broken, the program trapped); 2 wrong input or
 //! usage. `drm` exits with the status of the program that it runs.
 //!
-//! The library of this package lists its features.
+//! `lib.rs` describes the features of this package.
 
 #![forbid(unsafe_code)]
-// The standard macros panic if the stream is closed. `say!` and `tell!` do not.
+// The standard macros panic if the stream is closed. The macros `say!` and `tell!` do not panic.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 /// `println!` for answers. If the reader (a pager, `head`) has closed the pipe, the process ends quietly.
@@ -178,13 +178,13 @@ fn chosen(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, matches)| matches)
 }
 
-/// Returns the message about wrong arguments. The message quotes arguments between colour codes, which escaping would
-/// destroy. The arguments are therefore escaped and parsed again.
+/// Returns the message about wrong arguments. The message quotes arguments between colour codes, which escaping of the
+/// whole message would destroy. The arguments are therefore escaped first and parsed again.
 fn refused(error: &clap::Error) -> clap::Error {
     let arguments = std::env::args_os().map(|argument| shown::name(&argument.to_string_lossy()).into_owned());
     match Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Err(shown) => shown,
-        // Only the escaped characters were wrong.
+        // The escaped arguments are correct, so only the characters that were escaped were wrong.
         Ok(_) => Cli::command().error(error.kind(), shown::name(&error.render().to_string())),
     }
 }
@@ -230,7 +230,7 @@ fn main() -> ExitCode {
             features::missing(what, "every-level")
         ));
     }
-    // Commands whose answer is not a JSON object do not have this option.
+    // Only commands that can print a JSON object have the option `--json`.
     let as_json = chosen(&matches).try_get_one("json").is_ok_and(|given| given == Some(&true));
     #[cfg(not(feature = "campaign"))]
     let as_json = as_json || matches!(&cli.command, Command::Campaign(args) if args.as_json());

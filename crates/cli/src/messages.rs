@@ -93,15 +93,15 @@ pub(crate) fn error(error: &Error, as_json: bool) {
 
 /// Returns standard output, the destination of every answer.
 pub(crate) fn output() -> std::io::Result<std::io::Stdout> {
-    // Rust's runtime has opened `/dev/null` in its place.
+    // Rust's runtime has opened `/dev/null` instead of the closed standard output.
     match standard_output_was_closed() {
         true => Err(std::io::Error::other("it was closed at the start")),
         false => Ok(std::io::stdout()),
     }
 }
 
-/// Writes to standard output. If the reader has closed the pipe, the process ends quietly. For a terminal, control
-/// characters are escaped; other readers get the unchanged text.
+/// Writes to standard output. If the reader has closed the pipe, the process ends quietly. Control characters are
+/// escaped only if the output is a terminal.
 pub(crate) fn answer(text: fmt::Arguments<'_>) {
     written(output().and_then(|mut out| match out.is_terminal() {
         true => out.write_all(shown::lines(&text.to_string()).as_bytes()),
@@ -109,7 +109,7 @@ pub(crate) fn answer(text: fmt::Arguments<'_>) {
     }));
 }
 
-/// Writes to standard output like [`answer`]. The output removes colours if it does not support them.
+/// Writes to standard output like [`answer`]. If the output does not support colours, removes the colour codes.
 pub(crate) fn answer_coloured(text: fmt::Arguments<'_>) {
     written(output().and_then(|_| anstream::stdout().write_all(shown::styled(&text.to_string()).as_bytes())));
 }
@@ -159,7 +159,7 @@ pub(crate) fn spinner(what: &'static str) -> ProgressBar {
     bar(None, "{spinner} {msg} {elapsed}").with_message(what)
 }
 
-/// Returns a progress bar of this form. It appears on a terminal after one second, and nowhere else.
+/// Returns a progress bar of this form. It appears only on a terminal, and only after one second.
 pub(crate) fn bar(length: Option<u64>, form: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template(form) {
@@ -223,8 +223,8 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
 /// Maximum number of diagnostics that are shown.
 const SHOWN: usize = 50;
 
-/// Returns diagnostics with their source lines. The renderer gets only these lines, because it reads its whole input
-/// once per diagnostic.
+/// Returns diagnostics with their source lines. Passes only these lines to the renderer, because the renderer reads its
+/// whole input once per diagnostic.
 fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let renderer = Renderer::styled();
     let starts_of = |text: &str| -> Vec<usize> {
@@ -233,7 +233,7 @@ fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let own_starts = starts_of(text);
     let mut out = String::new();
     for diagnostic in diagnostics.iter().take(SHOWN) {
-        // Included files are short, so the renderer gets their whole text.
+        // Passes the whole text of an included file to the renderer, because included files are short.
         let (path, text, starts) = match &diagnostic.file {
             Some(file) => (&*file.name, &*file.text, &starts_of(&file.text)),
             None => (path, text, &own_starts),
@@ -283,7 +283,7 @@ mod tests {
         assert!(rendered.ends_with("1950 more of 2000 in a.s\n"), "{rendered}");
     }
 
-    /// A position at the end of a text without a newline, a position beyond it, and a range over two lines.
+    /// Tests a position at the end of a text without a newline, a position after the end, and a range over two lines.
     #[test]
     fn any_place_can_be_shown() {
         for (start, end) in [(3, 3), (7, 9), (0, 4), (2, 3)] {

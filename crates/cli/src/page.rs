@@ -1,4 +1,4 @@
-//! The page of a run, for `run` and `trace`; runs side by side.
+//! The HTML page of a run, for `run` and `trace`. It can show several runs next to each other.
 
 use std::path::PathBuf;
 
@@ -17,10 +17,10 @@ const PAGE: &str = include_str!("../assets/report.html");
 /// Maximum size of a page in bytes.
 const BYTES: usize = 10_000_000;
 
-/// Maximum number of runs side by side.
+/// Maximum number of runs in one page.
 const RUNS: usize = 3;
 
-/// A page that shows the run.
+/// Options for a page that shows the run.
 #[derive(clap::Args)]
 pub(crate) struct PageArgs {
     /// Write a page that shows the run: program, counts, a timeline of all lanes, registers, and why each lane waits
@@ -39,7 +39,7 @@ pub(crate) struct PageArgs {
 }
 
 impl PageArgs {
-    /// Reports that Ctrl-C prevented the page.
+    /// Reports that the page was not written because of Ctrl-C.
     pub(crate) fn say_interrupted(&self) {
         if let Some(file) = &self.html {
             let file = crate::shown::path(&file);

@@ -1,7 +1,8 @@
 //! `reconverge piglit`
 //!
-//! Runs piglit's shader tests on Mesa's driver and an emulated chip. A second run executes nothing: a test that also
-//! passes then does not depend on the chip. With a profile of piglit, the command runs all tests of the profile.
+//! Runs piglit's shader tests on Mesa's driver and an emulated chip. In a second run, the control, the chip does not
+//! execute shaders. A test that also passes in the control does not depend on the chip. With a profile of piglit, the
+//! command runs all tests of the profile.
 //!
 //! Start at [`runner`], the command. [`choice`] and [`profile`] list the tests. [`groups`] divides them among
 //! processes, and [`process`] runs one process. [`against`] compares the results with a list of results from a real

@@ -89,7 +89,7 @@ impl FromStr for Rows {
 
 /// The result of a run.
 enum Ended {
-    /// The run ended without a trap, or with a trap that the launch does not state. Has the results and the
+    /// The run ended without a trap, or with a trap that the launch does not state. The fields are the results and the
     /// mismatches.
     Judged(Box<RunResult>, Vec<String>),
     Trapped(Box<Trapped>),
@@ -164,8 +164,8 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Prepares and runs the launch of the arguments. Runs it again to track the exactness of values, if the arguments
-/// request that. Also returns the file of the program.
+/// Prepares and runs the launch of the arguments. If the arguments request exactness, runs the launch again to track
+/// the exactness of values. Also returns the path of the program's file.
 fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>, PathBuf)> {
     let options = args.launch.options();
     let mut followed = None;
@@ -252,7 +252,7 @@ fn save(path: &Path, array: &Array) -> Result<()> {
     }
 }
 
-/// Outputs by name, as one object that is serialized while it is written.
+/// Outputs by name, written as one JSON object without a copy in memory.
 struct Outputs<'a>(&'a [(String, Array)]);
 
 impl Serialize for Outputs<'_> {
@@ -263,15 +263,15 @@ impl Serialize for Outputs<'_> {
     }
 }
 
-/// The results of a run, as one object.
+/// The results of a run, as one JSON object.
 #[derive(serde::Serialize)]
 struct Answered<'a> {
     outputs: Outputs<'a>,
-    /// Ctrl-C interrupted the run, and these are its results so far.
+    /// Whether Ctrl-C interrupted the run, so that the results are incomplete.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
     group_instructions: u64,
-    /// Equal to `group_instructions`. `bench` uses this name.
+    /// Same number as `group_instructions`, under the name that `bench` uses.
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,

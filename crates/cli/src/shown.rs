@@ -1,14 +1,13 @@
-//! Text from input in answers and messages. Characters that control a terminal, or that it does not show, are
-//! escaped.
+//! Text from input, in answers and messages. Characters are escaped if they control a terminal or are invisible.
 //!
-//! Names, source lines and messages about them may contain anything, such as sequences that clear a terminal or set
-//! its title. [`is_hidden`] decides for every function here which characters are escaped:
+//! Names, source lines and messages about them may contain anything, such as sequences that clear a terminal or set its
+//! title. [`is_hidden`] decides which characters the functions of this module escape:
 //!
 //! * [`name`], [`path`]: a name within a line. Newlines and tabs are also escaped.
 //! * [`lines`], [`styled`]: a whole answer or message. `messages` applies them to all output to a terminal or to
 //!   standard error, so that commands cannot omit them.
 //! * [`Json`]: JSON strings, with JSON escapes.
-//! * [`listed`], [`unlisted`]: a name in a list with one name per line, written and read.
+//! * [`listed`], [`unlisted`]: write and read a name in a list that has one name per line.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -23,7 +22,8 @@ pub(crate) fn is_hidden(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
     }
-    // After a letter, combining marks are visible. The standard library has Unicode's table of printable characters.
+    // The character follows a letter, because combining marks are visible after a letter. `escape_debug` uses the
+    // standard library's table of printable characters.
     let mut text = [b'a'; 5];
     let length = 1 + character.encode_utf8(&mut text[1..]).len();
     std::str::from_utf8(&text[..length]).is_ok_and(|text| text.escape_debug().nth(2).is_some())
@@ -55,8 +55,8 @@ pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&plain(path.as_ref()).to_string_lossy()).into_owned()
 }
 
-/// Returns the name of a program in its given form: `./name` is a file in the folder, and `name` is found with
-/// `PATH`.
+/// Returns the name of a program in the form in which it was given, because `./name` is a file in the folder, and
+/// `name` is found with `PATH`.
 pub(crate) fn program(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&path.as_ref().to_string_lossy()).into_owned()
 }
@@ -66,8 +66,8 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// Returns text of several lines with colours. The caller has escaped the names in the text, because their colour
-/// sequences cannot be distinguished here.
+/// Returns text of several lines with colours. The caller must escape the names in the text, because this function
+/// cannot distinguish their colour sequences.
 pub(crate) fn styled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -86,7 +86,7 @@ pub(crate) fn styled(text: &str) -> String {
     out
 }
 
-/// Returns the sequence that sets colours (SGR) at the start of a text.
+/// Returns the colour sequence (SGR) at the start of a text, if there is one.
 fn sgr(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("\x1b[")?;
     let length = rest.find(|character: char| !character.is_ascii_digit() && character != ';')?;
@@ -116,8 +116,8 @@ impl serde_json::ser::Formatter for Json {
     }
 }
 
-/// Returns a name as an entry of a list with one entry per line. [`unlisted`] reverses it. Unlike in messages,
-/// backslashes are also escaped, and so are characters that readers of lists remove or treat as a comment.
+/// Returns a name as an entry of a list with one entry per line. [`unlisted`] reverses the conversion. In contrast to
+/// messages, backslashes are also escaped, and so are characters that readers of lists remove or treat as a comment.
 pub(crate) fn listed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let last = name.chars().count().saturating_sub(1);
@@ -136,8 +136,8 @@ pub(crate) fn listed(name: &str) -> String {
     out
 }
 
-/// Returns the name in an entry that [`listed`] wrote. A backslash that does not start an escape is kept, because
-/// other tools write such entries.
+/// Returns the name in an entry that [`listed`] wrote. A backslash that does not start an escape is part of the name,
+/// because other tools write such entries.
 pub(crate) fn unlisted(entry: &str) -> String {
     let mut out = String::with_capacity(entry.len());
     let mut rest = entry;
@@ -151,7 +151,7 @@ pub(crate) fn unlisted(entry: &str) -> String {
     out + rest
 }
 
-/// Returns the character of the escape at the start of a text, and the escape's length.
+/// Returns the character of the escape sequence at the start of a text, and the length of the sequence.
 fn unescaped(text: &str) -> Option<(char, usize)> {
     match text.get(1..2)? {
         "\\" => Some(('\\', 2)),
@@ -228,7 +228,7 @@ mod tests {
             assert!(!entry.chars().any(is_hidden), "{entry}");
             assert_eq!(unlisted(&entry), name);
         }
-        // Entries that other tools write.
+        // Tests an entry of another tool.
         assert_eq!(unlisted("dir\\file \\u{zz} \\u{110000} \\"), "dir\\file \\u{zz} \\u{110000} \\");
     }
 }

@@ -65,7 +65,7 @@ pub(crate) enum Form {
     Csv,
 }
 
-/// Subject of a line of counts.
+/// The unit to which each line of counts refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
     /// One line per instruction
@@ -84,7 +84,7 @@ impl Stats {
 }
 
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
-    // The timer ends with the command.
+    // The timer stops when `_limit` is dropped at the end of the command.
     let _limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file()));
     if is_trace(args.launch.file()) {
         return of_trace(args);
@@ -189,7 +189,7 @@ struct Counts<'a> {
     lines: &'a Lines,
     /// Whether accesses to memory were counted.
     memory: bool,
-    /// Rule by which accesses to memory coalesce, or the reason why the manual does not state one.
+    /// Rule by which accesses to memory coalesce. If the manual does not state a rule, the reason.
     rule: &'a str,
     /// Number of groups in a block, if the launch has blocks.
     groups_per_block: Option<usize>,

@@ -18,8 +18,8 @@ impl FromStr for Seconds {
     }
 }
 
-/// A timer that ends the process with exit status 1 when the time is used up. A running program cannot be stopped
-/// from outside, so the whole process ends.
+/// A timer that ends the process with exit status 1 after the time limit. A running program cannot be stopped from
+/// outside, so the whole process ends.
 pub(crate) struct Timeout(Option<Sender<()>>);
 
 impl Timeout {
@@ -44,7 +44,7 @@ impl Timeout {
     /// Stops the timer.
     pub(crate) fn end(self) {
         if let Some(sender) = self.0 {
-            // Sending fails if the time is used up at this moment. The process ends then.
+            // Sending fails if the time limit has just been reached. The process then ends.
             let _ = sender.send(());
         }
     }

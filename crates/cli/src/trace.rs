@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
         return from_trace(args, args.launch.file());
     }
     interrupt::watch();
-    // The timer ends with the command.
+    // The timer stops when `_limit` is dropped at the end of the command.
     let _limit = Timeout::start(args.timeout, false, &crate::shown::path(&args.launch.file()));
     let mut ready = args.launch.ready(matches)?;
     let mut ended = Ended::Well;
@@ -146,8 +146,8 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     Ok(ended.answer(&ready.title))
 }
 
-/// Checks that the name of an output file has a known extension. A trace (`of_file`) cannot be written as a trace
-/// again.
+/// Checks that the name of an output file has a known extension. If the input is a trace (`of_file`), the output cannot
+/// be a trace.
 fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     let place = crate::shown::path(&output);
     match output.extension().and_then(|extension| extension.to_str()) {
@@ -186,10 +186,10 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Reports if records are missing: after the limit on bytes, or after an interruption.
+/// Reports missing records, which are caused by the limit on bytes or by an interruption.
 ///
 /// # Errors
-/// The trace is truncated or damaged.
+/// Fails if the trace is truncated or damaged.
 pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Result<()> {
     let place = || crate::shown::path(&path);
     if reader.end().is_some_and(|end| end.outcome.interrupted) {
@@ -207,7 +207,7 @@ pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Res
     Ok(())
 }
 
-/// The contents and the size of a trace.
+/// The kinds of records in a trace, and the maximum size of the trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recording {
     /// Whether to record register writes and memory accesses.
@@ -247,15 +247,16 @@ impl<W: Write> Sink for Recorder<W> {
     }
 }
 
-/// Records the launch for a file. The bytes of the file do not depend on the engine.
+/// Records the launch into a file. The bytes of the file do not depend on the engine.
 ///
-/// A trace packs its records in the pieces in which an engine announces them: a stretch of instructions from the fast
-/// engine, one instruction from the reference. The file has the pieces of the fast engine. A run on another engine is
-/// therefore recorded twice, and the fast engine's recording is written if both have the same contents. If they differ,
-/// one engine is wrong, and the recording of the requested engine is written.
+/// The packed form of a trace depends on the number of instructions that an engine reports at a time. The fast engine
+/// reports many consecutive instructions, the reference interpreter reports one. Files always have the form of the fast
+/// engine. A launch on another engine is therefore recorded twice: on that engine and on the fast engine. If both
+/// recordings have the same records, the recording of the fast engine is written. Otherwise one engine is wrong, and
+/// the recording of the requested engine is written.
 fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {
-    // A recording with data comes from the reference interpreter, whichever engine was requested. The compiled engine leaves runs with observers to the
-    // fast engine.
+    // A recording with data always comes from the reference interpreter. The compiled engine does not run launches with
+    // observers; the fast engine runs them instead.
     if what.data || matches!(ready.options.engine, Engine::Fast | Engine::Compiled) {
         return record(ready, what, out);
     }
@@ -275,7 +276,8 @@ fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Resu
     Ok((out, ended))
 }
 
-/// Whether two traces have the same records, up to the point where the limit on bytes ends one of them.
+/// Whether two traces have the same records. If the limit on bytes ends a trace, compares only the records up to that
+/// point.
 fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
     let (mut a, mut b) = (Reader::new(std::io::Cursor::new(a))?, Reader::new(std::io::Cursor::new(b))?);
     let is_bounded = [a.end(), b.end()].iter().flatten().any(|end| end.bound_at.is_some());
@@ -285,8 +287,8 @@ fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
     })
 }
 
-/// Runs the launch and records it. Returns the output and how the run ended. After Ctrl-C, the trace is valid up to
-/// the interruption.
+/// Runs the launch and records it. Returns the output, and how the run ended. After Ctrl-C, the trace has all records
+/// up to the interruption.
 pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended)> {
     let (out, ended, notes) = recorded(ready, what, out)?;
     notes.iter().for_each(|text| messages::note(text));
@@ -307,7 +309,7 @@ fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ende
         let address = line.address?;
         let naming::Accessed { loads, stores } = accessed.get(&address).cloned().unwrap_or_default();
         let (text, label, depth) = (line.code(), line.label.clone(), line.depth);
-        // Memory names are only needed for recorded accesses.
+        // Only recorded accesses need the names of memories.
         let (loads, stores) = if what.data { (loads, stores) } else { (Vec::new(), None) };
         Some(Line { address, text, label, depth, loads, stores })
     };
@@ -379,14 +381,15 @@ fn show<R: Read + Seek>(
     Ok(())
 }
 
-/// Prints one line per instruction and one per event. With the launch, an inactive lane has the letter of its reason.
+/// Prints one line per instruction and one line per event. If the launch is available, each inactive lane has the
+/// letter of the reason.
 fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option<&Ready>) -> Result<()> {
     let width = reader.header().lanes_per_group.clamp(1, 64) as usize;
     let mut following = Following::default();
     let mut replay = launch.and_then(Replay::of);
     let mut damaged = None;
     for number in 0..reader.blocks().len() {
-        // A damaged block does not affect the others.
+        // Other blocks can be read even if one block is damaged.
         let records = match reader.block(number) {
             Ok(records) => records,
             Err(error @ TraceError::Damaged { .. }) => {
@@ -424,7 +427,7 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     damaged.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns the letters of lanes in the colours of their states. The output removes the colours if it does not support
+/// Returns the letters of lanes in the colours of their states. If the output does not support colours, it removes
 /// them.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
@@ -448,7 +451,7 @@ fn coloured(letters: impl Iterator<Item = char>) -> String {
     text + "\x1b[0m"
 }
 
-/// The launch of a trace, stepped in parallel with the trace.
+/// The launch of a trace, which is stepped in parallel with the trace.
 struct Replay {
     stepping: Stepping,
     /// Number of instructions issued so far.

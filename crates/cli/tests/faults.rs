@@ -163,7 +163,7 @@ fn a_campaign_that_cannot_be_is_refused_with_its_remedy() {
     let output = run("campaign", &files, "campaign b.toml -o results");
     assert_eq!(output.status.code(), Some(2));
     let why = text(&output.stderr);
-    assert!(why.contains("of another campaign") && why.contains("use another folder"), "{why}");
+    assert!(why.contains("to another campaign") && why.contains("use another folder"), "{why}");
     let output = run("campaign", &files, "campaign a.toml -o results --recheck 20");
     assert_eq!(
         (output.status.code(), text(&output.stdout)),

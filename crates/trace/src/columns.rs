@@ -1,22 +1,24 @@
-//! The parts of a block: symbols, masks and numbers in columns, so that each column packs well.
+//! The columns of a block. They hold symbols, masks and numbers separately, so that each column compresses well.
 
 /// The columns, in the order of the file. A column holds one kind of data, so that neighbouring bytes are similar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
-    /// Consecutive instructions. A path is a list of ranges of the listing, each with its start and length.
+    /// Runs of consecutive instructions. A path is a list of ranges of the listing, each with its start and length.
     Path,
-    /// Sequences of symbols that recur. A phrase is the number of symbols, then their tags, relations, paths and so on.
+    /// Recurring sequences of symbols. A phrase is stored as its number of symbols, then the symbols in the form of
+    /// literals.
     Phrase,
-    /// Repeated records. A copy is the number of literals before it, the distance back to its source, and its length.
+    /// Repeated records. A copy is stored as the number of literals before it, the distance back to its source, and its
+    /// length.
     Copy,
-    /// Type of each literal and the relation of its mask to the masks before it, one byte per literal.
+    /// Tag of each literal and relation of its mask to the previous masks, in one byte per literal.
     Tag,
-    /// Consecutive records of one group: their number, the group, and the distance to the last instruction of the
-    /// group, counted in instructions of the launch.
+    /// Consecutive records of one group. Each entry has their number, the group, and the distance to the group's
+    /// previous instruction, counted in instructions of the launch.
     Group,
     /// Numbers of paths and phrases, and targets of jumps.
     Place,
-    /// Lane masks that do not follow from the masks before them, as the bits that differ from the last mask.
+    /// Lane masks that cannot be derived from the previous masks, as the bits that differ from the last mask.
     Mask,
     /// Lanes and kinds, one byte each.
     Byte,
@@ -28,7 +30,7 @@ pub(crate) enum Column {
 
 pub(crate) const COLUMNS: usize = 10;
 
-/// Record types.
+/// Record types, which are the tags of symbols.
 pub(crate) const RAN: u8 = 0;
 pub(crate) const DIVERGE: u8 = 1;
 pub(crate) const RECONVERGE: u8 = 2;
@@ -39,26 +41,27 @@ pub(crate) const TRAP: u8 = 6;
 pub(crate) const WRITE: u8 = 7;
 pub(crate) const LOAD: u8 = 8;
 pub(crate) const STORE: u8 = 9;
-/// Several symbols of the other types.
+/// A phrase, which stands for several symbols of the other types.
 pub(crate) const PHRASE: u8 = 10;
 pub(crate) const RESUME: u8 = 11;
 
 /// Maximum number of symbols in a phrase.
 pub(crate) const MOST_SYMBOLS: usize = 64;
 
-/// The addresses of the listing's instructions, and their indices in it.
+/// The addresses of the listing's instructions, and the index of each instruction in the listing.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     addresses: Vec<u32>,
-    /// Index of the instruction by address minus the first address; `u32::MAX` if no instruction has the address.
+    /// Index of each instruction, indexed by its address minus the first address. `u32::MAX` if no instruction has the
+    /// address.
     places: Vec<u32>,
 }
 
-/// Maximum span of a listing's addresses: 16 MiB of Tesla code.
+/// Maximum span of a listing's addresses, in units of the machine: 16 MiB for Tesla code.
 const MOST_SPAN: u32 = 1 << 24;
 
 impl Order {
-    /// Returns `None` if the addresses do not rise, or if they span more than [`MOST_SPAN`].
+    /// Returns `None` if the addresses are not in ascending order, or if they span more than [`MOST_SPAN`].
     pub(crate) fn new(addresses: Vec<u32>) -> Option<Order> {
         let (first, last) = (addresses.first().copied().unwrap_or(0), addresses.last().copied().unwrap_or(0));
         if !addresses.is_sorted_by(|a, b| a < b) || last - first > MOST_SPAN {
@@ -78,7 +81,8 @@ impl Order {
         self.places.get(at as usize).copied().filter(|place| *place != u32::MAX)
     }
 
-    /// Returns the addresses of `count` instructions from an index on, or fewer if the listing ends before.
+    /// Returns the addresses of `count` instructions, starting at an index. Returns fewer addresses if the listing ends
+    /// earlier.
     #[inline]
     pub(crate) fn from(&self, place: u32, count: u32) -> &[u32] {
         let rest = self.addresses.get(place as usize..).unwrap_or_default();
@@ -86,15 +90,15 @@ impl Order {
     }
 }
 
-/// A record without its masks, numbers and values: its tag, the relation of its mask, and 32 bits that depend on the
-/// tag. Never `u64::MAX`.
+/// A record without its masks, numbers and values. Holds its tag, the relation of its mask, and 32 bits that depend on
+/// the tag. No record has the value `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbol(pub(crate) u64);
 
 impl Symbol {
-    /// Number of bits of the tag and the relation, which a literal stores in one byte.
+    /// Number of bits for the tag and the relation together. A literal stores them in one byte.
     const LOW: u32 = 6;
-    /// No symbol.
+    /// The value for no symbol.
     pub(crate) const NONE: Symbol = Symbol(u64::MAX);
 
     #[inline(always)]
@@ -127,19 +131,19 @@ impl Symbol {
 /// Number of entries in the tables of recent symbols and recent paths.
 pub(crate) const RECENT: usize = 1 << 10;
 
-/// Relation of a mask to the masks before it: the same as the last one.
+/// Relation of a mask to the previous masks: the mask equals the last mask.
 ///
-/// In a divergence, [`SAME`] means that the waiting lanes are the rest of the last mask, and [`OTHER`] means that their
-/// mask follows.
+/// For a divergence, [`SAME`] means that the waiting lanes are the other lanes of the last mask, and [`OTHER`] means
+/// that a mask of the waiting lanes is stored.
 pub(crate) const SAME: u8 = 0;
-/// The mask before the last one, which differs from it.
+/// The mask equals the mask before the last one, which differs from the last one.
 pub(crate) const OTHER: u8 = 1;
-/// The union of the last two masks.
+/// The mask is the union of the last two masks.
 pub(crate) const BOTH: u8 = 2;
-/// No relation: the bits of the mask follow.
+/// The mask is not related to the previous masks, so its bits are stored.
 pub(crate) const EXPLICIT: u8 = 3;
 
-/// The last two masks, which differ.
+/// The last two different masks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Masks {
     pub(crate) last: u64,
@@ -147,7 +151,7 @@ pub(crate) struct Masks {
 }
 
 impl Masks {
-    /// Sets the last mask.
+    /// Sets the last mask. Does nothing if it is unchanged.
     #[inline]
     pub(crate) fn on(&mut self, next: u64) {
         if next != self.last {
@@ -175,7 +179,7 @@ pub(crate) fn delta(bytes: &mut Vec<u8>, last: &mut u32, next: u32) {
 }
 
 /// Appends the bits of a mask. The number of zeros at the low end of the first byte is the number of bytes that follow
-/// it. A varint of the same length takes much longer to write.
+/// it. Writing a varint of the same length takes much longer.
 #[inline]
 pub(crate) fn mask_bits(bytes: &mut Vec<u8>, bits: u64) {
     let used = 64 - (bits | 1).leading_zeros();

@@ -1,7 +1,7 @@
 //! The first difference between two traces.
 //!
-//! Instructions are compared by their texts without labels, so the same text at another address is equal. Addresses and
-//! jumps also count if both listings are equal.
+//! Instructions are compared by their texts without labels, so instructions with the same text at different addresses
+//! are equal. If the listings of both traces are equal, addresses and jumps are also compared.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{Read, Seek};
@@ -18,9 +18,9 @@ pub struct Moment {
     pub step: u64,
     /// The group.
     pub group: u32,
-    /// Address of the issued instruction; for an event, of the group's last instruction.
+    /// Address of the issued instruction. For an event, the address of the group's last instruction.
     pub pc: u32,
-    /// The instruction or the event. A [`What::Ran`] holds one instruction.
+    /// The instruction or the event. A [`What::Ran`] has exactly one instruction.
     pub what: What,
 }
 
@@ -35,11 +35,11 @@ pub struct Difference {
     pub b: Option<Moment>,
 }
 
-/// Number of moments that are kept before a difference.
+/// Maximum number of moments in [`Difference::before`].
 const BEFORE: usize = 4;
 
-/// Returns the first difference between two traces, or `None` if they are equal. Writes to registers and accesses to
-/// memory count if both traces have them.
+/// Returns the first difference between two traces, or `None` if they are equal. Compares writes to registers and
+/// accesses to memory only if both traces have them.
 ///
 /// # Errors
 /// Fails if a trace is damaged.
@@ -85,7 +85,7 @@ pub fn first_difference<A: Read + Seek, B: Read + Seek>(
     }
 }
 
-/// Returns the texts of a listing by address, without labels, which differ if the same instructions have other
+/// Returns the texts of a listing by address. Removes labels, because labels differ if the same instructions have other
 /// addresses.
 fn texts(header: &Header) -> HashMap<u32, String> {
     let labels: BTreeSet<&str> = header.listing.iter().filter_map(|line| line.label.as_deref()).collect();
@@ -97,15 +97,16 @@ fn texts(header: &Header) -> HashMap<u32, String> {
     header.listing.iter().map(|line| (line.address, text(&line.text))).collect()
 }
 
-/// The moments of a trace. Holds one block in memory at a time.
+/// The moments of a trace, in order. Holds one block in memory at a time.
 struct Moments<'a, R> {
     reader: &'a mut Reader<R>,
     data: bool,
     block: usize,
     records: std::vec::IntoIter<Record>,
-    /// The instructions of the current run that have not been returned yet, in reverse order.
+    /// The current run with its record and lanes, and the instructions that have not been returned yet, in reverse
+    /// order.
     run: Option<(Record, Mask, Vec<u32>)>,
-    /// Address of the last instruction, by group.
+    /// Address of the last instruction of each group.
     last: HashMap<u32, u32>,
 }
 

@@ -10,7 +10,7 @@ pub enum Error {
     /// The first bytes are not those of a trace.
     #[error("expected a trace, which begins with RTRACE; record one with `reconverge trace LAUNCH -o FILE`")]
     NotATrace,
-    /// The line ends among the first bytes have changed.
+    /// The line ends in the first bytes of the file have changed.
     #[error(
         "the line ends of the trace were changed, probably by a transfer in text mode; transfer it as binary"
     )]
@@ -29,7 +29,7 @@ pub enum Error {
         /// The problem.
         what: String,
     },
-    /// The file ends before its header does.
+    /// The file ends before the end of its header.
     #[error("the trace is truncated at byte {at}, before its first record")]
     NoHeader {
         /// Size of the file, in bytes.

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::filter::Filter;
 use crate::{Error, Following, Reader, Record, RecordPlace, What};
 
-/// Calls a function for each record that a filter selects, with the record's place in the program.
+/// Calls a function for each record that a filter selects, and passes the record and its [`RecordPlace`].
 pub(crate) fn walk<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,
@@ -28,7 +28,7 @@ pub(crate) fn walk<R: Read + Seek>(
     Ok(())
 }
 
-/// Returns the name of a record on its track and its duration in steps; 0 is an instant.
+/// Returns the name of a record on its track, and its duration in steps. A duration of 0 denotes an instant event.
 fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record, space: Option<&str>) -> (String, u32) {
     match record.what {
         What::Ran { count, .. } => (reader.described(&record.what, None), count),
@@ -40,7 +40,7 @@ fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record, space: Option<&str
     }
 }
 
-/// Writes the JSON of Chrome's trace viewer (`chrome://tracing`, Perfetto, Speedscope).
+/// Writes a trace as JSON for Chrome's trace viewer (`chrome://tracing`), Perfetto and Speedscope.
 ///
 /// # Errors
 /// Fails if the trace is damaged, or if the output fails.
@@ -118,7 +118,8 @@ impl Fields {
     }
 }
 
-// perfetto/trace/trace_packet.proto and perfetto/trace/track_event/{track_event,track_descriptor}.proto.
+// Field numbers of Perfetto's messages. Sources: perfetto/trace/trace_packet.proto and
+// perfetto/trace/track_event/{track_event,track_descriptor}.proto.
 mod trace {
     pub(super) const PACKET: u32 = 1;
 }
@@ -151,7 +152,7 @@ pub fn perfetto<R: Read + Seek>(
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let mut groups = BTreeSet::new();
-    // Concatenated messages are one message with all their packets.
+    // A concatenation of messages is one message that has all their packets.
     let mut put = |packet: Fields| {
         out.write_all(&Fields::default().message(trace::PACKET, &packet).0).map_err(Error::from)
     };
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
     use crate::{Header, Limits, Line, Outcome, Writer};
 
-    /// The part of Perfetto's messages that a trace needs: perfetto/trace/trace_packet.proto and
+    /// The part of Perfetto's messages that a trace needs. Sources: perfetto/trace/trace_packet.proto and
     /// perfetto/trace/track_event/{track_event,track_descriptor}.proto.
     #[derive(Clone, PartialEq, Message)]
     struct Packet {

@@ -10,12 +10,12 @@ use crate::record::{Record, What};
 pub const EVENTS: [&str; 10] =
     ["issue", "diverge", "resume", "reconverge", "push", "pop", "jump", "trap", "write", "memory"];
 
-/// Selects records. The default selects all of them.
+/// Selects records of a trace. The default selects all records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Range of groups.
     pub groups: Option<RangeInclusive<u32>>,
-    /// Lanes. A record is selected if it concerns one of them.
+    /// Set of lanes. A record is selected if it concerns at least one of them.
     pub lanes: Option<Mask>,
     /// Range of instruction addresses. An event belongs to the last instruction of its group.
     pub addresses: Option<RangeInclusive<u32>>,

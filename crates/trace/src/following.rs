@@ -1,26 +1,27 @@
-//! Finds the instruction of each record of a trace, and the memory of each access. A record alone does not state them.
+//! Finds the instruction that each record of a trace belongs to, and the memory of each access. The record itself does
+//! not state them.
 
 use std::io::{Read, Seek};
 
 use crate::Reader;
 use crate::record::{Line, Record, What};
 
-/// Place of a record in the program.
+/// The instruction of a record, and the memory of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace<'a> {
-    /// Address of the instruction, or of the first one of a run.
+    /// Address of the instruction. For a run of instructions, the address of the first one.
     pub pc: u32,
     /// The memory of a load or store, if the machine names it: `g14[]`, `LDS`.
     pub space: Option<&'a str>,
 }
 
-/// The last instruction of each group. Records are taken in order.
+/// The last instruction of each group. [`Following::take`] must receive the records in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Following {
     groups: Vec<GroupPlace>,
 }
 
-/// A group's last instruction, and the number of loads that each lane has made in it.
+/// A group's last instruction, and the number of loads by each lane in that instruction.
 #[derive(Clone, Debug)]
 struct GroupPlace {
     pc: u32,
@@ -28,7 +29,7 @@ struct GroupPlace {
 }
 
 impl Following {
-    /// Takes the next record and returns its place.
+    /// Processes the next record. Returns the record's instruction and memory.
     pub fn take<'a, R: Read + Seek>(&mut self, reader: &'a Reader<R>, record: &Record) -> RecordPlace<'a> {
         let number = record.group as usize;
         if number >= self.groups.len() {

@@ -1,8 +1,9 @@
-//! Recordings of a run: the instructions of each group, the active lanes, and the events between the instructions.
+//! Recordings of runs: the instructions of each group, the active lanes, and the events between the instructions.
 //!
-//! A file (`.rtrace`) holds a [`Header`] with the program's listing, then blocks of [`Record`]s in columns, then an
-//! [`End`] with totals and the offsets of the blocks. [`Writer`] writes it while a program runs. [`Reader`] reads any
-//! block without the others, and the complete blocks of a truncated file. docs/trace-format.md describes the bytes.
+//! A file (`.rtrace`) starts with a [`Header`] that contains the program's listing. Then come blocks of [`Record`]s in
+//! columns, and an [`End`] with totals and the offsets of the blocks. [`Writer`] writes a file while a program runs.
+//! [`Reader`] can read any block without the others. It can also read the complete blocks of a truncated file.
+//! docs/trace-format.md describes the bytes.
 //!
 //! The crate does not open files. A writer takes any [`Write`](std::io::Write), a reader any [`Read`](std::io::Read)
 //! with [`Seek`](std::io::Seek).
@@ -51,13 +52,13 @@ pub use read::{Block, Reader, Records, place};
 pub use record::{End, Header, Kind, Line, Outcome, Record, RegisterNames, Totals, What};
 pub use write::{Limits, Recording, Writer};
 
-/// The version of the file format that the writer writes, and the only one that the reader reads.
+/// The version of the file format. The writer writes this version, and the reader accepts no other version.
 pub const VERSION: u16 = 5;
 
-/// The first bytes of a file. The line ends reveal a transfer that changes them.
+/// The first bytes of a file, which include line ends. The reader thereby detects a transfer that changes line ends.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";
 
-/// The last bytes of a complete file. The eight bytes before them are the offset of the [`End`].
+/// The last bytes of a complete file. The eight bytes before them are the offset of the [`End`] section.
 const END_MAGIC: [u8; 8] = *b"\r\nECARTR";
 
 /// Type of a section of a file.
@@ -78,11 +79,11 @@ impl Section {
     }
 }
 
-/// Size in bytes of the head of a section: type (1), size of the payload (4), size of the unpacked payload (4), CRC-32
-/// of the payload (4). Numbers are little endian.
+/// Size of a section's head in bytes: type (1), size of the payload (4), size of the unpacked payload (4), CRC-32 of
+/// the payload (4). Numbers are little-endian.
 const SECTION_HEAD: usize = 13;
 
-/// Maximum size of an unpacked payload, in bytes. A block has fewer, whatever its records are.
+/// Maximum size of an unpacked payload, in bytes. No block reaches this size, whatever its records are.
 const MOST_BYTES: usize = 64 << 20;
 
 /// Maximum number of entries in a block. An entry is a record, or a phrase of several records.

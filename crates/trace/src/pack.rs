@@ -1,9 +1,10 @@
 //! Packs records into the bytes of a block.
 //!
-//! Measured with collatz on Tesla (64 blocks of 256) and R700 (4,096 pixels), in bytes of files. Without copies and
-//! phrases but with the relations of masks, LZ4 needs 1.8 and 1.3 times as many bytes, zstd 1.0 and 0.9 times. Columns
-//! of plain values need 3.1 and 3.0 times as many with LZ4, 1.8 times with zstd. If a key of the engine is known, the
-//! engine does not send the events of that key.
+//! Sizes of files were measured for collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels), relative to
+//! this format with LZ4. Files without copies and phrases, but with relations of masks, have 1.8 and 1.3 times as many
+//! bytes with LZ4, and 1.0 and 0.9 times as many with zstd. Files with columns of plain values have 3.1 and 3.0 times
+//! as many bytes with LZ4, and 1.8 times as many with zstd. Phrases also save time: if the packer knows the records of
+//! an engine's key, the engine does not send the events of that key.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,14 +18,16 @@ use crate::columns::{
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
 
-/// Records that a key of an engine stands for in the block. See [`Packer::again`].
+/// The records of a key in the block. An engine sends a key instead of a sequence of events that it sends repeatedly.
+/// See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Key, or `u32::MAX` if the entry is empty.
     key: u32,
-    /// The only symbol, or the symbol of the phrase.
+    /// The symbol of the only record, or the symbol of the phrase.
     symbol: Symbol,
-    /// Instructions issued to all lanes, to the lanes that run first after a divergence, and to the other lanes.
+    /// Number of instructions issued to all lanes, to the lanes that run first after a divergence, and to the other
+    /// lanes.
     issued: [u32; 3],
     /// Whether the lanes diverge.
     parts: bool,
@@ -37,8 +40,8 @@ impl Known {
         Known { key: u32::MAX, symbol: Symbol::NONE, issued: [0; 3], parts: false, masks: [0; 2] };
 }
 
-/// The masks that a phrase can use: the lanes at entry, the lanes that run first, the others, and [`Masks::other`] at
-/// entry.
+/// The masks that a phrase can use: the lanes at entry, the lanes that run first after a divergence, the other lanes,
+/// and [`Masks::other`] at entry.
 type Parted = [u64; 4];
 
 /// Indices into a [`Parted`].
@@ -47,53 +50,54 @@ const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as they arrive. A record that repeats the one at the same position in an earlier
-/// sequence takes no bytes, except for a mask that does not follow from the masks before it.
+/// Packs the records of a block as they arrive. If a sequence of records repeats an earlier sequence, each of its
+/// records takes no bytes, except for a mask that cannot be derived from the previous masks.
 ///
-/// If lanes diverge at every step, a trace has more records than the run has instructions, and each may take a few
-/// nanoseconds: one comparison with the expected symbol, and one store.
+/// If lanes diverge at every step, a trace has more records than the run has instructions. Packing a record may
+/// therefore take only a few nanoseconds: one comparison with the expected symbol, and one store.
 #[derive(Debug)]
 pub(crate) struct Packer {
-    /// The symbols so far, then [`Symbol::NONE`]. A 16-bit index needs no bounds check.
+    /// The symbols of the block so far, followed by [`Symbol::NONE`]. A 16-bit index does not need a bounds check.
     symbols: Box<[Symbol; 1 << 16]>,
     len: u16,
-    /// Index of the symbol that the next one is expected to repeat, or [`BLOCK_RECORDS`] if no copy is open.
+    /// Index of the symbol that the next symbol is expected to repeat, or [`BLOCK_RECORDS`] if no copy is open.
     ahead: u16,
     /// Index of the first symbol that the open copy repeats.
     copies_from: u16,
-    /// Number of literals before the open copy, or before the next copy if none is open.
+    /// Number of literals before the open copy. If no copy is open, the number of literals before the next copy.
     literals: u16,
     columns: [Vec<u8>; COLUMNS],
     masks: Masks,
     /// Number of lanes in the last mask.
     lanes: u32,
-    /// Index at which a symbol last began a copy or was a literal, by [`Symbol::slot`]. An entry can be of another
-    /// block or symbol; [`Packer::change`] compares the symbols.
+    /// For each [`Symbol::slot`], the index at which a symbol most recently began a copy or was a literal. An entry can
+    /// belong to another block or symbol, so [`Packer::change`] compares the symbols.
     recent: Box<[u16; RECENT]>,
-    /// Addresses of the block's paths, the range of each path in them, and path numbers by first address and length.
+    /// Addresses of the block's paths, the range of each path in these addresses, and path numbers by first address and
+    /// length.
     addresses: Vec<u32>,
     paths: Vec<(u32, u32)>,
     recent_paths: Box<[u32; RECENT]>,
     /// The current group, and the index of its first record.
     group: u32,
     group_since: u16,
-    /// Records by key, the symbols of all phrases, and the end of each phrase in them.
+    /// Records by key, the symbols of all phrases, and the end of each phrase in these symbols.
     known: Box<[Known; RECENT]>,
     phrase_symbols: Vec<Symbol>,
     phrases: Vec<u32>,
-    /// Index of the first record of an unknown key, or [`BLOCK_RECORDS`] if no key is being learned.
+    /// Index of the first record of a key that is unknown, or [`BLOCK_RECORDS`] if the packer does not learn a key.
     learns_from: u16,
     /// Whether `known` has entries.
     learned: bool,
     number: u32,
-    /// Instructions, and instructions summed over their active lanes, since the last call of [`Packer::counted`].
+    /// Number of instructions since the last call of [`Packer::counted`], and the sum of their active lanes.
     instructions: u64,
     lane_instructions: u64,
-    /// Instructions of the launch before the last call of [`Packer::counted`].
+    /// Number of instructions of the launch before the last call of [`Packer::counted`].
     before: u64,
-    /// Instructions of the launch before the records of the current group.
+    /// Number of instructions of the launch before the records of the current group.
     group_from: u64,
-    /// Instructions of the launch up to and including the last one of a group, by group.
+    /// For each group, the number of instructions of the launch up to and including the group's last instruction.
     issued: HashMap<u32, u64>,
 }
 
@@ -130,7 +134,7 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// Returns the number of records.
+    /// Returns the number of records in the block.
     #[inline(always)]
     pub(crate) fn len(&self) -> u16 {
         self.len
@@ -142,13 +146,13 @@ impl Packer {
         self.len == BLOCK_RECORDS
     }
 
-    /// Returns the instructions and lane instructions since the last call.
+    /// Returns the number of instructions since the last call, and the sum of their active lanes.
     pub(crate) fn counted(&mut self) -> (u64, u64) {
         self.before += self.instructions;
         (std::mem::take(&mut self.instructions), std::mem::take(&mut self.lane_instructions))
     }
 
-    /// Returns the instructions since the last call of [`Packer::counted`].
+    /// Returns the number of instructions since the last call of [`Packer::counted`].
     pub(crate) fn instructions(&self) -> u64 {
         self.instructions
     }
@@ -175,19 +179,20 @@ impl Packer {
             true => self.issued.insert(group, until),
             false => self.issued.get(&group).copied(),
         };
-        // 1 if the last instruction before these records belongs to the group; 0 if the group has not had an
-        // instruction.
+        // The distance to the group's last instruction. It is 1 if that instruction directly precedes these records,
+        // and 0 if the group has not issued an instruction.
         let ago = last.map_or(0, |last| from - last + 1);
         let column = self.column(Column::Group);
         [records.into(), group.into(), ago].into_iter().for_each(|number| varint(column, number));
     }
 
-    /// Appends consecutive instructions, at least one.
+    /// Appends one or more consecutive instructions.
     #[inline(always)]
     pub(crate) fn issues(&mut self, addresses: &[u32], mask: Mask) {
         let slot = (addresses[0].wrapping_mul(0x9e37_79b1) >> 20) as usize ^ addresses.len();
         let known = self.recent_paths[slot % RECENT];
-        // Written out: a call of `memcmp` takes longer than short lists do (18 % of a trace).
+        // The comparison is written out, because a call of `memcmp` takes longer for short lists (18 % of the time of a
+        // trace).
         let path = self.path(known);
         let same = path.len() == addresses.len() && path.iter().zip(addresses).all(|(a, b)| a == b);
         let path = if same { known } else { self.number_of(addresses, slot % RECENT) };
@@ -197,7 +202,7 @@ impl Packer {
         self.lane_instructions += addresses.len() as u64 * u64::from(self.lanes);
     }
 
-    /// Returns the addresses of a path, or none if the path does not exist.
+    /// Returns the addresses of a path, or an empty slice if the path does not exist.
     #[inline(always)]
     fn path(&self, path: u32) -> &[u32] {
         let Some((start, end)) = self.paths.get(path as usize) else { return &[] };
@@ -218,7 +223,7 @@ impl Packer {
         path
     }
 
-    /// Appends an event that is not an issue. `number` returns the number of a word.
+    /// Appends an event that is not an issue. `number` returns the [`Kind`] of a word.
     #[inline(always)]
     pub(crate) fn event(&mut self, event: Event, number: impl FnOnce(&'static str) -> Kind) {
         let symbol = match event {
@@ -256,7 +261,7 @@ impl Packer {
         self.learns_from = BLOCK_RECORDS;
     }
 
-    /// Appends the records of a key and returns whether the lanes diverge in them. `first` are the lanes that run first
+    /// Appends the records of a key. Returns whether the lanes diverge in them. `first` are the lanes that run first
     /// after the divergence.
     ///
     /// Returns `None` if the key is unknown. The caller then appends its records and calls [`Packer::learn`].
@@ -287,7 +292,8 @@ impl Packer {
         Some(parts)
     }
 
-    /// Stores the records since [`Packer::again`] as those of the key, if their masks follow from the masks of the key.
+    /// Stores the records since the call of [`Packer::again`] as the records of the key, if their masks can be derived
+    /// from the masks of the key.
     pub(crate) fn learn(&mut self, key: u32, active: Mask, first: Mask) {
         let from = std::mem::replace(&mut self.learns_from, BLOCK_RECORDS);
         let symbols = usize::from(from)..usize::from(self.len);
@@ -303,7 +309,7 @@ impl Packer {
         self.learned = true;
     }
 
-    /// Returns the symbol of a phrase, which is added if it is new.
+    /// Returns the symbol of a phrase. Adds the phrase if it is new.
     fn phrase(&mut self, symbols: Range<usize>) -> Symbol {
         let symbols = &self.symbols[symbols];
         let starts = std::iter::once(0).chain(self.phrases.iter().copied());
@@ -347,7 +353,7 @@ impl Packer {
         (self.masks.last == parted[usize::from(known.masks[0])]).then_some(known)
     }
 
-    /// Writes the phrases: the number of symbols of each, then the symbols in the form of literals.
+    /// Writes the phrases: for each phrase, its number of symbols, then the symbols in the form of literals.
     fn write_phrases(&mut self) {
         let mut column = Vec::new();
         let mut start = 0;
@@ -383,7 +389,7 @@ impl Packer {
         self.len += 1;
     }
 
-    /// Ends the copy, and begins a new one or adds a literal: the symbol is not the expected one.
+    /// Handles a symbol that is not the expected one. Ends the open copy, then begins a new copy or adds a literal.
     #[inline(never)]
     fn change(&mut self, symbol: Symbol) {
         self.close_copy();
@@ -400,7 +406,8 @@ impl Packer {
     fn close_copy(&mut self) {
         if self.ahead != BLOCK_RECORDS {
             let copied = self.ahead - self.copies_from;
-            // The copy ends at `len`, and its source at `ahead`. Their distance is that of the whole copy.
+            // The copy ends at `len`, and its source ends at `ahead`. The distance between these ends is the distance
+            // of the whole copy.
             let distance = self.len - self.ahead;
             let literals = std::mem::take(&mut self.literals);
             let column = self.column(Column::Copy);
@@ -424,7 +431,7 @@ impl Packer {
         &mut self.columns[column as usize]
     }
 
-    /// Returns the relation of a mask to the masks before it. Writes its bits if it does not follow from them.
+    /// Returns the relation of a mask to the previous masks. Writes the bits of the mask if it is not related to them.
     #[inline(always)]
     fn relation(&mut self, mask: Mask) -> u8 {
         if mask.0 == self.masks.last { SAME } else { self.other_mask(mask) }
@@ -449,7 +456,8 @@ impl Packer {
     /// Appends the bytes of the block, and begins the next block.
     ///
     /// # Errors
-    /// Fails if the listing has no instruction at an address of a path. The block is then lost.
+    /// Fails if the listing does not have an instruction at an address of a path. The records of the block are then
+    /// lost.
     pub(crate) fn take(&mut self, first_step: u64, order: &Order, bytes: &mut Vec<u8>) -> Result<(), Error> {
         self.close_group();
         self.close_copy();
@@ -471,7 +479,8 @@ impl Packer {
         known
     }
 
-    /// Writes the paths: for each path, its number of ranges of the listing, then the start and length of each range.
+    /// Writes the paths: for each path, its number of ranges, then the start and the length of each range in the
+    /// listing.
     fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
         let mut column = Vec::new();
         let mut behind = 0;

@@ -12,7 +12,7 @@
 //! | `register` | write: the register's name |
 //! | `space` | load, store: the memory, if the machine names it |
 //!
-//! [`column()`] and [`optional`] also write the columns of other tables, such as those of campaigns.
+//! [`column()`] and [`optional`] also write columns of other tables, such as those of campaigns.
 
 use std::io::{Read, Seek, Write};
 use std::sync::Arc;
@@ -44,10 +44,10 @@ const SCHEMA: &str = "message trace {
     optional binary space (UTF8);
 }";
 
-/// Number of rows that are written together.
+/// Number of rows in a row group.
 const ROWS: usize = 1 << 17;
 
-/// Rows that have not been written, by column.
+/// Rows that have not been written yet, in columns.
 #[derive(Default)]
 struct Rows {
     step: Vec<i64>,
@@ -153,7 +153,7 @@ impl Rows {
         self.pc.push(pc as i32);
     }
 
-    /// Ends a row: columns without a value in this row get `None`.
+    /// Ends a row. Adds `None` to each column that has no value in this row.
     fn end(&mut self) {
         let rows = self.step.len();
         self.text.resize(rows, None);

@@ -7,12 +7,12 @@ use crate::record::{End, Header, Kind, Line, Record, What};
 use crate::unpack::unpack;
 use crate::{END_MAGIC, Error, MAGIC, MOST_BYTES, SECTION_HEAD, Section, VERSION};
 
-/// A block of a trace.
+/// The position of a block in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Offset of the block in the file, in bytes.
     pub offset: u64,
-    /// Number of instructions that were issued before the block.
+    /// Number of instructions that were issued before the first record of the block.
     pub first_step: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Opens a trace. If the file is truncated or damaged at its end, the blocks before that can be read, and
+    /// Opens a trace. If the end of the file is missing or damaged, the blocks before it can be read, and
     /// [`Reader::problem`] returns the error.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl<R: Read + Seek> Reader<R> {
         &self.header
     }
 
-    /// Returns the data after the last record, or `None` if the file is truncated.
+    /// Returns the data after the last block, or `None` if the file is truncated.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
@@ -90,12 +90,12 @@ impl<R: Read + Seek> Reader<R> {
         self.problem.as_ref()
     }
 
-    /// Returns the manual's word for a kind in a record that has been read.
+    /// Returns the manual's word for the kind of a record. The record must have been read from this trace.
     pub fn kind(&self, kind: Kind) -> &str {
         self.kinds.get(usize::from(kind.0)).map_or("?", String::as_str)
     }
 
-    /// Returns the addresses of `count` instructions from `pc` on, in the machine's unit.
+    /// Returns the addresses of `count` consecutive instructions, starting at `pc`, in the machine's unit.
     pub fn addresses(&self, pc: u32, count: u32) -> &[u32] {
         self.order.place(pc).map_or(&[], |place| self.order.from(place, count))
     }
@@ -105,13 +105,13 @@ impl<R: Read + Seek> Reader<R> {
         Some(&self.header.listing[self.order.place(address)? as usize])
     }
 
-    /// Returns an address as listings write it. Addresses that count bytes are hexadecimal.
+    /// Returns an address as listings write it. Addresses in bytes are hexadecimal.
     pub fn spelled(&self, address: u32) -> String {
         if self.header.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
     }
 
-    /// Returns a record as text: the first instruction of a run, or a description of another event. `space` is the memory
-    /// of an access, from [`Following`](crate::Following).
+    /// Returns a record as text. For a run of instructions, returns the text of the first one. For an event, returns a
+    /// description. `space` is the memory of an access, from [`Following`](crate::Following).
     pub fn described(&self, what: &What, space: Option<&str>) -> String {
         match *what {
             What::Ran { pc, .. } => self.line(pc).map_or_else(|| self.spelled(pc), |line| line.text.clone()),
@@ -156,7 +156,8 @@ impl<R: Read + Seek> Reader<R> {
         Records { reader: self, next: 0, block: Vec::new().into_iter() }
     }
 
-    /// Reads the end of a complete file. Returns `None` if the file is not complete.
+    /// Reads the end section of a complete file, which has the index of the blocks. Returns `None` if the file is not
+    /// complete.
     fn indexed(&mut self, size: u64) -> Result<Option<End>, Error> {
         const TAIL: u64 = 8 + END_MAGIC.len() as u64;
         if size < TAIL {
@@ -177,7 +178,7 @@ impl<R: Read + Seek> Reader<R> {
             .map_err(|error| Error::Damaged { at, what: error.to_string() })
     }
 
-    /// Finds the blocks of a file without an end.
+    /// Finds the blocks of a file that does not have an end section.
     fn scan(&mut self, mut at: u64, size: u64) -> Result<(), Error> {
         let breaks_off = |at| Error::Damaged {
             at,
@@ -212,7 +213,7 @@ pub fn place(space: Option<&str>, address: u32) -> String {
     }
 }
 
-/// Splits a block into the words of its kinds, at its start, and its columns.
+/// Splits a block into its words of kinds, which are at the start, and its columns.
 fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
     let (length, rest) = bytes.split_first_chunk().ok_or("expected a block of at least 4 bytes")?;
     let length = u32::from_le_bytes(*length) as usize;

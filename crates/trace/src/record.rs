@@ -28,7 +28,7 @@ pub struct Header {
     pub data: bool,
     /// The program's instructions in the order of their addresses.
     pub listing: Vec<Line>,
-    /// The machine's registers, which name the numbers of [`What::Write`].
+    /// The machine's registers, with the names for the numbers in [`What::Write`].
     #[serde(default)]
     pub registers: Vec<RegisterNames>,
 }
@@ -46,7 +46,7 @@ impl Header {
 pub struct RegisterNames {
     /// The manual's name: `temp`, `R`, `$r`.
     pub name: String,
-    /// The number of the first register, or of that register's first channel, in [`What::Write`].
+    /// The number in [`What::Write`] of the first register or, if registers have channels, of its first channel.
     pub first: u32,
     /// Number of registers.
     pub count: u32,
@@ -72,14 +72,13 @@ pub struct Line {
     pub address: u32,
     /// Text of the instruction.
     pub text: String,
-    /// The label before the instruction.
+    /// The label directly before the instruction, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Number of flow constructs that contain the instruction.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth: usize,
-    /// Memory that the instruction reads: one name for all its loads, or a name for each load of a lane, in their
-    /// order.
+    /// Memory that the instruction reads: either one name for all loads, or one name for each load of a lane, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<String>,
     /// Memory that the instruction writes.
@@ -95,7 +94,7 @@ fn is_zero(number: &usize) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub u8);
 
-/// A run of instructions of a group, or an event of a group.
+/// A run of consecutive instructions of a group, or an event of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The step of the instruction: the number of instructions of the launch that were issued before it. An event
@@ -109,11 +108,11 @@ pub struct Record {
 
 /// Instructions that ran, or an event. Addresses are in the machine's own unit.
 ///
-/// Unlike [`reconverge_simt::Event`], a record stands for a run of instructions, and the word of a push or pop comes
-/// from the file. [`What::event`] returns the event.
+/// In contrast to [`reconverge_simt::Event`], one record can stand for several instructions, and the word of a push or
+/// pop is in the file. [`What::event`] converts a record to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Instructions that follow each other in the listing ran for the same lanes.
+    /// Consecutive instructions of the listing ran for the same lanes.
     Ran {
         /// Address of the first instruction.
         pc: u32,
@@ -129,7 +128,7 @@ pub enum What {
         /// The other lanes, which wait or leave a loop.
         not: Mask,
     },
-    /// Lanes that waited run, and the lanes that ran before wait or have ended. No lanes meet.
+    /// Lanes that waited run, and the lanes that ran before wait or have ended. No lanes reconverge.
     Resume {
         /// All lanes that are active now.
         mask: Mask,
@@ -156,14 +155,14 @@ pub enum What {
     },
     /// The program trapped.
     Trap {
-        /// The lanes concerned.
+        /// The lanes that trapped.
         mask: Mask,
     },
     /// A register was written.
     Write {
         /// The lane.
         lane: Lane,
-        /// Register number, in the machine's own numbering: [`Header::register`].
+        /// Number of the register in the machine's own numbering. [`Header::register`] returns its name.
         register: u32,
         /// The new bits.
         value: u32,
@@ -172,14 +171,14 @@ pub enum What {
     Load {
         /// The lane.
         lane: Lane,
-        /// Byte address in its space.
+        /// Byte address in the memory space.
         address: u32,
     },
     /// Memory was written.
     Store {
         /// The lane.
         lane: Lane,
-        /// Byte address in its space.
+        /// Byte address in the memory space.
         address: u32,
         /// The new bits.
         value: u32,
@@ -187,7 +186,8 @@ pub enum What {
 }
 
 impl What {
-    /// Returns the event; for a run of instructions, the issue of the first. The word of a push or pop is empty.
+    /// Returns the record as an event. For a run of instructions, returns the issue of the first one. The word of a
+    /// push or pop is empty.
     pub fn event(self) -> Event {
         match self {
             What::Ran { pc, mask, .. } => Event::Issue { pc, mask },
@@ -205,7 +205,7 @@ impl What {
     }
 }
 
-/// The end of a recorded run.
+/// How a recorded run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The trap's message, if the program trapped.
@@ -219,24 +219,24 @@ pub struct Outcome {
 /// Counts over all records, including those after the file reached its size limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Instructions issued to a group.
+    /// Number of instructions issued to groups.
     pub instructions: u64,
-    /// Instructions summed over their active lanes.
+    /// Number of instructions executed, summed over the active lanes.
     pub lane_instructions: u64,
-    /// Decisions that split the lanes.
+    /// Number of decisions that split the lanes.
     pub divergences: u64,
 }
 
 /// Data after the last block: the outcome, the totals, and an index of the blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// The end of the run.
+    /// How the run ended.
     pub outcome: Outcome,
     /// Counts over the whole run.
     pub totals: Totals,
     /// The step at which the file reached its size limit. Records from this step on are not in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_at: Option<u64>,
-    /// For each block: its offset in the file, the step of its first record, and its entries.
+    /// For each block: its offset in the file, the step of its first record, and its number of entries.
     pub blocks: Vec<(u64, u64, u32)>,
 }

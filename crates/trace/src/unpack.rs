@@ -9,11 +9,11 @@ use crate::columns::{
 };
 use crate::record::{Kind, Record, What};
 
-/// Reads the symbols of a block.
+/// Decodes the symbols of a block.
 #[derive(Default)]
 struct Symbols {
     read: Vec<Symbol>,
-    /// Remaining literals, and remaining records of the copy after them.
+    /// Number of literals that remain before the copy, and number of records that remain in the copy.
     literals: u64,
     copied: u64,
     distance: u64,
@@ -59,7 +59,7 @@ impl Symbols {
     }
 }
 
-/// The columns of a block, as far as they are read.
+/// The columns of a block, each with the position of the next byte to read.
 struct Columns<'a>([Cursor<'a>; COLUMNS]);
 
 impl<'a> Columns<'a> {
@@ -67,7 +67,7 @@ impl<'a> Columns<'a> {
         &mut self.0[column as usize]
     }
 
-    /// Returns the next mask, which has the given relation to the masks before it.
+    /// Returns the next mask. `relation` is its relation to the previous masks.
     fn mask(&mut self, masks: &mut Masks, relation: u8) -> Result<Mask, String> {
         let Masks { last, other } = *masks;
         masks.on(match relation {
@@ -79,7 +79,7 @@ impl<'a> Columns<'a> {
         Ok(Mask(masks.last))
     }
 
-    /// Reads the phrases. Returns the symbols of each.
+    /// Reads the phrases of a block. Returns the symbols of each phrase.
     fn phrases(&mut self) -> Result<Vec<Vec<Symbol>>, String> {
         let column = self.of(Column::Phrase);
         let mut phrases = Vec::new();
@@ -104,8 +104,8 @@ impl<'a> Columns<'a> {
         Ok(phrases)
     }
 
-    /// Reads the paths. Returns the ranges of each, as the index of the first instruction and the number of
-    /// instructions.
+    /// Reads the paths of a block. Returns the ranges of each path, as the index of the first instruction and the
+    /// number of instructions.
     fn paths(&mut self, order: &Order) -> Result<Vec<Vec<(u32, u32)>>, String> {
         let column = self.of(Column::Path);
         let (mut paths, mut behind) = (Vec::new(), 0u32);
@@ -207,19 +207,19 @@ struct Records<'a> {
     order: &'a Order,
     paths: Vec<Vec<(u32, u32)>>,
     records: Vec<Record>,
-    /// Number of instructions of the launch so far.
+    /// Number of instructions of the launch before the next record.
     step: u64,
     /// The step of the group's last instruction.
     last: u64,
     group: u32,
     number: u32,
     masks: Masks,
-    /// Index of the instruction after the last record, if that record is a run of instructions.
+    /// Index in the listing of the instruction after the last record, if that record is a run of instructions.
     behind: Option<u32>,
 }
 
 impl Records<'_> {
-    /// Adds the record of a symbol, or the records of a path.
+    /// Adds the record of a symbol. For a symbol with a path, adds the records of the path.
     fn add(&mut self, symbol: Symbol) -> Result<(), String> {
         let Records { columns, masks, number, .. } = self;
         let (relation, rest) = (symbol.relation(), symbol.rest());

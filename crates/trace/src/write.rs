@@ -13,34 +13,35 @@ use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 /// Maximum size of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum size of the file, in bytes. After that only the totals are recorded, and [`End::bound_at`] is set.
+    /// Maximum size of the file in bytes. After the limit, only the totals are updated, and [`End::bound_at`] is set.
     pub bytes: u64,
 }
 
 impl Default for Limits {
-    /// [`limits::TRACE`].
+    /// The limit [`limits::TRACE`].
     fn default() -> Limits {
         Limits { bytes: limits::TRACE.get() }
     }
 }
 
-/// Writes a trace. If it is dropped without [`Writer::finish`], the complete blocks of the file are readable.
+/// Writes a trace. If the writer is dropped without [`Writer::finish`], readers can read the complete blocks of the
+/// file.
 #[derive(Debug)]
 pub struct Writer<W> {
     open: Open,
     file: Blocks<W>,
 }
 
-/// The block that has not been written yet.
+/// The block that is being filled.
 #[derive(Debug, Default)]
 struct Open {
     block: Packer,
-    /// The words of the [`Kind`]s, by number.
+    /// The words of the [`Kind`]s, indexed by number.
     kinds: Vec<&'static str>,
     divergences: u64,
 }
 
-/// The output, and the counts of the blocks that it has.
+/// The output, and the counts of the blocks that were written to it.
 #[derive(Debug)]
 struct Blocks<W> {
     out: W,
@@ -56,7 +57,7 @@ struct Blocks<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the head of a trace.
+    /// Starts a trace: writes its header.
     ///
     /// # Errors
     /// Fails if the output fails, or if the addresses of the listing are not in ascending order.
@@ -94,7 +95,8 @@ impl<W: Write> Writer<W> {
         self.file.end.bound_at.is_some()
     }
 
-    /// Records consecutive instructions of one group with the same active lanes, by their addresses.
+    /// Records consecutive instructions of one group, which have the same active lanes. `addresses` has their
+    /// addresses.
     ///
     /// # Errors
     /// Fails if the output fails, or if the listing does not have one of the instructions.
@@ -128,14 +130,14 @@ impl<W: Write> Writer<W> {
 
     /// Returns an observer for one run. Its first events belong to the group that was recorded last.
     ///
-    /// The next call of [`Writer::flush`] or [`Writer::finish`] returns its errors, including an instruction that is
-    /// not in the listing.
+    /// An error of the observer, such as an instruction that is not in the listing, is returned by the next call of
+    /// [`Writer::flush`] or [`Writer::finish`].
     pub fn recording(&mut self) -> Recording<'_> {
         self.open.block.forget();
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }
     }
 
-    /// Writes the records of the incomplete block, so that a reader finds them.
+    /// Writes the records of the incomplete block, so that a reader can find them.
     ///
     /// # Errors
     /// Fails if the output fails, or if a recorded instruction is not in the listing.
@@ -162,7 +164,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The destination of blocks.
+/// The output to which full blocks are written.
 trait File {
     /// Writes a full block, and begins the next one.
     fn full(&mut self, open: &mut Open);
@@ -180,7 +182,7 @@ impl<W: Write> File for Blocks<W> {
 }
 
 impl<W: Write> Blocks<W> {
-    /// Returns the error of a full block, if one failed.
+    /// Returns the error of the first full block that could not be written, if any.
     fn said(&mut self) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)
     }
@@ -198,12 +200,12 @@ impl<W: Write> Blocks<W> {
         }
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        // Each block has all the words so far, so the words of a block are in the block itself.
+        // Each block contains all words used so far, so that it can be read without other blocks.
         let words = serde_json::to_vec(&open.kinds).map_err(std::io::Error::from)?;
         bytes.extend((words.len() as u32).to_le_bytes());
         bytes.extend(words);
         open.block.take(first_step, &self.order, &mut bytes)?;
-        // After the size limit, records are still packed but not written.
+        // After the size limit, records are not written, but still packed, because packing counts them.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
             self.section(Section::Block, &bytes)?;
@@ -249,7 +251,7 @@ impl std::fmt::Debug for Recording<'_> {
 }
 
 impl Recording<'_> {
-    /// Sets a function to call after each block is written. It may unwind.
+    /// Sets a function that is called after each block is written. The function may unwind.
     pub fn after_each_block(self, after_block: fn()) -> Self {
         Recording { after_block, ..self }
     }
@@ -310,10 +312,11 @@ impl Observer for Recording<'_> {
     }
 }
 
-/// Returns the number of a word.
+/// Returns the number of a word. Adds the word if it is new.
 #[inline(always)]
 fn kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
-    // Equal words from one source location have the same pointer; those from several locations may have different ones.
+    // A comparison of pointers finds a word from the same source location. Equal words from other source locations may
+    // have other pointers.
     let known = kinds.iter().position(|known| std::ptr::eq(*known, word));
     known.map_or_else(|| new_kind(kinds, word), |known| Kind(known as u8))
 }
@@ -325,6 +328,6 @@ fn new_kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
         kinds.push(word);
         kinds.len() - 1
     });
-    // The machines have about twenty words.
+    // The number fits, because the machines have about twenty words.
     Kind(number as u8)
 }

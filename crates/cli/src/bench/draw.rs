@@ -1,8 +1,8 @@
 //! `reconverge bench --draw`: times OpenGL frames on Mesa's drivers and emulated chips, and on Mesa's software
 //! renderers for comparison.
 //!
-//! The library that `reconverge drm` loads into programs contains the loads. Each load and renderer has its own
-//! process, which starts this program with that library. The library draws before `main` and prints its measurements.
+//! The loads are part of the library that `reconverge drm` loads into programs. For each load and renderer, a new
+//! process runs this program with that library preloaded. The library draws before `main` and prints its measurements.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,7 +21,7 @@ use crate::messages::counted;
 /// Chips to measure without `--chip`: one for each of Mesa's drivers.
 const CHIPS: [&str; 3] = ["rv770", "gt215", "rv515"];
 
-/// Mesa's software renderers. Ratios refer to the first.
+/// Mesa's software renderers. Ratios are relative to the first of them.
 const SOFTWARE: [&str; 2] = ["llvmpipe", "softpipe"];
 
 /// A load in the library's list.
@@ -29,12 +29,12 @@ const SOFTWARE: [&str; 2] = ["llvmpipe", "softpipe"];
 struct ListedLoad {
     name: String,
     about: String,
-    /// The unit of work, and the number of units per frame.
+    /// Name of the unit of work, and number of units per frame.
     unit: String,
     count: u32,
 }
 
-/// The object that the library prints.
+/// The JSON object that the library prints.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Printed {
@@ -64,15 +64,15 @@ struct Measured {
     /// Processor time and wall time per frame in seconds.
     processor_s: f64,
     wall_s: f64,
-    /// Time relative to llvmpipe: the median of the ratios of each iteration.
+    /// Time relative to llvmpipe, as the median of the ratios of all iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<f64>,
-    /// Speedup in wall time over the first number of threads: the median of the ratios of each iteration.
+    /// Speedup in wall time relative to the first number of threads, as the median of the ratios of all iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     speedup: Option<f64>,
 }
 
-/// Runs the loads that the arguments choose.
+/// Runs the loads that the arguments select.
 ///
 /// # Errors
 /// The library does not exist, a chip or load is unknown, or a driver does not draw.
@@ -117,7 +117,7 @@ pub(super) fn run(args: &Bench) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Returns the loads that the arguments choose.
+/// Returns the loads that the arguments select.
 fn wanted(args: &Bench, loads: Vec<ListedLoad>) -> Result<Vec<ListedLoad>> {
     let Some(name) = args.kernel.as_deref() else { return Ok(loads) };
     let names: Vec<String> = loads.iter().map(|load| load.name.clone()).collect();
@@ -150,8 +150,8 @@ fn software_renderer(software: &Setup, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Starts this program with the library, which runs a load. If `software` is given, that renderer draws instead of
-/// the chip.
+/// Runs this program with the library, which runs a load. If `software` is given, that software renderer draws instead
+/// of the chip.
 fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Result<Printed> {
     let program = env::current_exe().context("the path of this program")?;
     let mut command = Command::new(&program);

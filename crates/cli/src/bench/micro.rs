@@ -20,9 +20,9 @@ const LEAST: Duration = Duration::from_millis(1);
 struct Cost {
     isa: &'static str,
     instruction: &'static str,
-    /// Processor time per group in nanoseconds: the median of the iterations.
+    /// Processor time per group in nanoseconds, as the median of the iterations.
     ns: f64,
-    /// Cost relative to the unit instruction of the same iteration: the median of the iterations.
+    /// Cost relative to the unit instruction in the same iteration, as the median of the iterations.
     times: f64,
     /// Upper bound on `times`, if the instruction has one.
     #[serde(skip_serializing_if = "Option::is_none")]

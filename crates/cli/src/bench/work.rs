@@ -1,4 +1,4 @@
-//! The programs of `bench`: the two kernels that count per lane, the suite, and launch files.
+//! The programs of `bench`: two kernels that count per lane, the suite, and launch files.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -34,7 +34,7 @@ struct FromFile {
     /// The file's path, as messages show it.
     name: String,
     launch: LaunchOfFile,
-    /// Hash of the first run's result. Every other run must have the same.
+    /// Hash of the first run's result. The results of all later runs must have the same hash.
     first: OnceLock<u32>,
 }
 
@@ -85,7 +85,7 @@ impl Work {
         }
     }
 
-    /// Returns `asked`, changed by the mode and the watchdog of a launch file.
+    /// Returns `asked`. For a launch file, its mode and its watchdog replace those of `asked`.
     pub(super) fn options(&self, asked: Options) -> Result<Options> {
         match &self.of {
             Of::Counts(_) | Of::Suite(_) => Ok(asked),
@@ -130,7 +130,7 @@ impl Work {
         })
     }
 
-    /// Compares the result of a run of [`Work::prepare`] with the expected one.
+    /// Compares the result of a run of [`Work::prepare`] with the expected result.
     pub(super) fn judge(&self, outcome: &dyn Outcome) -> Result<Verdict> {
         let found = self.result(outcome)?;
         let hash = hash(&found);
@@ -148,7 +148,7 @@ impl Work {
         Ok(Verdict { hash, right })
     }
 
-    /// Returns the name of the expected result, for the end of a message.
+    /// Returns a phrase that names the expected result, for the end of a message.
     pub(super) fn golden(&self) -> &'static str {
         match &self.of {
             Of::Counts(_) => "the golden hash",
@@ -158,8 +158,8 @@ impl Work {
         }
     }
 
-    /// Writes inputs and result as raw words, and a list of them. The list has the rule of comparison, the result's
-    /// file and number of words, then the inputs' files in order.
+    /// Writes inputs and result as raw words, and a text file that lists them. The list has the rule of comparison, the
+    /// result's file and number of words, then the inputs' files in order.
     pub(super) fn write(&self, outcome: &dyn Outcome, folder: &Path) -> Result<()> {
         let stem = format!("{}.{}", self.name(), self.isa().name());
         let write = |file: &str, bytes: &[u8]| files::write(&folder.join(file), bytes);

@@ -1,7 +1,7 @@
-//! `campaign --replay N`: runs one experiment again, next to the run without its fault.
+//! `campaign --replay N`: runs one experiment again, and also runs its launch without the fault.
 //!
-//! The debugger, the page and the trace receive the experiment like any launch, by `--experiment N` in
-//! [`LaunchArgs`].
+//! The debugger, the page and the trace open the experiment like any other launch, through the option `--experiment N`
+//! of [`LaunchArgs`].
 
 use std::path::{Path, PathBuf};
 

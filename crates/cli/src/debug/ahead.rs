@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    /// Fault 7: keys that were typed while a movement ran were dropped.
+    /// Regression test: keys that were typed during a movement were dropped.
     #[test]
     fn keys_wait_for_the_end_of_a_movement_in_their_order_and_ctrl_c_drops_them() {
         let key = |letter, modifiers| Event::Key(KeyEvent::new(KeyCode::Char(letter), modifiers));

@@ -29,10 +29,10 @@ use crate::framed::{Incoming, read_message, write_message};
 use crate::launch::LaunchArgs;
 use crate::{files, messages};
 
-/// Replaces FILE if the launch request of a debug client names the file.
+/// Value of FILE on a command line that does not name a file, because the launch request of a debug client names it.
 const NO_FILE: &str = "-";
 
-/// The prompt before a command, typed or echoed.
+/// The prompt that precedes a command, whether the command is typed or echoed from a script.
 const PROMPT: &str = "(debug) ";
 
 /// Step a launch forward and backward, by group or by lane, and show why each lane runs or waits
@@ -161,7 +161,7 @@ fn carry_out(debugger: &mut Debugger, typed: &str) -> bool {
 fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
     let pressed = Arc::new(AtomicBool::new(false));
     let seen = pressed.clone();
-    // Without a handler, Ctrl-C ends the process, which is also correct.
+    // If the handler cannot be installed, Ctrl-C ends the process, which is also correct.
     let _ = ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed));
     Box::new(move || pressed.swap(false, Ordering::Relaxed))
 }
@@ -170,8 +170,8 @@ fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
 fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     let mut output = messages::output().context("standard output")?;
     let mut adapter = Adapter::default();
-    // Number of messages that end a movement and were read but not answered yet. The end of the input stays in the
-    // count.
+    // Number of messages that end a movement and that were read but not handled yet. The end of the input counts as
+    // such a message and is never subtracted.
     let ending = Arc::new(AtomicUsize::new(0));
     let ends = |message: &Value| {
         ["pause", "terminate", "disconnect"].iter().any(|command| message["command"] == *command)

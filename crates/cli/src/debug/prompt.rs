@@ -19,7 +19,7 @@ pub(super) struct Prompt {
     history: Vec<String>,
     /// Index in the history while the user browses it.
     recalled: Option<usize>,
-    /// The unfinished line from before the browsing.
+    /// The unfinished line, saved when the user starts to browse the history.
     draft: String,
 }
 
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Fault 7: the line had no cursor.
+    /// Regression test: the line did not have a cursor.
     #[test]
     fn the_line_is_edited_at_a_cursor() {
         for (keys, wanted) in [

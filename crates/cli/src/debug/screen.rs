@@ -86,8 +86,8 @@ pub(super) struct Screen {
     /// Number of lines in the last answer.
     last_answer: usize,
     prompt: Prompt,
-    /// The arguments of the last `memory` command, or `None` before the first. The screen then shows the first
-    /// buffer.
+    /// The arguments of the last `memory` command, or `None` before the first such command. The screen then shows the
+    /// first memory that is not empty.
     memory: Option<String>,
     /// Whether the listing replaces the source.
     shows_listing: bool,
@@ -98,16 +98,16 @@ pub(super) struct Screen {
     chosen: Pane,
     /// Whether only the chosen pane is shown.
     is_enlarged: bool,
-    /// Number of lines that each pane is scrolled by: from the next instruction for the program, from the end for
-    /// answers.
+    /// Number of lines by which each pane is scrolled. The origin is the next instruction for the program, and the end
+    /// for answers.
     scrolled: BTreeMap<Pane, isize>,
-    /// The first line of the help, while it is shown.
+    /// Index of the first visible line of the help, or `None` if the help is not shown.
     help: Option<usize>,
-    /// The first lane of the table.
+    /// Index of the first visible lane in the table of registers.
     first_lane: usize,
     /// Registers that were not 0 at some time, by their index in the machine's order.
     known: BTreeSet<usize>,
-    /// Register values before the last movement, with their group.
+    /// The group, and its register values before the last movement.
     before: Option<(usize, BTreeMap<String, Vec<u32>>)>,
     places: ScreenParts,
 }
@@ -454,7 +454,7 @@ impl Screen {
         frame.render_widget(rows.block(self.border(Pane::Stack, "stack, innermost first")), area);
     }
 
-    /// Draws registers by lanes, with one row for each register that was not 0 at some time.
+    /// Draws a table with one column per lane, and one row for each register that was not 0 at some time.
     fn draw_registers(&mut self, frame: &mut Frame<'_>, debugger: &Debugger, area: Rect) {
         let group = debugger.group();
         let all = table::rows(debugger, group, true);
@@ -530,8 +530,8 @@ impl Screen {
         self.first_lane = first.min(lanes.saturating_sub(columns));
     }
 
-    /// Returns the memory to show: the one of the last `memory` command, or the first one in the launch that has any
-    /// bytes.
+    /// Returns the memory to show: the memory of the last `memory` command, otherwise the first memory of the launch
+    /// that is not empty.
     fn memory_place(&self, debugger: &Debugger) -> Option<String> {
         self.memory.clone().or_else(|| first_memory(debugger))
     }
@@ -610,7 +610,8 @@ fn choose_next(debugger: &mut Debugger, forward: bool) {
     debugger.choose_lane(Lane(next as u8));
 }
 
-/// Returns the width of the lanes pane: 16 or 32 lanes and their number.
+/// Returns the width of the lanes pane, which has up to 16 or 32 lanes in a row after the number of the row's first
+/// lane.
 fn lanes_width(width: u16) -> u16 {
     if width < 120 { (width / 2).clamp(20, 36) } else { 68 }
 }
@@ -628,8 +629,8 @@ fn lane_style(debugger: &Debugger, lane: usize) -> Style {
     if lane == debugger.lane() { style.add_modifier(Modifier::BOLD) } else { style }
 }
 
-/// Returns lines and splits those that are wider than `width`. A line is split after a blank or a comma, if the
-/// second half of its width has one.
+/// Returns lines, and splits lines that are wider than `width`. A line is split after a blank or a comma, if there is
+/// one in the second half of `width`.
 fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let mut folded = Vec::new();
@@ -777,7 +778,7 @@ mod tests {
         }
     }
 
-    /// Fault 7: lanes 12 to 15 and 28 to 31 and the line of keys were truncated.
+    /// Regression test: lanes 12 to 15 and 28 to 31 and the line of keys were truncated.
     #[test]
     fn every_lane_and_the_keys_fit_80_columns() {
         assert!(KEY_LINE.chars().count() <= 80, "{}", KEY_LINE.len());

@@ -58,7 +58,7 @@ pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
     let mut terminal = ratatui::try_init().context("the terminal")?;
     let _mouse = Mouse::captured();
     let mut screen = Screen::default();
-    // Ctrl-C or Escape ends a movement; other keys wait for its end.
+    // Ctrl-C or Escape ends a movement. Other keys are handled after its end.
     let ahead = Arc::new(Mutex::new(TypedAhead::default()));
     let waiting = ahead.clone();
     debugger.interrupt = Some(Box::new(move || {
@@ -89,12 +89,12 @@ pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
     ended.context("the terminal")
 }
 
-/// Enables mouse reports of the terminal until it is dropped.
+/// Mouse reports of the terminal, which are enabled until the value is dropped.
 struct Mouse;
 
 impl Mouse {
     fn captured() -> Mouse {
-        // A terminal without a mouse works as well.
+        // Errors are ignored, because the screen can be used without a mouse.
         let _ = execute!(std::io::stdout(), EnableMouseCapture);
         Mouse
     }

@@ -11,7 +11,7 @@ use reconverge_board::Board;
 
 use crate::features::missing;
 
-/// A window that cannot exist.
+/// A type without values, because this build does not have a window.
 pub(super) struct ScreenWindow(Infallible);
 
 /// Returns an error that names the feature.

@@ -40,7 +40,7 @@ pub(super) struct Wanted<'a> {
     pub(super) patch: Option<&'a Patch>,
 }
 
-/// Runs a program, with a window for its screen if there is one, and returns its exit status.
+/// Runs a program and returns its exit status. Shows its screen in a window if one is requested.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -117,14 +117,15 @@ pub(super) fn run(
 /// The exit status if the program succeeded but requested files could not be written.
 const LOST: u8 = 2;
 
-/// Returns the number of frames in a folder. A process that was killed did not report all of its frames.
+/// Returns the number of frames in a folder. The files are counted because a process that is killed does not report all
+/// of its frames.
 fn pictures(folder: &Path) -> u64 {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let is_frame = |name: &OsString| name.as_encoded_bytes().starts_with(b"frame-");
     names.filter(is_frame).count() as u64
 }
 
-/// Returns the absolute path of an option's folder, which is new or empty.
+/// Creates the folder of an option if necessary, checks that it is empty, and returns its absolute path.
 ///
 /// # Errors
 /// The folder is not empty, the path is not a folder, or the folder cannot be created.
@@ -150,10 +151,11 @@ pub(crate) fn ended(
     let id = i32::try_from(child.id()).map(Pid::from_raw);
     let hand_on = move || {
         for signal in signals.forever() {
-            // A terminal also sends Ctrl-C to the program. Some programs treat a second Ctrl-C differently.
+            // Ctrl-C in a terminal also reaches the program, so it is not forwarded. Some programs treat a second
+            // Ctrl-C differently.
             let from_terminal = signal == SIGINT && std::io::stdin().is_terminal();
             if let (false, Ok(id), Ok(signal)) = (from_terminal, id, Signal::try_from(signal)) {
-                // The program may have ended in the meantime.
+                // `kill` fails if the program has just ended.
                 let _ = kill(id, signal);
             }
         }
@@ -166,7 +168,7 @@ pub(crate) fn ended(
     })
 }
 
-/// Returns the exit status of a program, as in shells. Prints the name of a signal.
+/// Returns the exit status of a program, as in shells. If a signal ended the program, prints the signal's name.
 pub(crate) fn status_of(name: &OsString, status: ExitStatus) -> u8 {
     if let Some(signal) = status.signal() {
         let spelled = Signal::try_from(signal).map(|signal| format!(" ({signal})")).unwrap_or_default();
@@ -182,7 +184,7 @@ pub(crate) struct Seen {
     processes: usize,
     pub(crate) resets: u64,
     pub(crate) draws: u64,
-    /// Features that the chip lacks, each with the number of uses.
+    /// Features that the chip does not have, each with the number of uses.
     pub(crate) unknown: BTreeMap<String, u64>,
     frames: u64,
     pictures: u64,
@@ -193,8 +195,8 @@ pub(crate) struct Seen {
     pub(crate) patched: u64,
 }
 
-/// The file to which every process that opens the device appends its report. The environment names the file;
-/// otherwise it is temporary and deleted at the end.
+/// The file to which every process that opens the device appends its report. If no environment variable names the file,
+/// it is temporary and deleted at the end.
 pub(crate) struct Report {
     pub(crate) path: PathBuf,
     file: File,
@@ -229,7 +231,7 @@ impl Report {
         let mut text = Vec::new();
         self.file.read_to_end(&mut text).with_context(|| crate::shown::path(&self.path))?;
         let lines = String::from_utf8_lossy(&text);
-        // The last line of a process has its final counts.
+        // The last report line of a process has its final counts.
         let mut last = HashMap::new();
         for line in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             last.insert((line["pid"].to_string(), line["opened"].to_string()), line);
@@ -256,7 +258,8 @@ impl Report {
     }
 }
 
-/// Adds a count of a report line, with saturation. The program may have written the line itself, with any count.
+/// Adds a count of a report line. The sum saturates, because the program may have written the line itself, with any
+/// count.
 fn add(sum: &mut u64, count: &Value) {
     *sum = sum.saturating_add(count.as_u64().unwrap_or(0));
 }

@@ -1,4 +1,5 @@
-//! The files of `--record`. The driver library writes them; see `screen/record.rs` there.
+//! The files of `--record`. The library that is preloaded into programs writes the files; see `screen/record.rs` in
+//! `crates/drm`.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata, OpenOptions};
@@ -19,7 +20,7 @@ impl RecordingFiles {
     /// Returns a recording whose files do not exist yet.
     ///
     /// # Errors
-    /// The name has another extension, a file of such a recording exists, or a file cannot be created there.
+    /// The extension is not .y4m, a file of a recording with this name exists, or the file cannot be created.
     pub(super) fn new(path: &Path) -> Result<RecordingFiles> {
         let named = || format!("--record {}", crate::shown::path(&path));
         if path.extension() != Some(OsStr::new("y4m")) {
@@ -34,7 +35,7 @@ impl RecordingFiles {
                 crate::shown::name(&old)
             );
         }
-        // The library creates the file with the first frame.
+        // Creates the file only to check that this is possible. The library creates it again with the first frame.
         OpenOptions::new().write(true).create_new(true).open(&recording.path).with_context(named)?;
         fs::remove_file(&recording.path).with_context(named)?;
         Ok(recording)
@@ -45,8 +46,8 @@ impl RecordingFiles {
         &self.path
     }
 
-    /// Returns the files with their numbers of frames. The files themselves are read, because a killed process did
-    /// not report its numbers.
+    /// Returns the files and the number of frames in each. The frames in the files are counted, because a process that
+    /// is killed does not report its numbers.
     pub(super) fn files(&self) -> Vec<(PathBuf, u64)> {
         let files: Vec<_> = self.existing().into_iter().map(|(_, path)| (frames(&path), path)).collect();
         match files.is_empty() {
@@ -79,13 +80,13 @@ const LONGEST_LINE: u64 = 256;
 
 /// Returns the number of complete frames in a file.
 fn frames(path: &Path) -> Option<u64> {
-    // Opening a pipe with this name does not block.
+    // With O_NONBLOCK, opening a pipe with this name does not block.
     let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).ok()?;
     let about = file.metadata().ok().filter(Metadata::is_file)?;
     let mut line = String::new();
     BufReader::new(file.take(LONGEST_LINE)).read_line(&mut line).ok()?;
     let size = |letter: char| line.split(' ').find_map(|word| word.strip_prefix(letter)?.parse::<u64>().ok());
-    // A line of six bytes, and three planes.
+    // A frame has a line of six bytes and three planes.
     let frame = size('W')?.checked_mul(size('H')?)?.checked_mul(3)?.checked_add(6)?;
     Some(about.len().checked_sub(line.len() as u64)? / frame)
 }
@@ -102,14 +103,14 @@ mod tests {
         let path = folder.join("a.y4m");
         let recording = RecordingFiles::new(&path).unwrap();
         assert_eq!(recording.files(), [(path.clone(), 0)]);
-        // One frame and a part of another one; a file with a similar name.
+        // Each file has one complete frame and a part of another. Two of the names are only similar to a recording's.
         let file = [b"YUV4MPEG2 W2 H1 F60:1 C444\n".to_vec(), vec![0; 12], vec![0; 5]].concat();
         for name in ["a-10.y4m", "a-2.y4m", "a-b.y4m", "ab.y4m"] {
             fs::write(folder.join(name), &file).unwrap();
         }
         let found = [(folder.join("a-2.y4m"), 1), (folder.join("a-10.y4m"), 1)];
         assert_eq!(recording.files(), found);
-        // A pipe, a size that overflows, and a file without a line: none of them has frames.
+        // A pipe, a file whose frame size overflows, and a file without a line do not have frames.
         let pipe = std::process::Command::new("mkfifo").arg(folder.join("a-11.y4m")).status().unwrap();
         assert!(pipe.success());
         fs::write(folder.join("a-12.y4m"), format!("YUV4MPEG2 W2 H{} F60:1\n", u64::MAX / 6)).unwrap();

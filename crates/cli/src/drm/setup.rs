@@ -36,15 +36,15 @@ const fn libdrm(driver: Driver) -> (&'static str, &'static str) {
 /// The file that identifies the folder of a Mesa build.
 const EGL: &str = "libEGL_mesa.so.0";
 
-/// A build of Mesa other than the installed one: unpacked packages, or the output of `meson install`.
+/// A build of Mesa other than the installed build: unpacked packages, or the output of `meson install`.
 #[derive(Clone, Debug)]
 pub(crate) struct Build {
-    /// The folder of its libraries.
+    /// The folder of the build's libraries.
     libraries: PathBuf,
 }
 
 impl Build {
-    /// Finds the build below a folder. For `installed`, returns `None`, which stands for the installed build.
+    /// Finds the build below a folder. Returns `None` if the argument is `installed`, which means the installed build.
     ///
     /// # Errors
     /// The folder does not contain a build.
@@ -126,7 +126,7 @@ impl Setup {
         Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
     }
 
-    /// Sets the enabled errata and the driver faults to fix. If one is absent, the library uses its default.
+    /// Sets the enabled errata and the driver faults to fix. If an option is absent, the library uses its default.
     pub(crate) fn with_errata(self, args: &ErrataArgs) -> Setup {
         Setup { errata: args.errata.clone(), fixes: args.driver_fixes, ..self }
     }
@@ -146,7 +146,7 @@ impl Setup {
         Setup { opencl: true, ..self }
     }
 
-    /// Returns `LD_LIBRARY_PATH`: the folders `first`, the driver's folder, and the folders of the current value.
+    /// Returns `LD_LIBRARY_PATH`: the folders in `first`, the driver's folder, then the folders of the current value.
     fn library_path(&self, first: &[PathBuf]) -> Option<OsString> {
         let mut folders = first.to_vec();
         folders.extend(self.driver.iter().map(|driver| driver.libraries.clone()));
@@ -155,7 +155,7 @@ impl Setup {
         (!folders.is_empty()).then(|| env::join_paths(folders.into_iter().chain(others)).ok()).flatten()
     }
 
-    /// Sets the environment of a command. The command searches these folders first for libraries.
+    /// Sets the environment of a command, which searches the folders in `libraries` first for shared libraries.
     pub(crate) fn apply_with(&self, command: &mut Command, libraries: &[PathBuf]) {
         self.apply(command);
         if let Some(path) = self.library_path(libraries) {
@@ -200,8 +200,8 @@ impl Setup {
         if let Some(platform) = &self.platform {
             command.env("PIGLIT_PLATFORM", platform);
             if platform == "gbm" {
-                // EGL uses the platform of the display that waffle passes. By default, waffle would find the node
-                // with udev.
+                // With EGL_PLATFORM removed, EGL uses the platform of the display that waffle passes. Without
+                // WAFFLE_GBM_DEVICE, waffle would search for the node with udev.
                 command.env_remove("EGL_PLATFORM");
                 if env::var_os("WAFFLE_GBM_DEVICE").is_none() {
                     command.env("WAFFLE_GBM_DEVICE", NODE);
@@ -218,8 +218,8 @@ impl Setup {
         if !self.execute {
             command.env("NOUVEAU_DISABLE_FENCES", "1");
         }
-        // Shaders in a cache may be compiled with the options of other drivers. With a cache, tests would also skip
-        // the compilation.
+        // The cache is disabled because its shaders may be compiled with the options of other drivers. With a cache,
+        // tests would also skip the compilation.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
         for name in [
             "CAPTURE",
@@ -249,10 +249,10 @@ impl Setup {
         command.env("LIBGL_ALWAYS_SOFTWARE", "true").env("GALLIUM_DRIVER", renderer);
     }
 
-    /// Starts the probe in this environment, on a software renderer of Mesa if one is given. Returns the answer of
-    /// the probe and its messages. The messages start with a newline.
+    /// Starts the probe in this environment, with a software renderer of Mesa if one is given. Returns the answer of
+    /// the probe and its messages. If there are messages, they start with a newline.
     fn probed(&self, software: Option<&str>) -> Result<(Value, String)> {
-        // This program starts with the library preloaded and ends before its own `main`: see the library's `probe`.
+        // Runs this program with the library preloaded. The library's `probe` ends the process before `main`.
         let program = env::current_exe().context("the path of this program")?;
         let mut probe = Command::new(&program);
         self.apply(&mut probe);
@@ -297,11 +297,11 @@ impl Setup {
 
     /// Checks that an OpenGL context in this environment has the chip's `GL_RENDERER`. Returns its `GL_VERSION`.
     ///
-    /// If Mesa's driver cannot start, a program gets a software renderer. The program draws correctly, and no message
-    /// says that the chip is not used.
+    /// If Mesa's driver cannot start, a program silently uses a software renderer. Without this check, the program
+    /// would draw correctly, and no message would say that the chip is not used.
     ///
     /// # Errors
-    /// The renderer is a different one. The message names the renderer and the components that may be missing.
+    /// Another renderer draws. The message names that renderer and the components that may be missing.
     pub(crate) fn check_renderer(&self) -> Result<String> {
         let (answer, messages) = self.probed(None)?;
         let expected = self.board.renderer();
@@ -332,7 +332,7 @@ impl Setup {
     /// Checks that OpenCL in this environment has the chip as its device.
     ///
     /// # Errors
-    /// The device is a different one, or a component is not installed. The message names it.
+    /// OpenCL finds another device, or a component is not installed. The message names the device or the component.
     pub(crate) fn check_opencl(&self) -> Result<()> {
         let spirv = SPIRV.into_iter().any(|path| Path::new(path).exists());
         let vendor = env::var_os(VENDORS).is_some() || opencl_vendor().is_some();
@@ -376,13 +376,13 @@ fn opencl_vendor() -> Option<PathBuf> {
     folders.into_iter().map(|folder| Path::new(folder).join(ICD)).find(|path| path.exists())
 }
 
-/// Whether a renderer string names the expected renderer: `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)` names
-/// `AMD RV770`.
+/// Whether a renderer string names the expected renderer: for instance, `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)`
+/// names `AMD RV770`.
 fn is_renderer(renderer: &str, expected: &str) -> bool {
     renderer.strip_prefix(expected).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-/// Returns the absolute path.
+/// Returns the absolute form of a path.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
@@ -393,17 +393,17 @@ fn lossy(bytes: &[u8]) -> String {
 
 /// A library of this project that is preloaded into other programs.
 pub(crate) struct Library {
-    /// The environment variable that overrides its path.
+    /// The environment variable that overrides the library's path.
     pub(crate) variable: &'static str,
-    /// The name of its file.
+    /// The name of the library's file.
     pub(crate) file: &'static str,
-    /// The command that builds it.
+    /// The command that builds the library.
     pub(crate) build: &'static str,
 }
 
 impl Library {
-    /// Returns the path of the library: the path in its variable, or a file in the folder of this program, in `deps`
-    /// there, or in `../lib/reconverge`.
+    /// Returns the path of the library. It is the path in the library's environment variable, or a file in the folder
+    /// of this program, in `deps` inside that folder, or in `../lib/reconverge`.
     ///
     /// # Errors
     /// The file does not exist.
@@ -432,7 +432,7 @@ impl Library {
     }
 }
 
-/// Returns the files that OpenGL needs and that none of the usual folders has.
+/// Returns the files that OpenGL needs and that are not in any of the usual folders.
 fn missing(driver: Driver) -> Vec<&'static str> {
     let listed = |name: &str| {
         let folders = env::var_os(name);

@@ -47,14 +47,14 @@ const TITLE: Duration = Duration::from_millis(500);
 /// The alternative that messages suggest.
 const INSTEAD: &str = "--screen DIR and --record FILE write frames without a window";
 
-/// An open window, and the sockets of the program.
+/// An open window, and the sockets to which programs connect.
 pub(super) struct ScreenWindow {
     window: Window,
     /// Key changes since the last poll.
     keys: Rc<RefCell<Vec<(Key, bool)>>>,
     /// Start of the title.
     title: String,
-    /// The library's scroll distance per step of a wheel, to the right and up.
+    /// The scroll distance that the window library reports per step of a wheel, to the right and up.
     per_step: [f32; 2],
     reader: FrameReader,
     keyboard: Device,
@@ -65,7 +65,7 @@ pub(super) struct ScreenWindow {
 /// Checks that there is a window system.
 ///
 /// # Errors
-/// Neither environment variable of a window system is set.
+/// Neither of the environment variables of a window system is set.
 pub(super) fn check() -> Result<()> {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if !["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "DISPLAY"].into_iter().any(is_set) {
@@ -99,12 +99,13 @@ impl ScreenWindow {
         let [width, height] = PREFERRED.map(usize::from);
         let window = Window::new(&title, width, height, options);
         let mut window = window.map_err(|why| anyhow::anyhow!("--screen window: {why}; {INSTEAD}"))?;
-        // The loop itself waits for frames.
+        // The library does not limit the frame rate, because the loop in `until_end` waits for frames.
         window.set_target_fps(0);
         let keys = Rc::new(RefCell::new(Vec::new()));
         window.set_input_callback(Box::new(Keys(Rc::clone(&keys))));
-        // On X11, the press and the release of a wheel button both count, up and to the left. On Wayland, a step is
-        // 10 surface units, down and to the right. (minifb 0.29, `process_button`; Weston)
+        // On X11, the library counts both the press and the release of a wheel button, and its positive directions are
+        // up and to the left. On Wayland, a step is 10 surface units, and the positive directions are down and to the
+        // right. (minifb 0.29, `process_button`; Weston)
         let on_wayland =
             window.window_handle().is_ok_and(|handle| matches!(handle.as_raw(), RawWindowHandle::Wayland(_)));
         let per_step = if on_wayland { [10., -10.] } else { [-2., 2.] };
@@ -166,15 +167,15 @@ impl ScreenWindow {
             }
         }
         if let Ok(id) = i32::try_from(child.id()) {
-            // The program may have ended in the meantime.
+            // `kill` fails if the program has just ended.
             let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
         }
-        // The library detects the closed sockets, and continues without them if the program continues.
+        // If the program continues, its preloaded library detects the closed sockets and continues without them.
         drop(self);
         child.wait()
     }
 
-    /// Sends the events of keyboard and mouse since the last call.
+    /// Sends the keyboard and mouse events since the last call.
     fn send_events(&mut self, pointer: &mut Pointer, picture: [u32; 2]) {
         let changes = self.keys.take();
         self.keyboard.accept();
@@ -187,7 +188,7 @@ impl ScreenWindow {
         self.keyboard.set_active(self.window.is_active());
         let buttons = [MouseButton::Left, MouseButton::Right, MouseButton::Middle]
             .map(|button| self.window.get_mouse_down(button));
-        // A drag continues outside of the window.
+        // During a drag, positions outside of the window are clamped to its edge.
         let mode = if buttons.contains(&true) { MouseMode::Clamp } else { MouseMode::Discard };
         let place = self.window.get_mouse_pos(mode);
         let (across, down) = self.window.get_scroll_wheel().unwrap_or_default();

@@ -101,7 +101,8 @@ impl Trap {
         &self.0.name
     }
 
-    /// Returns the instruction, if a second run reaches the trap.
+    /// Returns the text of the instruction, which a second run finds. Returns `None` if the second run did not reach
+    /// the trap.
     pub fn instruction(&self) -> Option<&str> {
         self.0.instruction.as_deref()
     }
@@ -111,7 +112,7 @@ impl Trap {
         self.0.line
     }
 
-    /// Returns the registers in the instruction, with their words in the first affected lane.
+    /// Returns the registers that the instruction names, with their words in the first affected lane.
     pub fn registers(&self) -> &[(String, Vec<u32>)] {
         self.0.state.as_ref().map_or(&[], |state| &state.registers)
     }

@@ -14,7 +14,7 @@ use reconverge_workbench::{Known, Opened, Style, Target, formats, lint};
 use super::error::{Error, SourceError};
 use super::names::{Isa, Stage};
 
-/// Facts about a file that the file itself may omit. A file that contradicts them is an error.
+/// Properties of a file that the file itself may not state. If the file contradicts them, reading it fails.
 ///
 /// ```
 /// use reconverge::{Isa, OpenOptions};
@@ -28,7 +28,7 @@ pub struct OpenOptions {
     pub isa: Option<Isa>,
     /// Name of the chip.
     pub chip: Option<String>,
-    /// Program type. If the programs of a file have types, only those with this type are used.
+    /// Program type. If the file states the types of its programs, only those of this type are used.
     pub stage: Option<Stage>,
     /// Byte order of raw words.
     pub endian: Option<Endian>,
@@ -105,8 +105,8 @@ impl OpenOptions {
     }
 }
 
-/// Opens a binary: a cubin, an ELF file, a dump, raw words or another one of [`formats()`](crate::formats). The
-/// content determines the format.
+/// Opens a binary: a cubin, an ELF file, a dump, raw words or a file in another of the [`formats()`](crate::formats).
+/// The content determines the format.
 ///
 /// # Errors
 /// [`Error::Open`] if the bytes are not a program of a known machine.
@@ -127,7 +127,7 @@ pub fn assemble(source: &str, options: &OpenOptions) -> Result<File, Error> {
     }
 }
 
-/// The treatment of state that a format cannot represent although the program's results depend on it.
+/// Treatment of state that affects the program's results but that a format cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
@@ -308,7 +308,7 @@ impl Program {
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.lines(self.words()))
     }
 
-    /// Returns the target of this program. In a file for several chips, each program has its own.
+    /// Returns the target of this program. In a file for several chips, each program has its own target.
     fn target(&self) -> Target {
         let opened = self.opened();
         opened.target.for_program(&opened.image, self.inner())

@@ -28,13 +28,13 @@ use super::observe::{Event, Observed, Taken};
 pub struct RunOptions {
     /// Engine.
     pub engine: Engine,
-    /// Behaviour where the documents leave it undefined.
+    /// Behaviour in cases that the documents leave undefined.
     pub mode: Mode,
     /// Whether to turn off the check for races on shared memory in strict mode.
     pub no_race_check: bool,
-    /// Maximum number of instructions per group (Tesla: per block); `None`: the limit of the library.
+    /// Maximum number of instructions per group (Tesla: per block). `None` selects the limit of the library.
     pub watchdog: Option<u64>,
-    /// Maximum number of host threads; `None`: one per processor.
+    /// Maximum number of host threads. `None` selects one thread per processor.
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -46,7 +46,7 @@ impl RunOptions {
         self
     }
 
-    /// Sets the behaviour where the documents leave it undefined.
+    /// Sets the behaviour in cases that the documents leave undefined.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> RunOptions {
         self.mode = mode;
@@ -162,8 +162,8 @@ impl Files for Named {
 
 /// A program with its inputs and options.
 ///
-/// The machine decides which functions apply and which names of registers and memories (`place`) they accept; each
-/// function returns [`Error::Launch`] for others. The command line's options use the same names.
+/// The machine determines which functions apply, and which names of registers and memories (`place`) they accept. In
+/// other cases, a function returns [`Error::Launch`]. The options of the command line use the same names.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(super) program: Program,
@@ -180,7 +180,7 @@ impl Program {
     /// Returns the launch that a launch file (TOML or JSON) describes. Ignores its fields `program` and `kernel`.
     ///
     /// # Errors
-    /// [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if it is for another machine.
+    /// [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if the launch is for another machine.
     pub fn launch_from(&self, text: &str) -> Result<Launch, Error> {
         let file = LaunchFile::parse(text)?;
         if file.isa != self.opened().target.isa {
@@ -221,7 +221,7 @@ impl Launch {
         self.set(option, &format!("{place}={text}"))
     }
 
-    /// Sets the number of lanes. Without it, the longest input determines the number. (R500, R700)
+    /// Sets the number of lanes (default: the number of lanes of the longest input). (R500, R700)
     #[must_use]
     pub fn lanes(mut self, lanes: usize) -> Launch {
         self.file.common.lanes = Some(lanes);
@@ -231,7 +231,7 @@ impl Launch {
     /// Sets the number of blocks in x and y. (Tesla)
     ///
     /// # Errors
-    /// [`Error::Launch`] for other machines.
+    /// [`Error::Launch`] if the machine is not Tesla.
     pub fn grid(self, x: u32, y: u32) -> Result<Launch, Error> {
         self.set("grid", &format!("{x}x{y}"))
     }
@@ -239,7 +239,7 @@ impl Launch {
     /// Sets the number of threads of a block in x, y and z. (Tesla)
     ///
     /// # Errors
-    /// [`Error::Launch`] for other machines.
+    /// [`Error::Launch`] if the machine is not Tesla.
     pub fn block(self, x: u32, y: u32, z: u32) -> Result<Launch, Error> {
         self.set("block", &format!("{x}x{y}x{z}"))
     }
@@ -260,8 +260,8 @@ impl Launch {
         self.place("const", place, values.into())
     }
 
-    /// Adds a buffer, which is also an output. `place` names the next parameter of a kernel (Tesla), or a buffer's
-    /// number or name.
+    /// Adds a buffer, which is also an output. For a Tesla kernel, `place` is a name for the next parameter. For other
+    /// programs, it is the number or name of the buffer.
     ///
     /// # Errors
     /// [`Error::Launch`] if the machine does not have this buffer.
@@ -272,7 +272,7 @@ impl Launch {
     /// Adds a number as the next parameter of a kernel. (Tesla)
     ///
     /// # Errors
-    /// [`Error::Launch`] for other machines.
+    /// [`Error::Launch`] if the machine is not Tesla.
     pub fn argument(self, name: &str, value: impl Into<Values>) -> Result<Launch, Error> {
         self.place("arg", name, value.into())
     }
@@ -329,7 +329,7 @@ impl Launch {
 pub struct Outcome {
     /// Outputs by name.
     pub outputs: Vec<(String, Array)>,
-    /// Counts.
+    /// Counts of instructions and branches.
     pub statistics: Statistics,
     /// Problems that [`Mode::Strict`] finds in the final state of the program.
     pub findings: Vec<String>,

@@ -6,15 +6,15 @@ use reconverge_workbench::trace::Sink;
 use super::mirror::mirror;
 
 mirror! {
-    /// The events that [`Launch::observe`](crate::Launch::observe) passes on.
+    /// The events that [`Launch::observe`](crate::Launch::observe) passes to its observer.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum Observed {
         /// Issues and changes of control flow.
         #[default]
         Flow,
-        /// The events of [`Observed::Flow`], register writes and memory accesses. The reference interpreter runs the
-        /// launch.
+        /// The events of [`Observed::Flow`], and also register writes and memory accesses. The reference interpreter
+        /// runs the launch.
         Data,
     }
     = reconverge_workbench::trace::Recorded

@@ -1,4 +1,4 @@
-//! A launch that is stepped.
+//! A launch that runs step by step.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ mirror! {
         Active,
         /// A branch deactivated the lane.
         Branch {
-            /// Number of constructs entered since then.
+            /// Number of control-flow constructs that the group has entered since the branch.
             depth: u32,
         },
         /// The lane left a loop.
@@ -100,8 +100,8 @@ impl Session {
         self.stepping.lanes(group)
     }
 
-    /// Returns the next instruction of a group and its active lanes, or `None` if the group has not started or has
-    /// ended.
+    /// Returns the next instruction of a group and the lanes that execute it, or `None` if the group has not started or
+    /// has ended.
     pub fn issue(&self, group: usize) -> Option<Issue> {
         self.stepping.issue(group)
     }
@@ -126,7 +126,7 @@ impl Session {
         self.stepping.depths(group)
     }
 
-    /// Returns the classes of registers.
+    /// Returns the register classes of the machine.
     pub fn registers(&self) -> Vec<RegisterClass> {
         self.stepping.registers()
     }
@@ -161,7 +161,7 @@ impl Session {
         }
     }
 
-    /// Returns the memory spaces.
+    /// Returns the memory spaces of the launch.
     pub fn spaces(&self) -> Vec<Space> {
         self.stepping.spaces()
     }
@@ -172,7 +172,7 @@ impl Session {
         self.stepping.memory(space, group, lane, address, count)
     }
 
-    /// Changes bytes of a space, starting at an address. Changes all of them, or none.
+    /// Changes bytes of a space, starting at an address. Changes either all of them or none.
     ///
     /// # Errors
     /// [`Error::Unchangeable`] if the memory does not exist in this group or cannot be changed.
@@ -193,7 +193,7 @@ impl Session {
     /// Executes the next instruction of the launch. Returns its group, or `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Trap`] if the instruction trapped. It then remains the next instruction.
+    /// [`Error::Trap`] if the instruction trapped. The trapping instruction remains the next instruction.
     pub fn step(&mut self) -> Result<Option<usize>, Error> {
         let Some(group) = self.current() else { return Ok(None) };
         self.stepping.step(group, Stride::Instruction, &mut |_, _| {})?;
@@ -210,8 +210,9 @@ impl Session {
         Ok(self.issue(group).filter(|issue| issue.mask.has(lane)))
     }
 
-    /// Executes up to `budget` instructions, until `predicate` holds before the next one. The predicate receives the
-    /// launch and the group of the next instruction. It is not evaluated before the first instruction.
+    /// Executes up to `budget` instructions, and stops before the first instruction for which `predicate` holds. The
+    /// predicate receives the launch and the group of the next instruction. The predicate is not evaluated before the
+    /// first of these instructions.
     ///
     /// # Errors
     /// See [`Session::step`].
@@ -247,7 +248,7 @@ impl Session {
         self.stepping.statistics()
     }
 
-    /// Returns the outputs so far. They are complete at the end of the launch.
+    /// Returns the outputs so far, which are complete at the end of the launch.
     pub fn outcome(&self) -> Outcome {
         Outcome::of(RunResult::of(&*self.stepping.outcome()))
     }

@@ -34,7 +34,7 @@ use super::convert::{self, TextPlaces};
 use super::documents::OpenTexts;
 use super::refusal::{Refusal, read_params};
 
-/// Data from which a completion item's description is found.
+/// Data in a completion item, from which [`resolved`] finds the item's documentation.
 #[derive(Debug, Deserialize, Serialize)]
 struct ItemData {
     machine: String,
@@ -94,7 +94,7 @@ pub(super) fn capabilities(unit: ColumnUnit) -> ServerCapabilities {
     }
 }
 
-/// The source that a request refers to.
+/// The source to which a request refers.
 struct Asked {
     uri: Uri,
     analysis: Rc<Analysis>,
@@ -263,7 +263,7 @@ fn completions(asked: &Asked, position: Position) -> Vec<CompletionItem> {
         let Proposal { sort, label, detail, span, text } = proposal;
         let mnemonic = (sort == ProposalSort::Mnemonic).then(|| label.clone());
         let data = mnemonic.map(|mnemonic| json!(ItemData { machine: machine.to_owned(), mnemonic }));
-        // The client filters forms by the part that is already written.
+        // The client compares this text with the part of a form that the user has already written.
         let written = asked.analysis.text()[span.start..span.end].to_owned();
         CompletionItem {
             filter_text: (sort == ProposalSort::Form).then_some(written),
@@ -279,7 +279,7 @@ fn completions(asked: &Asked, position: Position) -> Vec<CompletionItem> {
     asked.analysis.complete(asked.offset(position)).into_iter().enumerate().map(item).collect()
 }
 
-/// The item with its documentation: the forms of a mnemonic.
+/// Returns the item with its documentation, which lists the forms of a mnemonic.
 fn resolved(mut item: CompletionItem, is_plain: bool) -> Result<Value, Refusal> {
     let data = item.data.clone().and_then(|data| serde_json::from_value::<ItemData>(data).ok());
     if let Some(ItemData { machine, mnemonic }) = data
@@ -306,7 +306,7 @@ fn references(texts: &mut OpenTexts, params: Value) -> Result<Value, Refusal> {
     Ok(json!(places.iter().filter_map(|place| location(texts, &asked, place)).collect::<Vec<_>>()))
 }
 
-/// Returns a position in the source or in a file that the source includes.
+/// Returns the location of a position, in the source or in a file that the source includes.
 fn location(texts: &OpenTexts, asked: &Asked, place: &FilePlace) -> Option<Location> {
     let Some(file) = &place.file else {
         return Some(Location::new(asked.uri.clone(), asked.placed().range(place.span)));
@@ -390,7 +390,7 @@ fn tokens(asked: &Asked, part: Span) -> SemanticTokens {
     for coloured in asked.analysis.colours(part) {
         let Span { start, end } = coloured.span;
         let own = lines.line(start);
-        // Columns are counted from the token before: a long line is read once.
+        // Measures the column from the previous token of the same line, so that a long line is read only once.
         let from = if own == line { before } else { lines.start(text, own) };
         let token_type = Colour::ALL.iter().position(|colour| *colour == coloured.colour).unwrap_or(0);
         data.push(SemanticToken {
@@ -417,7 +417,7 @@ fn action(asked: &Asked, remedy: &Remedy) -> CodeActionOrCommand {
     })
 }
 
-/// Returns the diagnostics of a text, or `None` if it is not open.
+/// Returns the diagnostics of a text, or `None` if the text is not open.
 pub(super) fn diagnostics(texts: &mut OpenTexts, uri: &str) -> Option<PublishDiagnosticsParams> {
     let parsed = Uri::from_str(uri).ok()?;
     let open = texts.get(uri)?;

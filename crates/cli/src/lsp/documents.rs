@@ -15,9 +15,10 @@ use super::convert::{TextPlaces, path_of};
 #[derive(Debug)]
 pub(super) struct OpenText {
     pub(super) version: i32,
-    /// The text as the client has it.
+    /// The text in the form in which the client sent it.
     raw: String,
-    /// The text with a line feed for each lone carriage return, which ends a line too.
+    /// The text in which each lone carriage return is replaced by a line feed, because a carriage return also ends a
+    /// line.
     pub(super) text: String,
     pub(super) lines: LineStarts,
     /// Path of the text, if it is a file.
@@ -81,7 +82,7 @@ impl OpenTexts {
         self.texts.get(uri)
     }
 
-    /// Changes a text. Returns `false` if it is not open.
+    /// Changes a text. Returns `false` if the text is not open.
     pub(super) fn change(
         &mut self,
         uri: &str,
@@ -134,7 +135,7 @@ impl OpenTexts {
         self.texts.get_mut(uri).into_iter().for_each(|open| open.is_dirty = false);
     }
 
-    /// Returns the analysis of a source, or `None` if it is not open or not a source.
+    /// Returns the analysis of a source, or `None` if the text is not open or is not a source.
     pub(super) fn analysis(&mut self, uri: &str) -> Option<Rc<Analysis>> {
         let open = self.texts.get(uri).filter(|open| !open.is_fields)?;
         if let Some(known) = &open.analysis {
@@ -156,13 +157,13 @@ impl OpenTexts {
         Some(analysis)
     }
 
-    /// Returns the diagnostics of a TOML or JSON text, or `None` if it is a source or not open.
+    /// Returns the diagnostics of a TOML or JSON text, or `None` if the text is a source or is not open.
     pub(super) fn field_markers(&self, uri: &str) -> Option<Vec<Marker>> {
         let open = self.texts.get(uri).filter(|open| open.is_fields)?;
         Some(if is_launch(&open.text) { launch_markers(&open.text) } else { Vec::new() })
     }
 
-    /// Reads the target in the launch file next to a source.
+    /// Reads the target that the launch file next to a source states.
     fn launch_of(&self, open: &OpenText, files: &mut Vec<PathBuf>) -> TargetHint {
         let Some(path) = &open.path else { return TargetHint::default() };
         let path = path.with_extension("toml");
@@ -181,10 +182,10 @@ impl OpenTexts {
     }
 }
 
-/// Bytes of an included file or a launch file, at most.
+/// Maximum number of bytes in an included file or a launch file.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// The bytes of a regular file. Others, such as pipes, may have no end, or wait for one who writes.
+/// Returns the bytes of a regular file. Other files are rejected, because reading a pipe or a device may never end.
 fn read_regular(path: &Path) -> Result<Vec<u8>, String> {
     let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !about.is_file() {
@@ -197,7 +198,7 @@ fn read_regular(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 impl OpenText {
-    /// Takes over the text of the client.
+    /// Derives `text` and its lines from the text that the client sent.
     fn take_raw(&mut self) {
         let mut bytes = self.raw.clone().into_bytes();
         for at in 0..bytes.len() {

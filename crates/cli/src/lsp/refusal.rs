@@ -4,7 +4,7 @@ use lsp_server::ErrorCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The reason why a request has an error.
+/// The reason why a request is answered with an error.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) code: ErrorCode,

@@ -1,7 +1,7 @@
 //! The state of a connection, which handles messages in order.
 //!
-//! Diagnostics of a text are published when no message waits, so that only the newest version is analysed. If a
-//! waiting message changes the text of a request, the answer is the error ContentModified. If a waiting message
+//! The server publishes diagnostics of a text only when no message waits, so that it analyses only the newest version.
+//! If a waiting message changes the text of a request, the answer is the error ContentModified. If a waiting message
 //! cancels the request, the answer is RequestCancelled.
 
 use std::collections::VecDeque;
@@ -30,7 +30,7 @@ use super::refusal::{Refusal, read_params};
 use super::{answers, convert};
 use crate::framed::Incoming;
 
-/// Progress of a connection.
+/// State of a connection, according to the messages of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The client has not sent `initialize`.
@@ -53,7 +53,7 @@ pub(super) struct Server {
     texts: OpenTexts,
 }
 
-/// The settings of a client, inside `reconverge` or at the top level.
+/// The settings of a client, inside an object `reconverge` or at the top level.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ClientSettings {
@@ -82,7 +82,7 @@ impl Server {
         self.ended_well
     }
 
-    /// Returns whether the server has work without a message.
+    /// Returns whether the server has work that does not depend on a further message.
     pub(super) fn is_busy(&self) -> bool {
         self.phase == Phase::Ready && self.texts.next_dirty().is_some()
     }
@@ -96,7 +96,7 @@ impl Server {
         let is_call = message["method"].is_string();
         let id = message.get("id").cloned();
         match id {
-            // A response. This server does not send requests.
+            // The message is a response. It is ignored, because this server does not send requests.
             _ if !is_call && (message.get("result").is_some() || message.get("error").is_some()) => {
                 Vec::new()
             }
@@ -144,7 +144,7 @@ impl Server {
         outgoing(&response)
     }
 
-    /// Answers a request. A panic is a defect of this program and ends only the request.
+    /// Answers a request. A panic is a defect of this program. It ends only the request.
     fn answer(&mut self, method: &str, params: Value) -> Result<Value, Refusal> {
         let answered = catch_unwind(AssertUnwindSafe(|| answers::answer(&mut self.texts, method, params)));
         answered.unwrap_or_else(|_| {
@@ -168,7 +168,8 @@ impl Server {
         let item = client.completion.and_then(|completion| completion.completion_item);
         self.texts.plain_help = is_plain(item.and_then(|item| item.documentation_format));
         if let Some(options) = params.initialization_options {
-            // A message about wrong options would precede the answer, which the protocol forbids.
+            // Errors in the options are ignored. A message about them would precede the answer, which the protocol
+            // forbids.
             let _ = self.settings(options);
         }
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
@@ -232,14 +233,15 @@ impl Server {
                     return Ok(vec![warning(why)]);
                 }
             }
-            // A waiting request that is cancelled is found when it is handled. Other requests have been answered.
+            // A cancellation needs no action here. If the request still waits, the server finds the cancellation when
+            // it handles the request. Otherwise, the request has been answered.
             Cancel::METHOD | Initialized::METHOD => {}
             _ => {}
         }
         Ok(Vec::new())
     }
 
-    /// Applies the client's settings, inside `reconverge` or at the top level.
+    /// Applies the client's settings, which are inside an object `reconverge` or at the top level.
     fn settings(&mut self, settings: Value) -> Result<(), String> {
         let own = settings.get("reconverge").cloned().unwrap_or(settings);
         if own.is_null() {
@@ -278,7 +280,7 @@ impl Server {
     }
 }
 
-/// The hints that are shown without a setting.
+/// The hints that are shown if the settings do not select any.
 const SHOWN: [HintSort; 2] = [HintSort::Address, HintSort::Value];
 
 /// The hints by their names in settings.

@@ -1,7 +1,8 @@
 //! `--against FILE`: compares results with the list of tests that fail on a real chip.
 //!
-//! The list is one of Mesa's `*-fails.txt` files and contains commands and subtests. A command that is skipped here
-//! does not have a result to compare. A test with a warning counts as a pass, in the list and here.
+//! The list is one of Mesa's `*-fails.txt` files. It contains commands and subtests. A command that is skipped on the
+//! emulated chip does not have a result to compare. A test with a warning counts as a pass, both in the list and on the
+//! emulated chip.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -16,38 +17,38 @@ use crate::shown::unlisted;
 /// The list of tests that fail on a real chip.
 #[derive(Debug)]
 pub(super) struct FailsList {
-    /// Status by name, if the list has it.
+    /// Status of each listed test by name, or `None` if the list names the test without a status.
     fails: HashMap<String, Option<&'static str>>,
 }
 
-/// Agreement of commands, or of subtests.
+/// Agreement with the list, for commands or for subtests.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Agreement {
     pub(super) agree: usize,
     pub(super) executed: usize,
-    /// Percentage of agreement among the executed tests, if there are any.
+    /// Percentage of agreement among the executed tests; absent if no test was executed.
     pub(super) percent: Option<f64>,
     pub(super) fails_here: Vec<Disagreement>,
     pub(super) fails_there: Vec<Disagreement>,
 }
 
-/// A test that fails on one side only.
+/// A test that fails only on the emulated chip, or only in the list.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Disagreement {
     pub(super) test: String,
     pub(super) here: &'static str,
-    /// The status in the list, if the test is in it with a status.
+    /// The status in the list, if the list names the test with a status.
     pub(super) there: Option<&'static str>,
 }
 
-/// The result of the comparison in the answer of `--json`.
+/// The result of the comparison in the output of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Compared {
     pub(super) file: String,
     #[serde(flatten)]
     pub(super) commands: Agreement,
     pub(super) subtests: Agreement,
-    /// Number of entries whose test was not run, was skipped, or did not report this subtest.
+    /// Number of entries whose test was not run, was skipped, or did not report the subtest of the entry.
     pub(super) not_run: usize,
     pub(super) not_run_tests: Vec<String>,
     /// Number of entries that are not in the profile.
@@ -75,7 +76,8 @@ impl FailsList {
         let mut fails = HashMap::new();
         for line in lines {
             let known = |word: &str| Status::ALL.into_iter().find(|status| status.name() == word.trim());
-            // A name without a status may contain commas.
+            // The text after the last comma is a status only if it is the name of a status, because a name without a
+            // status may contain commas.
             let (name, status) = match line.rsplit_once(',').map(|(name, word)| (name, known(word))) {
                 Some((name, Some(status))) => (name, Some(status)),
                 _ => (line, None),
@@ -104,7 +106,7 @@ impl FailsList {
         }
         for agreement in [&mut commands, &mut subtests] {
             let Agreement { agree, executed, .. } = *agreement;
-            // Rounded down to two decimals, so that 100 means all.
+            // The percentage is rounded down to two decimals, so that 100 means complete agreement.
             agreement.percent =
                 (agree * 10_000).checked_div(executed).map(|hundredths| hundredths as f64 / 100.);
         }
@@ -124,7 +126,7 @@ impl FailsList {
         }
     }
 
-    /// Compares one result.
+    /// Compares the result of one test or subtest with the list.
     fn one(&self, test: String, status: Status, agreement: &mut Agreement, executed: &mut HashSet<String>) {
         let there = self.fails.get(&test).copied();
         agreement.executed += 1;
@@ -138,7 +140,7 @@ impl FailsList {
     }
 }
 
-/// Returns whether a name is that of a test, or of a subtest of one.
+/// Returns whether a name is that of a test in `all`, or of a subtest of such a test.
 fn is_in(name: &str, all: &HashSet<String>) -> bool {
     all.contains(name) || name.match_indices('@').any(|(at, _)| all.contains(&name[..at]))
 }

@@ -1,4 +1,4 @@
-//! The tests of piglit, and the selection of those to run.
+//! The tests of piglit, and the selection of tests to run.
 
 use std::collections::HashSet;
 use std::fs;
@@ -25,7 +25,7 @@ const VERSIONS: [&str; 3] =
 pub(super) struct Chosen {
     /// The tests to run, in the order of their names.
     pub(super) tests: Vec<Test>,
-    /// The names of all tests, including those that do not run.
+    /// The names of all tests, including those that are not selected.
     pub(super) all: HashSet<String>,
 }
 

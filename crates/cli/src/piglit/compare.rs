@@ -1,8 +1,8 @@
 //! `reconverge piglit --compare A B`: compares two builds of Mesa on the same tests and chip.
 //!
-//! The comparison covers the surfaces after every draw, not only the pixels that a test probes. Draws of the two
-//! drivers are paired by their index, as long as both store into surfaces of the same shape. After the first pair
-//! with different shapes, only verdicts are compared.
+//! The command compares the surfaces after every draw, not only the pixels that a test probes. Draws of the two drivers
+//! are paired by their index, as long as both store into surfaces of the same shape. After the first pair with
+//! different shapes, only verdicts are compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,14 +55,14 @@ impl Surface {
     }
 }
 
-/// The answer of `--json`.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Answered<'a> {
     chip: &'a str,
     /// `GL_VERSION` of both drivers.
     drivers: [&'a str; 2],
     tests: usize,
-    /// Number of tests whose draws were all paired.
+    /// Number of tests in which every draw was paired with a draw of the other driver.
     paired: usize,
     /// Number of draws that were compared.
     draws: usize,
@@ -108,9 +108,9 @@ struct Pixel {
 struct Paired {
     /// Number of draws that have the same index and store into surfaces of the same shape.
     draws: usize,
-    /// Whether these are all draws of both lists.
+    /// Whether all draws of both lists were paired.
     all: bool,
-    /// Index of the first draw with different contents, and of the surface.
+    /// Index of the first draw whose contents differ, and index of its first surface that differs.
     first: Option<(usize, usize)>,
 }
 
@@ -185,7 +185,7 @@ fn show(answered: &Answered<'_>, args: &Piglit, drivers: &[PathBuf]) {
     }
 }
 
-/// Compares the drivers on a test.
+/// Runs a test with both drivers and compares the results.
 fn one(runner: &Runner<'_>, setups: &[Setup], test: &Test) -> Result<(Paired, Option<Difference>)> {
     let seen = |setup: &Setup| {
         runner.in_folder(|folder| {

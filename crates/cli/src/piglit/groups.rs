@@ -1,9 +1,9 @@
-//! Runs all tests in one environment, with several tests per process.
+//! Runs all tests in one environment. A process runs several tests.
 //!
-//! Starting the process takes most of a single test's time. A verdict must not depend on state that earlier tests
-//! leave in a process. A process with several tests therefore decides only the verdict of most tests; see
-//! [`Groups::decides`]. A test with another verdict, or without one, runs again alone. The tests of the baseline are
-//! expected to have another verdict, so they run alone from the start.
+//! Starting the process takes most of the time of a single test, so a process runs several tests. A verdict must not
+//! depend on state that earlier tests leave in the process. Therefore the verdict counts only in some cases; see
+//! [`Groups::decides`]. Any other test runs again alone. The tests of the baseline are expected to have another
+//! verdict, so they run alone from the start.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use crate::interrupt;
 
 /// Number of tests in the largest group.
 const LARGEST: usize = 50;
-/// Number of tests in the smallest group, except for the last one.
+/// Number of tests in the smallest group. Only the last group can be smaller.
 const SMALLEST: usize = 5;
 
 /// The tests of one run, with their environment.
@@ -36,9 +36,9 @@ pub(super) struct Groups<'a> {
     pub(super) progress: &'a ProgressBar,
 }
 
-/// State that the jobs share.
+/// State that the threads share.
 struct RunState {
-    /// Waiting groups, as indices of their tests.
+    /// Groups that have not started, as indices of their tests.
     left: VecDeque<Vec<usize>>,
     /// Outcomes so far, indexed by test.
     outcomes: Vec<Option<Outcome>>,
@@ -48,8 +48,8 @@ struct RunState {
 }
 
 impl Groups<'_> {
-    /// Runs all tests, until Ctrl-C. Outcomes of an earlier run in the list are reused. A test that cannot run is
-    /// skipped. Returns an outcome for each test that ended, and the counts in the reports.
+    /// Runs all tests, unless Ctrl-C interrupts the run. Reuses the outcomes of an earlier run in the list. Skips a
+    /// test that cannot run. Returns an outcome for each test that ended, and the counts in the reports.
     pub(super) fn run(&self, mut list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
         let mut outcomes: Vec<_> =
             self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
@@ -85,14 +85,15 @@ impl Groups<'_> {
         }
     }
 
-    /// Returns whether a verdict counts although other tests ran in the same process. `text` is the test's output.
+    /// Returns whether the verdict of a test counts although other tests ran in the same process. `text` is the test's
+    /// output.
     ///
-    /// A skip in a profile depends on OpenGL's versions and extensions, which earlier tests do not change. Piglit's
-    /// own groups also accept such a verdict. Without a profile, the test runs again alone.
+    /// A skipped test of a profile depends only on the versions and extensions of OpenGL, which earlier tests do not
+    /// change. Piglit's own groups also accept such a verdict. Without a profile, the skipped test runs again alone.
     ///
-    /// If the chip executes, `Pass` counts. If it does not, a test reads the previous content of its memory. When a
-    /// test runs alone, that content is zeros. In a group it can be data of an earlier test, so `Fail` counts only if
-    /// the test observed zeros.
+    /// If the chip executes shaders, only `Pass` counts. If the chip does not execute shaders, a test reads the
+    /// previous content of its memory. That content is zeros if the test runs alone. In a group, it can be data of an
+    /// earlier test, so `Fail` counts only if the test observed zeros.
     fn decides(&self, verdict: Status, text: &str) -> bool {
         if verdict == Status::Skip && self.runner.is_profile() {
             return true;
@@ -126,9 +127,9 @@ struct Job<'a> {
 struct Ran {
     /// Number of tests that started.
     tests: usize,
-    /// Indices of tests that run again.
+    /// Indices of the tests that must run again alone.
     again: Vec<usize>,
-    /// Whether the counts in the process's report were added. They include the counts of tests that run again.
+    /// Whether the counts in the process's report were added. The report also counts the tests that run again.
     reported: bool,
 }
 
@@ -146,13 +147,13 @@ impl Job<'_> {
             {
                 let mut shared = self.shared();
                 shared.failed.get_or_insert(error);
-                // The other jobs then end early.
+                // The list of waiting groups is cleared, so that the other threads end early.
                 shared.left.clear();
             }
         }
     }
 
-    /// Runs a group in as many processes as necessary.
+    /// Runs a group. If a process ends early, the remaining tests run in further processes.
     fn group(&self, mut group: &[usize]) -> Result<()> {
         while group.len() > 1 {
             let ran = self.together(group)?;
@@ -164,7 +165,7 @@ impl Job<'_> {
         group.iter().try_for_each(|place| self.alone(*place, true))
     }
 
-    /// Runs tests in one process, until the process ends.
+    /// Runs tests in one process, until all of them have run or the process ends.
     fn together(&self, group: &[usize]) -> Result<Ran> {
         let Groups { runner, setup, .. } = *self.groups;
         let tests: Vec<&Test> = group.iter().map(|place| &self.groups.tests[*place]).collect();
@@ -196,7 +197,7 @@ impl Job<'_> {
         })
     }
 
-    /// Runs a test alone. `counts` states whether to add the counts of its report.
+    /// Runs a test alone in a process. `counts` states whether to add the counts of the process's report.
     fn alone(&self, place: usize, counts: bool) -> Result<()> {
         let Groups { runner, setup, tests, .. } = *self.groups;
         let (outcome, reported) =

@@ -1,6 +1,7 @@
 //! `results.csv` and `control.csv`: lines `NAME,STATUS,SECONDS`, each written when its test ends.
 //!
-//! The subtests of a test precede it. Their names are `TEST@SUBTEST`, and they do not have seconds.
+//! The lines of the subtests precede the line of their test. Their names are `TEST@SUBTEST`, and they do not have
+//! seconds.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -22,7 +23,7 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Opens a list. Without `resume`, the list starts empty. `tests` has the names of all tests, which distinguish
+    /// Opens a list. If `resume` is false, the list starts empty. `tests` has the names of all tests, which distinguish
     /// tests from subtests.
     pub(super) fn open(path: &Path, resume: bool, tests: &HashSet<String>) -> Result<List> {
         let before = if resume { earlier(&text_of(path)?, tests) } else { HashMap::new() };
@@ -35,14 +36,15 @@ impl List {
     /// Adds the outcome of a test.
     pub(super) fn add(&mut self, name: &str, outcome: &Outcome) -> Result<()> {
         if let Some(file) = &mut self.file {
-            // A single write keeps a test and its subtests together if the list is truncated.
+            // The lines of a test and its subtests are written by a single write. If the run is killed, the list
+            // therefore has all of them or none.
             file.write_all(lines(name, outcome).as_bytes())?;
         }
         Ok(())
     }
 }
 
-/// Returns the lines of a test.
+/// Returns the lines of a test and its subtests.
 fn lines(name: &str, outcome: &Outcome) -> String {
     let name = listed(name);
     let mut lines = String::new();

@@ -1,13 +1,13 @@
 //! Python literals in the attributes of piglit's profiles: a string, and a list, tuple or set of strings.
 
-/// Returns the string of a literal such as `'ARBvp1.0'`, or `None` if the text is something else.
+/// Returns the value of a string literal such as `'ARBvp1.0'`, or `None` if the text is not a string literal.
 pub(super) fn string(text: &str) -> Option<String> {
     let (string, rest) = quoted(text.trim())?;
     rest.trim().is_empty().then_some(string)
 }
 
-/// Returns the strings of a literal such as `['glslparsertest', "a'b"]`, or `None` if the text is something else.
-/// Python's `None` is an empty list.
+/// Returns the strings in a literal such as `['glslparsertest', "a'b"]`, or `None` if the text is not such a literal.
+/// Python's `None` counts as an empty list.
 pub(super) fn strings(text: &str) -> Option<Vec<String>> {
     let text = text.trim();
     if text == "None" {
@@ -30,7 +30,7 @@ pub(super) fn strings(text: &str) -> Option<Vec<String>> {
     Some(strings)
 }
 
-/// Returns the string at the start of a text, and the text after it.
+/// Returns the value of the string literal at the start of a text, and the text after the literal.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'))?;
     let mut characters = text[1..].chars();
@@ -44,7 +44,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Adds the character of an escape after its backslash. Python keeps the backslash of an unknown escape.
+/// Adds the character that an escape sequence denotes. The text starts after the backslash. As in Python, an unknown
+/// escape sequence includes its backslash.
 fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<()> {
     match characters.next()? {
         known @ ('\\' | '\'' | '"') => string.push(known),
@@ -58,7 +59,7 @@ fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<
     Some(())
 }
 
-/// Reads the digits of an escape. Returns the character with this code point.
+/// Reads the digits of an escape sequence. Returns the character with this code point.
 fn numbered(characters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
     let rest = characters.as_str();
     let number = u32::from_str_radix(rest.get(..digits)?, 16).ok()?;

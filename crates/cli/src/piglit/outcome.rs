@@ -22,11 +22,11 @@ impl Status {
     }
 }
 
-/// The end of a process.
+/// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     Done,
-    /// An exit status that tests of a profile do not have.
+    /// The process exited with a status that tests of a profile do not use.
     Status(i32),
     Signal(i32),
     /// The test exceeded the timeout, and the process was killed.
@@ -52,8 +52,9 @@ impl Outcome {
 
     /// Returns the outcome of a profile's command, by the rules of deqp-runner.
     ///
-    /// The first result counts if the process then exits with status 0 or 1. Subtests count if they precede the
-    /// result. The status of the command does not depend on them. A subtest name that is reported twice fails.
+    /// The first result counts, if the process then exits with status 0 or 1. Subtests count if they precede that
+    /// result. The status of the command does not depend on its subtests. If a subtest name is reported twice, the
+    /// subtest fails.
     pub(super) fn of_command(text: &str, end: Exit, seconds: f64) -> Outcome {
         let mut subtests: Vec<(String, Status)> = Vec::new();
         let mut result = None;
@@ -93,7 +94,7 @@ impl Outcome {
     }
 }
 
-/// Counts by name in the reports of processes.
+/// Sums of the counts in the reports of processes, by name.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
     /// Features that the chip does not have.
@@ -122,13 +123,13 @@ fn verdict(text: &str) -> Option<Status> {
     Some(status(piglit(last)?["result"].as_str()?))
 }
 
-/// Returns the verdict in a line about the test `name`, or `None` if the line is about something else. The process
-/// has several tests.
+/// Returns the verdict in a line about the test `name`, in the output of a process with several tests. Returns `None`
+/// if the line is not a verdict about that test.
 pub(super) fn verdict_of(name: &str, line: &str) -> Option<Status> {
     Some(status(piglit(line)?["subtest"][name].as_str()?))
 }
 
-/// Returns whether piglit's last line reports a skip. A line `PIGLIT TEST:` starts another test.
+/// Returns whether the last `PIGLIT:` line reports a skip. A line `PIGLIT TEST:` starts another test.
 pub(super) fn ends_with_skip(text: &str) -> bool {
     text.lines().rev().find(|line| line.contains("PIGLIT")).and_then(result_of) == Some("skip")
 }
@@ -156,12 +157,12 @@ pub(super) fn observed_zeros(text: &str) -> bool {
     observed.peek().is_some() && observed.all(|values| values.split_whitespace().all(is_zero))
 }
 
-/// Returns the object in a `PIGLIT:` line.
+/// Returns the JSON object in a `PIGLIT:` line.
 fn piglit(line: &str) -> Option<serde_json::Value> {
     serde_json::from_str(line.strip_prefix("PIGLIT:")?.trim()).ok()
 }
 
-/// Returns the status for piglit's word.
+/// Returns the status for a result word of piglit.
 fn status(word: &str) -> Status {
     match word {
         "pass" => Status::Pass,
@@ -188,14 +189,14 @@ fn why(text: &str, end: Exit) -> String {
     said.take(3).map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the counts in one field of the reports of a test's processes.
+/// Returns the counts in one field, over the reports of a test's processes.
 fn named(text: &str, field: &str) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<serde_json::Value>(line) else { continue };
         for (name, count) in value[field].as_object().into_iter().flatten() {
             let largest: &mut u64 = found.entry(name.clone()).or_default();
-            // A process reports repeatedly, each time with its counts so far.
+            // A process appends several reports, each with its counts up to that time.
             *largest = (*largest).max(count.as_u64().unwrap_or(0));
         }
     }

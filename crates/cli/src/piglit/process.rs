@@ -78,8 +78,8 @@ impl Runner<'_> {
         Ok((outcome, process.reported()))
     }
 
-    /// Starts a process with these tests in this folder, with these environment variables. If there are several
-    /// tests, their needs are equal.
+    /// Starts a process that runs these tests in this folder, with these environment variables. Several tests in one
+    /// process must have equal needs.
     pub(super) fn start(
         &self,
         setup: &Setup,
@@ -97,7 +97,7 @@ impl Runner<'_> {
         setup.apply_with(&mut command, &[self.root.join("lib")]);
         command.env("PIGLIT_SOURCE_DIR", self.root);
         command.env("RECONVERGE_DRM_REPORT", &report).envs(variables.iter().copied());
-        // One process per processor runs at a time, so each uses one thread.
+        // Each process uses one thread, because one process per processor runs at the same time.
         command.env("RAYON_NUM_THREADS", "1");
         command.envs(first.environment.iter().map(|(name, value)| (name, value)));
         command.args(tests.iter().flat_map(|test| &test.arguments)).args(first.options);
@@ -138,13 +138,13 @@ pub(super) struct Process {
     timeout: Duration,
     /// Whether the tests belong to a profile.
     is_profile: bool,
-    /// Whether the test with the last verdict skipped by ending the process.
+    /// Whether the most recent test with a verdict skipped by ending the process.
     stopped: bool,
     /// Number of tests without a verdict, in a process with several tests.
     left: usize,
-    /// The output so far.
+    /// The output that was read so far.
     text: Vec<u8>,
-    /// Offset in the output of the next line for [`Process::verdict`].
+    /// Offset in the output of the next line that [`Process::verdict`] reads.
     next: usize,
     /// Start time of the running test.
     since: Instant,
@@ -152,9 +152,9 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Waits for the verdict of this test, which is the next one in a process with several tests. Returns the outcome
-    /// and the output, or `None` if the process ended earlier or timed out. For the last test, the process must also
-    /// exit normally. A test of a profile may skip by ending the process.
+    /// Waits for the verdict of a test. In a process with several tests, the test must be the next one in order.
+    /// Returns the outcome and the output, or `None` if the process ended earlier or timed out. For the last test, the
+    /// process must also exit normally. A test of a profile may skip by ending the process.
     pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Outcome, String)>> {
         let name = test.shared.as_ref().map_or("", |shared| &shared.stem);
         let (first, mut began) = (self.next, false);
@@ -169,7 +169,7 @@ impl Process {
                     let crashed = self.left == 0 && self.end()? != Exit::Done;
                     return Ok((!crashed).then_some((Outcome::plain(status, seconds), text)));
                 }
-                // The second of the two lines marks the time of the verdict.
+                // The time of the verdict is the time of the second of the two `PIGLIT TEST:` lines.
                 if line.starts_with("PIGLIT TEST:") && !began {
                     (self.since, began) = (Instant::now(), true);
                 }
@@ -184,7 +184,7 @@ impl Process {
         }
     }
 
-    /// Returns whether the test with the last verdict skipped by ending the process, so that the remaining tests do
+    /// Returns whether the most recent test with a verdict skipped by ending the process. The remaining tests then do
     /// not have verdicts.
     pub(super) const fn stopped(&self) -> bool {
         self.stopped
@@ -198,8 +198,7 @@ impl Process {
         Ok(self.end.unwrap_or(Exit::Done))
     }
 
-    /// Reads the output so far. Returns whether the process has ended. Kills a process whose test exceeds the
-    /// timeout.
+    /// Reads the new output. Returns whether the process has ended. Kills a process whose test exceeds the timeout.
     ///
     /// # Errors
     /// Ctrl-C was pressed.
@@ -208,7 +207,7 @@ impl Process {
             self.end = match self.child.try_wait().context("a test program")? {
                 Some(status) => Some(match (status.signal(), status.code()) {
                     (Some(signal), _) => Exit::Signal(signal),
-                    // Test programs exit with 0, or with 1 if the test fails.
+                    // Test programs exit with status 0, or with status 1 if the test fails.
                     (None, Some(code)) if self.is_profile && !(0..=1).contains(&code) => Exit::Status(code),
                     _ => Exit::Done,
                 }),
@@ -224,7 +223,7 @@ impl Process {
         Ok(self.end.is_some())
     }
 
-    /// Returns the next complete line.
+    /// Returns the next complete line of the output.
     fn line(&mut self) -> Option<String> {
         let rest = &self.text[self.next..];
         let length = rest.iter().position(|byte| *byte == b'\n')?;
@@ -237,7 +236,7 @@ impl Process {
         String::from_utf8_lossy(&self.text).into_owned()
     }
 
-    /// Returns the counts in the report so far.
+    /// Returns the counts in the report that the process has written so far.
     pub(super) fn reported(&self) -> Reported {
         Reported::of(&fs::read_to_string(&self.report).unwrap_or_default())
     }

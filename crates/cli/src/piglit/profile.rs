@@ -1,12 +1,12 @@
 //! The tests of piglit's profiles: `tests/NAME.xml.gz`, and `tests/NAME.meta.xml`, which lists several profiles.
 //!
-//! A test becomes the command that deqp-runner runs. `-auto` follows the arguments. `-fbo` follows if the test may
-//! run concurrently with others, because the window of another test would disturb it. Parser tests have neither
-//! option. A test that cannot run has a reason, as in piglit's `framework/test`: its program is missing, or the test
-//! requires another window system.
+//! Each test is converted to the command that deqp-runner runs. The option `-auto` follows the arguments. `-fbo` also
+//! follows them if the test may run concurrently with others, because the window of another test would disturb it.
+//! Parser tests do not have these options. A test that cannot run has a reason, as in piglit's `framework/test`: its
+//! program is missing, or the test requires another window system.
 //!
-//! A `multi_shader` in the profiles `*.no_isolation` is a folder of shader tests for one process. It is replaced by
-//! its tests, which are divided among processes like all shader tests.
+//! A `multi_shader` in the profiles `*.no_isolation` is a folder of shader tests for one process. This module replaces
+//! it by its tests, which are divided among processes like all shader tests.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -25,9 +25,9 @@ use super::test::{AUTO, AUTO_FBO, Sharing, Test};
 /// Maximum size of a profile in bytes. Debian's largest profile has 12 MB.
 const LARGEST: u64 = 1 << 28;
 
-/// Reason for a test whose program was not built.
+/// Reason for skipping a test whose program was not built.
 const NO_PROGRAM: &str = "program not found in piglit";
-/// Reason for a test whose file was not installed.
+/// Reason for skipping a test whose file was not installed.
 const NO_FILE: &str = "file not found in piglit";
 
 /// Returns the tests of a profile, in the profile's order.
@@ -60,7 +60,7 @@ struct Reading<'a> {
     platform: &'a str,
     tests: Vec<Test>,
     names: HashSet<String>,
-    /// Names of the profiles that contain the current one.
+    /// Names of the profiles that are being read: the current profile and those that list it.
     open: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Adds the tests of the text of a profile.
+    /// Adds the tests in the text of a profile.
     fn document(&mut self, text: &str) -> Result<()> {
         let document = Document::parse(text)?;
         for node in document.descendants().filter(|node| node.has_tag_name("Profile")) {
@@ -190,7 +190,7 @@ impl Reading<'_> {
         test.arguments.push(path.into());
     }
 
-    /// Adds the shader tests of a `multi_shader`.
+    /// Adds the shader tests of a `multi_shader` element.
     fn shaders(&mut self, name: &str, node: &Node<'_, '_>, common: &Test) -> Result<()> {
         let (program, files, names) = (one(node, "prog")?, list(node, "files")?, list(node, "subtests")?);
         if files.len() != names.len() {
@@ -224,8 +224,9 @@ impl Reading<'_> {
     }
 }
 
-/// Returns the OpenGL versions that a shader test needs. A process has one context, so only tests with equal needs
-/// share a process. In a context of a later version, a test could pass that fails in its own version.
+/// Returns a text that identifies the OpenGL and GLSL versions that a shader test needs. A process has one context, so
+/// only tests with equal needs share a process. A test that fails in its own version could pass in a context of a later
+/// version.
 fn needs(program: &str, node: &Node<'_, '_>) -> String {
     let needs = ["api", "api_version", "shader_version"].map(|name| option(node, name).unwrap_or_default());
     format!("{program} {}", needs.join(" "))
@@ -277,7 +278,8 @@ mod unit {
         words.collect::<Vec<_>>().join("|")
     }
 
-    /// deqp-runner, `parse_piglit.rs`: the options of each type, and the arguments that are files in piglit's folder.
+    /// Source: deqp-runner, `parse_piglit.rs`. It has the options of each type, and the arguments that are files in
+    /// piglit's folder.
     #[test]
     fn each_type_of_test_makes_its_command() {
         let gl = |value, concurrent| command("gl", &[("command", value), ("run_concurrent", concurrent)]);

@@ -38,7 +38,8 @@ const SLOW: f64 = 5.;
 /// Maximum number of slow tests that are shown.
 const SHOWN_SLOW: usize = 10;
 
-/// The window system for a profile's tests, unless PIGLIT_PLATFORM names one. Mesa's CI uses the same one.
+/// The window system for the tests of a profile, unless PIGLIT_PLATFORM names another. Mesa's CI also uses this window
+/// system.
 const PLATFORM: &str = "gbm";
 
 /// Number of tests with each status.
@@ -68,7 +69,7 @@ impl Counts {
     }
 }
 
-/// The answer of `--json`.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Answered<'a> {
     chip: &'a str,
@@ -76,15 +77,15 @@ struct Answered<'a> {
     counts: Counts,
     #[serde(skip_serializing_if = "Option::is_none")]
     control: Option<Counts>,
-    /// Tests that pass although nothing is drawn.
+    /// Tests that also pass in the control, in which nothing is drawn.
     undrawn: Vec<&'a str>,
     failures: Vec<Failure<'a>>,
     /// Number of failures that the baseline does not list.
     unexpected: usize,
-    /// Tests in the baseline that pass.
+    /// Tests that pass although the baseline lists them as failures.
     fixed: Vec<&'a str>,
     unknown: BTreeMap<String, u64>,
-    /// Number of tests that did not run, or did not run as a control, because Ctrl-C interrupted the run.
+    /// Number of tests for which Ctrl-C prevented the run or the control.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
     seconds: f64,
@@ -115,7 +116,7 @@ struct SubtestsAnswer {
     failures: Vec<SubtestFailure>,
     /// Number of failures that the baseline does not list.
     unexpected: usize,
-    /// Subtests in the baseline that pass.
+    /// Subtests that pass although the baseline lists them as failures.
     fixed: Vec<String>,
 }
 
@@ -177,7 +178,7 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         false => vec![None; tests.len()],
     };
     progress.finish_and_clear();
-    // After Ctrl-C, some tests have not run, and more have not run as a control.
+    // After Ctrl-C, some tests have not run. The control runs last, so more tests may lack a control.
     let last = if has_control { &undrawn } else { &outcomes };
     let not_run = last.iter().filter(|outcome| outcome.is_none()).count();
     let ran = tests.into_iter().zip(outcomes).zip(undrawn);

@@ -18,13 +18,13 @@ pub(super) struct Test {
     pub(super) options: &'static [&'static str],
     /// Environment variables that the test needs.
     pub(super) environment: Vec<(String, String)>,
-    /// Data for sharing a process, if the test can share one.
+    /// Data for running the test together with others in one process, or `None` if the test needs its own process.
     pub(super) shared: Option<Sharing>,
     /// The reason why the test cannot run.
     pub(super) skipped: Option<String>,
 }
 
-/// A test of `shader_runner`, which can run several in a process.
+/// Properties of a test of `shader_runner`, which can run several tests in one process.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     /// The name of the test in the output of a process with several tests.

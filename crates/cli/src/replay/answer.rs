@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::picture::{PictureDifference, PixelCounts, PixelPair};
 use crate::messages::counted;
 
-/// The answer of `--json`.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct ReplayAnswer {
     pub(super) trace: String,
@@ -24,22 +24,23 @@ pub(super) struct ReplayAnswer {
     pub(super) differ: u64,
     /// Pixel counts over all compared frames.
     pub(super) pixels: PixelCounts,
-    /// The largest number of different pixels in a picture that counts as equal.
+    /// Maximum number of different pixels in a picture that counts as equal.
     pub(super) tolerated: u64,
     pub(super) first_frame: Option<DifferentFrame>,
-    /// Number of compared pictures, each after a draw: in the first frame that differs, or in a trace without frames.
+    /// Number of draws whose pictures were compared. The draws are those of the first frame that differs, or of the
+    /// whole trace if it does not have frames.
     pub(super) draws: u64,
     /// Number of draws after which the pictures differ.
     pub(super) draws_differ: u64,
     pub(super) first_draw: Option<DifferentDraw>,
     pub(super) captured: Option<CapturedCall>,
-    /// Duration of a replay without comparison.
+    /// Duration of a replay without a comparison, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) seconds: Option<f64>,
     pub(super) resets: u64,
-    /// Features that the chip lacks, each with the number of uses.
+    /// Features that the chip does not have, each with the number of uses.
     pub(super) unknown: BTreeMap<String, u64>,
-    /// Warnings and errors of the chip's replay that the other replay does not have.
+    /// Warnings and errors that occur only in the replay on the chip.
     pub(super) only_on_chip: Vec<String>,
 }
 
@@ -64,23 +65,23 @@ pub(super) struct DifferentDraw {
     pub(super) difference: PictureDifference,
 }
 
-/// The chip's draws for a call.
+/// The chip's draws for a call of the trace.
 #[derive(Debug, Serialize)]
 pub(super) struct CapturedCall {
     /// Numbers of the draws that the driver submitted for the call.
     pub(super) draws: Vec<u64>,
     /// The pixel in the coordinates of launch files.
     pub(super) pixel: [usize; 2],
-    /// Whether a captured draw covers it.
+    /// Whether a captured draw covers the pixel.
     pub(super) is_covered: bool,
-    /// The launch file of the last draw that covers the pixel. If no draw covers it, the launch file of the last
-    /// draw's vertices.
+    /// The launch file of the last draw that covers the pixel. If no draw covers the pixel, the launch file for the
+    /// vertices of the last draw.
     pub(super) file: Option<String>,
-    /// The command that opens the debugger with the file.
+    /// The command that opens the debugger with this launch file.
     pub(super) command: Option<String>,
 }
 
-/// Prints the answer.
+/// Prints the answer as text.
 pub(super) fn show(found: &ReplayAnswer) {
     let chip = found.chip;
     if let Some(seconds) = found.seconds {
@@ -135,7 +136,7 @@ pub(super) fn show(found: &ReplayAnswer) {
     }
 }
 
-/// Prints the shares of the pixels of all frames.
+/// Prints the percentage of pixels in each class, over all frames.
 fn shares(pixels: PixelCounts) {
     let PixelCounts { agree, at_edges, near, rest } = pixels;
     let all = (agree + at_edges + near + rest).max(1) as f64;

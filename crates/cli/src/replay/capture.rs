@@ -1,8 +1,8 @@
 //! The launch files of a call's draws.
 //!
-//! A driver also draws for its own purposes, so the chip's draws do not match the calls of a trace one to one. A
-//! replay up to the call counts the draws before it. A second replay, which includes the call, captures the draws
-//! after that number. The driver submits these draws for the call.
+//! A driver also draws for its own purposes, so the chip's draws do not match the calls of a trace one to one. A first
+//! replay ends before the call and counts the chip's draws. A second replay includes the call and captures the draws
+//! after that number. These are the draws that the driver submits for the call.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Draw {
     pub(super) number: u64,
-    /// The launch file of its vertices.
+    /// The launch file for the vertices of the draw.
     pub(super) vertices: Option<PathBuf>,
-    /// The launch file of its fragments.
+    /// The launch file for the fragments of the draw.
     pub(super) fragments: Option<PathBuf>,
 }
 
-/// Returns the captured draws in a folder. Returns an empty list if the folder does not have a list.
+/// Returns the captured draws in a folder, or an empty list if the folder does not contain `draws.jsonl`.
 pub(super) fn draws(folder: &Path) -> Vec<Draw> {
     let list = fs::read_to_string(folder.join("draws.jsonl")).unwrap_or_default();
     let lines = list.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

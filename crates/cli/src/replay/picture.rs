@@ -1,9 +1,9 @@
 //! Pictures of a replay, and their comparison.
 //!
 //! docs/mesa.md, "Programs", states the rule. A pixel agrees if every channel is within a tolerance of the reference.
-//! Renderers round the positions of edges differently. A pixel is therefore *at an edge*, and does not count, if it
-//! is within the tolerance of one of the eight pixels around it in the reference. Pictures do not have alpha, and
-//! start with the top row.
+//! Renderers round the positions of edges differently. A pixel is therefore *at an edge* if it is within the tolerance
+//! of one of the eight pixels around it in the reference. Such a pixel does not count as different. Pictures do not
+//! have alpha, and start with the top row.
 
 use std::io::{self, BufRead, Read};
 
@@ -39,7 +39,7 @@ impl Picture {
         let (size, most) = (line(from)?, line(from)?);
         let numbers: Vec<usize> = size.split_whitespace().filter_map(|number| number.parse().ok()).collect();
         let &[width, height] = &numbers[..] else { return Err(not_a_picture(&size)) };
-        // `P` and the kind: grey or colour, with bytes or floats.
+        // The first line is `P` and the format: grey or colour, with bytes or floats.
         let (channels, bytes) = match (&*kind, &*most) {
             ("P5", "255") => (1, 1),
             ("P6", "255") => (3, 1),
@@ -83,7 +83,7 @@ impl Picture {
         self.pixels.as_chunks().0[y * self.width + x]
     }
 
-    /// Returns the differences between two pictures of the same size, multiplied by 16.
+    /// Returns a picture of the absolute differences between two pictures of the same size, multiplied by 16.
     pub(super) fn difference(&self, other: &Picture) -> Picture {
         let pairs = self.pixels.iter().zip(&other.pixels);
         let pixels = pairs.map(|(one, other)| one.abs_diff(*other).saturating_mul(16)).collect();
@@ -119,13 +119,13 @@ pub(super) struct PictureDifference {
     pub(super) worst: u8,
     /// The first pixel that differs, in row order from the top.
     pub(super) first: PixelPair,
-    /// Columns of the smallest rectangle that contains all different pixels: the first and the last.
+    /// First and last column of the smallest rectangle that contains all different pixels.
     pub(super) x: [usize; 2],
-    /// Rows of that rectangle: the first and the last.
+    /// First and last row of the rectangle that contains all different pixels.
     pub(super) y: [usize; 2],
 }
 
-/// A pixel with both colours.
+/// A pixel with its colours in both pictures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct PixelPair {
     pub(super) x: usize,
@@ -142,9 +142,9 @@ const NEAR: u8 = 16;
 pub(super) struct PixelCounts {
     /// Pixels within the tolerance.
     pub(super) agree: u64,
-    /// Pixels at an edge that are outside the tolerance.
+    /// Pixels at an edge, outside the tolerance.
     pub(super) at_edges: u64,
-    /// Other pixels within 16/255.
+    /// Pixels outside the tolerance and not at an edge, within 16/255.
     pub(super) near: u64,
     /// All other pixels.
     pub(super) rest: u64,

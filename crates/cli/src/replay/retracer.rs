@@ -2,9 +2,9 @@
 //! pictures.
 //!
 //! With waffle's platform `surfaceless_egl`, `eglretrace` does not need a window system. It also replays GLX traces,
-//! and writes pictures to standard output. Calls after the last required one are ignored, so that the other calls
-//! keep their numbers. All calls run in one thread. `eglretrace` therefore ends with `glFinish` for the current
-//! context, and the draws of every call reach the chip.
+//! and writes pictures to standard output. Calls after the last required call are ignored instead of removed, so that
+//! the calls keep their numbers. All calls run in one thread. At its end, `eglretrace` therefore calls `glFinish` for
+//! the current context, and the draws of every call reach the chip.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -51,7 +51,7 @@ pub(super) struct Retracer {
     name: String,
     child: Child,
     output: BufReader<ChildStdout>,
-    /// The file with standard error.
+    /// The file that receives standard error.
     log: PathBuf,
     status: Option<ExitStatus>,
 }
@@ -107,7 +107,7 @@ impl Retracer {
             Ok(Some(found)) => Ok(Some(found)),
             Ok(None) => self.end().map(|()| None),
             Err(error) => {
-                // If the process has failed, that is the cause of the error.
+                // If the process was killed by another signal, its failure is the cause of the error.
                 let _ = self.child.kill();
                 match self.wait()?.signal() {
                     Some(9) | None => bail!("the replay on {}: {error}{}", self.name, self.last_lines()),
@@ -118,7 +118,7 @@ impl Retracer {
         }
     }
 
-    /// Waits for the end of a replay without pictures. Returns its output and its messages.
+    /// Waits for the end of a replay without pictures. Returns its standard output and its messages.
     ///
     /// # Errors
     /// The replay failed.
@@ -154,7 +154,7 @@ impl Retracer {
         Ok(status)
     }
 
-    /// Returns the messages so far.
+    /// Returns the messages that the replay has written so far.
     pub(super) fn messages(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }

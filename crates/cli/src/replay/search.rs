@@ -26,8 +26,8 @@ use crate::drm::{board, named_counts};
 use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
-/// One of this many pixels may differ. Some edges pass so close to a pixel's centre that renderers round to different
-/// sides, and no neighbouring pixel has the other colour.
+/// A picture counts as equal if at most one of this many pixels differs. Some edges pass so close to a pixel's centre
+/// that renderers round to different sides, and no neighbouring pixel has the other colour.
 const TOLERATED: u64 = 10_000;
 /// Maximum number of messages that are shown.
 const SHOWN: usize = 5;
@@ -125,8 +125,8 @@ fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFram
     }
 }
 
-/// Returns a command that removes the calls that failed to create a context. A program that tries several versions
-/// records such calls, and apitrace ends when one of them fails again.
+/// Returns a command that removes the calls that failed to create a context. A program that tries several versions of
+/// OpenGL records such calls. apitrace ends when one of them fails again.
 fn remedy(failed: &[TracedCall]) -> Option<String> {
     let first = failed.first()?;
     let starts = std::iter::once(0).chain(failed.iter().map(|call| call.number + 1));
@@ -145,14 +145,14 @@ fn remedy(failed: &[TracedCall]) -> Option<String> {
     ))
 }
 
-/// Two different pictures of a call.
+/// A call after which the two pictures differ.
 struct Different {
     call: u64,
     size: [usize; 2],
     difference: PictureDifference,
 }
 
-/// The result of comparing pictures.
+/// The result of comparing the pictures of two replays.
 #[derive(Default)]
 struct Pass {
     /// Calls whose pictures were compared.
@@ -176,7 +176,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds the differences.
+    /// Finds the first frame and the first draw that differ.
     fn compared(&self, frames: &[TracedFrame], found: &mut ReplayAnswer) -> Result<()> {
         let last = frames.last().map(|frame| *frame.calls.end());
         let draws = match (frames.first(), last) {
@@ -244,8 +244,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Replays on both renderers until `end`, and compares the pictures after the calls in a set. Ends at the first
-    /// difference, unless `all` is set.
+    /// Replays on both renderers until the call `end`, and compares the pictures after the calls in a set. Unless `all`
+    /// is set, ends at the first difference.
     fn pass(&self, set: &str, end: u64, all: bool, count: usize, found: &mut ReplayAnswer) -> Result<Pass> {
         let mut report = Report::new()?;
         let calls = ReplayedCalls { pictures: Some(set), end };
@@ -291,7 +291,7 @@ impl Search<'_> {
         }
         progress.finish_and_clear();
         let messages = [chip.messages(), reference.messages()];
-        // Dropping ends the replays. A replay that is ended early has not written its final report.
+        // Dropping these values ends the replays. A replay that is ended early has not written its final report.
         drop((chip, reference));
         self.reported(&mut report, &messages, found)?;
         if pass.is_cut {
@@ -300,7 +300,7 @@ impl Search<'_> {
         Ok(pass)
     }
 
-    /// Returns the error about a call with a picture on one renderer only.
+    /// Returns the error about a call that has a picture on one renderer only.
     fn missing(
         &self,
         [ours, theirs]: [&Option<(u64, Picture)>; 2],
@@ -356,7 +356,7 @@ impl Search<'_> {
         Retracer::start(renderer, self.recording, calls, log, &variables)
     }
 
-    /// Adds the report of a replay on the chip, and the messages that only this replay has.
+    /// Adds the report of a replay on the chip, and the messages that only occur in this replay.
     fn reported(
         &self,
         report: &mut Report,
@@ -431,7 +431,7 @@ impl Search<'_> {
             pixel,
             is_covered: covering.is_some(),
             file: file.map(|file| file.to_string_lossy().into_owned()),
-            // If the user did not name a folder, the files are deleted at the end.
+            // The command is omitted if the user did not name a folder, because the files are then deleted at the end.
             command: file.filter(|_| self.output.is_some()).map(command).transpose()?,
         })
     }
@@ -474,7 +474,7 @@ fn told(found: &ReplayAnswer) {
     }
 }
 
-/// Opens the debugger with a launch file, at the lane of a pixel if one covers it.
+/// Opens the debugger with a launch file. If a lane covers the pixel, selects this lane.
 fn debug(file: &str, [x, y]: [usize; 2], is_covered: bool) -> Result<()> {
     let program = env::current_exe().context("the path of this program")?;
     let mut command = Command::new(&program);

@@ -1,4 +1,4 @@
-//! A trace as described by `apitrace`.
+//! Reads a trace with the command `apitrace`.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The command that installs apitrace on Debian.
 pub(super) const INSTALL: &str = "apt-get install apitrace";
 
-/// The part of an interface's name that identifies traces for apitrace's OpenGL retracers.
+/// Text in the interface's name of traces that apitrace's OpenGL retracers can replay.
 const OPENGL: &str = "OpenGL";
 
 /// A trace of OpenGL or OpenGL ES.
@@ -30,7 +30,7 @@ pub(super) struct TraceFile {
 pub(super) struct TracedFrame {
     /// The frame's number, counted from 0 as in `apitrace trim --frames`.
     pub(super) number: usize,
-    /// The numbers of its calls. The last call presents the frame.
+    /// The numbers of the frame's calls. The last call presents the frame.
     pub(super) calls: RangeInclusive<u64>,
     /// The function that presents the frame.
     pub(super) shown_by: String,
@@ -95,15 +95,15 @@ impl TraceFile {
         Ok(creations.into_iter().filter(|call| call.text.ends_with("= NULL")).collect())
     }
 
-    /// Whether a call draws into a window instead of a framebuffer object, according to the last call that binds a
-    /// framebuffer.
+    /// Whether a call draws into a window instead of a framebuffer object. The last call that binds a framebuffer
+    /// decides.
     pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
         Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))
     }
 }
 
-/// Runs a command of apitrace on a trace. Returns its output, and its warning if the file is incomplete. apitrace
-/// reads a truncated trace up to its end.
+/// Runs a command of apitrace on a trace. Returns its output, and apitrace's warning if the file is incomplete.
+/// apitrace reads a truncated trace up to its end.
 fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)> {
     let mut command = Command::new("apitrace");
     let output = command.args(arguments).arg(path).stdin(Stdio::null()).output();
@@ -118,16 +118,16 @@ fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)>
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), warning))
 }
 
-/// Returns the interface in the answer of `apitrace info`, or `None` if the file is not a trace.
+/// Returns the name of the interface in the output of `apitrace info`, or `None` if the file is not a trace.
 fn api(info: &str) -> Option<String> {
     let info: Value = serde_json::from_str(info).ok()?;
     let api = info["API"].as_str()?;
-    // apitrace 11 accepts any file, and then reports version 0 and no interface.
+    // apitrace 11 accepts any file. If the file is not a trace, it reports version 0 and no interface.
     let is_trace = info["ContainerVersion"].as_u64() != Some(0) || api.contains(OPENGL);
     is_trace.then(|| api.to_owned())
 }
 
-/// Returns the calls in the answer of `apitrace dump`. Other lines are comments or continue a value.
+/// Returns the calls in the output of `apitrace dump`. Other lines are comments, or continue a value.
 fn calls(dump: &str) -> Vec<TracedCall> {
     let call = |line: &str| {
         let (number, text) = line.split_once(' ')?;

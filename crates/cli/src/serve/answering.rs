@@ -1,4 +1,4 @@
-//! Requests of the page. Each runs in a separate process.
+//! Answers requests of the page. Each request runs in a separate process.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
@@ -15,20 +15,21 @@ use serde_json::json;
 
 use crate::args::Answer;
 
-/// Runs at the same time, at most.
+/// Maximum number of program runs at the same time.
 const RUNS: usize = 16;
 
-/// Questions about texts that are answered at the same time, at most. They have places of their own: an editor has its messages
-/// while programs run.
+/// Maximum number of text requests (such as diagnostics) at the same time. They have a separate limit, so that an
+/// editor receives its messages while programs run.
 const QUESTIONS: usize = 16;
 
-/// The longest time of the answer to a question about texts.
+/// Time limit of a text request.
 const QUESTION_TIME: Duration = Duration::from_secs(10);
 
-/// Pause between two looks at the connection of a page.
+/// Interval at which the connection of a page is polled.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Bytes of a buffer on the server, at most, unless `--limits` sets another value: several pages share the memory.
+/// Maximum size of a buffer on the server in bytes, unless `--limits` sets another value. The limit is low because
+/// several pages share the memory.
 const MEMORY_OF_RUN: u64 = 1 << 30;
 
 /// Answers the requests on standard input, one per line.
@@ -36,7 +37,7 @@ const MEMORY_OF_RUN: u64 = 1 << 30;
 /// # Errors
 /// Standard input cannot be read.
 pub(super) fn answer_lines() -> Result<Answer> {
-    // The process ends with the server, also if that is killed.
+    // The kernel ends this process together with the server, even if the server is killed.
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)
         .context("the signal of the server's end")?;
@@ -48,14 +49,14 @@ pub(super) fn answer_lines() -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A process that answers.
+/// A process that answers a request.
 struct Responder {
     process: Child,
-    /// Whether it runs a program.
+    /// Whether the request runs a program.
     runs: bool,
 }
 
-/// The processes that answer now, by the names that the page gives its requests.
+/// The running processes, indexed by the names that the page gives its requests.
 #[derive(Clone, Default)]
 pub(super) struct Answering(Arc<Mutex<HashMap<String, Responder>>>);
 
@@ -64,10 +65,11 @@ impl Answering {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request within a time, unless its page is gone. `None` if too many requests run, or one of this name.
+    /// Answers a request within a time limit. Stops early if `is_gone` reports that the page has closed the connection.
+    /// Returns `None` if too many requests run, or if a request with this name runs.
     ///
     /// # Errors
-    /// No process can be started.
+    /// Fails if a process cannot be started.
     pub(super) fn answer(
         &self,
         name: &str,
@@ -95,10 +97,10 @@ impl Answering {
         thread::spawn(move || {
             let mut reply = Vec::new();
             let _ = output.read_to_end(&mut reply);
-            // After the time limit, the receiver no longer exists.
+            // Sending fails after the time limit, because the receiver no longer exists.
             let _ = sender.send(reply);
         });
-        // Writing fails if the process was stopped.
+        // Writing fails if the process has been stopped.
         let _ = write(input, request);
         let end = Instant::now() + limit;
         let reply = loop {
@@ -124,18 +126,18 @@ impl Answering {
         }))
     }
 
-    /// Ends the process of a request, if it runs.
+    /// Ends the process of a request, if the request still runs.
     pub(super) fn stop(&self, name: &str) {
         let stopped = self.running().remove(name);
         if let Some(Responder { mut process, .. }) = stopped {
-            // It may have ended.
+            // `kill` fails if the process has already ended.
             let _ = process.kill();
             let _ = process.wait();
         }
     }
 }
 
-/// The value of `--limits` of a process that answers: the limits of the server.
+/// Returns the value of `--limits` for a process that answers a request: the limits of the server.
 fn limits() -> String {
     let value = |limit: &Limit| {
         let is_unset = limit.name == MEMORY.name && limit.get() == MEMORY.default;
@@ -146,7 +148,8 @@ fn limits() -> String {
     all.join(",")
 }
 
-/// Writes a request as a line: JSON may have ends of lines between its parts, and has none in a text.
+/// Writes a request as one line. JSON may have line ends only between its tokens, and not in a string, so they can be
+/// replaced.
 fn write(mut input: impl Write, request: &[u8]) -> std::io::Result<()> {
     let line: Vec<u8> =
         request.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect();

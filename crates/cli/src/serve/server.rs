@@ -65,7 +65,7 @@ fn host(address: IpAddr) -> String {
     }
 }
 
-/// Opens a page in the desktop's browser.
+/// Opens the page at this address in the desktop's browser.
 fn open(place: &str) {
     let (program, first): (_, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
@@ -83,12 +83,12 @@ fn open(place: &str) {
 /// The files of the page.
 struct Pages {
     page: Vec<u8>,
-    /// The script with the CodeMirror editor; empty if there is none.
+    /// The script with the CodeMirror editor, or an empty text if there is no such script.
     editor: Vec<u8>,
 }
 
 impl Pages {
-    /// Returns the built-in page, or the page of a folder with its editor.
+    /// Returns the built-in page, or the page in a folder with its editor.
     fn new(folder: Option<&PathBuf>) -> Result<Pages> {
         let Some(folder) = folder else {
             return Ok(Pages { page: PAGE.as_bytes().to_vec(), editor: Vec::new() });
@@ -103,7 +103,7 @@ impl Pages {
     }
 }
 
-/// The data for answers.
+/// The state that all connections share.
 struct Serving {
     pages: Pages,
     timeout: Duration,
@@ -111,7 +111,7 @@ struct Serving {
 }
 
 impl Serving {
-    /// Answers the request of a connection. The browser may have closed it.
+    /// Answers the request of a connection. Ignores errors, because the browser may have closed the connection.
     fn serve(&self, stream: &TcpStream) {
         match PageRequest::read(stream, BODY) {
             Ok(Some(request)) => {
@@ -143,7 +143,8 @@ impl Serving {
     }
 
     fn answer(&self, name: &str, request: &PageRequest, stream: &TcpStream) -> Reply {
-        // A page of another origin cannot send this type without asking first, and the server has no answer to that.
+        // Before a page of another origin sends this media type, its browser asks the server for permission (CORS
+        // preflight). The server does not answer that question, so the browser does not send the request.
         if request.media.as_deref() != Some("application/json") {
             return Reply::refused(415, "expected a request of type application/json\n");
         }
@@ -158,7 +159,7 @@ impl Serving {
     }
 }
 
-/// Whether the other side has closed a connection. A page that is left closes those of its requests.
+/// Whether the other side has closed a connection. A browser closes the connections of a page that the user leaves.
 fn is_closed(stream: &TcpStream) -> bool {
     let _ = stream.set_nonblocking(true);
     let read = stream.peek(&mut [0]);
@@ -169,10 +170,10 @@ fn is_closed(stream: &TcpStream) -> bool {
     }
 }
 
-/// Returns the reason to refuse a request; `None` if it can come from the page of this server.
+/// Returns the reason to refuse a request, or `None` if the request can come from this server's page.
 ///
-/// The page of another site can let its host name point to this machine (DNS rebinding). Its requests then have that
-/// name in `Host`. A host is therefore only accepted as `localhost` or as an address.
+/// Another site can make its host name refer to this machine (DNS rebinding). The requests of its page then have that
+/// name in `Host`. The server therefore accepts only `localhost` or an address in `Host`.
 fn foreign(request: &PageRequest) -> Option<&'static str> {
     let Some(host) = request.host.as_deref() else { return Some("missing Host in a request") };
     if !is_address(host) {

@@ -21,11 +21,11 @@ const POLL: Duration = Duration::from_millis(20);
 /// Maximum time from the start of a browser to the first file.
 const START: Duration = Duration::from_secs(60);
 
-/// Time from the timeout of a file until the browser is killed. The script of a file can prevent the page from ending
-/// it.
+/// Time between the timeout of a file and the end of the browser. The browser must be killed if the script of a file
+/// prevents the page from ending the file.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Options of Chromium: ANGLE on OpenGL through EGL, in the process that has the window, without a time limit.
+/// Options of Chromium. ANGLE uses OpenGL through EGL and runs in the browser process, without a time limit.
 const OPTIONS: &[&str] = &[
     "--headless=new",
     "--no-first-run",
@@ -43,7 +43,7 @@ const OPTIONS: &[&str] = &[
     "--js-flags=--expose-gc",
 ];
 
-/// The renderer of the files.
+/// The renderer that draws the files.
 pub(super) struct Drawn<'a> {
     /// The environment of the browser.
     pub(super) setup: &'a Setup,
@@ -128,7 +128,7 @@ impl Drawn<'_> {
             Setup::draw_in_software(&mut command, "llvmpipe");
         }
         command.args(OPTIONS).args(self.options);
-        // As root, Chromium does not run with its sandbox.
+        // Root can run Chromium only without its sandbox.
         if Uid::effective().is_root() {
             command.arg("--no-sandbox");
         }
@@ -156,7 +156,7 @@ struct Browser {
 }
 
 impl Browser {
-    /// Returns the last lines of its output, for a message.
+    /// Returns the last lines of the browser's output, for a message.
     fn said(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().filter(|line| !line.contains("dbus")).collect();

@@ -26,17 +26,18 @@ use crate::{files, interrupt};
 /// Maximum number of failures per file that are shown.
 const SHOWN: usize = 5;
 
-/// Options of the browser on the R500 chips, which do not have vertex texture units. Chromium paints pages with
-/// programs that its ANGLE then fails to link, and shows nothing. With this option, it paints pages without the chip.
+/// Options of the browser on R500 chips, which do not have vertex texture units. ANGLE cannot link the programs with
+/// which Chromium paints pages there, and the page stays empty. With this option, Chromium paints pages without the
+/// chip.
 const WITHOUT_PAINTING: &[&str] = &["--disable-gpu-compositing"];
 
-/// The answer of `--json`.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct WebglAnswer<'a> {
     chip: &'a str,
     version: u8,
     files: usize,
-    /// Number of files without a verdict, after Ctrl-C.
+    /// Number of files without a verdict because of Ctrl-C.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
     on_chip: Tally,

@@ -42,7 +42,7 @@ impl Queue {
         self.verdicts.iter().all(Option::is_some)
     }
 
-    /// Ends the running file without the page. Does nothing if no file runs.
+    /// Sets the verdict of the running file without the page. Does nothing if no file runs.
     pub(super) fn cut_off(&mut self, end: FileEnd) {
         self.finish(end, Vec::new());
     }
@@ -62,7 +62,7 @@ impl Queue {
     }
 }
 
-/// The page's message at the end of a file.
+/// The page's message when a file has ended.
 #[derive(Deserialize)]
 struct Sent {
     file: String,
@@ -79,10 +79,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server of these files of a suite, for this version of WebGL. The timeout applies to each file.
+    /// Starts a server for these files of a suite and this version of WebGL. The timeout applies to each file.
     ///
     /// # Errors
-    /// No port of the loopback address can be opened.
+    /// Fails if no port of the loopback address can be opened.
     pub(super) fn start(
         root: &Path,
         files: &Arc<[String]>,
@@ -118,7 +118,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Release);
-        // Connecting wakes the thread, which waits for a connection.
+        // The thread waits for a connection, so a connection ends its wait.
         let woken = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)));
         if let Some(accepts) = self.accepts.take().filter(|_| woken.is_ok()) {
             let _ = accepts.join();
@@ -126,7 +126,7 @@ impl Drop for Server {
     }
 }
 
-/// The data for answers.
+/// The state that all connections share.
 struct Answers {
     root: PathBuf,
     version: u8,
@@ -135,7 +135,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Answers the request of a connection. The browser may have closed it.
+    /// Answers the request of a connection. Ignores errors, because the browser may have closed the connection.
     fn serve(&self, stream: &TcpStream) {
         if let Ok(Some(request)) = PageRequest::read(stream, BODY) {
             let _ = self.reply(&request).write(stream, request.method == "HEAD");
@@ -162,7 +162,7 @@ impl Answers {
             ("POST", "/verdict") => {
                 let Some(Sent { file, end, assertions }) = sent(request) else { return Reply::status(400) };
                 let mut queue = queue();
-                // The verdict of a file that was ended early arrives too late and is ignored.
+                // A verdict that arrives after the server has ended the file is ignored.
                 let is_running =
                     queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
                 let end = FileEnd::ALL.into_iter().find(|known| known.name() == end);
@@ -188,7 +188,7 @@ impl Answers {
         };
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         let length = bytes.len();
-        // Video players request parts.
+        // Video players request parts of files.
         match request.range.as_deref().and_then(|range| range_of(range, length)) {
             Some((first, end)) => {
                 let part = bytes[first..end].to_vec();
@@ -238,8 +238,8 @@ fn decoded(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the requested bytes in a header `bytes=FIRST-LAST`, for a file of this length: first and end. (RFC 9110,
-/// 14.1.2)
+/// Returns the range of bytes that a header `bytes=FIRST-LAST` requests from a file of this length: the first byte, and
+/// one past the last. (RFC 9110, 14.1.2)
 fn range_of(value: &str, length: usize) -> Option<(usize, usize)> {
     let (first, last) = value.strip_prefix("bytes=")?.split_once('-')?;
     let (first, end) = match (first.trim(), last.trim()) {

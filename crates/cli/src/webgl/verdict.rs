@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 reconverge_isa::choices! {
-    /// The end of a file.
+    /// How the run of a file ended.
     #[derive(PartialOrd, Ord)]
     pub(super) enum FileEnd {
         /// The file reported its end.
@@ -17,7 +17,7 @@ reconverge_isa::choices! {
     }
 }
 
-/// Equal assertions of a file, as the page sends them.
+/// An assertion of a file, as the page sends it. Equal assertions are sent once, with their number.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Assertion {
     pub(super) text: String,
@@ -26,14 +26,14 @@ pub(super) struct Assertion {
     pub(super) count: u64,
 }
 
-/// Equal failures of a file.
+/// A failure of a file. Equal failures are listed once, with their number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Failures<'a> {
     pub(super) text: &'a str,
     pub(super) count: u64,
 }
 
-/// A file that ran.
+/// The result of a file that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FileVerdict {
     pub(super) end: FileEnd,
@@ -42,7 +42,7 @@ pub(super) struct FileVerdict {
 }
 
 impl FileVerdict {
-    /// Returns the assertions that failed, and the end if the file did not end normally.
+    /// Returns the assertions that failed. If the file did not end normally, also returns its end.
     fn failing(&self) -> impl Iterator<Item = Failures<'_>> {
         let end = (self.end != FileEnd::Done).then(|| Failures { text: self.end.name(), count: 1 });
         let failing = self.assertions.iter().filter(|assertion| !assertion.holds);
@@ -60,8 +60,8 @@ impl FileVerdict {
         assertions + u64::from(self.end != FileEnd::Done)
     }
 
-    /// Returns the failures that the control does not have. If a text occurs more often than in the control, the
-    /// excess counts.
+    /// Returns the failures that the control does not have. If a failure occurs more often than in the control, the
+    /// number is the difference.
     pub(super) fn beyond<'a>(&'a self, control: &FileVerdict) -> Vec<Failures<'a>> {
         let there: HashMap<&str, u64> =
             control.failing().map(|failures| (failures.text, failures.count)).collect();

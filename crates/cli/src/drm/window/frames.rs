@@ -1,4 +1,4 @@
-//! The frames of the program and their counts.
+//! The frames that the program sends, and their counts.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use reconverge_board::screen::FrameHeader;
 
-/// Maximum time in which a frame must arrive. A process can stop in the middle of a frame.
+/// Maximum time between the first and the last byte of a frame. A process can stop in the middle of a frame.
 const LONGEST: Duration = Duration::from_secs(1);
 /// Period over which the frame rate is measured.
 const SECOND: Duration = Duration::from_secs(1);
@@ -67,7 +67,8 @@ impl FrameCounts {
     /// Returns the frame rate in tenths of frames per second, and the numbers of resets and unknown features.
     fn sums(&mut self, now: Instant) -> [u64; 3] {
         self.drop_old(now);
-        // The rate refers to the time from the first to the last frame. A rate below one per second is therefore 0.
+        // The rate is measured from the first to the last frame of the last second. Below one frame per second, the
+        // list is often empty and the rate is 0.
         let rate = match (self.recent.front(), self.recent.len() as u64) {
             (Some(first), count @ 2..) => {
                 let last = self.recent.back().unwrap_or(first);
@@ -101,7 +102,7 @@ impl FrameReader {
         Ok(FrameReader { shared, thread: Some(thread), path })
     }
 
-    /// Returns the newest frame that was not returned yet. Waits for one up to `longest`.
+    /// Returns the newest frame that was not returned yet. Waits up to `longest` for a frame.
     pub(super) fn newest(&self, longest: Duration) -> Option<ScreenFrame> {
         let state = self.shared.lock();
         let waited = self.shared.changed.wait_timeout_while(state, longest, |state| state.newest.is_none());
@@ -118,7 +119,7 @@ impl Drop for FrameReader {
     /// Closes the socket.
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
-        // Connecting wakes the thread, which waits for a connection.
+        // The thread waits for a connection, so a connection ends its wait.
         let woken = UnixStream::connect(&self.path);
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
             let _ = thread.join();
@@ -147,7 +148,7 @@ fn read_all(listener: &UnixListener, shared: &Handover) {
                 if !std::mem::replace(&mut said, true) {
                     tell!("warning: --screen window: a frame is not shown: {why}");
                 }
-                // If no descriptor is free, the next attempt would also fail at once.
+                // Waits before the next attempt, which would otherwise fail at once if no descriptor is free.
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
@@ -209,7 +210,8 @@ mod tests {
     fn a_frame_that_comes_in_drops_ends_at_its_time() {
         let [reader, mut writer] = <[_; 2]>::from(UnixStream::pair().unwrap());
         let drops = std::thread::spawn(move || {
-            // Without the deadline, the header and eight bytes of pixels would be complete after 48 bytes.
+            // The reader waits for 48 bytes, a header and eight bytes of pixels. Without the deadline, it would receive
+            // all of them.
             while writer.write_all(&[0]).is_ok() {
                 std::thread::sleep(Duration::from_millis(20));
             }

@@ -26,7 +26,7 @@ fn event(kind: u16, code: u16, value: i32) -> InputEvent {
     InputEvent { kind, code, value }
 }
 
-/// A keyboard or a pointer. Any number of programs can read it.
+/// A keyboard or a pointer. Any number of programs can read the device.
 pub(super) struct Device {
     listener: UnixListener,
     connections: Vec<Connection>,
@@ -53,7 +53,7 @@ impl Device {
         Ok(Device { listener, connections: Vec::new(), pressed: BTreeSet::new(), is_active: false })
     }
 
-    /// Drops closed connections and accepts waiting ones. Returns whether any connection is new.
+    /// Drops closed connections and accepts waiting connections. Returns whether any connection is new.
     pub(super) fn accept(&mut self) -> bool {
         self.connections.retain(Connection::is_open);
         let before = self.connections.len();
@@ -65,7 +65,7 @@ impl Device {
         self.connections.len() > before
     }
 
-    /// Presses or releases the key with this kernel number. Repetitions are ignored.
+    /// Sends the press or the release of the key with this kernel number. Ignores repetitions.
     pub(super) fn key(&mut self, code: Option<u16>, is_down: bool) {
         let Some(code) = code else { return };
         let is_change = if is_down { self.pressed.insert(code) } else { self.pressed.remove(&code) };
@@ -74,9 +74,10 @@ impl Device {
         }
     }
 
-    /// Releases all keys if the window has lost the focus, because another window receives their releases.
+    /// Stores whether the window has the focus. If it loses the focus, releases all keys, because another window
+    /// receives their releases.
     ///
-    /// On an X server without a window manager, no window ever has the focus. Keys go to the window under the
+    /// On an X server without a window manager, no window ever has the focus, and keys go to the window under the
     /// pointer.
     pub(super) fn set_active(&mut self, is_active: bool) {
         if std::mem::replace(&mut self.is_active, is_active) && !is_active {
@@ -114,8 +115,8 @@ impl Connection {
         }
     }
 
-    /// Sends a group of events, after a report of lost groups if there are any. Returns whether the connection is
-    /// still usable.
+    /// Sends a group of events. If earlier groups were lost, sends a report of the loss first. Returns whether the
+    /// connection is still usable.
     fn send(&mut self, group: &[u8], lost: &[u8]) -> bool {
         let before = if self.has_dropped { lost } else { &[] };
         // One call suffices: a stream socket accepts a message of this size completely or not at all.
@@ -130,7 +131,7 @@ impl Connection {
 
 /// The state of the mouse at one time.
 pub(super) struct Seen {
-    /// Position in the window; `None` outside of the window.
+    /// Position in the window, or `None` if the mouse is outside of the window.
     pub(super) place: Option<(f32, f32)>,
     /// Size of the window.
     pub(super) window: [f32; 2],
@@ -152,12 +153,13 @@ pub(super) struct Pointer {
 }
 
 impl Pointer {
-    /// Clears the stored position, so that the next events contain it. A new connection does not have it yet.
+    /// Clears the stored position, so that the next events contain it for a new connection, which has not received it
+    /// yet.
     pub(super) fn forget_place(&mut self) {
         self.place = None;
     }
 
-    /// Returns a group of events with the changes.
+    /// Returns the changes since the last call as a group of events.
     pub(super) fn events(&mut self, seen: &Seen) -> Vec<InputEvent> {
         let mut events = Vec::new();
         if let Some(place) = seen.place.and_then(|place| scaled(place, seen.window, seen.picture)) {
@@ -186,8 +188,9 @@ impl Pointer {
     }
 }
 
-/// Converts a position in the window to a position on the screen, in the range of [`PREFERRED`]. The picture fills
-/// the window in one direction and is centred in the other. A position outside of the picture moves to its edge.
+/// Converts a position in the window to a position on the screen, in the range of [`PREFERRED`]. The picture fills the
+/// window in one direction and is centred in the other. A position outside of the picture is moved to the picture's
+/// edge.
 fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i32; 2]> {
     let size = picture.map(|size| size as f32);
     let scale = (window[0] / size[0]).min(window[1] / size[1]);
@@ -213,12 +216,13 @@ mod tests {
         let picture = [640, 480];
         assert_eq!(scaled((12., 34.), [640., 480.], picture), Some([12, 34]));
         assert_eq!(scaled((639., 479.), [640., 480.], picture), Some([639, 479]));
-        // At twice the size; then with bars on the left and on the right.
+        // The first window shows the picture at twice its size. The second window has bars on the left and on the right
+        // of the picture.
         assert_eq!(scaled((1278., 959.), [1280., 960.], picture), Some([639, 479]));
         assert_eq!(scaled((180., 0.), [1000., 480.], picture), Some([0, 0]));
         assert_eq!(scaled((100., 240.), [1000., 480.], picture), Some([0, 240]));
         assert_eq!(scaled((999., 479.), [1000., 480.], picture), Some([639, 479]));
-        // A larger mode has the same range.
+        // A larger screen uses the same range of positions.
         assert_eq!(scaled((512., 384.), [1024., 768.], [1024, 768]), Some([320, 240]));
         assert_eq!(scaled((0., 0.), [0., 0.], picture), None);
     }
@@ -264,7 +268,7 @@ mod tests {
         device.key(Some(30), true);
         device.key(Some(30), true);
         device.key(None, true);
-        // Only the loss of the focus releases the key.
+        // The key is released only if the window loses the focus.
         device.set_active(false);
         assert!(!device.pressed.is_empty());
         device.set_active(true);
@@ -286,13 +290,13 @@ mod tests {
             read(0);
         }
         device.send(&[event(EV_ABS, 1, 2)]);
-        // The earlier events, the mark of lost groups, and the next group.
+        // The connection has the earlier events, then the report of lost groups, then the next group.
         while read(0) != [0, 3, 0] {}
         assert_eq!([0; 3].map(|_| read(0)), [[0, 0, 0], [3, 1, 2], [0, 0, 0]]);
         drop(programs);
         device.key(Some(30), true);
         assert_eq!(device.connections.len(), 0);
-        // A device that does not send events also drops closed connections.
+        // A device drops closed connections even if it does not send events.
         drop(UnixStream::connect(&path).unwrap());
         assert!(device.accept() && !device.accept());
         assert_eq!(device.connections.len(), 0);
