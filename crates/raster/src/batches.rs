@@ -392,7 +392,7 @@ impl Batches<'_> {
     /// batch.
     ///
     /// # Errors
-    /// The program has stopped.
+    /// Returns an error if the program has stopped.
     pub(crate) fn give<'scope>(
         &'scope self,
         room: &mut BatchRoom,
@@ -415,7 +415,7 @@ impl Batches<'_> {
     /// unmerged, this thread also shades pieces, with the memory of `room`. The batch of `room` must be empty.
     ///
     /// # Errors
-    /// The program has stopped.
+    /// Returns an error if the program has stopped.
     pub(crate) fn add<'scope>(
         &'scope self,
         piece: Piece,
@@ -437,7 +437,7 @@ impl Batches<'_> {
     /// batch must be empty.
     ///
     /// # Errors
-    /// The program has stopped.
+    /// Returns an error if the program has stopped.
     pub(crate) fn finish(&self, room: &mut BatchRoom) -> Result<u64, Stopped> {
         self.work_until(self.line(), 0, room)?;
         // At its end, the scope sleeps until all helpers have ended. Most of them end soon, so spinning usually avoids
