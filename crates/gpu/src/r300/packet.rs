@@ -40,7 +40,7 @@ pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, F
     let kind = |header: u32| match header >> 30 {
         0 => Ok(Kind::Registers { first: (header & 0x1fff) * 4, one: header >> 15 & 1 != 0 }),
         3 => Ok(Kind::Command((header >> 8) as u8)),
-        _ => Err("0, 2 and 3"),
+        _ => Err("0, 2 or 3"),
     };
     pm4::read(submission, kind, |header, count| format!("a packet ({header:#010x}) of {count} words"))
 }
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn what_is_malformed_is_named() {
         let error = |commands: &[u32]| of(commands, &[]).unwrap_err().to_string();
-        assert!(error(&[0x0003_0824, 1]).contains("of 4 words, 1 are left"));
+        assert!(error(&[0x0003_0824, 1]).contains("of 4 words, but the commands end after 1"));
         assert!(error(&[0x4000_0000]).contains("a packet of type 1"));
-        assert!(error(&[0x0000_138a, 1, 0xc000_1000, 8]).contains("relocation 2 of a list of 0"));
+        assert!(error(&[0x0000_138a, 1, 0xc000_1000, 8]).contains("relocation 2 is not in the list of 0"));
     }
 }

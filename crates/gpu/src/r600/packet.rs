@@ -55,7 +55,7 @@ pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Command>;
 pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
     let command = |header: u32| match header >> 30 {
         3 => Ok(Command { op: (header >> 8) as u8, predicated: header & 1 != 0 }),
-        _ => Err("2 and 3"),
+        _ => Err("2 or 3"),
     };
     pm4::read(submission, command, |header, count| {
         format!("packet {:#04x} has {count} words of payload", (header >> 8) as u8)
@@ -89,9 +89,9 @@ mod tests {
         let error = |commands: &[u32]| of(commands, &[]).unwrap_err().to_string();
         assert_eq!(
             error(&[0xc003_6900, 1, 2]),
-            "malformed submission: word 0: packet 0x69 has 4 words of payload, 2 are left"
+            "malformed submission: word 0: packet 0x69 has 4 words of payload, but the commands end after 2"
         );
         assert!(error(&[0x4000_0000]).contains("a packet of type 1"));
-        assert!(error(&[0xc000_2f00, 1, 0xc000_1000, 8]).contains("relocation 2 of a list of 0"));
+        assert!(error(&[0xc000_2f00, 1, 0xc000_1000, 8]).contains("relocation 2 is not in the list of 0"));
     }
 }
