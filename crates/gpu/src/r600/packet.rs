@@ -1,7 +1,7 @@
-//! Packets of the command processor (PM4), with the buffers that their relocations name.
+//! Packets of the command processor (PM4), with the buffers to which their relocations refer.
 //!
-//! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes). The order of relocations follows captured streams. A
-//! relocation is a NOP packet that completes the packet before it.
+//! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes). A relocation is a NOP packet that belongs to the packet
+//! before it. The order of several relocations is that of captured streams.
 
 use crate::{Fault, Submission, pm4};
 
@@ -51,7 +51,7 @@ pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Command>;
 /// Returns the packets of a submission.
 ///
 /// # Errors
-/// See [`pm4::read`]. The driver sends only packets of types 2 and 3.
+/// See [`pm4::read`]. Only packets of types 2 and 3 are valid, because the driver sends no others.
 pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
     let command = |header: u32| match header >> 30 {
         3 => Ok(Command { op: (header >> 8) as u8, predicated: header & 1 != 0 }),
