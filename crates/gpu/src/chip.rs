@@ -22,7 +22,10 @@ pub(crate) trait SharedParts: Send {
         segments: &[Range<usize>],
         _buffers: &[Range<usize>],
     ) -> Result<(), Fault> {
-        Err(Fault::Malformed(format!("cannot read {} segments: this chip does not read commands from memory", segments.len())))
+        Err(Fault::Malformed(format!(
+            "cannot read {} segments: this chip does not read commands from memory",
+            segments.len()
+        )))
     }
 
     /// See [`Gpu::share`].

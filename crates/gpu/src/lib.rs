@@ -91,7 +91,10 @@ pub trait Gpu: Send {
         buffers: &[Range<usize>],
     ) -> Result<(), Fault> {
         let _ = (memory, buffers);
-        Err(Fault::Malformed(format!("cannot read {} segments: this chip does not read commands from memory", segments.len())))
+        Err(Fault::Malformed(format!(
+            "cannot read {} segments: this chip does not read commands from memory",
+            segments.len()
+        )))
     }
 
     /// Returns the unsupported features that submissions have used: the name of each feature, and how often it was

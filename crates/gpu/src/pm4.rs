@@ -86,7 +86,10 @@ pub(crate) fn read<'a, Kind>(
             Some(before) if relocates => {
                 let entry = payload[0] as usize / RELOCATION_WORDS;
                 let Some(buffer) = list.get(entry) else {
-                    return Err(malformed(at, format!("relocation {entry} is not in the list of {}", list.len())));
+                    return Err(malformed(
+                        at,
+                        format!("relocation {entry} is not in the list of {}", list.len()),
+                    ));
                 };
                 before.buffers.push(buffer.clone());
             }

@@ -107,9 +107,7 @@ fn resources(text: &mut LaunchText, all: &Resources, store: &mut dyn Store) -> R
     let has_border = all.samplers.values().any(|found| found.sampler.border != [0; 4]);
     for (unit, found) in &all.textures {
         if has_border && found.integer && found.integer_border {
-            return Err(format!(
-                "texture {unit}: launch files cannot describe an integer border colour"
-            ));
+            return Err(format!("texture {unit}: launch files cannot describe an integer border colour"));
         }
         texture(text, *unit, found, store)?;
     }
@@ -122,8 +120,8 @@ fn resources(text: &mut LaunchText, all: &Resources, store: &mut dyn Store) -> R
 fn texture(text: &mut LaunchText, unit: u8, found: &Texture, store: &mut dyn Store) -> Result<(), String> {
     let Texture { image, integer, fractions, select, integer_border: _ } = found;
     let select: Option<String> = select.iter().map(|component| component.letter(*integer)).collect();
-    let select =
-        select.ok_or_else(|| format!("texture {unit}: launch files cannot describe its selected components"))?;
+    let select = select
+        .ok_or_else(|| format!("texture {unit}: launch files cannot describe its selected components"))?;
     let mut fields = super::image(unit, image, store)?;
     fields.push(("select", format!("{select:?}")));
     fields.extend(integer.then(|| ("integer", "true".to_owned())));

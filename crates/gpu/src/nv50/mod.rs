@@ -263,7 +263,9 @@ impl Nv50 {
             Ok(Some(call)) => self.call(memory, call, word),
             Err(NoHeader(word)) => {
                 self.fifo = Fifo::default();
-                return Err(Fault::Malformed(format!("{word:#010x} at {at:#x} is not the header of a packet")));
+                return Err(Fault::Malformed(format!(
+                    "{word:#010x} at {at:#x} is not the header of a packet"
+                )));
             }
         }
         Ok(())
@@ -899,7 +901,9 @@ impl Slots {
 impl chip::SharedParts for Nv50 {
     fn submit(&mut self, _memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         let count = submission.commands.len();
-        Err(Fault::Malformed(format!("cannot execute {count} words: this chip reads its commands from memory")))
+        Err(Fault::Malformed(format!(
+            "cannot execute {count} words: this chip reads its commands from memory"
+        )))
     }
 
     fn push(
@@ -915,7 +919,10 @@ impl chip::SharedParts for Nv50 {
         self.starts = false;
         for segment in segments {
             if segment.end > memory.len() {
-                return Err(Fault::Malformed(format!("a segment ends at {:#x}, past the end of memory", segment.end)));
+                return Err(Fault::Malformed(format!(
+                    "a segment ends at {:#x}, past the end of memory",
+                    segment.end
+                )));
             }
             // The chip fetches all words of a segment before it executes the first one.
             for (word, at) in memory.words(segment.clone()).into_iter().zip(segment.clone().step_by(4)) {
