@@ -82,9 +82,9 @@ impl<K, I> Kept<K, I> {
     }
 
     /// Returns the copy of the bytes after reading its stale parts from memory. Returns `None` if an image in use still
-    /// refers to the copy. The simple version copies all bytes with [`Vram::bytes_before`]. With the simple version,
-    /// `tex3d-maxsize` did not end within 100 s on RV770, because its draws copy one slice of 512 MB to the next.
-    /// Without it, the test takes 16 s of processor time (an AMD EPYC).
+    /// refers to the copy. A simpler version would copy all bytes with [`Vram::bytes_before`]. With that version,
+    /// `tex3d-maxsize` did not end within 100 s on RV770, because its draws copy one slice of 512 MB to the next. With
+    /// this version, the test takes 16 s of processor time (an AMD EPYC).
     fn renewed(self, memory: Vram<'_>) -> Option<Arc<Vec<u8>>> {
         let Kept { mut bytes, start, image, stale, .. } = self;
         drop(image);

@@ -117,7 +117,7 @@ pub(crate) enum Piece {
 /// The pieces of a draw that are not merged yet, and the number of merged pieces.
 #[derive(Default)]
 struct Pieces {
-    /// Pieces that no thread has taken yet. The number is that of earlier pieces that must be merged first.
+    /// Pieces that no thread has taken yet. Each has the number of earlier pieces that must be merged before it.
     waiting: VecDeque<(Piece, usize)>,
     /// Progress of the pieces that threads have taken, starting with the first piece that is not merged.
     taken: VecDeque<Progress>,

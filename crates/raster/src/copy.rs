@@ -1,8 +1,8 @@
 //! Copies texels unchanged: bytes from the rows of an image to the rows of a target.
 //!
-//! Drivers use such draws to blit, to upload textures and to read them back. The fragment program does not run. Inputs
-//! are interpolated only at both ends of each row. Coordinates are affine, so the ends determine the values between
-//! them.
+//! Drivers use draws that only copy texels to blit, to upload textures and to read them back. The fragment program does
+//! not run. Inputs are interpolated only at both ends of each row. Coordinates are affine, so the ends determine the
+//! values between them.
 
 use reconverge_simt::texture::elements::{ByteChannel, Strides};
 use reconverge_simt::vram::Vram;

@@ -1,6 +1,6 @@
 //! Fills primitives whose pixels all have the same value and pass all tests.
 //!
-//! Drivers clear surfaces with such draws.
+//! Drivers draw such primitives to clear surfaces.
 
 use reconverge_simt::vram::{RowFill, Vram};
 

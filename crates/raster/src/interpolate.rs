@@ -18,15 +18,16 @@ pub enum Input {
     },
     /// The same value in all fragments.
     Constant([u32; 4]),
-    /// For points, the coordinates s and t of the point sprite, 0 and 1. For other primitives, the attribute
-    /// `otherwise`.
+    /// For points, the vector (s, t, 0, 1) with the coordinates of the point sprite. For other primitives, the
+    /// attribute `otherwise`.
     Sprite {
         /// Index of the attribute that lines and triangles read. `None` for zeros.
         otherwise: Option<usize>,
         /// Whether t is 1 at the top of the point, instead of 0.
         top_is_one: bool,
     },
-    /// For points, coordinates s and t that change from `low` to `high`, 0 and 1. For other primitives, 0, 0, 0 and 1.
+    /// For points, the vector (s, t, 0, 1), whose s and t change from `low` to `high`. For other primitives, (0, 0, 0,
+    /// 1).
     Stretched {
         /// s at the left edge and t at the top edge.
         low: [f32; 2],

@@ -696,7 +696,7 @@ impl MergedRows<'_> {
                 }
                 if tests.stencil.is_none() {
                     live.keep(&passes);
-                    // This is common, because many primitives are completely hidden.
+                    // Often no lane is left, because many primitives are completely hidden.
                     if live.count() == 0 {
                         return;
                     }

@@ -117,7 +117,7 @@ fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
 }
 
 /// Returns the part of a range of rows or columns in which a value is not negative. `at_zero` is the value at row or
-/// column 0, and `step` is the change from each to the next.
+/// column 0, and `step` is the change from one row or column to the next.
 fn inside((low, high): Ends, at_zero: i64, step: i64) -> Ends {
     let bound = |at: i64| at.clamp(i64::from(low), i64::from(high).max(low.into())) as i32;
     match step {

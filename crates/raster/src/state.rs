@@ -39,8 +39,8 @@ pub enum SampleOrder {
     /// rows of the surface count elements. Samples 0 to 3 form a square, row by row, and samples 4 to 7 form a square
     /// to its right.
     Rectangles([u8; 2]),
-    /// The elements of each pixel are contiguous. The number is that of elements per pixel. The pitch of the surface
-    /// counts elements.
+    /// The elements of each pixel are contiguous. The number states how many elements a pixel has. The pitch of the
+    /// surface counts elements.
     Together(u8),
 }
 
@@ -200,7 +200,7 @@ pub struct Offset {
     pub constant: f64,
     /// Whether `constant` counts steps of a float near the largest depth of the primitive.
     pub of_float: bool,
-    /// Upper limit of the offset if positive, lower limit if negative, no limit if 0.
+    /// A positive number is the upper limit of the offset, a negative number is the lower limit, and 0 means no limit.
     pub clamp: f64,
 }
 
@@ -246,7 +246,8 @@ pub struct Multisample {
     pub at_centroid: u64,
     /// If samples are shaded separately, bit n: input n is evaluated at the sample.
     pub at_sample: u64,
-    /// Whether the position is evaluated at the centroid, and, if samples are shaded separately, whether at the sample.
+    /// First: whether the position is evaluated at the centroid. Second: whether it is evaluated at the sample if
+    /// samples are shaded separately.
     pub position: (bool, bool),
     /// Copy that is performed for covered samples instead of tests and blending.
     pub copy: Option<Copy>,

@@ -31,7 +31,7 @@ pub(super) fn clear(
 }
 
 /// Returns the memory of a cleared surface, whose elements have `bytes` bytes. Returns all of memory if the surface is
-/// a copy of slices, because the slices are written to another position.
+/// a temporary copy of slices, because the slices themselves are at another position.
 fn cleared(surface: &Surface, bytes: usize, slices: &Slices, memory: Vram<'_>) -> Range<usize> {
     let length = surface.pitch.saturating_mul(surface.rows).saturating_mul(bytes);
     match slices.is_empty() {

@@ -3,11 +3,11 @@
 //!
 //! | fault | handled |
 //! |---|---|
-//! | the start-up of the compute object is not submitted | it is executed from the push buffer in which it lies |
-//! | all programs are uploaded to one place, and only once | the words of a program that returns are stored there again |
-//! | kernels of OpenCL address memory through g0[], which is not mapped | g0[] is all of the memory, as g15[] is |
-//! | arguments and variables are addressed from s\[0x0\] on, loads of arguments have no type | [`driver_fixes`] moves them |
-//! | the limit of an image without layers has 65,536 rows | it has the image's |
+//! | the start-up of the compute object is not submitted | the chip reads the start-up from the push buffer and executes it |
+//! | all programs are uploaded to the same address, and each only once | before a launch, the program is stored there again |
+//! | kernels of OpenCL address memory through g0[], which is not mapped | g0[] is mapped to all of memory, like g15[] |
+//! | arguments and variables are addressed from s\[0x0\] on, loads of arguments have no type | [`driver_fixes`] corrects the instructions |
+//! | the limit of an image without layers has 65,536 rows | the limit has the rows of the image |
 //!
 //! Source: Mesa 22.3.6 and 25.0.7, `src/gallium/drivers/nouveau/nv50`. The messages below name the functions.
 

@@ -6,7 +6,7 @@
 //! long                  00030000h | subchannel << 13 | method, n            the same, n in a word of its own
 //! ```
 //! The header and the words of a packet may be in different segments. Source: Mesa `nv50_winsys.h` and captured
-//! streams. The driver never sends the other forms (jump, call, return), so they are rejected.
+//! streams. The driver never sends the other kinds of headers (jump, call, return), so they are rejected.
 
 /// Destination of a word: a method of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Geometry programs, which convert primitives to runs of vertices. In `a[]`, a program finds the address in `p[]` of
-//! the words of each vertex of its primitive. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp`.
+//! Geometry programs, which convert primitives to runs of vertices. For each vertex of the primitive, `a[]` has a word
+//! with the address of the vertex's words in `p[]`. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp`.
 
 use std::sync::Arc;
 

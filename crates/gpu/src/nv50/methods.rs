@@ -310,13 +310,13 @@ const TESLA: &[Method] = &[
     ignored("WINDOW_OFFSET_X", 0x0df8, 2, FIXED),
     ignored("UNK0FDC", 0x0fdc, 1, "unknown; always 1"),
     ignored("LINKED_TSC", 0x1234, 1, FIXED),
-    ignored("LOCAL_ADDRESS_HIGH", 0x12d8, 2, "local memory is a lane's own"),
+    ignored("LOCAL_ADDRESS_HIGH", 0x12d8, 2, "each lane has separate local memory"),
     ignored("TSC_FLUSH", 0x1330, 1, SPEED),
     ignored("TIC_FLUSH", 0x1334, 1, SPEED),
     ignored("TEX_CACHE_CTL", 0x1338, 1, SPEED),
     ignored("BLEND_SEPARATE_ALPHA", 0x133c, 1, FIXED),
     ignored("SCREEN_Y_CONTROL", 0x13ac, 1, FIXED),
-    ignored("TEX_LIMITS", 0x13b4, 3, "texture and sampler numbers are those of the instruction"),
+    ignored("TEX_LIMITS", 0x13b4, 3, "instructions contain the numbers of textures and samplers"),
     ignored("UNK1400_LANES", 0x1400, 1, SPEED),
     ignored("VERTEX_ARRAY_FLUSH", 0x142c, 1, SPEED),
     ignored("CODE_CB_FLUSH", 0x1440, 1, SPEED),
@@ -327,17 +327,17 @@ const TESLA: &[Method] = &[
     ignored("EDGEFLAG", 0x15e4, 1, "edges of polygons drawn as lines; always 1"),
     ignored("POINT_SMOOTH_ENABLE", 0x1658, 1, FIXED),
     ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
-    ignored("SAMPLE_SHADING", 0x169c, 1, "with FP_MULTISAMPLE, every sample is shaded for every minimum"),
+    ignored("SAMPLE_SHADING", 0x169c, 1, "whatever the minimum, FP_MULTISAMPLE shades every sample"),
     ignored("PIXEL_CENTER_INTEGER", 0x1924, 1, FIXED),
     ignored("ZCULL", 0x1958, 5, SPEED),
-    ignored("UNK196C", 0x196c, 1, "unknown; 11h where a program gives depth"),
+    ignored("UNK196C", 0x196c, 1, "unknown; 11h if the program outputs depth"),
     ignored("CLIPID_ENABLE", 0x197c, 1, FIXED),
     ignored("REG_MODE", 0x19a0, 1, "layout of registers"),
     ignored("UNK19C0", 0x19c0, 1, "unknown; always 1"),
     ignored("ZETA_COMP_ENABLE", 0x19cc, 1, COMPRESSION),
     ignored("RT_COMP_ENABLE", 0x19e0, 8, COMPRESSION),
-    ignored("VP_REG_ALLOC_RESULT", 0x16b8, 1, "results show in the program"),
-    ignored("GP_REG_ALLOC_RESULT", 0x17a8, 1, "results show in the program"),
+    ignored("VP_REG_ALLOC_RESULT", 0x16b8, 1, "the program determines its results"),
+    ignored("GP_REG_ALLOC_RESULT", 0x17a8, 1, "the program determines its results"),
 ];
 
 const TWOD: &[Method] = &[
@@ -346,7 +346,7 @@ const TWOD: &[Method] = &[
     ignored("BLIT_CONTROL", 0x088c, 1, "filters for scales that the driver does not request"),
 ];
 
-const OF_3D: &str = "the driver sets the 3D object's method to the same value, and that is read";
+const OF_3D: &str = "the driver sets the same value in the 3D object, whose method is read";
 
 const COMPUTE: &[Method] = &[
     ignored("DMA_CODE_CB", 0x01c0, 4, SPACES),
@@ -357,19 +357,19 @@ const COMPUTE: &[Method] = &[
     ignored("TIC_FLUSH", 0x0280, 1, SPEED),
     ignored("DELAY1", 0x0284, 3, "the watchdog counts instructions"),
     ignored("UNK0290", 0x0290, 1, "unknown; always 1"),
-    ignored("LOCAL_ADDRESS_HIGH", 0x0294, 2, "local memory is a lane's own"),
+    ignored("LOCAL_ADDRESS_HIGH", 0x0294, 2, "each lane has separate local memory"),
     ignored("UNK02A0", 0x02a0, 1, "unknown; always 1"),
     ignored("LANES32_ENABLE", 0x02b8, 1, "a warp has 32 lanes"),
     ignored("TIC_ADDRESS_HIGH", 0x02c4, 3, OF_3D),
     ignored("MP_PM_OVERFLOW_TRAP_ENABLE", 0x02f0, 1, "counters of 32 bits wrap"),
-    ignored("BLOCKDIM_LATCH", 0x02f8, 1, "sizes are read at a launch"),
-    ignored("LOCAL_WARPS_LOG_ALLOC", 0x02fc, 4, "local memory is a lane's own"),
+    ignored("BLOCKDIM_LATCH", 0x02f8, 1, "a launch reads the current sizes"),
+    ignored("LOCAL_WARPS_LOG_ALLOC", 0x02fc, 4, "each lane has separate local memory"),
     ignored("LINKED_TSC", 0x0378, 1, FIXED),
     ignored("UNK037C", 0x037c, 1, "derivatives, which a compute program does not compute"),
     ignored("UNK0384", 0x0384, 1, "unknown; always 100h"),
     ignored("WRCACHE_FLUSH", 0x0398, 1, SPEED),
     ignored("REG_MODE", 0x03b8, 1, "layout of registers"),
-    ignored("TEX_LIMITS", 0x03bc, 1, "texture and sampler numbers are those of the instruction"),
+    ignored("TEX_LIMITS", 0x03bc, 1, "instructions contain the numbers of textures and samplers"),
     ignored("TEX_CACHE_CTL", 0x03d0, 1, SPEED),
     ignored("TEX_MISC", 0x03e8, 1, OF_3D),
 ];

@@ -1,15 +1,16 @@
 //! NVIDIA's Tesla chips, G80 to GT215: the FIFO, and the objects whose methods the FIFO calls.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
 //! | `fifo` | packets of commands |
-//! | `methods`, `state` | every method with its fields, and those that do not change results; values that they have set |
-//! | `vertex`, `shader`, `texture` | operands of programs, and their runs |
+//! | `methods` | every method with its fields, and methods that do not change results |
+//! | `state` | words that methods have set |
+//! | `vertex`, `shader`, `texture` | runs of programs, with their inputs, constants and textures |
 //! | `draw`, `multisample` | translation of methods to a draw |
 //! | `clear`, `query`, `feedback` | clears, results of queries, transform feedback |
-//! | `twod`, `copy` | the 2D object and the copying one |
-//! | `compute`, `multiprocessor`, `faults` | the compute object, its counters, and faults of the driver that show in it |
-//! | `surface`, `format` | addresses of the bytes of a surface, and their meaning |
+//! | `twod`, `copy` | the 2D object and the copy object |
+//! | `compute`, `multiprocessor`, `faults` | the compute object, its counters, and faults of the driver that affect it |
+//! | `surface`, `format` | layouts of surfaces, and formats of their elements |
 //!
 //! A program that traps ends its draw. As on the chip, later commands are still executed, including fences. An address
 //! in a command is an offset in memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with
@@ -340,7 +341,7 @@ impl Nv50 {
                     memory.write(at, &self.tesla.word(0x0018).to_le_bytes());
                     self.cache.images.written(&(at..at.saturating_add(4)));
                 }
-                // These wait for earlier commands, which are already complete.
+                // These triggers wait for earlier commands, which are already complete.
                 1 | 4 => {}
                 other => self.unknown.note(format!("semaphore trigger {other}")),
             },

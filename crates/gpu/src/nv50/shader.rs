@@ -143,7 +143,7 @@ pub(super) struct KeptProgram {
     centroids: SortedSet<u16>,
     /// Two bit sets of segments of g[]: those that the program may access, and those that it may write.
     pub(super) segments: [u16; 2],
-    /// The lowered program, for each set-up that affects lowering. Constants do not.
+    /// The lowered program for each set-up. Constants do not affect lowering, so these set-ups do not contain them.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
 
@@ -310,8 +310,8 @@ impl Shader {
     }
 
     /// Reads the constants from memory again, so that the shader can be reused. Returns `false` if memory no longer has
-    /// the same program and textures, or if a texture is not in the cache. The caller must then create a new shader. It
-    /// must also do so if a method has changed on which the shader depends.
+    /// the same program and textures, or if a texture is not in the cache. The caller must then create a new shader.
+    /// The caller must also create a new shader if a method on which the shader depends has changed.
     pub(super) fn renew(&mut self, images: &mut Images, memory: Vram<'_>) -> bool {
         let same = memory.holds_words(self.place, &self.words)
             && self.textures.iter().all(|bound| bound.is_there(images, memory));

@@ -165,9 +165,9 @@ fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
     ([x, y], drops.then_some([x_discards, y_discards]))
 }
 
-/// Returns the pixels inside of the scissor and of the clip rectangles. Bit n of SC_CLIP_RULE states whether pixels are
-/// drawn that are inside of exactly the rectangles of set n. Only rules that require pixels to be inside of all of some
-/// rectangles are supported. Other rules are reported.
+/// Returns the pixels inside of the scissor and of the clip rectangles. If n is the bit set of the clip rectangles that
+/// contain a pixel, bit n of SC_CLIP_RULE states whether the pixel is drawn. Only rules that require pixels to be
+/// inside of all of some rectangles are supported. Other rules are reported.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
     let rectangle = |address: u32, number: usize| {
@@ -1001,8 +1001,8 @@ mod tests {
         assert_eq!(formats.map(|out| passes(without, out)), [true; 5]);
     }
 
-    /// For R8, L8, I8 and A8, Mesa sets the constant of C1 and leaves DST_ALPHA to the chip. RV530 passes
-    /// `fbo-blending-formats` for these formats.
+    /// For R8, L8, I8 and A8, Mesa sets the constant of C1. It does not replace DST_ALPHA, so the chip reads the stored
+    /// byte as alpha. RV530 passes `fbo-blending-formats` for these formats.
     #[test]
     fn a_target_of_a_byte_blends_with_itself_as_alpha_and_the_second_constant() {
         let mut state = State::default();

@@ -1,14 +1,14 @@
 //! R500 chips: the command processor, and the units that it controls.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
 //! | `packet` | packets of a submission, with their relocations |
-//! | `registers` | every register with its fields, and those that do not change results |
+//! | `registers` | every register with its fields, and registers that do not change results |
 //! | `state` | the registers, and the memories of the two program units |
 //! | `vertex` | conversion of arrays to vectors, and of vectors to vertices |
 //! | `program` | vertex programs |
 //! | `draw`, `multisample` | translation of registers to a draw, and of interpolated values to temporaries |
-//! | `shader`, `texture`, `format` | fragment programs and their operands |
+//! | `shader`, `texture`, `format` | fragment programs, with their constants and textures |
 //!
 //! Sources: Mesa's driver of these chips (`src/gallium/drivers/r300`, mainly `r300_reg.h`), AMD's R5xx 3D register
 //! reference, and streams captured from the driver.
@@ -207,7 +207,10 @@ impl R300 {
     fn control(&mut self, word: u32, walk: u8) -> VfCntl {
         let control = fields!(self.state, VfCntl, word);
         if control.prim_walk != walk {
-            self.state.unknown.note(format!("VAP_VF_CNTL.PRIM_WALK {} of another packet", control.prim_walk));
+            self.state.unknown.note(format!(
+                "VAP_VF_CNTL.PRIM_WALK {} in a packet that requires {walk}",
+                control.prim_walk
+            ));
         }
         control
     }

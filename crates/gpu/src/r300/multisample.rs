@@ -37,7 +37,7 @@ pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
     let masks = state.word(reg::SC_SCREENDOOR) & 0xff_ffff;
     let mask = masks & 0x3f;
     if masks != mask * 0x4_1041 {
-        state.unknown.note("SC_SCREENDOOR with other samples in each pixel of a quad");
+        state.unknown.note("SC_SCREENDOOR with masks that differ between the pixels of a quad");
     }
     draw.multisample = Multisample {
         places: (0..samples).map(|sample| place(state, sample)).collect(),

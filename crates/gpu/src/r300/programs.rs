@@ -31,6 +31,7 @@ pub(super) struct KeptFragmentProgram {
     pub(super) texel: Option<TexelRead>,
     /// The decoded program, without constants and textures.
     pub(super) decoded: Loaded,
-    /// The lowered program, for each environment that affects lowering. Constants do not.
+    /// The lowered program for each environment. Constants do not affect lowering, so these environments do not contain
+    /// them.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }

@@ -1,12 +1,12 @@
 //! The R600 and R700 families: the command processor, and the units that it controls.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
 //! | `packet` | packets of a submission, with their relocations |
-//! | `registers` | every register with its fields, and those that do not change results |
+//! | `registers` | every register with its fields, and registers that do not change results |
 //! | `state` | the registers of a context |
 //! | `draw` | translation of registers to a draw |
-//! | `program`, `shader`, `texture`, `format` | programs and their operands |
+//! | `program`, `shader`, `texture`, `format` | programs, with their constants and textures |
 //! | `geometry` | geometry programs, between vertices and primitives |
 //! | `stream` | stream-out of vertex programs |
 //!

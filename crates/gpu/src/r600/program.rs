@@ -307,7 +307,8 @@ pub(super) struct KeptProgram {
     pub(super) decoded: Loaded,
     pub(super) reads: Arc<ComponentsRead>,
     pub(super) resources: Arc<ResourcesRead>,
-    /// The lowered program, for each environment that affects lowering. The contents of buffers do not.
+    /// The lowered program for each environment. The contents of buffers do not affect lowering, so these environments
+    /// do not contain them.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }
 

@@ -90,8 +90,8 @@ addresses! {
     VGT_GS_OUT_PRIM_TYPE = 0x28a6c * 1;
     VGT_MULTI_PRIM_IB_RESET_EN = 0x28a94 * 1;
     VGT_STRMOUT_EN = 0x28ab0 * 1;
-    /// Size of a stream-out buffer, then its stride, both in dwords. The registers of the next buffer are 16 bytes
-    /// further. So are the base registers.
+    /// Size of a stream-out buffer, then its stride, both in dwords. The size, stride and base registers of the next
+    /// buffer are 16 bytes further.
     VGT_STRMOUT_BUFFER_SIZE_0 = 0x28ad0 * 2;
     VGT_STRMOUT_BUFFER_BASE_0 = 0x28ad8 * 1 relocated;
     VGT_STRMOUT_BUFFER_SIZE_1 = 0x28ae0 * 2;
@@ -136,7 +136,7 @@ const IGNORED: &[Register] = &[
     ignored("VGT_GS_VERTEX_REUSE", 0x88d4, 1, SPEED),
     ignored("VGT_GS_PER_VS", 0x88e8, 1, SPEED),
     ignored("PA_CL_ENHANCE", 0x8a14, 1, SPEED),
-    ignored("PA_SC_LINE_STIPPLE_STATE", 0x8b10, 1, "each draw begins a pattern anew"),
+    ignored("PA_SC_LINE_STIPPLE_STATE", 0x8b10, 1, "each draw restarts the pattern"),
     ignored("SQ_GPR_RESOURCE_MGMT_2", 0x8c08, 1, SHARES),
     ignored("SQ_THREAD_RESOURCE_MGMT", 0x8c0c, 1, SHARES),
     ignored("SQ_STACK_RESOURCE_MGMT_1", 0x8c10, 2, SHARES),
@@ -163,14 +163,14 @@ const IGNORED: &[Register] = &[
     ignored("CB_COLOR0_FRAG", 0x280e0, 8, META).relocated(),
     ignored("CB_COLOR0_MASK", 0x28100, 8, META),
     ignored("DB_HTILE_DATA_BASE", 0x28014, 1, META).relocated(),
-    ignored("DB_STENCIL_CLEAR", 0x28028, 2, "clears carry the value in their vertices"),
+    ignored("DB_STENCIL_CLEAR", 0x28028, 2, "clears draw vertices that contain the value"),
     ignored("CB_CLEAR_RED", 0x28120, 4, META),
     ignored("PA_SC_WINDOW_OFFSET", 0x28200, 1, FIXED),
     ignored("PA_SC_CLIPRECT_RULE", 0x2820c, 9, FIXED),
-    ignored("PA_SC_EDGERULE", 0x28230, 1, "the rule of left and top edges"),
+    ignored("PA_SC_EDGERULE", 0x28230, 1, "always the rule of left and top edges"),
     ignored("SX_SURFACE_SYNC", 0x28354, 1, SPEED),
     ignored("SPI_THREAD_GROUPING", 0x286c8, 1, SPEED),
-    ignored("SPI_INPUT_Z", 0x286d8, 1, "the position is interpolated wherever it is read"),
+    ignored("SPI_INPUT_Z", 0x286d8, 1, "the position is always interpolated if a program reads it"),
     ignored("SPI_FOG_CNTL", 0x286dc, 4, FIXED),
     ignored("PA_CL_NANINF_CNTL", 0x28820, 1, FIXED),
     ignored("SQ_PGM_RESOURCES_FS", 0x288a4, 1, FIXED),
@@ -183,10 +183,10 @@ const IGNORED: &[Register] = &[
     ignored("VGT_ENHANCE", 0x28a50, 1, SPEED),
     ignored("VGT_DMA_NUM_INSTANCES", 0x28a88, 1, FIXED),
     ignored("VGT_INSTANCE_STEP_RATE_0", 0x28aa0, 2, FIXED),
-    ignored("VGT_REUSE_OFF", 0x28ab4, 1, "a vertex is the same each time it is shaded"),
+    ignored("VGT_REUSE_OFF", 0x28ab4, 1, "shading a vertex again has the same result"),
     ignored("VGT_VTX_CNT_EN", 0x28ab8, 1, SPEED),
     ignored("PA_SC_LINE_CNTL", 0x28c00, 1, "the last pixel of a line"),
-    ignored("PA_SU_VTX_CNTL", 0x28c08, 1, "centres at a half, 1/256 of a pixel"),
+    ignored("PA_SU_VTX_CNTL", 0x28c08, 1, "pixel centres at 0.5, positions in steps of 1/256 of a pixel"),
     ignored("CB_CLRCMP_CONTROL", 0x28c30, 4, FIXED),
     ignored("DB_RENDER_OVERRIDE", 0x28d10, 1, SPEED),
     ignored("DB_HTILE_SURFACE", 0x28d24, 5, META),

@@ -197,9 +197,9 @@ impl Shader {
     }
 
     /// Reads constants and vertices from memory again, so that the shader can be reused. Returns `false` if the
-    /// program, a texture or the layout of a vertex buffer has changed. The caller must then create a new shader. It
-    /// must also do so if any other register has changed on which the shader depends, except for those of constant
-    /// buffers.
+    /// program, a texture or the layout of a vertex buffer has changed. The caller must then create a new shader. The
+    /// caller must also create a new shader if any other register on which the shader depends has changed. Registers of
+    /// constant buffers are an exception.
     pub(super) fn renew(&mut self, context: &mut Context<'_, '_>, numbers: Option<Largest>) -> bool {
         let memory = context.memory;
         let holds = |place: usize, words: &[u32]| memory.holds_words(place, words);
