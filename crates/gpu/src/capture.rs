@@ -1,4 +1,4 @@
-//! Captures draws for an [`Observer`]: the launches of each stage, batch by batch.
+//! Captures draws for an [`Observer`]: for each stage, a launch with the lanes of all its batches.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,7 @@ impl Watch {
         self.0.is_some()
     }
 
-    /// Returns a program as the observer has changed it.
+    /// Passes a program to the observer, and returns it with the observer's changes.
     pub(crate) fn program(&mut self, mut program: ChipProgram) -> ChipProgram {
         if let Some(observer) = &mut self.0 {
             observer.program(&mut program);
@@ -33,16 +33,16 @@ impl Watch {
         program
     }
 
-    /// Starts a draw; returns `None` if the observer does not capture it.
+    /// Starts to capture a draw. Returns `None` if the observer does not capture this draw.
     pub(crate) fn begin(&self, number: u64, indices: usize, instances: u32) -> Option<Captured> {
         self.0.as_ref().filter(|observer| observer.captures(number))?;
         Some(Captured { number, indices, instances, ..Captured::default() })
     }
 
-    /// Passes a draw to the observer with its result, and returns the result.
+    /// Passes a captured draw to the observer, with the result of the draw, and returns that result.
     ///
     /// # Errors
-    /// Returns the error of the draw, with its number.
+    /// Returns the error of the draw. A trap's message begins with the number of the draw.
     pub(crate) fn end(
         &mut self,
         number: u64,
@@ -56,7 +56,7 @@ impl Watch {
         self.handed_over(captured, drawn)
     }
 
-    /// Passes a draw or a launch to the observer with its result, and returns the result.
+    /// Passes a captured draw or launch to the observer, with its result, and returns that result.
     ///
     /// # Errors
     /// Returns the fault of the draw or launch.
@@ -72,7 +72,7 @@ impl Watch {
         drawn
     }
 
-    /// Shows the observer the surfaces of a draw.
+    /// Passes the surfaces of a draw to the observer, if the observer reads them.
     pub(crate) fn surfaces(&mut self, number: u64, draw: &Draw, memory: Vram<'_>) {
         if let Some(observer) = self.0.as_mut().filter(|observer| observer.looks()) {
             observer.surfaces(number, &targets(draw), memory);
@@ -80,19 +80,19 @@ impl Watch {
     }
 }
 
-/// The stage of vertices.
+/// Name of the vertex stage.
 pub(crate) const VERTEX: &str = "vertex";
-/// The stage of fragments.
+/// Name of the fragment stage.
 pub(crate) const FRAGMENT: &str = "fragment";
 
-/// Recording of a stage that is captured while it runs.
+/// A launch of a stage, recorded while the stage runs in batches.
 #[derive(Debug)]
 pub(crate) struct Recording {
     launched: Launched,
-    /// Number of lanes that have started, and of those that have ended.
+    /// Number of lanes that have started, and number of lanes that have ended.
     started: usize,
     ended: usize,
-    /// Registers or words at the start, of all batches so far.
+    /// Values of registers or words at the start, by number, for all lanes that have started.
     inputs: Vec<(u16, Rows)>,
     killed: Vec<bool>,
 }
@@ -111,19 +111,19 @@ impl FragmentRecording {
         self.0.is_some()
     }
 
-    /// Returns the recording, for a run.
+    /// Locks and returns the recording, so that a run can add its lanes.
     pub(crate) fn lock(&self) -> Option<MutexGuard<'_, Recording>> {
         Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the recording, after all runs.
+    /// Returns the recording after all runs have ended.
     pub(crate) fn end(self) -> Option<Recording> {
         Some(self.0?.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Recording {
-    /// Returns a recording of vertices, with index and instance of each.
+    /// Returns a recording of vertices. `vertices` contains the index and instance of each vertex.
     pub(crate) fn vertices(
         program: &ChipProgram,
         machine: Machine,
@@ -133,7 +133,7 @@ impl Recording {
         Recording::new(VERTEX, program, machine, options, Lanes::Vertices(vertices))
     }
 
-    /// Returns a recording of the fragments of a draw, without lanes.
+    /// Returns a recording of the fragments of a draw, which has no lanes yet.
     pub(crate) fn fragments(
         program: &ChipProgram,
         machine: Machine,
@@ -169,21 +169,21 @@ impl Recording {
         Recording { launched, started: 0, ended: 0, inputs: Vec::new(), killed: Vec::new() }
     }
 
-    /// Records why the launch is not captured.
+    /// Records the reason for which the launch is not captured.
     pub(crate) fn refuse(&mut self, why: &str) {
         self.launched.too_large = Some(why.to_owned());
     }
 
-    /// Turns the recording into one of a geometry launch. Launch files cannot describe it, so it is reported and not
-    /// captured.
+    /// Makes this the recording of a geometry launch. Launch files cannot describe such launches, so this one is
+    /// reported but not captured.
     pub(crate) fn of_geometry(mut self) -> Recording {
         self.launched.stage = "geometry";
         self.refuse("launches of geometry programs are not captured");
         self
     }
 
-    /// Adds lanes with their inputs: the register or word, its number of words per lane, and the words. `fragments`
-    /// contains their pixels.
+    /// Adds lanes with their inputs. An input is the number of a register or word, the number of 32-bit words per lane,
+    /// and these words. `fragments` contains the pixels of the lanes.
     pub(crate) fn start<'a>(
         &mut self,
         lanes: usize,
@@ -211,7 +211,8 @@ impl Recording {
         }
     }
 
-    /// Adds the results of the lanes that were started last: outputs by name, and the killed lanes.
+    /// Adds the results of the lanes that the last call of [`Recording::start`] added: outputs by name, and whether
+    /// each lane was killed.
     pub(crate) fn end(
         &mut self,
         outputs: impl Iterator<Item = (String, Rows)>,
@@ -228,7 +229,7 @@ impl Recording {
                 known.len() - 1
             });
             if let Output::Words(rows) = &mut known[place].1 {
-                // A batch that did not write the output has zeros.
+                // In batches that did not write this output, its words are zeros.
                 rows.words.resize(before * width, 0);
                 rows.words.extend(words);
             }
@@ -236,14 +237,14 @@ impl Recording {
         self.killed.extend(killed);
     }
 
-    /// Returns the captured launch; `None` if nothing ran.
+    /// Returns the captured launch, or `None` if no lane has started.
     pub(crate) fn finish(self) -> Option<Launched> {
         let Recording { mut launched, started, ended, inputs, killed } = self;
         if started == 0 && launched.too_large.is_none() {
             return None;
         }
         launched.machine.set_lanes(started, &launched.lanes, inputs);
-        // A trap leaves incomplete results, which are dropped.
+        // After a trap, the results are incomplete and are dropped.
         if ended < started {
             launched.outputs.clear();
             return Some(launched);
@@ -290,7 +291,7 @@ fn targets(draw: &Draw) -> Vec<Target> {
         .collect()
 }
 
-/// Adds the recording of a stage to a captured draw.
+/// Adds the launch of a recorded stage to a captured draw.
 pub(crate) fn add(captured: &mut Option<Captured>, recording: Option<Recording>) {
     if let Some(captured) = captured {
         captured.launches.extend(recording.and_then(Recording::finish));

@@ -1,5 +1,4 @@
-//! The parts of a [`Gpu`] that the chips here share: images of memory, the observer, the engine, and the list of
-//! unknown features.
+//! The common interface of this crate's chips, from which [`Gpu`] is implemented for all of them.
 
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ use crate::observe::Observer;
 use crate::unknown::Unknown;
 use crate::{Fault, Gpu, Submission};
 
-/// A chip of this crate.
+/// A chip of this crate, for which [`Gpu`] is implemented.
 pub(crate) trait SharedParts: Send {
     /// See [`Gpu::submit`].
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
@@ -23,7 +22,10 @@ pub(crate) trait SharedParts: Send {
         segments: &[Range<usize>],
         _buffers: &[Range<usize>],
     ) -> Result<(), Fault> {
-        Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
+        Err(Fault::Malformed(format!(
+            "cannot read {} segments: this chip does not read commands from memory",
+            segments.len()
+        )))
     }
 
     /// See [`Gpu::share`].
@@ -32,7 +34,7 @@ pub(crate) trait SharedParts: Send {
     /// See [`Gpu::replaced`].
     fn replaced(&mut self, part: &Range<usize>);
 
-    /// Returns the options of programs, and the observer.
+    /// Returns the options with which programs run, and the observer.
     fn control(&mut self) -> (&mut Options, &mut Watch);
 
     /// See [`Gpu::unknown`].
@@ -47,8 +49,8 @@ pub(crate) trait SharedParts: Send {
     }
 }
 
-/// Executes a submission. Clears are stored when something reads them, or at the end, unless the owner of the view
-/// stores them.
+/// Executes commands with clears as outstanding fills. A fill is stored in memory when its bytes are read, or at the
+/// end. If `memory` already has fills, its owner stores them.
 fn with_fills(memory: Vram<'_>, run: impl FnOnce(Vram<'_>) -> Result<(), Fault>) -> Result<(), Fault> {
     if memory.may_have_fills() {
         return run(memory);

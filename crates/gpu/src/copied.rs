@@ -1,4 +1,4 @@
-//! Programs whose only result is a texel: draws that copy bytes.
+//! Programs whose only result is a texel, so that a draw copies bytes.
 
 use reconverge_raster::draw::CopiedTexels;
 use reconverge_simt::texture::elements::{Channel, Elements};
@@ -6,17 +6,17 @@ use reconverge_simt::texture::{Image, Shape, Texels};
 
 use crate::texels::Select;
 
-/// The coordinates of a texel that a program reads, as inputs and components of the draw.
+/// The coordinates at which a program reads a texel. Each is an input of the draw and a component of this input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Coordinates {
-    /// Coordinates along s and t.
+    /// Coordinates s and t.
     pub(crate) axes: [(usize, usize); 2],
-    /// Inputs that the program rounds to whole numbers, and that must be 0.
+    /// Inputs that the program rounds to whole numbers. The texel is copied only if these numbers are 0.
     pub(crate) zeros: Vec<(usize, usize)>,
 }
 
-/// Returns the copy of texels of a level of an image. `select` contains the components of the colour. Coordinates
-/// count texels, or run from 0 to 1 if they are `normalised`.
+/// Describes a program that copies texels of an image's level. `select` contains the source of each component of the
+/// colour. If `normalised` is set, coordinates run from 0 to 1, otherwise they count texels.
 pub(crate) fn texels(
     image: &Image,
     level: usize,

@@ -1,4 +1,4 @@
-//! The chips of boards.
+//! Creates the chips of boards.
 
 use reconverge_board::driver_fixes::DriverFixes;
 use reconverge_board::errata::Errata;
@@ -12,7 +12,7 @@ use crate::nv50::Nv50;
 use crate::r300::R300;
 use crate::r600::R600;
 
-/// Returns the chip of a board after a reset; `None` if no machine has its name.
+/// Returns the chip of a board, in its state after a reset. Returns `None` if no machine has a chip with this name.
 ///
 /// ```
 /// use reconverge_board::BOARDS;
@@ -22,8 +22,8 @@ pub fn chip(board: &Board) -> Option<Box<dyn Gpu>> {
     chip_with(board, Errata::default(), None)
 }
 
-/// Returns the chip of a board after a reset, with these errata and with fixes for the faults of its driver; `None`
-/// if no machine has its name.
+/// Returns the chip of a board, in its state after a reset, with `errata` of the chip and `fixes` of faults in its
+/// driver. Returns `None` if no machine has a chip with this name.
 pub fn chip_with(board: &Board, errata: Errata, fixes: Option<DriverFixes>) -> Option<Box<dyn Gpu>> {
     match board.driver {
         Driver::R300 => Some(Box::new(R300::new(R500Chip::named(board.chip)?).with_errata(errata))),

@@ -1,11 +1,11 @@
-//! Images of textures, created again only if the bytes that they were created from have changed.
+//! Caches images of textures. An image is created again only if its bytes in memory have changed.
 //!
-//! A program can write to mapped memory without notice. While a submission is executed, only the chip itself writes
-//! to memory that the submission reads. So an image is compared with memory once per submission, if the program may
-//! have written to its memory, and again after a write of the chip.
+//! A program can write to mapped memory without notice. During a submission, however, only the chip writes to memory
+//! that the submission reads. If the program may write to an image's memory, the image is therefore compared with
+//! memory once per submission. Every image is also compared after a write of the chip to its memory.
 //!
-//! An image keeps the bytes that it was created from, and its texels may be decoded. [`MOST`] and [`MOST_BYTES`]
-//! limit the number of images that are kept besides the last one. An image whose buffer is freed is dropped.
+//! An image keeps a copy of its bytes, and may also keep decoded texels. [`MOST`] and [`MOST_BYTES`] limit the number
+//! and size of the cached images. The last image is always kept. An image is dropped when its buffer is freed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,51 +13,52 @@ use std::sync::Arc;
 use reconverge_simt::texture::Image;
 use reconverge_simt::vram::Vram;
 
-/// Maximum number of images that are kept: a program may bind hundreds of textures in a frame.
+/// Maximum number of cached images. A program may bind hundreds of textures in a frame.
 const MOST: usize = 1024;
 
-/// Maximum number of bytes of the kept images, if there is more than one.
+/// Maximum number of bytes of all cached images. A single image may be larger.
 const MOST_BYTES: usize = 1 << 29;
 
-/// The memory of an image in addition to the bytes that it was created from.
+/// An image that may use memory in addition to the copy of its bytes.
 pub(crate) trait OwnBytes {
-    /// Returns the number of bytes, once all texels are decoded.
+    /// Returns the number of additional bytes once all texels are decoded.
     fn own_bytes(&self) -> usize;
 }
 
-/// Number of zeros after the bytes of an image: the sampler reads four bytes of an element, however short it is.
+/// Number of zeros after the bytes of an image. The sampler reads at least four bytes per element, even if the element
+/// is shorter.
 const ZEROS: usize = 16;
 
 /// Maximum number of zeros that replace bytes past the end of memory.
 const BEYOND: usize = 1 << 30;
 
-/// Images of the last textures, the most recently used last.
+/// Cached images of textures.
 #[derive(Clone, Debug)]
 pub(crate) struct Images<K, I> {
     kept: Vec<Kept<K, I>>,
     shared: SharedParts,
 }
 
-/// An image, with the data that it was created from.
+/// A cached image and its bytes.
 #[derive(Clone, Debug)]
 struct Kept<K, I> {
     key: K,
-    /// Address of the bytes in memory, and their number.
+    /// Address in memory of the image's bytes, and their number.
     start: usize,
     length: usize,
-    /// The bytes, and zeros.
+    /// Copy of the bytes, followed by zeros.
     bytes: Arc<Vec<u8>>,
     image: I,
-    /// Parts of memory that may have changed.
+    /// Parts of the image's memory that may have changed.
     stale: Stale,
-    /// Whether memory held other bytes when it was last compared.
+    /// Whether memory and the copy differed in the last comparison.
     differs: bool,
-    /// Whether others than the chip may write to the bytes.
+    /// Whether writers other than the chip may change the image's memory.
     shared: bool,
 }
 
 impl<K, I> Kept<K, I> {
-    /// Returns whether this is the image of a key and a range.
+    /// Returns whether the image has this key and was created from this range of memory.
     fn is_of(&self, key: &K, range: Range<usize>) -> bool
     where
         K: PartialEq,
@@ -69,21 +70,21 @@ impl<K, I> Kept<K, I> {
         self.start..self.start + self.length
     }
 
-    /// Returns whether memory still holds the bytes. Compares the parts that may have changed.
+    /// Returns whether memory and the copy are equal. Compares only the parts that may have changed.
     fn is_current(&mut self, memory: Vram<'_>) -> bool {
         let (start, bytes) = (self.start, &self.bytes);
         let holds =
             |part: &Range<usize>| memory.holds(part.start, &bytes[part.start - start..part.end - start]);
-        // Parts that differ stay in the list: they are loaded next.
+        // Parts that differ stay in the list, because `renewed` reads them from memory.
         self.stale.0.retain(|part| !holds(part));
         self.differs = !self.stale.0.is_empty();
         !self.differs
     }
 
-    /// Returns the bytes, with the stale parts read from memory again. Copies nothing else if no image refers to the
-    /// bytes. The copy of all of them, [`Vram::bytes_before`], is the plain version. With it, `tex3d-maxsize` did not
-    /// end within 100 s on RV770; without it, the test takes 16 s of processor time (an AMD EPYC), because its draws
-    /// copy one slice of 512 MB to the next.
+    /// Returns the copy of the bytes after reading its stale parts from memory. Returns `None` if an image in use still
+    /// refers to the copy. A simpler version would copy all bytes with [`Vram::bytes_before`]. With that version,
+    /// `tex3d-maxsize` did not end within 100 s on RV770, because its draws copy one slice of 512 MB to the next. With
+    /// this version, the test takes 16 s of processor time (an AMD EPYC).
     fn renewed(self, memory: Vram<'_>) -> Option<Arc<Vec<u8>>> {
         let Kept { mut bytes, start, image, stale, .. } = self;
         drop(image);
@@ -95,7 +96,7 @@ impl<K, I> Kept<K, I> {
     }
 }
 
-/// Parts of an image's memory that may have changed since it was compared, up to [`PARTS`].
+/// Parts of an image's memory that may have changed since the last comparison, up to [`PARTS`].
 #[derive(Clone, Debug, Default)]
 struct Stale(Vec<Range<usize>>);
 
@@ -103,8 +104,8 @@ struct Stale(Vec<Range<usize>>);
 const PARTS: usize = 16;
 
 impl Stale {
-    /// Adds a range. A range that is adjacent to the previous one extends it, and so does every range if there are
-    /// too many.
+    /// Adds a range. If the range touches the previous one, or if there are already [`PARTS`] ranges, the previous
+    /// range is extended instead.
     fn add(&mut self, range: Range<usize>) {
         let full = self.0.len() >= PARTS;
         match self.0.last_mut() {
@@ -115,14 +116,14 @@ impl Stale {
         }
     }
 
-    /// Replaces all ranges with one.
+    /// Replaces all ranges with a single one.
     fn set(&mut self, range: Range<usize>) {
         self.0.clear();
         self.0.push(range);
     }
 }
 
-/// The memory to which others than the chip may write; `None` for all of it.
+/// Parts of memory that writers other than the chip may change. `None` means all of memory.
 #[derive(Clone, Debug, Default)]
 struct SharedParts(Option<Vec<Range<usize>>>);
 
@@ -136,7 +137,8 @@ fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// Returns the start and end of the part of a range that is in memory, and the number of bytes beyond the end of memory.
+/// Returns the start and end of the part of a range that is inside of memory, and the number of bytes past the end of
+/// memory.
 fn inside(range: &Range<usize>, memory: Vram<'_>) -> (usize, usize, usize) {
     let end = range.end.min(memory.len());
     let start = range.start.min(end);
@@ -150,11 +152,11 @@ impl<K, I> Default for Images<K, I> {
 }
 
 impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
-    /// Returns the image of a key and the bytes of a range, or creates one from them. Zeros follow the bytes, and
-    /// replace those past the end of memory.
+    /// Returns the cached image with this key and range of memory, if memory has not changed. Otherwise, calls `make`
+    /// with the bytes of the range. Bytes past the end of memory are zeros, and [`ZEROS`] zeros follow.
     ///
     /// # Errors
-    /// The errors of `make`.
+    /// Returns the error of `make`.
     pub(crate) fn get<E>(
         &mut self,
         key: K,
@@ -168,7 +170,7 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         let (start, end, beyond) = inside(&range, memory);
         let before = self.kept.iter().position(|kept| kept.is_of(&key, start..end));
         let renewed = before.and_then(|at| self.kept.remove(at).renewed(memory));
-        // Memory no longer has the bytes of an earlier image with this key.
+        // Other images with this key are out of date.
         self.kept.retain(|kept| kept.key != key);
         let renewed = renewed.filter(|bytes| bytes.len() == end - start + beyond + ZEROS);
         let bytes = renewed.unwrap_or_else(|| Arc::new(memory.bytes_before(start..end, beyond + ZEROS)));
@@ -189,24 +191,25 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         Ok(image)
     }
 
-    /// Returns the image of a key and the bytes of a range, if it is kept and memory still has the bytes.
+    /// Returns the cached image with this key and range of memory, if memory has not changed.
     pub(crate) fn find(&mut self, key: &K, range: &Range<usize>, memory: Vram<'_>) -> Option<I> {
         let (start, end, _) = inside(range, memory);
         let place = self.kept.iter().rposition(|kept| kept.is_of(key, start..end))?;
         if !self.kept[place].is_current(memory) {
             return None;
         }
-        // The most recently used image is the last.
+        // Images are in the order of their last use.
         self.kept[place..].rotate_left(1);
         self.kept.last().map(|kept| kept.image.clone())
     }
 
-    /// Returns whether an image is kept, and memory had its bytes when it was last compared.
+    /// Returns whether the cache has an image that satisfies `is`, and whose copy equalled memory in the last
+    /// comparison.
     pub(crate) fn has(&self, is: impl Fn(&I) -> bool) -> bool {
         self.kept.iter().any(|kept| !kept.differs && is(&kept.image))
     }
 
-    /// Drops the least recently used images, as far as there are too many.
+    /// Drops the least recently used images until the limits are met.
     fn drop_oldest(&mut self) {
         let (mut bytes, mut first) = (0, 0);
         for (place, kept) in self.kept.iter().enumerate().rev() {
@@ -219,12 +222,12 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         self.kept.drain(..first);
     }
 
-    /// Drops the images of a range of memory that is freed or has other contents.
+    /// Drops the images whose memory overlaps a range that is freed or has new contents.
     pub(crate) fn replaced(&mut self, range: &Range<usize>) {
         self.kept.retain(|kept| !overlap(range, &kept.range()));
     }
 
-    /// Records that memory may have changed.
+    /// Records that all of memory may have changed.
     pub(crate) fn changed(&mut self) {
         self.kept.iter_mut().for_each(|kept| kept.stale.set(kept.range()));
     }
@@ -239,14 +242,14 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         }
     }
 
-    /// Records that others may have written to memory, at the start of a submission.
+    /// Records at the start of a submission that writers other than the chip may have changed memory.
     pub(crate) fn begin(&mut self) {
         for kept in self.kept.iter_mut().filter(|kept| kept.shared) {
             kept.stale.set(kept.range());
         }
     }
 
-    /// Sets the memory to which others than the chip may write; `None` for all of it.
+    /// Sets the parts of memory that writers other than the chip may change. `None` means all of memory.
     pub(crate) fn share(&mut self, parts: Option<&[Range<usize>]>) {
         self.shared = SharedParts(parts.map(<[_]>::to_vec));
         for kept in &mut self.kept {
@@ -297,7 +300,7 @@ mod tests {
             images.kept.iter().map(|kept| kept.key).collect::<Vec<_>>()
         };
         (0..5).for_each(|key| drop(get(&mut images, key)));
-        // Six times 100 MiB are too many.
+        // Six images of 100 MiB exceed the limit.
         assert_eq!(get(&mut images, 5), [1, 2, 3, 4, 5]);
         assert_eq!(get(&mut images, 2), [1, 3, 4, 5, 2]);
         images.replaced(&(3..5));
@@ -357,7 +360,7 @@ mod tests {
         assert_eq!(get(&mut images, &mut memory), (6, 2));
     }
 
-    /// The plain version is a copy of the whole range.
+    /// Compares with a copy of the whole range.
     #[test]
     fn bytes_are_loaded_where_they_have_changed() {
         let mut random = Random::new(3);
@@ -382,7 +385,7 @@ mod tests {
             let expected = Vram::new(&mut memory).bytes_before(8..40, ZEROS);
             assert_eq!(*image.0, expected, "{round}");
             places.push(image.0.as_ptr());
-            // An image that is still in use keeps its bytes.
+            // The bytes of an image that is still in use do not change.
             if let Some((Shown(bytes), before)) = held.take() {
                 assert_eq!(bytes, before);
             }

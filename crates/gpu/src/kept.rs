@@ -1,13 +1,13 @@
-//! Loaded shaders that later draws use again.
+//! Caches loaded shaders, so that later draws can reuse them.
 
-/// Maximum number of shaders that are kept.
+/// Maximum number of cached shaders.
 const MOST: usize = 32;
 
-/// Loaded shaders by what they were loaded from.
+/// Loaded shaders. The key of a shader describes its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<K, L> {
     shaders: Vec<KeptShader<K, L>>,
-    /// Number of requests.
+    /// Number of requests so far.
     requests: u64,
 }
 
@@ -15,7 +15,7 @@ pub(crate) struct Kept<K, L> {
 struct KeptShader<K, L> {
     key: K,
     loaded: L,
-    /// Number of its last request.
+    /// Number of the last request for this shader.
     used: u64,
 }
 
@@ -26,11 +26,11 @@ impl<K, L> Default for Kept<K, L> {
 }
 
 impl<K, L> Kept<K, L> {
-    /// Returns the shader whose key is `same`, with its key, or loads both if it is not kept. A draw does not
-    /// construct a key: a comparison needs less.
+    /// Returns the cached shader whose key satisfies `same`, with its key, or loads a shader and its key. A draw passes
+    /// a comparison instead of a key, because a comparison takes less time than creating a key.
     ///
     /// # Errors
-    /// The errors of `load`.
+    /// Returns the error of `load`.
     pub(crate) fn get<E>(
         &mut self,
         same: impl Fn(&K) -> bool,
@@ -55,7 +55,7 @@ impl<K, L> Kept<K, L> {
         Ok((&shader.key, &mut shader.loaded))
     }
 
-    /// Drops the shaders whose keys do not satisfy a condition.
+    /// Drops the shaders whose keys do not satisfy `stays`.
     pub(crate) fn retain(&mut self, stays: impl Fn(&K) -> bool) {
         self.shaders.retain(|shader| stays(&shader.key));
     }

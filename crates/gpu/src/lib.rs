@@ -1,6 +1,6 @@
-//! A graphics chip as its driver sees it: it executes command streams on memory and produces pixels.
+//! Emulates graphics chips as their drivers see them. A chip executes command streams on memory and draws pixels.
 //!
-//! A [`Gpu`] executes each [`Submission`] of a driver at once: when [`Gpu::submit`] returns, all results of the
+//! A [`Gpu`] executes each [`Submission`] of a driver immediately. When [`Gpu::submit`] returns, all results of the
 //! commands are in memory.
 
 #![forbid(unsafe_code)]
@@ -31,43 +31,43 @@ use thiserror::Error;
 
 use crate::observe::Observer;
 
-/// Commands with the buffers that they use.
+/// Commands, and the buffers that they use.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission<'a> {
     /// The words of the commands.
     pub commands: &'a [u32],
-    /// Byte ranges in memory of the buffers of the relocation list, in its order.
+    /// Ranges of bytes in memory: the buffers of the relocation list, in the order of the list.
     pub buffers: &'a [Range<usize>],
 }
 
-/// Reason why a submission was not executed to its end. The chip is then in its state after a reset, and executes the
-/// next submission.
+/// Reason for which a submission was not executed completely. The chip is then in its state after a reset, and can
+/// execute further submissions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// The commands cannot be read.
+    /// The commands are malformed.
     #[error("malformed submission: {0}")]
     Malformed(String),
-    /// A shader trapped, or ran too long.
+    /// A shader trapped, or exceeded its limit of instructions.
     #[error("{0}")]
     Trap(String),
 }
 
 /// A chip that executes submissions.
 pub trait Gpu: Send {
-    /// Executes a submission against the memory that holds all buffers. A program may access that memory at the same time.
-    /// The results of a submission then depend on the order of the accesses.
+    /// Executes a submission. `memory` contains all buffers. If the program accesses memory at the same time, the
+    /// results depend on the order of the accesses.
     ///
     /// # Errors
-    /// See [`Fault`]. Earlier writes remain in memory.
+    /// Returns a [`Fault`]. Earlier writes remain in memory.
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
-    /// Sets the parts of memory that others than the chip may write. `None` means all of memory, which is the
+    /// Sets the parts of memory that writers other than the chip may change. `None` means all of memory, which is the
     /// default. At each submission, a chip checks only these parts for changes.
     fn share(&mut self, parts: Option<&[Range<usize>]>) {
         let _ = parts;
     }
 
-    /// Notifies the chip that a part of memory has new contents, even if others may not write to it.
+    /// Notifies the chip that a part of memory has new contents, even if it is not one of the parts of [`Gpu::share`].
     fn replaced(&mut self, part: &Range<usize>) {
         let _ = part;
     }
@@ -78,12 +78,12 @@ pub trait Gpu: Send {
     /// Sets the observer of the chip.
     fn observe(&mut self, observer: Box<dyn Observer>);
 
-    /// Executes commands that the chip itself reads from memory: the words of all segments, in order. A segment is
-    /// read when it is reached, since earlier commands may write it. `buffers` lists all buffers: a compute program
-    /// cannot access other memory.
+    /// Executes commands that the chip itself reads from memory: the words of all segments, in order. A segment is read
+    /// only after the commands of earlier segments, which may write to it. `buffers` lists all buffers. Compute
+    /// programs cannot access other memory.
     ///
     /// # Errors
-    /// See [`Fault`]. A chip that receives its commands in submissions does not read any from memory.
+    /// Returns a [`Fault`]. A chip that receives its commands in submissions always returns one.
     fn push(
         &mut self,
         memory: Vram<'_>,
@@ -91,25 +91,29 @@ pub trait Gpu: Send {
         buffers: &[Range<usize>],
     ) -> Result<(), Fault> {
         let _ = (memory, buffers);
-        Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
+        Err(Fault::Malformed(format!(
+            "cannot read {} segments: this chip does not read commands from memory",
+            segments.len()
+        )))
     }
 
-    /// Returns the features that submissions have used and that this chip does not support: name and number of uses
-    /// of each.
+    /// Returns the unsupported features that submissions have used: the name of each feature, and how often it was
+    /// used.
     fn unknown(&self) -> Vec<(String, u64)>;
 
-    /// Visits each entry of [`Gpu::unknown`], in its order. The chips of this crate allocate nothing here.
+    /// Calls `visit` for each entry of [`Gpu::unknown`], in the same order. The chips of this crate do not allocate
+    /// memory for this.
     fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Returns new messages about the driver. Each describes a known fault that has occurred, with its position in
-    /// the driver's source.
+    /// Returns the messages about the driver since the last call. Each describes a known fault of the driver that has
+    /// occurred, with its position in the driver's source.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns the number of draws and launches so far, which is the number of the last one. A chip without draws has 0.
+    /// Returns the number of draws and launches so far, which is also the number of the last one.
     fn draws(&self) -> u64 {
         0
     }

@@ -1,19 +1,19 @@
-//! Numbers of vertices: each new index of a draw gets the next number.
+//! Numbers the vertices of a draw. Each index that a draw uses for the first time gets the next number.
 
 use std::collections::HashMap;
 
-/// The numbers so far: a table if the indices are close together, otherwise a map.
+/// Maps indices to numbers. Uses a table if the indices are close together, otherwise a hash map.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     low: u32,
-    /// For each index, its number plus one; 0 if it does not have a number.
+    /// For each index from `low` on, its number plus one, or 0 if the index has no number yet.
     table: Vec<u32>,
     others: HashMap<u32, usize>,
     count: usize,
 }
 
 impl Numbers {
-    /// Returns an empty list, sized for these indices.
+    /// Returns an empty map with a table for these indices, if they are close together.
     pub(crate) fn new(indices: impl Iterator<Item = u32> + Clone) -> Numbers {
         let count = indices.clone().count();
         let low = indices.clone().min().unwrap_or(0);
@@ -22,7 +22,7 @@ impl Numbers {
         Numbers { low, table, others: HashMap::new(), count: 0 }
     }
 
-    /// Returns the number of an index; a new number if the result equals the previous count.
+    /// Returns the number of an index. The number is new if it equals the count of numbers before the call.
     pub(crate) fn of(&mut self, index: u32) -> usize {
         let next = self.count;
         let number = match index.checked_sub(self.low).and_then(|at| self.table.get_mut(at as usize)) {

@@ -1,9 +1,8 @@
-//! Observers of a chip: programs before they are decoded, and draws with everything that they ran.
+//! Observers of a chip, and the programs and draws that they receive.
 //!
-//! A chip calls its [`Observer`] at three points: for the words of a program before they are decoded, after a draw
-//! with the surfaces that it has stored into, and with every launch of its programs. Only two items here depend on
-//! the chip: [`Machine`], which has a variant for each machine that can run a launch, and the text of a
-//! [`ChipProgram`].
+//! A chip passes three things to its [`Observer`]: the words of a program before they are decoded, the surfaces of a
+//! draw after the draw, and every launch of a captured draw. Only two items of this module depend on the chip:
+//! [`Machine`], which has a variant for each kind of launch, and the text of a [`ChipProgram`].
 
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
@@ -15,7 +14,8 @@ use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::launch::Varying;
 
-/// Maximum number of lanes of a captured launch. A larger draw is captured without it. The limit exceeds 1920 x 1080.
+/// Maximum number of lanes of a captured launch. A draw is captured without the lanes of a larger launch. The limit
+/// exceeds 1920 x 1080.
 pub const MOST_LANES: usize = 1 << 21;
 
 /// An observer of a chip.
@@ -23,50 +23,51 @@ pub trait Observer: Debug + Send {
     /// Receives a program before it is decoded, and may change its words.
     fn program(&mut self, _program: &mut ChipProgram) {}
 
-    /// Returns whether the observer captures the draw with this number, counted from 1. Other draws are not
-    /// assembled.
+    /// Returns whether the observer captures the draw with this number, counted from 1. For other draws, the chip does
+    /// not collect launches.
     fn captures(&self, _draw: u64) -> bool {
         false
     }
 
-    /// Receives a draw that has ended, or that a trap has ended.
+    /// Receives a captured draw after it has completed or trapped.
     fn draw(&mut self, _draw: &Captured) {}
 
-    /// Returns whether the observer reads the surfaces after each draw.
+    /// Returns whether the observer reads the surfaces after each draw, in [`Observer::surfaces`].
     fn looks(&self) -> bool {
         false
     }
 
-    /// Receives the surfaces that a draw stores into, in the memory of all buffers. Draws are numbered from 1.
+    /// Receives the surfaces that a draw stores into, and the memory that contains all buffers. Draws are numbered from
+    /// 1.
     fn surfaces(&mut self, _draw: u64, _targets: &[Target], _memory: Vram<'_>) {}
 }
 
-/// A program as the chip reads it.
+/// A program as the chip reads it from memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChipProgram {
-    /// The machine.
+    /// The machine that runs the program.
     pub isa: Isa,
-    /// The chip, as the machine's table of chips spells it.
+    /// Name of the chip in the machine's table of chips.
     pub chip: &'static str,
-    /// The stage.
+    /// The stage that runs the program.
     pub stage: Stage,
-    /// The words, from the first instruction on. They may extend past the end of the program.
+    /// Words that begin with the first instruction. They may extend past the end of the program.
     pub words: Vec<u32>,
-    /// The address of the first word, as [`Program::base`] counts it.
+    /// Address of the first word, in the unit of [`Program::base`].
     pub base: u32,
-    /// State registers of the program, by their names in the machine.
+    /// State registers of the program, by the names that the machine uses.
     pub state: Vec<(String, u32)>,
 }
 
 impl ChipProgram {
-    /// Returns the program for its machine.
+    /// Returns the program in the form that its machine loads.
     pub fn program(&self) -> Program {
         let ChipProgram { words, base, state, .. } = self.clone();
         Program { base, state, ..Program::from_words(words) }
     }
 
-    /// Returns the program as a file that the other commands read, and its extension: words if they contain
-    /// everything, otherwise source text.
+    /// Returns the extension and the contents of a file that the commands read as this program. The file contains words
+    /// for R700, and source text for the other machines, whose programs also have state registers or addresses.
     pub fn file(&self) -> (&'static str, String) {
         let ChipProgram { isa, chip, stage, words, .. } = self;
         let program = self.program();
@@ -74,7 +75,7 @@ impl ChipProgram {
             Isa::R700 => {
                 let mut text = format!("# isa {isa}, chip {chip}, stage {}\n", stage.name());
                 for word in words {
-                    let _ = writeln!(text, "{word:08x}"); // A string never refuses.
+                    let _ = writeln!(text, "{word:08x}"); // Writing to a string cannot fail.
                 }
                 ("hex", text)
             }
@@ -84,7 +85,7 @@ impl ChipProgram {
     }
 }
 
-/// Returns the text of a program of R500, except for the lines of machine and chip.
+/// Returns the source text of an R500 program, without the directives for machine and chip.
 fn r500_text(program: &Program, stage: Stage) -> String {
     match stage {
         Stage::Vertex => pvs::text::disassemble(program, pvs::text::Listing::default()),
@@ -104,22 +105,22 @@ fn tesla_text(program: &Program, chip: &str, stage: Stage) -> String {
     )
 }
 
-/// A draw with everything that it ran.
+/// A captured draw with all its launches.
 #[derive(Clone, Debug, Default)]
 pub struct Captured {
-    /// Number of the draw, from 1, as in messages.
+    /// Number of the draw, counted from 1. Messages use the same number.
     pub number: u64,
     /// Kind of the primitives.
     pub primitive: String,
-    /// Number of indices, and number of instances.
+    /// Number of indices.
     pub indices: usize,
-    /// See [`Captured::indices`].
+    /// Number of instances.
     pub instances: u32,
     /// Surfaces that the draw stores into.
     pub targets: Vec<Target>,
     /// Launches, in the order of the pipeline.
     pub launches: Vec<Launched>,
-    /// Reason why the draw did not end, if a trap ended it.
+    /// Message of the trap that ended the draw, if any.
     pub trap: Option<String>,
 }
 
@@ -130,18 +131,18 @@ pub struct Target {
     pub name: String,
     /// Format of the elements, as text.
     pub format: String,
-    /// Offset of the first byte, in the memory of all buffers.
+    /// Offset of the first byte in the memory that contains all buffers.
     pub start: usize,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub bytes: usize,
-    /// Elements from one row to the next.
+    /// Number of elements from one row to the next.
     pub pitch: usize,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
 }
 
 impl Target {
-    /// Returns a copy of the surface's bytes, as far as they are in memory.
+    /// Returns a copy of the surface's bytes, up to the end of memory.
     pub fn content(&self, memory: Vram<'_>) -> Vec<u8> {
         let end = self.start.saturating_add(self.pitch * self.rows * self.bytes).min(memory.len());
         memory.bytes(self.start..end)
@@ -153,41 +154,41 @@ impl Target {
 pub struct Launched {
     /// `vertex`, `fragment` or `compute`.
     pub stage: &'static str,
-    /// The program, as it ran.
+    /// The program, with the observer's changes.
     pub program: ChipProgram,
     /// State at the start of the launch.
     pub machine: Machine,
-    /// Options of the run.
+    /// Options with which the program ran.
     pub options: Options,
-    /// The lanes of the launch.
+    /// Vertices, pixels or threads of the launch.
     pub lanes: Lanes,
-    /// Outputs, by their names in the machine's launches.
+    /// Outputs, by the names that the machine's launches use.
     pub outputs: Vec<(String, Output)>,
-    /// Whether its outputs are integers.
+    /// Whether the outputs are integers.
     pub integers: bool,
-    /// Reason why the launch is not captured whole: it has too many lanes.
+    /// Reason for which the launch is not captured completely, for instance because it has too many lanes.
     pub too_large: Option<String>,
 }
 
-/// A launch of a machine.
+/// A launch in the form that a machine runs.
 #[derive(Clone, Debug)]
 pub enum Machine {
-    /// R600 and R700.
+    /// A launch of R600 or R700.
     R700(Box<reconverge_r700::launch::Launch>),
-    /// The fragment unit of R500.
+    /// A launch of the fragment unit of R500.
     R500(Box<reconverge_r500::launch::Launch>),
-    /// The vertex unit of R500.
+    /// A launch of the vertex unit of R500.
     Pvs(Box<pvs::launch::Launch>),
-    /// Fragments of Tesla.
+    /// A fragment launch of Tesla.
     TeslaFragment(Box<reconverge_tesla::launch::Fragment>),
-    /// Vertices of Tesla.
+    /// A vertex launch of Tesla.
     TeslaVertex(Box<reconverge_tesla::launch::Vertex>),
-    /// A grid of Tesla, with the memory that it accesses, as it was before.
+    /// A compute launch of Tesla, with the contents that its memory had before the launch.
     TeslaCompute(Box<reconverge_tesla::launch::Compute>),
 }
 
 impl Machine {
-    /// Sets the lanes of the launch, and their inputs by number of the register or word.
+    /// Sets the number of lanes, and the inputs by the number of their register or word.
     pub(crate) fn set_lanes(&mut self, count: usize, lanes: &Lanes, inputs: Vec<(u16, Rows)>) {
         match self {
             Machine::R700(launch) => {
@@ -220,44 +221,44 @@ impl Machine {
                 launch.lanes = count;
                 launch.inputs = inputs.into_iter().map(|(word, rows)| (word, rows.words)).collect();
             }
-            // Threads are numbered by the machine.
+            // A grid already determines its threads.
             Machine::TeslaCompute(_) => {}
         }
     }
 }
 
-/// Inputs that identify the lanes of a launch.
+/// The vertices, pixels or threads of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lanes {
     /// Index and instance of each vertex.
     Vertices(Vec<[u32; 2]>),
-    /// x, y, and 1 if the primitive covers the pixel. The other lanes only supply differences.
+    /// x, y, and 1 if the primitive covers the pixel. The other pixels only provide values for derivatives.
     Pixels(Vec<[i32; 3]>),
     /// The number of threads of a grid.
     Threads(usize),
 }
 
-/// Words of all lanes.
+/// A value of all lanes, as words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// Words of a lane.
+    /// Number of words per lane.
     pub width: usize,
-    /// Words of the first lane, then those of the next.
+    /// The words of the first lane, then those of the next lane, and so on.
     pub words: Vec<u32>,
 }
 
 impl Rows {
-    /// Returns four words per lane.
+    /// Returns the words in groups of four, one group per lane.
     fn vectors(self) -> Arc<[[u32; 4]]> {
         self.words.as_chunks::<4>().0.into()
     }
 }
 
-/// Values of all lanes.
+/// An output of all lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Numbers.
+    /// Words, such as colours.
     Words(Rows),
-    /// Yes or no.
+    /// One flag per lane.
     Flags(Vec<bool>),
 }

@@ -1,6 +1,7 @@
-//! Submissions of the chips that read PM4 packets: the packets with their relocations, and the registers that they write.
+//! Reads submissions of PM4 packets with their relocations, and holds the registers that packets write.
 //!
-//! The order of relocations follows captured streams. A relocation is a NOP packet that completes the packet before it.
+//! A relocation is a NOP packet that belongs to the packet before it. The order of several relocations is that of
+//! captured streams.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,27 +10,29 @@ use reconverge_simt::vram::Vram;
 
 use crate::{Fault, Submission};
 
-/// Opcode of the packet that contains a relocation.
+/// Opcode of a NOP packet, which contains a relocation.
 pub(crate) const NOP: u8 = 0x10;
 
-/// Words of an entry of the relocation list. The first word of a NOP is the offset of an entry.
+/// Number of words of an entry in the relocation list. The first word of a NOP packet is an offset in words into this
+/// list.
 const RELOCATION_WORDS: usize = 4;
 
-/// A packet of a kind that its chip has.
+/// A packet with its relocations. `Kind` is the chip's type for packet headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RelocatedPacket<'a, Kind> {
     pub(crate) kind: Kind,
     /// The words after the header.
     pub(crate) payload: &'a [u32],
-    /// Ranges in memory of the buffers of its relocations, in order.
+    /// For each relocation of the packet, the range of its buffer in memory.
     pub(crate) buffers: Vec<Range<usize>>,
     /// Index of the header among the words of the submission.
     pub(crate) at: usize,
 }
 
 impl<Kind> RelocatedPacket<'_, Kind> {
-    /// Returns the range from an offset in the buffer of relocation `number` to the end of that buffer. `missing` and
-    /// `beyond` begin the messages about a relocation and about an offset that do not exist.
+    /// Returns the range from an offset in the buffer of relocation `number` to the end of this buffer. `missing`
+    /// begins the message for a relocation that does not exist, and `beyond` the message for an offset past the end of
+    /// the buffer.
     pub(crate) fn place(
         &self,
         number: usize,
@@ -49,11 +52,12 @@ impl<Kind> RelocatedPacket<'_, Kind> {
     }
 }
 
-/// Returns the packets of a submission, without fillers of type 2. `kind` reads a header, or returns the types that
-/// the chip has. `cut` describes a packet from its header and the number of its words.
+/// Returns the packets of a submission, without fillers of type 2. `kind` converts a header, or returns the packet
+/// types of the chip. `cut` describes a truncated packet, from its header and number of words.
 ///
 /// # Errors
-/// A packet extends past the end of the commands or has another type, or a relocation is not in the list.
+/// Returns a fault if a packet extends past the end of the commands or has an unknown type, or if a relocation is not
+/// in the list.
 pub(crate) fn read<'a, Kind>(
     submission: &Submission<'a>,
     kind: impl Fn(u32) -> Result<Kind, &'static str>,
@@ -70,19 +74,22 @@ pub(crate) fn read<'a, Kind>(
         }
         let kind = kind(header).map_err(|known| {
             let number = header >> 30;
-            malformed(at, format!("a packet of type {number} ({header:#010x}); {known} are known"))
+            malformed(at, format!("a packet of type {number} ({header:#010x}); expected type {known}"))
         })?;
         let count = (header >> 16 & 0x3fff) as usize + 1;
         let Some(payload) = words.get(at + 1..at + 1 + count) else {
             let left = words.len() - at - 1;
-            return Err(malformed(at, format!("{}, {left} are left", cut(header, count))));
+            return Err(malformed(at, format!("{}, but the commands end after {left}", cut(header, count))));
         };
         let relocates = (header >> 30, (header >> 8) as u8) == (3, NOP);
         match packets.last_mut() {
             Some(before) if relocates => {
                 let entry = payload[0] as usize / RELOCATION_WORDS;
                 let Some(buffer) = list.get(entry) else {
-                    return Err(malformed(at, format!("relocation {entry} of a list of {}", list.len())));
+                    return Err(malformed(
+                        at,
+                        format!("relocation {entry} is not in the list of {}", list.len()),
+                    ));
                 };
                 before.buffers.push(buffer.clone());
             }
@@ -94,17 +101,17 @@ pub(crate) fn read<'a, Kind>(
     Ok(packets)
 }
 
-/// Rejects a submission with a buffer past the end of memory.
+/// Returns a fault if a buffer extends past the end of memory.
 pub(crate) fn check(memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
     let end = submission.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
     if end > memory.len() {
-        let what = format!("a buffer ends at {end:#x}, memory at {:#x}", memory.len());
+        let what = format!("a buffer ends at {end:#x}, but memory ends at {:#x}", memory.len());
         return Err(Fault::Malformed(what));
     }
     Ok(())
 }
 
-/// Registers by byte address, with the buffers that contain their addresses.
+/// Registers by byte address, and the buffers to which their relocations refer.
 #[derive(Clone, Debug)]
 pub(crate) struct RelocatedRegisters {
     words: Vec<u32>,
@@ -112,22 +119,22 @@ pub(crate) struct RelocatedRegisters {
 }
 
 impl RelocatedRegisters {
-    /// Returns the registers of a space of `space` bytes, all 0.
+    /// Returns `space` bytes of registers, which are all 0.
     pub(crate) fn new(space: usize) -> RelocatedRegisters {
         RelocatedRegisters { words: vec![0; space / 4], buffers: HashMap::new() }
     }
 
-    /// Returns the register at a byte address; 0 if it was never written.
+    /// Returns the register at a byte address, or 0 if it was never written.
     pub(crate) fn word(&self, address: u32) -> u32 {
         self.words.get(address as usize / 4).copied().unwrap_or(0)
     }
 
-    /// Returns register `number` of those that begin at an address.
+    /// Returns register `number` of an array of registers that begins at `address`.
     pub(crate) fn nth(&self, address: u32, number: usize) -> u32 {
         self.word(address + 4 * number as u32)
     }
 
-    /// Returns the register as a float.
+    /// Returns register `number` of an array as a float.
     pub(crate) fn float(&self, address: u32, number: usize) -> f32 {
         f32::from_bits(self.nth(address, number))
     }
@@ -138,13 +145,13 @@ impl RelocatedRegisters {
         }
     }
 
-    /// Returns the range in memory of the buffer to which register `number` of those at an address had a relocation.
+    /// Returns the buffer to which the relocation of register `number` of an array refers, as a range of memory.
     pub(crate) fn buffer(&self, address: u32, number: usize) -> Option<Range<usize>> {
         self.buffers.get(&(address + 4 * number as u32)).cloned()
     }
 
-    /// Returns the range from `offset` in that buffer to its end; `None` if there is no buffer, or if the offset is
-    /// past its end.
+    /// Returns the range from `offset` in this buffer to its end. Returns `None` if there is no buffer, or if the
+    /// offset is past its end.
     pub(crate) fn place(&self, address: u32, number: usize, offset: usize) -> Option<Range<usize>> {
         let buffer = self.buffer(address, number)?;
         let start = buffer.start + offset;

@@ -1,34 +1,35 @@
-//! Registers of chips whose drivers write them by address: the known registers, and the effect of a write.
+//! Tables of the known registers of a chip, by address. For each register, they state whether the chip model reads it,
+//! and if not, why not.
 
-/// A contiguous group of registers.
+/// One register, or an array of registers at consecutive addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Register {
-    /// Name of the first register in the manual.
+    /// Name of the first register, from the manual.
     pub(crate) name: &'static str,
     /// Byte address of the first register.
     pub(crate) address: u32,
     /// Number of registers.
     pub(crate) count: u32,
-    /// Reason why the register does not change results; `None` if it is read.
+    /// Reason for which the register does not change results, or `None` if the chip model reads it.
     pub(crate) ignored: Option<&'static str>,
-    /// Whether the register holds an address, so that a relocation follows.
+    /// Whether the register holds an address. A relocation then follows each write.
     pub(crate) relocated: bool,
 }
 
 impl Register {
-    /// Returns the registers, followed by a relocation.
+    /// Returns the same registers, marked as holding addresses.
     pub(crate) const fn relocated(self) -> Register {
         Register { relocated: true, ..self }
     }
 
-    /// Returns whether the register at an address is one of these.
+    /// Returns whether `address` is the address of one of these registers.
     #[cfg(test)]
     pub(crate) const fn has(&self, address: u32) -> bool {
         address >= self.address && address < self.address + 4 * self.count
     }
 }
 
-/// Returns registers that are read.
+/// Returns registers that the chip model reads.
 pub(crate) const fn read(name: &'static str, address: u32, count: u32) -> Register {
     Register { name, address, count, ignored: None, relocated: false }
 }
@@ -38,18 +39,19 @@ pub(crate) const fn ignored(name: &'static str, address: u32, count: u32, why: &
     Register { name, address, count, ignored: Some(why), relocated: false }
 }
 
-/// Registers by address.
+/// A table of registers by address.
 #[derive(Debug)]
 pub(crate) struct RegisterTable {
     registers: Vec<&'static Register>,
-    /// Address of the first register.
+    /// Lowest address of the table.
     first: u32,
-    /// Index into `registers` for each address from `first` on; past its end if no register has the address.
+    /// For each address from `first` on, an index into `registers`. The index is past the end if no register has the
+    /// address.
     places: Vec<u16>,
 }
 
 impl RegisterTable {
-    /// Returns the table of these lists. If several registers have an address, the first one is used.
+    /// Returns the table for these lists. If several entries have the same address, the first one is used.
     pub(crate) fn new(lists: &[&'static [Register]]) -> RegisterTable {
         let registers: Vec<&'static Register> = lists.iter().copied().flatten().collect();
         let first = registers.iter().map(|register| register.address).min().unwrap_or(0);
@@ -62,18 +64,19 @@ impl RegisterTable {
         RegisterTable { registers, first, places }
     }
 
-    /// Returns the registers at an address, if they are known.
+    /// Returns the entry with this address, if the register is known.
     pub(crate) fn get(&self, address: u32) -> Option<&'static Register> {
         let place = address.checked_sub(self.first)? / 4;
         self.registers.get(usize::from(*self.places.get(place as usize)?)).copied()
     }
 }
 
-/// Declares registers that are read: `NAME = address * count`, with `relocated` if a relocation follows.
+/// Declares registers that the chip model reads: `NAME = address * count`. The suffix `relocated` means that a
+/// relocation follows each write.
 macro_rules! addresses {
     ($($(#[doc = $doc:literal])* $name:ident = $address:literal * $count:literal $($how:ident)?;)*) => {
         $($(#[doc = $doc])* #[allow(missing_docs)] pub(super) const $name: u32 = $address;)*
-        /// The registers that are read.
+        /// Registers that the chip model reads.
         const READ: &[$crate::register::Register] =
             &[$($crate::register::read(stringify!($name), $address, $count)$(.$how())?),*];
     };

@@ -1,9 +1,9 @@
-//! Codes of samplers and of stencil operations that R300 and R600 chips share.
+//! Codes of sampler state and of stencil operations, which R300 and R600 chips share.
 
 use reconverge_raster::depth::StencilOp;
 use reconverge_simt::texture::{MipFilter, Wrap};
 
-/// Wrap modes by their codes.
+/// Wrap modes, indexed by their codes.
 pub(crate) const WRAPS: [Wrap; 8] = [
     Wrap::Repeat,
     Wrap::Mirror,
@@ -15,7 +15,7 @@ pub(crate) const WRAPS: [Wrap; 8] = [
     Wrap::MirrorOnceToBorder,
 ];
 
-/// Stencil operations by their codes.
+/// Stencil operations, indexed by their codes.
 pub(crate) const STENCIL_OPS: [StencilOp; 8] = [
     StencilOp::Keep,
     StencilOp::Zero,
@@ -27,7 +27,7 @@ pub(crate) const STENCIL_OPS: [StencilOp; 8] = [
     StencilOp::DecrementWrap,
 ];
 
-/// Returns the filter between mip levels for a code.
+/// Returns the filter between mip levels with this code.
 pub(crate) fn mip_filter(code: u32) -> MipFilter {
     match code {
         0 => MipFilter::None,
@@ -36,7 +36,7 @@ pub(crate) fn mip_filter(code: u32) -> MipFilter {
     }
 }
 
-/// Returns the maximum number of positions of an anisotropic filter for a code, which is its logarithm; up to 16.
+/// Returns the maximum number of positions of an anisotropic filter, up to 16. The code is log2 of this number.
 pub(crate) fn anisotropy(code: u32) -> u8 {
     1 << code.min(4)
 }

@@ -1,7 +1,7 @@
-//! Levels of images from elements in memory.
+//! Creates levels of images from elements in memory.
 //!
-//! Elements whose components are fields are kept unchanged: the sampler converts them (see [`Elements`]). Others are
-//! decoded when a level is first read.
+//! If all components of an element are bit fields, the elements are kept unchanged, and the sampler converts them (see
+//! [`Elements`]). Other elements are decoded when their level is first read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,30 +10,31 @@ use reconverge_raster::format::{Format, Number, from_srgb, shared_exponent};
 use reconverge_simt::texture::elements::{Channel, Elements, Field, Strides};
 use reconverge_simt::texture::{Level, Texels};
 
-/// An element of a texture.
+/// Encoding of an element of a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TexelElement {
     /// One texel.
     Plain(Format),
-    /// One texel: three components of nine bits with a shared exponent.
+    /// One texel with three components of nine bits and a shared exponent.
     SharedExponent,
     /// A block of 4 x 4 texels.
     Block {
-        /// The compression.
+        /// The compression format.
         block: Block,
-        /// Whether its colours are on the sRGB curve.
+        /// Whether the block's colours are on the sRGB curve.
         srgb: bool,
     },
-    /// A block of 4 x 4 texels that is decompressed without a sign. The resulting eight bits are then read as signed.
+    /// A block of 4 x 4 texels that is decompressed as unsigned bytes. The resulting bytes are then interpreted as
+    /// signed.
     SignedAfter(Block),
-    /// One texel, whose red, green and blue are on the sRGB curve, whatever components they come from.
+    /// One texel. Its red, green and blue are on the sRGB curve, even if they are selected from alpha.
     Curved(Format),
-    /// A block of 4 x 4 texels, whose red, green and blue are on the sRGB curve, whatever components they come from.
+    /// A block of 4 x 4 texels. Their red, green and blue are on the sRGB curve, even if they are selected from alpha.
     CurvedBlock(Block),
 }
 
 impl TexelElement {
-    /// Returns the number of bytes of an element.
+    /// Returns the size of an element in bytes.
     pub(crate) fn bytes(self) -> usize {
         match self {
             TexelElement::Plain(format) | TexelElement::Curved(format) => format.bytes.into(),
@@ -52,8 +53,8 @@ impl TexelElement {
         }
     }
 
-    /// Returns the components of the texels of an element, row by row, without a curve that applies to texels. Bytes
-    /// past the end of `bytes` read as 0.
+    /// Returns the components of an element's texels, row by row. The sRGB curve of [`TexelElement::Curved`] and
+    /// [`TexelElement::CurvedBlock`] is not applied. Bytes past the end of `bytes` read as 0.
     fn texels(self, bytes: &[u8]) -> [[u32; 4]; SIDE * SIDE] {
         match self {
             TexelElement::Plain(format) | TexelElement::Curved(format) => [format.read(bytes); SIDE * SIDE],
@@ -78,7 +79,8 @@ impl TexelElement {
         }
     }
 
-    /// Returns the components of [`TexelElement::texels`] on the sRGB curve, if the element has red, green and blue on it.
+    /// For [`TexelElement::Curved`] and [`TexelElement::CurvedBlock`], returns the components with the sRGB curve
+    /// applied to all of them. Red, green and blue are selected from these.
     fn curved(self, bytes: &[u8]) -> Option<[[u32; 4]; SIDE * SIDE]> {
         match self {
             TexelElement::Plain(_)
@@ -93,12 +95,12 @@ impl TexelElement {
         }
     }
 
-    /// Returns whether texels are read from the bytes of a level.
+    /// Returns whether the sampler reads texels directly from the bytes of a level.
     pub(crate) fn is_in_place(self, select: [Select; 4]) -> bool {
         self.channels(select).is_some()
     }
 
-    /// Returns the channels of a texel, if all of them are fields.
+    /// Returns the channels of a texel, if all of them are bit fields or constants.
     fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
         let formats = match self {
             TexelElement::Plain(format) => [format; 4],
@@ -130,7 +132,7 @@ impl Select {
     pub(crate) const ALL: [Select; 4] =
         [Select::Component(0), Select::Component(1), Select::Component(2), Select::Component(3)];
 
-    /// Returns the component for an element's components.
+    /// Returns the selected value, from the components of an element.
     pub(crate) fn of(self, components: [u32; 4]) -> u32 {
         match self {
             Select::Component(component) => components[usize::from(component & 3)],
@@ -139,13 +141,13 @@ impl Select {
     }
 }
 
-/// Returns the signed fraction whose eight bits are those of this unsigned fraction.
+/// Converts an unsigned fraction to eight bits, and returns the signed fraction with the same bits.
 fn signed(fraction: f32) -> f32 {
     let bits = (fraction * 255.).round() as u8;
     (f32::from(bits as i8) / 127.).max(-1.)
 }
 
-/// Returns a format with its fractions on the sRGB curve.
+/// Returns a format with sRGB components instead of unsigned fractions.
 fn curved(format: Format) -> Format {
     let number = |number| if number == Number::Unorm { Number::Srgb } else { number };
     Format { numbers: format.numbers.map(number), ..format }
@@ -175,14 +177,14 @@ fn channel(format: &Format, component: usize) -> Option<Channel> {
     }
 }
 
-/// Returns the values of all codes of a component.
+/// Returns the value of each code of a component.
 fn list(width: u8, number: Number) -> Arc<[u32]> {
-    // An alpha component would not be on the sRGB curve.
+    // The component is the first one, because an sRGB format has a linear fourth component.
     let format = Format { numbers: [number; 4], ..Format::new([width, 0, 0, 0], number) };
     (0..1u32 << width).map(|code| format.read(&code.to_le_bytes())[0]).collect()
 }
 
-/// Returns [`list`] for components of eight bits.
+/// Returns the result of [`list`] for components of eight bits.
 fn bytes_of(number: Number) -> Arc<[u32]> {
     const NUMBERS: [Number; 4] = [Number::Snorm, Number::Srgb, Number::Uscaled, Number::Sscaled];
     static LISTS: LazyLock<[Arc<[u32]>; 4]> = LazyLock::new(|| NUMBERS.map(|number| list(8, number)));
@@ -192,19 +194,19 @@ fn bytes_of(number: Number) -> Arc<[u32]> {
     }
 }
 
-/// The position of a level among bytes.
+/// Position of a level in the bytes of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LevelPlace {
     /// Width, height and depth in texels.
     pub(crate) size: [usize; 3],
-    /// Offsets of the elements.
+    /// Offset of the first element, and distances between elements, rows and slices.
     pub(crate) strides: Strides,
-    /// End offset of the level's bytes. Bytes past it read as 0.
+    /// Offset of the end of the level's bytes. Later bytes read as 0.
     pub(crate) end: usize,
 }
 
 impl LevelPlace {
-    /// Returns the end of the last element.
+    /// Returns the offset of the end of the last element.
     pub(crate) fn last(&self, element: TexelElement) -> usize {
         let Strides { start, element: step, row, slice } = self.strides;
         let [width, height, depth] = self.size;
@@ -216,8 +218,7 @@ impl LevelPlace {
     }
 }
 
-/// Returns a level of an image. The bytes end with zeros that are not part of memory, as
-/// [`Images`](crate::images::Images) provides them.
+/// Returns a level of an image. `bytes` must end with the zeros that [`Images`](crate::images::Images) appends.
 pub(crate) fn level(
     bytes: &Arc<Vec<u8>>,
     place: LevelPlace,
@@ -236,7 +237,7 @@ pub(crate) fn level(
     Level { width, height, depth, texels }
 }
 
-/// Returns the texels of a level, one by one: the plain version of [`Elements`].
+/// Decodes the texels of a level one by one. [`Elements`] must have the same texels.
 fn decoded(bytes: &[u8], place: LevelPlace, element: TexelElement, select: [Select; 4]) -> Vec<[u32; 4]> {
     let [width, height, depth] = place.size;
     let side = element.side();
@@ -307,19 +308,20 @@ mod tests {
         })
     }
 
-    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. Without a sign -1 is 255, the larger end of these two.
+    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is the larger
+    /// end of the two.
     #[test]
     fn a_sign_after_decompression_takes_the_larger_end_from_unsigned_bytes() {
-        // Ends -1 / 127 and 5 / 127; texels 0, 1, 2 and 7 of the eight steps.
+        // The ends are -1 / 127 and 5 / 127. The test reads texels with the codes 0, 1, 2 and 7.
         let half = 0xffu64 | 0x05 << 8 | 0b111_010_001_000 << 16;
         let texels = |element: TexelElement| {
             let texels = element.texels(&half.to_le_bytes());
             [0, 1, 2, 3].map(|place: usize| (f32::from_bits(texels[place][0]) * 127.).round())
         };
         let after = texels(TexelElement::SignedAfter(Block::One { signed: false }));
-        // (6 * 255 + 5) / 7 = 219 is -37 with a sign, and (255 + 6 * 5) / 7 is 41.
+        // (6 * 255 + 5) / 7 = 219, which is -37 as a signed byte. (255 + 6 * 5) / 7 = 41.
         assert_eq!(after, [-1., 5., -37., 41.]);
-        // Ends of one sign are those of the format.
+        // If both ends have the same sign, the result is that of the signed format.
         let same = 0x7fu64 | 0x11 << 8 | 0b111_010_001_000 << 16;
         let texels = |element: TexelElement| element.texels(&same.to_le_bytes())[3][0];
         let block = TexelElement::Block { block: Block::One { signed: true }, srgb: false };
@@ -368,7 +370,8 @@ mod tests {
         assert!(kept > 1_000, "{kept} levels have elements");
     }
 
-    /// Red, green and blue of a texel are on the curve, and alpha is not, whatever components they are.
+    /// The curve applies to the red, green and blue of a texel and not to its alpha, whatever components they are
+    /// selected from.
     #[test]
     fn the_curve_is_for_the_colour_of_a_texel() {
         let luminance =
@@ -386,13 +389,13 @@ mod tests {
             assert_eq!(level(&bytes, place, element, select).texel(0, 0, 0), expected);
             assert_eq!(decoded(&bytes, place, element, select), [expected]);
         }
-        // A block of alpha 80h and of black.
+        // A block with alpha 80h and black texels.
         let bytes: Arc<Vec<u8>> = Arc::new([0x80, 0x80].into_iter().chain([0; 30]).collect());
         let place = LevelPlace { size: [1; 3], strides, end: 16 };
         let alphas = [Select::Component(3); 4];
         let texel =
             level(&bytes, place, TexelElement::CurvedBlock(Block::InterpolatedAlpha), alphas).texel(0, 0, 0);
-        // The curve is applied to alpha as a single.
+        // Alpha is rounded to single precision before the curve is applied.
         let curve = from_srgb(f32::from_bits(plain).into()).to_bits();
         assert_eq!(texel, [curve, curve, curve, plain]);
     }

@@ -1,13 +1,13 @@
-//! Unsupported features that commands use, by name.
+//! Counts the unsupported features that commands use, by name.
 
 use std::collections::BTreeMap;
 
-/// Maximum number of different names. Further ones are counted as [`OTHERS`].
+/// Maximum number of different names. Uses of further names are counted as [`OTHERS`].
 const NAMES: usize = 256;
-/// Name for the count of all further names.
+/// Name under which all further names are counted.
 const OTHERS: &str = "others";
 
-/// Names of unknown features, each with its number of uses.
+/// Names of unsupported features, each with its number of uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unknown(BTreeMap<String, u64>);
 
@@ -20,12 +20,12 @@ impl Unknown {
         *self.0.entry(name).or_default() += 1;
     }
 
-    /// Returns the number of notes, repeated ones included.
+    /// Returns the total number of uses of all features.
     pub(crate) fn times(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// Visits each name, in order.
+    /// Calls `visit` with each name and its number of uses, in the order of names.
     pub(crate) fn each(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.0.iter().for_each(|(name, count)| visit(name, *count));
     }
@@ -35,7 +35,7 @@ impl Unknown {
     }
 }
 
-/// Unpacks the fields of a register. Bits outside the fields are reported and ignored.
+/// Unpacks the fields of a register. Other bits that are set are reported as unsupported and ignored.
 macro_rules! fields {
     ($state:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;
@@ -45,7 +45,7 @@ macro_rules! fields {
         }
         match $Word::unpack_lenient(raw) {
             Ok(word) => word,
-            // All fields are numbers and flags, so every code has a meaning.
+            // All fields are numbers or flags, so every code is valid.
             Err(error) => unreachable!("{error}"),
         }
     }};
@@ -56,7 +56,7 @@ pub(crate) use fields;
 mod tests {
     use super::*;
 
-    /// Names depend on commands, so their number is limited. None goes uncounted.
+    /// Commands determine the names, so the number of names is limited. Every use is still counted.
     #[test]
     fn names_beyond_the_limit_are_counted_together() {
         let mut unknown = Unknown::default();

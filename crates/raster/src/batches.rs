@@ -1,15 +1,17 @@
-//! Distributes the lanes of a draw to several threads. Each pixel receives its fragments in order.
+//! Distributes the lanes of a draw over several threads. Each pixel receives its fragments in the order of their
+//! primitives.
 //!
 //! ```text
 //! waiting: 5 6 7      taken: 2 (shaded) 3 (being shaded) 4 (being shaded)      done: 0 1
 //! ```
-//! Threads take pieces in order. A piece is a batch of lanes, or a part of a large primitive. A thread merges its
-//! piece once two conditions hold: all earlier pieces are shaded, and the earlier pieces that may contain the same
-//! pixels are merged. Parts of one primitive have no pixel in common. Memory is therefore the same with any number of
-//! threads. If a program stops with an error, no later piece is merged.
+//! The work is split into pieces, which threads take in order. A piece is a batch of lanes, or a part of a large
+//! primitive. A thread shades its piece, and merges it once two conditions hold: all earlier pieces are shaded, and the
+//! earlier pieces that may contain the same pixels are merged. Parts of one primitive have no pixel in common. The
+//! results in memory therefore do not depend on the number of threads. If a program stops with an error, no later piece
+//! is merged.
 //!
-//! The depth test may hide a lane before it runs. Whether it does depends on the pieces that are merged at that
-//! moment, as on a chip. The results of hidden lanes are not used.
+//! The depth test may remove a hidden lane before the lane is shaded. As on a chip, this depends on the pieces that are
+//! merged at that moment. It does not change memory, because the results of a hidden lane are never stored.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -36,12 +38,12 @@ use crate::vertex::has;
 /// Maximum number of unmerged pieces per thread.
 const EACH: usize = 4;
 
-/// Number of times that a waiting thread checks whether it can continue. It then lets other threads run between
-/// checks, and then sleeps. A small piece takes less time than waking a thread.
+/// Number of checks between which a waiting thread spins. For the next `YIELDS` checks, the thread yields to other
+/// threads, and then it sleeps. Waking a thread takes longer than a small piece.
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
-/// Minimum number of quads that are checked together for hidden ones.
+/// Minimum number of quads from which hidden quads are removed before shading.
 const FEW: usize = 16;
 
 /// Memory for batches of lanes. A thread keeps it for later draws, because allocations take much of the time of a
@@ -51,13 +53,13 @@ pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
     pub(crate) weights: Weights,
     quads: Vec<Quad>,
-    /// Quads with depths, and the quads that are not hidden.
+    /// Quads with their depths, and those of them that are not hidden.
     sight: Batch,
     seen: Vec<Quad>,
 }
 
 thread_local! {
-    /// The memory of the last draw or piece.
+    /// The memory that the thread's last draw or piece used.
     static ROOM: Cell<Option<Box<BatchRoom>>> = const { Cell::new(None) };
 }
 
@@ -69,7 +71,7 @@ impl BatchRoom {
         room
     }
 
-    /// Keeps the memory for this thread.
+    /// Stores the memory for later draws of this thread.
     pub(crate) fn keep(self: Box<BatchRoom>) {
         ROOM.set(Some(self));
     }
@@ -84,9 +86,9 @@ pub(crate) struct Batches<'a> {
     pub(crate) kernels: Option<&'a Kernels<'a>>,
     /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
-    /// Components of the position that the program or (depth) the tests read.
+    /// Mask of the position's components that are computed: those that the program reads, and depth if a test reads it.
     pub(crate) reads: u8,
-    /// Whether lanes that the depth test drops need not be shaded.
+    /// Whether lanes that fail the depth test need not be shaded.
     pub(crate) may_skip_hidden: bool,
     pub(crate) queue: Queue,
 }
@@ -94,47 +96,47 @@ pub(crate) struct Batches<'a> {
 /// The pieces of a draw, for all threads.
 #[derive(Default)]
 pub(crate) struct Queue {
-    /// Whether most lanes were hidden in the last piece that was merged.
+    /// Whether most lanes of the last merged piece were hidden.
     hides_most: AtomicBool,
     line: Mutex<Pieces>,
     /// Copies of [`Pieces::shaded`] and [`Pieces::merged`].
     shaded: AtomicUsize,
     merged: AtomicUsize,
-    /// Notified when these counts change, if a thread sleeps.
+    /// Notified when `shaded` or `merged` changes, if a thread sleeps.
     changed: Condvar,
 }
 
 /// Work for one thread.
 pub(crate) enum Piece {
-    /// Lanes, whose pixels other pieces may also contain.
+    /// Lanes of any primitives. Other pieces may contain the same pixels.
     Batch(Batch),
     /// Rows of a large primitive.
     Part(Level, Arc<Slopes>, Vec<Strip>),
 }
 
-/// The pieces of a draw that are not merged, and counts of the others.
+/// The pieces of a draw that are not merged yet, and the number of merged pieces.
 #[derive(Default)]
 struct Pieces {
-    /// Pieces that no thread has taken yet, each with the number of pieces that must be merged before.
+    /// Pieces that no thread has taken yet. Each has the number of earlier pieces that must be merged before it.
     waiting: VecDeque<(Piece, usize)>,
-    /// The progress of the pieces that threads have taken, starting with the first one that is not merged.
+    /// Progress of the pieces that threads have taken, starting with the first piece that is not merged.
     taken: VecDeque<Progress>,
-    /// Number of pieces that are shaded, up to the first one that is not.
+    /// Number of pieces before the first piece that is not shaded.
     shaded: usize,
-    /// Number of pieces that are merged, up to the first one that is not.
+    /// Number of pieces before the first piece that is not merged.
     merged: usize,
     /// Number of pieces before the set that is being added.
     before: usize,
     /// Number of sleeping threads.
     sleepers: usize,
-    /// Number of jobs that shade pieces while any are waiting.
+    /// Number of running jobs that shade pieces until no piece waits.
     helpers: usize,
     /// Number of samples that passed the tests.
     passed: u64,
-    /// Whether no more pieces are merged, and why.
+    /// Whether merging has stopped, and the error of the program, if it caused this.
     has_stopped: bool,
     stopped: Option<Stopped>,
-    /// Memory for further batches.
+    /// Empty batches whose memory is reused.
     spare: Vec<Batch>,
 }
 
@@ -146,12 +148,12 @@ enum Progress {
 }
 
 impl Pieces {
-    /// Returns the number of pieces that are not merged yet.
+    /// Returns the number of pieces that are not merged.
     fn outstanding(&self) -> usize {
         self.waiting.len() + self.taken.len()
     }
 
-    /// Records the progress of a piece.
+    /// Records the progress of the piece with this number.
     fn note(&mut self, number: usize, progress: Progress) {
         self.taken[number - self.merged] = progress;
         while self.taken.pop_front_if(|first| *first == Progress::Merged).is_some() {
@@ -170,7 +172,7 @@ impl Pieces {
 }
 
 impl Batches<'_> {
-    /// Adds the quads of a primitive to a batch. `inputs`: whether the inputs of the program are computed.
+    /// Adds the quads of a primitive to a batch. `inputs` states whether the program's inputs are computed.
     pub(crate) fn append(
         &self,
         level: Level,
@@ -187,7 +189,7 @@ impl Batches<'_> {
             && quads.len() >= FEW
             && self.queue.hides_most.load(Ordering::Relaxed)
         {
-            // Hidden quads are omitted.
+            // Removes hidden quads.
             sight.start(draw);
             level.run(Append {
                 batch: sight,
@@ -214,8 +216,8 @@ impl Batches<'_> {
         level.run(Append { batch, weights, slopes, quads, draw, reads, inputs, place, quads_too: true });
     }
 
-    /// Adds quads of a primitive whose pixels have several samples. `tested`: whether the depths of samples are
-    /// computed.
+    /// Adds quads of a primitive whose pixels have several samples. `tested` states whether the depths of the samples
+    /// are computed.
     pub(crate) fn append_samples(
         &self,
         level: Level,
@@ -230,7 +232,7 @@ impl Batches<'_> {
         let BatchRoom { batch, weights, sight, quads, .. } = room;
         let first = batch.fragments.lanes;
         batch.starts.push(first);
-        // Pixels whose samples are shaded separately are added sample by sample.
+        // If samples are shaded separately, the quads of each sample are added together.
         let at_sample = if multisample.shades_samples { multisample.at_sample } else { 0 };
         let position_at_sample = multisample.shades_samples && multisample.position.1;
         for run in work.chunk_by(|(.., one), (.., other)| one == other) {
@@ -273,7 +275,7 @@ impl Batches<'_> {
                 depths.extend_from_slice(&sight.fragments.positions[2]);
             }
         }
-        // Partially covered pixels.
+        // Replaces inputs and position of partially covered pixels by their values at the centroid.
         let at_centroid = multisample.at_centroid & !multisample.at_sample;
         let position_at_centroid = multisample.position.0 && !position_at_sample;
         if at_centroid == 0 && !position_at_centroid {
@@ -321,8 +323,8 @@ impl Batches<'_> {
         room.quads = quads;
     }
 
-    /// Shades and merges a batch on this thread, while no other piece is outstanding. Returns the number of samples
-    /// that passed.
+    /// Shades and merges a batch on this thread. No other piece may be unmerged. Returns the number of samples that
+    /// passed.
     pub(crate) fn run(&self, batch: &Batch) -> Result<u64, Stopped> {
         let shaded = self.shade(&batch.fragments)?;
         let passed = self.merge(batch, &shaded, false);
@@ -330,7 +332,7 @@ impl Batches<'_> {
         Ok(passed)
     }
 
-    /// Shades fragments. Adds alpha coverage to the mask of samples.
+    /// Shades fragments. If alpha to coverage is on, the mask of samples includes its result.
     pub(crate) fn shade(&self, fragments: &Fragments) -> Result<Shaded, Stopped> {
         let mut shaded = self.program.run(fragments)?;
         let multisample = &self.draw.multisample;
@@ -355,8 +357,8 @@ impl Batches<'_> {
         Ok(shaded)
     }
 
-    /// Merges a batch. With `uniform`, the results of one row apply to all lanes. Returns the number of samples that
-    /// passed.
+    /// Merges a batch. If `uniform` is set, `shaded` contains one row of results, which applies to all lanes. Returns
+    /// the number of samples that passed.
     pub(crate) fn merge(&self, batch: &Batch, shaded: &Shaded, uniform: bool) -> u64 {
         let Batches { draw, samples, memory, .. } = *self;
         if memory.has_fills() {
@@ -372,7 +374,7 @@ impl Batches<'_> {
         passed
     }
 
-    /// Stores outstanding fills of the rows that quads reach.
+    /// Stores outstanding fills of the surface rows that these quads overlap.
     fn settle(&self, quads: &[Quad]) {
         let Batches { draw, samples, memory, .. } = *self;
         let depth = draw.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
@@ -386,10 +388,11 @@ impl Batches<'_> {
         }
     }
 
-    /// Adds the batch of `room` to the pieces that wait for the threads of a scope. `room` receives an empty batch.
+    /// Adds the batch of `room` to the queue of pieces, which the threads of `scope` process. `room` receives an empty
+    /// batch.
     ///
     /// # Errors
-    /// The program has stopped.
+    /// Returns an error if the program has stopped.
     pub(crate) fn give<'scope>(
         &'scope self,
         room: &mut BatchRoom,
@@ -408,11 +411,11 @@ impl Batches<'_> {
         line.before = line.merged + line.outstanding();
     }
 
-    /// Adds a piece of the set to those that wait for the threads of a scope. If too many wait, this thread also
-    /// works, with the memory of `room`, whose batch is empty.
+    /// Adds a piece of the current set to the queue, which the threads of `scope` process. If too many pieces are
+    /// unmerged, this thread also shades pieces, with the memory of `room`. The batch of `room` must be empty.
     ///
     /// # Errors
-    /// The program has stopped.
+    /// Returns an error if the program has stopped.
     pub(crate) fn add<'scope>(
         &'scope self,
         piece: Piece,
@@ -431,13 +434,14 @@ impl Batches<'_> {
     }
 
     /// Waits until all pieces are merged. Returns the number of samples that passed. Uses the memory of `room`, whose
-    /// batch is empty.
+    /// batch must be empty.
     ///
     /// # Errors
-    /// The program has stopped.
+    /// Returns an error if the program has stopped.
     pub(crate) fn finish(&self, room: &mut BatchRoom) -> Result<u64, Stopped> {
         self.work_until(self.line(), 0, room)?;
-        // The scope would sleep until all helpers have ended. Most of them are about to end.
+        // At its end, the scope sleeps until all helpers have ended. Most of them end soon, so spinning usually avoids
+        // this.
         for _ in 0..LOOKS {
             if self.line().helpers == 0 {
                 break;
@@ -447,7 +451,7 @@ impl Batches<'_> {
         Ok(take(&mut self.line().passed))
     }
 
-    /// Shades pieces until at most `most` of them are outstanding.
+    /// Shades pieces until at most `most` pieces are unmerged.
     fn work_until<'l>(
         &'l self,
         mut line: MutexGuard<'l, Pieces>,
@@ -456,7 +460,7 @@ impl Batches<'_> {
     ) -> Result<(), Stopped> {
         while line.outstanding() > most && !line.has_stopped {
             if line.waiting.is_empty() {
-                // The last pieces are being merged.
+                // Other threads process the last pieces.
                 let last = line.merged;
                 drop(line);
                 line = self.wait_until(|_, merged| merged > last);
@@ -465,13 +469,13 @@ impl Batches<'_> {
             }
         }
         match line.has_stopped {
-            // If there is no error, a thread has panicked. The scope also panics when it ends.
+            // If there is no error, a thread has panicked. The scope then panics as well when it ends.
             true => Err(line.stopped.take().unwrap_or_else(|| Stopped(Box::new(())))),
             false => Ok(()),
         }
     }
 
-    /// Works while pieces are waiting.
+    /// Shades and merges pieces until no piece waits.
     fn help(&self) {
         let mut room = BatchRoom::take(self.draw);
         let mut line = self.line();
@@ -482,7 +486,7 @@ impl Batches<'_> {
         room.keep();
     }
 
-    /// Shades and merges the piece that has waited longest.
+    /// Shades and merges the first waiting piece.
     fn work<'l>(&'l self, mut line: MutexGuard<'l, Pieces>, room: &mut BatchRoom) -> MutexGuard<'l, Pieces> {
         let Some((piece, before)) = line.waiting.pop_front() else { return line };
         let number = line.merged + line.taken.len();
@@ -523,7 +527,7 @@ impl Batches<'_> {
         self.note(line, number, Progress::Merged)
     }
 
-    /// Records the progress of a piece, for all threads.
+    /// Records the progress of a piece, and notifies waiting threads.
     fn note<'l>(
         &self,
         mut line: MutexGuard<'l, Pieces>,
@@ -545,7 +549,7 @@ impl Batches<'_> {
         }
     }
 
-    /// Waits until a condition holds for [`Pieces::shaded`] and [`Pieces::merged`], or the draw has stopped.
+    /// Waits until a condition on [`Pieces::shaded`] and [`Pieces::merged`] holds, or the draw has stopped.
     fn wait_until(&self, holds: impl Fn(usize, usize) -> bool) -> MutexGuard<'_, Pieces> {
         for look in 0..LOOKS + YIELDS {
             if holds(self.queue.shaded.load(Ordering::Relaxed), self.queue.merged.load(Ordering::Relaxed)) {
@@ -567,7 +571,7 @@ impl Batches<'_> {
     }
 }
 
-/// Stops the draw when it is dropped, so that other threads do not wait for the piece of a thread that panics.
+/// Stops the draw when dropped. If a thread panics, other threads then do not wait for its piece.
 struct StopsAfterPanic<'a>(&'a Batches<'a>);
 
 impl Drop for StopsAfterPanic<'_> {
@@ -578,7 +582,7 @@ impl Drop for StopsAfterPanic<'_> {
     }
 }
 
-/// Stores outstanding fills of the rows of a surface that quads reach, if pixels have one sample.
+/// Stores outstanding fills of the surface rows that these quads overlap. Pixels of the surface have one sample.
 fn settle_rows(surface: &Surface, bytes: usize, quads: &[Quad], memory: Vram<'_>) {
     let rows = quads.iter().map(|quad| quad.y.max(0) as usize);
     let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };

@@ -1,10 +1,10 @@
-//! Blending and the logic operation: computes the stored value from a fragment's colour and the previous value.
+//! Blending and logic operations: computes the value to store from a fragment's colour and the stored value.
 //!
-//! Source: OpenGL 3.0, 4.1.7 and 4.1.10. Computed in singles; the precision in which a chip blends is not documented.
+//! Source: OpenGL 3.0, 4.1.7 and 4.1.10. Blending uses single precision. The precision of the chips is not documented.
 
 use std::ops::{BitAnd, BitOr, Not};
 
-/// Factor for a colour.
+/// Factor by which blending multiplies a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Factor {
@@ -18,7 +18,7 @@ pub enum Factor {
     OneMinusDestinationAlpha,
     Destination,
     OneMinusDestination,
-    /// The smaller of source alpha and 1 - destination alpha; 1 for alpha.
+    /// For red, green and blue, the smaller of source alpha and 1 - destination alpha. For alpha, 1.
     SourceAlphaSaturate,
     Constant,
     OneMinusConstant,
@@ -31,21 +31,21 @@ pub enum Factor {
     OneMinusSecondAlpha,
 }
 
-/// Operation that combines the two products.
+/// Operation that combines source times its factor with destination times its factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Equation {
     Add,
     /// Source minus destination.
     Subtract,
-    /// Minimum of the colours themselves; the factors are ignored.
+    /// Minimum of both colours. The factors are ignored.
     Min,
     Max,
     /// Destination minus source.
     ReverseSubtract,
 }
 
-/// One equation: source factor, equation, destination factor.
+/// Source factor, equation, and destination factor.
 pub type Part = (Factor, Equation, Factor);
 
 /// Blending state of a target.
@@ -57,12 +57,12 @@ pub struct Blend {
     pub alpha: Part,
     /// The constant colour.
     pub constant: [f32; 4],
-    /// The range to which sources, constant and result are clamped, for a fixed-point target.
+    /// For a fixed-point target, the range to which sources, constant and result are clamped.
     pub range: Option<(f32, f32)>,
 }
 
-/// Returns the bits of a blended value. All NaNs are stored as one, because the NaN of a sum depends on the operand
-/// order.
+/// Returns the bits of a blended value. Every NaN has the same bits, because the bits of a computed NaN depend on the
+/// operand order.
 #[inline(always)]
 pub(crate) fn stored_bits(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }
@@ -99,7 +99,7 @@ impl Blend {
             Factor::SecondAlpha => second[3],
             Factor::OneMinusSecondAlpha => 1. - second[3],
         };
-        // A product with a factor of 0 is 0, even for an infinity.
+        // A product with a factor of 0 is 0, even if the colour is infinite.
         let product = |color: f32, factor: f32| if factor == 0. { 0. } else { color * factor };
         let result = std::array::from_fn(|at| {
             let (source_factor, equation, destination_factor) = if at == 3 { self.alpha } else { self.color };
@@ -117,7 +117,7 @@ impl Blend {
     }
 }
 
-/// A logic operation: a table of four bits. The index of a bit is 2 * source + destination.
+/// A logic operation as a table of four bits. Bit 2 * source + destination is the result for these two bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogicOp(pub u8);
 

@@ -1,25 +1,25 @@
-//! Compressed texels: blocks of 4 x 4.
+//! Decodes compressed texels in blocks of 4 x 4.
 //!
 //! Sources: EXT_texture_compression_s3tc, EXT_texture_sRGB, ARB_texture_compression_rgtc. Intermediate colours of a
-//! block are computed in singles; the specifications do not require rounding.
+//! block have single precision. The specifications do not require rounding.
 
 use crate::format::from_srgb;
 
 /// Compression format of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// Two colours and intermediate ones: BC1, DXT1. Alpha is 0 or 1.
+    /// BC1, DXT1: two colours, and colours between them. Alpha is 0 or 1.
     Color,
-    /// Four bits of alpha per texel, then colours: BC2, DXT3.
+    /// BC2, DXT3: four bits of alpha per texel, then colours as in BC1.
     ExplicitAlpha,
-    /// Two values of alpha and intermediate ones, then colours: BC3, DXT5.
+    /// BC3, DXT5: two values of alpha and values between them, then colours as in BC1.
     InterpolatedAlpha,
-    /// One channel with two values and intermediate ones: BC4, RGTC1.
+    /// BC4, RGTC1: one channel with two values, and values between them.
     One {
         /// Whether values are from -1 to 1.
         signed: bool,
     },
-    /// Two such channels, red and green: BC5, RGTC2.
+    /// BC5, RGTC2: red and green, each encoded as in BC4.
     Two {
         /// Whether values are from -1 to 1.
         signed: bool,
@@ -79,7 +79,7 @@ impl Block {
     }
 }
 
-/// Returns the texels of eight bytes of colours: two colours of 5, 6 and 5 bits, then two bits per texel.
+/// Decodes eight bytes of colours: two colours of 5, 6 and 5 bits, then two bits per texel.
 fn colors(half: u64, may_be_transparent: bool) -> [[f32; 4]; SIDE * SIDE] {
     let ends = [half & 0xffff, half >> 16 & 0xffff];
     let [first, second] = ends.map(|end| {
@@ -96,7 +96,7 @@ fn colors(half: u64, may_be_transparent: bool) -> [[f32; 4]; SIDE * SIDE] {
     std::array::from_fn(|place| all[(half >> (32 + 2 * place) & 3) as usize])
 }
 
-/// Returns the values of eight bytes of one channel: two values of eight bits, then three bits per texel.
+/// Decodes eight bytes of one channel: two values of eight bits, then three bits per texel.
 fn channel(half: u64, signed: bool) -> [f32; SIDE * SIDE] {
     let codes = [half as u8, (half >> 8) as u8];
     let value = |code: u8| match signed {
@@ -128,7 +128,7 @@ mod tests {
         block.texels(bytes, false).map(|texel| texel.map(f32::from_bits))
     }
 
-    /// EXT_texture_compression_s3tc: red and blue, with two intermediate colours.
+    /// EXT_texture_compression_s3tc: red and blue, with two colours between them.
     #[test]
     fn colours_lie_between_the_two_of_the_block() {
         let bytes = [0x00, 0xf8, 0x1f, 0x00, 0b11_10_01_00, 0, 0, 0];
@@ -143,12 +143,13 @@ mod tests {
         let bytes = [0x1f, 0x00, 0x00, 0xf8, 0b11_10_01_00, 0, 0, 0];
         let found = floats(Block::Color, &bytes);
         assert_eq!((found[2], found[3]), ([0.5, 0., 0.5, 1.], [0.; 4]));
-        // Colours of the other two formats are never transparent.
+        // BC2 and BC3 do not have a transparent colour.
         let wide = [[0xff; 8], bytes].concat();
         assert_eq!(floats(Block::ExplicitAlpha, &wide)[3][3], 1.);
     }
 
-    /// ARB_texture_compression_rgtc: eight values if the first is larger, otherwise six and the two extremes.
+    /// ARB_texture_compression_rgtc: eight values if the first is larger than the second. Otherwise six values, and the
+    /// minimum and maximum of the format.
     #[test]
     fn a_channel_has_eight_steps_or_six_and_the_ends() {
         let codes = |low: u8, high: u8| {

@@ -1,37 +1,39 @@
 //! Clipping in clip space.
 //!
-//! Source: OpenGL 3.0, 2.17. On the left, right, upper and lower sides, primitives are clipped at a guard band far
-//! outside every surface, not at the view volume; the scissor hides the difference. The near plane, the far plane and
-//! the user's planes clip exactly.
+//! Source: OpenGL 3.0, 2.17. At the left, right, upper and lower sides, primitives are clipped at a guard band far
+//! outside every surface instead of at the view volume. The scissor removes the pixels outside of the view volume.
+//! Clipping at the near plane, the far plane and the user's planes is exact.
 
 use crate::vertex::Vertex;
 
-/// The planes that clip, and their limits.
+/// The clipping planes, and the conditions under which primitives are dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clip {
-    /// Near plane: the minimum of z is 0 (`true`) or -w. `None` if depth is clamped instead.
+    /// Near plane: z is at least 0 (`true`) or at least -w (`false`). `None` if depth is clamped instead.
     pub near: Option<bool>,
-    /// Whether z is limited to w.
+    /// Far plane: whether z is at most w.
     pub far: bool,
-    /// Bit n: the plane of [`Vertex::distances`] n clips vertices with a negative distance.
+    /// Bit n: primitives are clipped where distance n of [`Vertex::distances`] is negative.
     pub distances: u8,
     /// Bit n: a primitive is dropped if distance n is negative at all its vertices.
     pub culls: u8,
     /// The guard band: maximum ratio of x and y to w.
     pub band: [f32; 2],
-    /// Bit n: attribute n is linear in the window (OpenGL 3.0, noperspective), also along the edges that a cut makes.
+    /// Bit n: attribute n is linear in window coordinates (OpenGL 3.0, noperspective), also at vertices that clipping
+    /// adds.
     pub linear: u64,
-    /// Ratio of x and y to w at the sides. A primitive is dropped if all its vertices are outside of one side.
+    /// Ratio of x and y to w at the sides of the view volume. A primitive is dropped if all its vertices are outside of
+    /// the same side.
     pub discard: Option<[f32; 2]>,
-    /// Whether a side along a clipping plane is an edge.
+    /// Whether a side that clipping adds is an edge, which the polygon modes of points and lines draw.
     pub cut_edges: bool,
 }
 
-/// Minimum w by which coordinates are divided.
+/// Minimum w. Vertices with a smaller w are clipped, so that division by w is possible.
 const LEAST_W: f32 = 1e-12;
 
 impl Clip {
-    /// Returns the distance of a vertex from each plane; negative is outside.
+    /// Returns the distance of a vertex from each plane. A negative distance is outside.
     fn inside<'a>(&'a self, vertex: &'a Vertex) -> impl Iterator<Item = f64> + 'a {
         let [x, y, z, w] = vertex.position.map(f64::from);
         let [band_x, band_y] = self.band.map(f64::from);
@@ -51,7 +53,7 @@ impl Clip {
         })
     }
 
-    /// Returns whether all of these vertices are outside of one side.
+    /// Returns whether all these vertices are outside of the same side of the view volume.
     pub(crate) fn discards<'a>(&self, vertices: impl Iterator<Item = &'a Vertex> + Clone) -> bool {
         let Some(discard) = self.discard else { return false };
         (0..2).any(|axis| {
@@ -72,10 +74,10 @@ impl Clip {
         self.cut_with_edges(polygon, u32::MAX).0
     }
 
-    /// Clips a polygon as [`Clip::cut`] does, and returns its edges. Bit n of `edges` is for the side from vertex n
-    /// to the next.
+    /// Clips a polygon as [`Clip::cut`] does, and also returns which sides are edges. Bit n of `edges` is for the side
+    /// from vertex n to the next one.
     pub(crate) fn cut_with_edges(&self, polygon: Vec<Vertex>, edges: u32) -> (Vec<Vertex>, u32) {
-        // A primitive with a corner that is not finite has no known position.
+        // A primitive with a coordinate that is not finite has no known position, so it is dropped.
         if polygon.iter().any(|vertex| vertex.position.iter().any(|x| !x.is_finite())) {
             return (Vec::new(), 0);
         }
@@ -84,7 +86,7 @@ impl Clip {
         for plane in 0..planes {
             let distance = |vertex: &Vertex| {
                 let distance = self.inside(vertex).nth(plane).unwrap_or(0.);
-                // A NaN distance is outside.
+                // A NaN counts as outside.
                 if distance.is_nan() { -1. } else { distance }
             };
             let distances: Vec<f64> = polygon.iter().map(distance).collect();
@@ -92,7 +94,8 @@ impl Clip {
                 continue;
             }
             let (count, mut cut) = (polygon.len(), Vec::with_capacity(polygon.len() + 1));
-            // A polygon has fewer than 32 vertices, because each plane adds one.
+            // Each plane adds at most one vertex, so a polygon has fewer than 32 vertices, and a `u32` has a bit for
+            // each side.
             let mut left = 0;
             for at in 0..count {
                 let next = (at + 1) % count;
@@ -104,8 +107,8 @@ impl Clip {
                 }
                 let closes_line = count == 2 && at == 1;
                 if (here >= 0.) != (there >= 0.) && !closes_line {
-                    // The intersection is computed from the inside vertex, so that two polygons with this edge are
-                    // clipped at the same position.
+                    // The intersection is computed from the inside vertex. Two polygons that share this side are
+                    // therefore clipped at the same position.
                     let (from, to) = if here >= 0. { (at, next) } else { (next, at) };
                     let (from_distance, to_distance) = if here >= 0. { (here, there) } else { (there, here) };
                     let along = from_distance / (from_distance - to_distance);
@@ -157,7 +160,8 @@ mod tests {
         assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
     }
 
-    /// R6xx 3D registers: PA_CL_GB_HORZ_DISC_ADJ and PA_CL_GB_VERT_DISC_ADJ drop a primitive outside of a side.
+    /// R6xx 3D registers: PA_CL_GB_HORZ_DISC_ADJ and PA_CL_GB_VERT_DISC_ADJ set the sides outside of which primitives
+    /// are dropped.
     #[test]
     fn a_primitive_outside_of_one_side_is_dropped() {
         let clip = Clip { discard: Some([1., 1.]), ..CLIP };
@@ -170,19 +174,19 @@ mod tests {
 
     #[test]
     fn sides_keep_whether_they_are_edges() {
-        // One side of the first vertex, which is clipped away, is not an edge.
+        // Vertex 0 is clipped away. One of its two sides is not an edge.
         let all = vec![vertex([0., 0., -2., 1.]), vertex([1., 0., 0., 1.]), vertex([0., 1., 0., 1.])];
         let (cut, edges) = CLIP.cut_with_edges(all.clone(), 0b110);
-        // The clipped side comes first: from the intersection to the second vertex. Then come two whole sides, and
-        // the one along the plane.
+        // The clipped side comes first: from the intersection to the second vertex. Two unclipped sides follow, and
+        // then the side along the plane.
         assert_eq!((cut.len(), edges), (4, 0b1110));
         assert_eq!(CLIP.cut_with_edges(all, 0b011).1, 0b1011);
     }
 
     #[test]
     fn what_is_linear_in_the_window_stays_so_where_it_is_cut() {
-        // From w = 1 to w = 3, clipped in the middle in space: a quarter of the way from the near end is half of it
-        // in the window.
+        // The line from w = 1 to w = 3 is clipped at its middle in clip space. In the window, this is three quarters of
+        // the way.
         let ends = [([0., 0., 1., 1.], 0f32), ([0., 0., -5., 3.], 1.)].map(|(position, value)| Vertex {
             position,
             attributes: vec![[value.to_bits(); 4]; 2],

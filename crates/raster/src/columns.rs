@@ -1,7 +1,7 @@
-//! The fragments of a primitive by columns: computes the weights of many pixels, then one component of an input at a
-//! time.
+//! Computes the fragments of a primitive by columns: first the weights of the vertices at many pixels, then one input
+//! component at a time for all these pixels.
 //!
-//! The formulas are those of [`Shape`]. Values that are the same at all pixels are computed once.
+//! The formulas are those of [`Shape`]. A value that is equal at all pixels is computed once.
 
 use std::iter::repeat_n;
 use std::sync::Arc;
@@ -15,23 +15,24 @@ use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 use crate::vertex::has;
 
-/// Number of quads whose weights are kept at a time, and their pixels.
+/// Number of quads whose weights are stored at a time, and number of their pixels.
 const QUADS: usize = 128;
 const PIXELS: usize = 4 * QUADS;
 
 /// One number per pixel.
 type PerPixel = [f64; PIXELS];
 
-/// Computes quotients of whole numbers by a constant whole number, without a division.
+/// Divides whole numbers by a constant whole number without a division instruction.
 ///
-/// An estimate is corrected by its exact remainder. The result equals the double that a division returns. It rounds a
-/// number that is less than 2^-52 units in the last place from the quotient, and the quotient of numbers below
-/// [`Quotient::LIMIT`] is either a double or at least 2^-51 units away from the middle between two. A zero has the
-/// sign that a division returns, because the remainder is added with the sign of the divisor. A pixel takes 0.5 ns
-/// less than with two divisions (an AMD EPYC, AVX2).
+/// An estimate is corrected by its exact remainder. The result equals the double that a division returns. Before its
+/// rounding, the corrected estimate is less than 2^-52 units in the last place from the quotient. The quotient of
+/// numbers below [`Quotient::LIMIT`] is either a double or at least 2^-51 units in the last place from the middle
+/// between two doubles, so both round to the same double. A zero has the sign that a division returns, because the
+/// remainder is added with the sign of the divisor. A pixel takes 0.5 ns less than with two divisions (an AMD EPYC,
+/// AVX2).
 #[derive(Clone, Copy, Debug)]
 struct Quotient {
-    /// The sign bit of the numerator in the remainder.
+    /// Mask that changes the sign of the numerator in the remainder, if the divisor is positive.
     flips: u64,
     divisor: f64,
     reciprocal: f64,
@@ -41,14 +42,14 @@ impl Quotient {
     /// Upper limit of the magnitudes of numerator and divisor.
     const LIMIT: f64 = (1_u64 << 50) as f64;
 
-    /// Returns `None` for a divisor that is not a whole number below the limit, or is 0.
+    /// Returns `None` if the divisor is 0, not a whole number, or not below the limit.
     fn by(divisor: f64) -> Option<Quotient> {
         let fits = divisor != 0. && divisor.abs() < Self::LIMIT && libm::trunc(divisor) == divisor;
         let flips = if divisor > 0. { 1 << 63 } else { 0 };
         fits.then(|| Quotient { flips, divisor, reciprocal: 1. / divisor })
     }
 
-    /// Returns the quotient of a whole number below the limit.
+    /// Returns the quotient of `number`, which must be a whole number below the limit.
     #[inline(always)]
     fn of(self, number: f64) -> f64 {
         let near = number * self.reciprocal;
@@ -61,26 +62,26 @@ impl Quotient {
 #[derive(Clone, Copy, Debug)]
 enum Slope {
     Constant(u32),
-    /// The value is the same at all vertices. It is also the same at all pixels, because weights in space are finite
-    /// there.
+    /// The value is equal at all vertices. It is also equal at all pixels, because their perspective-correct weights
+    /// are finite.
     Alike(u32),
-    /// The value at the first vertex, and the differences of the others from it.
+    /// The value at the first vertex, and the differences at the second and third vertex from it.
     Linear([f64; 3]),
-    /// The value and differences of `Linear`, with perspective-correct weights.
+    /// The same numbers as in `Linear`, for perspective-correct weights.
     Perspective([f64; 3]),
-    /// The value changes over a point.
+    /// The value changes along one axis of a point.
     Along(Along),
 }
 
-/// The change of a component over a point, from its left or upper edge.
+/// The change of a component along one axis of a point.
 #[derive(Clone, Copy, Debug)]
 struct Along {
     axis: usize,
     centre: f64,
     size: f64,
-    /// Whether the component is 1 at the edge and 0 opposite.
+    /// Whether the component is 1 at the left or upper edge and 0 at the opposite edge, instead of 0 and 1.
     falls: bool,
-    /// The values at both edges, if they are not 0 and 1.
+    /// The values at the left or upper edge and at the opposite edge, if they are not 0 and 1.
     stretched: Option<[f64; 2]>,
 }
 
@@ -97,7 +98,7 @@ impl Along {
     }
 }
 
-/// A column of the batch, and the values that it receives.
+/// A column of the batch, and the change of its values.
 #[derive(Clone, Copy, Debug)]
 struct Filled {
     input: usize,
@@ -105,39 +106,39 @@ struct Filled {
     change: Slope,
 }
 
-/// The data of a primitive that its pixels read.
+/// The data of a primitive from which the values of its pixels are computed.
 #[derive(Debug, Default)]
 pub(crate) struct Slopes {
-    /// The first corner, and the others relative to it.
+    /// The first corner, and the positions of the other corners relative to it.
     first: [f64; 2],
     second: [f64; 2],
     third: [f64; 2],
-    /// The divisor of weights in the window: twice the area, or the square of a line's length.
+    /// The divisor of linear weights: twice the area of a triangle, or the square of a line's length.
     divisor: f64,
     is_line: bool,
-    /// Maximum distance of a line's pixels from the line.
+    /// Upper bound of the distance of a line's pixels from the line.
     aside: f64,
     z: [f64; 3],
     offset: f64,
     reciprocals: [f64; 3],
-    /// Whether weights in space equal those in the window.
+    /// Whether perspective-correct weights equal linear weights, because w is equal at all vertices.
     flat: bool,
-    /// Whether the primitive is a line or has the area of many pixels.
+    /// Whether the primitive is a line, or its area has many pixels.
     is_wide: bool,
     /// Whether the primitive is a rectangle, whose fourth corner is not one of its vertices.
     is_rectangle: bool,
-    /// Whether a component has weights in space that differ from those in the window.
+    /// Whether a component has perspective-correct weights that differ from the linear weights.
     divides: bool,
     front: bool,
-    /// Depth, if it is the same at all pixels.
+    /// Depth, if it is equal at all pixels.
     depth: Option<f64>,
-    /// Clip-space w, if it is the same at all pixels.
+    /// Clip-space w, if it is equal at all pixels.
     w: Option<f64>,
     filled: Vec<Filled>,
 }
 
 impl Slopes {
-    /// Replaces the primitive by a triangle, a line, or a point of this size.
+    /// Replaces the data by that of another primitive. `size` is the size of a point in pixels.
     pub(crate) fn set(&mut self, shape: &Shape<'_>, size: [f64; 2], draw: &Draw, reads: &ReadColumns) {
         let [a, b, c] = [0, 1, 2].map(|at| shape.windows[at].corner.map(|at| at as f64));
         let from_first = |corner: [f64; 2]| [corner[0] - a[0], corner[1] - a[1]];
@@ -160,15 +161,15 @@ impl Slopes {
         self.front = shape.front;
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
-        // A weighted sum of equal singles, computed in doubles, rounds to the same single. Next to a sliver, weights
-        // are so large that this may fail; those of a line are at most 1.
+        // A weighted sum of equal singles, computed in doubles, rounds to the same single. This fails for the large
+        // weights near a thin triangle. The weights of a line are at most 1.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
         self.is_wide = self.is_line || self.divisor.abs() >= WIDE;
         let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;
         let level = shape.offset == 0. && self.z == [z; 3] && z.is_finite() && is_tame(self);
         self.depth = (is_point || level).then_some(z + shape.offset);
-        // Without perspective, sums of weights times 1/w differ only in their last bits, which do not affect w in
-        // single precision.
+        // If w is equal at all vertices, sums of weights times 1/w differ only in their last bits. These bits do not
+        // affect w in single precision.
         let near = |change: f64| (1. / (reciprocal * change)) as f32;
         const MARGIN: f64 = 1. / (1 << 30) as f64;
         let steady = self.flat && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits() && is_tame(self);
@@ -198,9 +199,9 @@ impl Slopes {
         })
     }
 
-    /// Returns whether the sums of weights times 1/w are so far from 0 that weights in space are finite. This applies
-    /// to pixels inside of a triangle, whose values are between those of its vertices, and to their neighbours, which
-    /// differ by up to a step.
+    /// Returns whether the sums of weights times 1/w are so far from 0 that perspective-correct weights are finite.
+    /// Inside of a triangle, a sum is between the values of 1/w at the vertices. The sum at a neighbouring pixel
+    /// differs from it by up to one step.
     fn is_finite_in_space(&self) -> bool {
         let count = if self.is_line { 2 } else { 3 };
         let all = &self.reciprocals[..count];
@@ -216,26 +217,27 @@ impl Slopes {
         self.is_line || weight < (1 << 16) as f64 && weight * (most - least) * 2. < least
     }
 
-    /// Returns an upper bound for the change of a weight in the window from a pixel to the next one.
+    /// Returns an upper bound for the change of a linear weight from one pixel to the next.
     fn steepness(&self) -> f64 {
         let extent: f64 = self.second.iter().chain(&self.third).map(|at| at.abs()).sum();
         extent * PIXEL as f64 / self.divisor.abs()
     }
 
-    /// Returns whether products of corners and of pixels near the primitive are whole numbers below 2^49, so that
-    /// their sums are exact as doubles.
+    /// Returns whether the products of corner and pixel coordinates near the primitive are whole numbers below 2^49.
+    /// Their sums are then exact as doubles.
     fn is_near(&self) -> bool {
         const NEAR: f64 = (1 << 23) as f64;
         let is_near = |corner: &[f64; 2]| corner.iter().all(|at| at.abs() < NEAR);
         [self.first, self.second, self.third, [self.aside; 2]].iter().all(is_near)
     }
 
-    /// Returns the depth that the tests use, if it is the same at all pixels, and whether the front is visible.
+    /// Returns the depth that the tests use, if it is equal at all pixels, and whether the front is visible.
     pub(crate) fn level(&self, draw: &Draw) -> (Option<f32>, bool) {
         (self.depth.map(|depth| clamped(draw, depth)), self.front)
     }
 
-    /// Returns whether all inputs that are read, and these components of the position, are the same at all pixels.
+    /// Returns whether all inputs that the program reads, and these components of the position, are equal at all
+    /// pixels.
     pub(crate) fn is_constant(&self, position: u8) -> bool {
         let inputs = self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)));
         let (z, w) = (self.depth.is_some(), self.w.is_some());
@@ -257,16 +259,16 @@ impl Slopes {
         let values =
             [0, 1, 2].map(|at| f64::from(f32::from_bits(shape.vertices[at].attributes[index][chan])));
         let [first, second, third] = [values[0], values[1] - values[0], values[2] - values[0]];
-        // A sum of zeros may be 0 or -0, which only affects -0.
+        // The weighted sum of differences of 0 may be 0 or -0. Adding it changes the first value only if that is -0.
         let changes = first == 0. && first.is_sign_negative();
         if how == How::Linear || self.flat {
-            // Weights in the window are finite.
+            // Linear weights are finite if the divisor is not 0.
             if second == 0. && third == 0. && !changes && self.divisor != 0. {
                 return Slope::Constant((first as f32).to_bits());
             }
             return Slope::Linear([first, second, third]);
         }
-        // For a few pixels, weighted sums take less time than the proof that they are equal.
+        // For a small primitive, the weighted sums take less time than the proof that they are equal.
         if second == 0. && third == 0. && !changes && self.is_wide && self.is_finite_in_space() {
             return Slope::Alike((first as f32).to_bits());
         }
@@ -291,7 +293,7 @@ fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Sl
             let stretched = Some([low[chan], high[chan]].map(f64::from));
             Slope::Along(Along { stretched, ..along(chan) })
         }
-        // The value is the same everywhere.
+        // The value is equal at all pixels of the point.
         _ => {
             let weights = shape.weights(0, 0, [0, 0]);
             Slope::Constant(shape.value(input, &weights, size)[chan])
@@ -299,15 +301,14 @@ fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Sl
     }
 }
 
-/// Weights of the vertices at the pixels of some quads, and the depths and 1/w there. Elements are written before
-/// they are read.
+/// Weights of the vertices at the pixels of up to [`QUADS`] quads. Old elements are overwritten before they are read.
 #[derive(Debug)]
 pub(crate) struct Weights {
-    /// Weights of the second and third vertex in the window.
+    /// Linear weights of the second and third vertex.
     linear: [PerPixel; 2],
-    /// Weights of the second and third vertex in space.
+    /// Perspective-correct weights of the second and third vertex.
     space: [PerPixel; 2],
-    /// Weight of the first vertex in the window, and the sum of the weights times 1/w.
+    /// Linear weight of the first vertex, and the sum of the linear weights times 1/w.
     first: PerPixel,
     sums: PerPixel,
 }
@@ -319,7 +320,7 @@ impl Default for Weights {
     }
 }
 
-/// A set of a program's inputs, as bits of their numbers.
+/// A set of a program's inputs. Bit n is for input n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputSet {
     None,
@@ -349,13 +350,13 @@ pub(crate) struct Append<'a> {
     pub(crate) slopes: &'a Slopes,
     pub(crate) quads: &'a [Quad],
     pub(crate) draw: &'a Draw,
-    /// Components of the position that are computed.
+    /// Mask of the position's components that are computed.
     pub(crate) reads: u8,
     /// The program's inputs that are computed.
     pub(crate) inputs: InputSet,
-    /// The position in each pixel at which they are computed, relative to its centre.
+    /// Offset from the centre of each pixel at which position and inputs are computed.
     pub(crate) place: Corner,
-    /// Whether the quads are added with the columns. Further columns of the same quads are added without them.
+    /// Whether the quads are added as well. If not, the batch already contains them.
     pub(crate) quads_too: bool,
 }
 
@@ -368,7 +369,7 @@ fn clamped(draw: &Draw, depth: f64) -> f32 {
     }
 }
 
-/// Divides weights by a number, if possible without a division.
+/// Divides weights by a number. Uses `quotient` instead of a division, if there is one.
 #[inline(always)]
 fn divide<'a>(weights: impl Iterator<Item = &'a mut f64>, divisor: f64, quotient: Option<Quotient>) {
     match quotient {
@@ -377,19 +378,19 @@ fn divide<'a>(weights: impl Iterator<Item = &'a mut f64>, divisor: f64, quotient
     }
 }
 
-/// Adds a word of each pixel to a column.
+/// Adds one word per pixel to a column.
 #[inline(always)]
 fn add(column: &mut LaneColumn, words: impl Iterator<Item = u32>) {
     Arc::make_mut(column).extend(words);
 }
 
-/// Adds the four words of each quad to a column.
+/// Adds four words per quad to a column.
 #[inline(always)]
 fn add_quads(column: &mut LaneColumn, quads: &[Quad], words: impl Fn(&Quad) -> [u32; 4]) {
     add(column, quads.iter().flat_map(words));
 }
 
-/// Adds a weighted sum of each of some pixels to a column.
+/// Adds a weighted sum for each of the first `lanes` pixels to a column.
 #[inline(always)]
 fn add_sums(
     column: &mut LaneColumn,
@@ -452,7 +453,7 @@ impl Slopes {
         let [second, third] = linear.each_mut().map(|weights| &mut weights[..lanes]);
         let (of_first, sums) = (&mut of_first[..lanes], &mut sums[..lanes]);
         if has_depth || has_space || has_inputs && self.is_weighted() {
-            // From the first corner.
+            // Positions of a quad's four pixels relative to the first corner.
             let places = |quad: &Quad| {
                 let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64);
                 let at = [at[0] + centre[0], at[1] + centre[1]];
@@ -546,7 +547,8 @@ impl Slopes {
 mod tests {
     use super::*;
 
-    /// Random numbers of all magnitudes, and those near multiples of the divisor and near the middle between two doubles.
+    /// Numerators are random numbers of all magnitudes, numbers near multiples of the divisor, and numbers whose
+    /// quotient is near the middle between two doubles.
     #[test]
     fn quotients_are_those_of_a_division() {
         let mut random = 7_u64;

@@ -1,7 +1,8 @@
-//! Copies texels unchanged: bytes of an image's rows become bytes of a target's rows.
+//! Copies texels unchanged: bytes from the rows of an image to the rows of a target.
 //!
-//! Drivers blit, upload and read textures back with such draws. The program does not run. Inputs are interpolated
-//! only at both ends of each row: coordinates are affine there, so the values between them follow.
+//! Drivers use draws that only copy texels to blit, to upload textures and to read them back. The fragment program does
+//! not run. Inputs are interpolated only at both ends of each row. Coordinates are affine, so the ends determine the
+//! values between them.
 
 use reconverge_simt::texture::elements::{ByteChannel, Strides};
 use reconverge_simt::vram::Vram;
@@ -11,44 +12,45 @@ use crate::setup::Quad;
 use crate::span::Strip;
 use crate::state::{CopiedTexels, Draw, LaneColumn, Target};
 
-/// A draw that copies bytes.
+/// The copy of bytes that a draw performs.
 #[derive(Debug)]
 pub(crate) struct ByteRows {
     texels: CopiedTexels,
-    /// Offset of the target's first byte, of the byte after its end, and number of bytes from one row to the next.
+    /// Offset of the target's first byte, offset of the byte after its end, and number of bytes from one row to the
+    /// next.
     start: usize,
     end: usize,
     stride: usize,
     /// Number of pixels in a row, and number of rows.
     size: [usize; 2],
-    /// Source of each byte in an element of the target: a byte of the texel's element, or a constant.
+    /// Source of each byte of a target element: a byte of the texel, or a constant.
     bytes: [ByteChannel; 4],
 }
 
 /// Adjacent pixels that are copied from adjacent texels.
 #[derive(Clone, Copy, Debug)]
 struct CopiedRun {
-    /// Offset of the first texel in the bytes of the level.
+    /// Offset in bytes of the first texel in the level.
     from: usize,
-    /// Offset of the first pixel in memory.
+    /// Offset in bytes of the first pixel in memory.
     to: usize,
     pixels: usize,
 }
 
-/// Size of an element in bytes.
+/// Size of an element in bytes, of both the image and the target.
 const ELEMENT: usize = 4;
 
-/// Maximum distance of coordinates from the origin. Coordinates are singles, so their errors are far below [`MARGIN`]
-/// up to this distance.
+/// Coordinates must be less than this, in texels. Up to this value, the rounding errors of singles are far below
+/// [`MARGIN`].
 const FURTHEST: f32 = 65_536.;
 
-/// Minimum distance of coordinates from the edge of a texel. Between both ends of a row, an affine coordinate keeps
-/// at least the distance that it has there.
+/// Minimum distance of coordinates from the edges of their texel, at both ends of a row. Between the ends, an affine
+/// coordinate has at least the same distance.
 const MARGIN: f32 = 0.25;
 
 impl ByteRows {
-    /// Returns the copy that a draw performs, if its only target stores four-byte colours unchanged, and no tests are
-    /// on.
+    /// Returns the copy that a draw performs. Returns `None` unless its only target stores four-byte colours unchanged,
+    /// and no tests are on.
     pub(crate) fn new(texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
         let [target] = &draw.targets[..] else { return None };
         let Target { surface, format, places, mask, blend, color } = target;
@@ -75,14 +77,14 @@ impl ByteRows {
         })
     }
 
-    /// Returns the inputs and components that are read.
+    /// Returns the inputs and components that determine the texels.
     pub(crate) fn reads(&self) -> impl Iterator<Item = (usize, usize)> {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of strips, and returns the number of pixels. Returns `None`, and copies nothing, if a pixel is not
-    /// known to be a texel of the level. `inputs` interpolates the draw's inputs at quads, along which they are
-    /// affine.
+    /// Copies the pixels of strips, and returns the number of pixels. Returns `None`, and copies nothing, unless each
+    /// pixel is known to be one texel of the level. `inputs` interpolates the draw's inputs at quads. The inputs must
+    /// be affine along each strip.
     pub(crate) fn copy(
         &self,
         strips: &[Strip],
@@ -94,7 +96,7 @@ impl ByteRows {
         let mut runs = Vec::new();
         for (number, Strip { first, count }) in strips.iter().enumerate() {
             let lanes = 8 * number..;
-            // A lane of the first quad, and of the last one.
+            // First lane of the strip's first quad, and of its last quad.
             let [left, right] = [lanes.start, lanes.start + 4];
             if first.covered == 0xf {
                 for row in 0..2 {
@@ -122,7 +124,8 @@ impl ByteRows {
         Some(runs.iter().map(|run| run.pixels as u64).sum())
     }
 
-    /// Returns the texels of pixels from (x, y) on. The lanes are those of the first and the last pixel.
+    /// Returns the source and target of `pixels` pixels, starting at (x, y). `ends` are the lanes of the first and the
+    /// last pixel.
     fn run(
         &self,
         inputs: &[[LaneColumn; 4]],
@@ -158,7 +161,7 @@ impl ByteRows {
         Some(CopiedRun { from: elements.strides().place(first[0], first[1], 0), to, pixels })
     }
 
-    /// Returns texels as elements of the target. `row` is memory for them.
+    /// Returns the texels with their bytes in the order of the target. `row` is memory for the result.
     fn arranged<'a>(&self, texels: &'a [u8], row: &'a mut Vec<u8>) -> &'a [u8] {
         let own = [0, 1, 2, 3].map(ByteChannel::Byte);
         if self.bytes == own {

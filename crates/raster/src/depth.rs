@@ -1,6 +1,6 @@
-//! Depth and stencil.
+//! Depth and stencil tests.
 //!
-//! Source: OpenGL 3.0, 4.1.5 and 4.1.6. Depth is compared in its stored form.
+//! Source: OpenGL 3.0, 4.1.5 and 4.1.6. Depths are compared in their stored form.
 
 /// Comparison of a value with a stored one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,8 @@ impl Compare {
         Compare::Always,
     ];
 
-    /// Returns whether the comparison of `value` with `stored` holds. For a NaN, only "not equal" and "always" hold.
+    /// Returns whether the comparison of `value` with `stored` holds. If one of them is a NaN, only "not equal" and
+    /// "always" hold.
     pub fn passes<T: PartialOrd>(self, value: T, stored: T) -> bool {
         match self {
             Compare::Never => false,
@@ -61,7 +62,7 @@ pub enum StencilOp {
 }
 
 impl StencilOp {
-    /// Returns the new value for a stored one.
+    /// Returns the result of the operation for a stored value.
     #[inline(always)]
     pub fn apply(self, stored: u8, reference: u8) -> u8 {
         match self {
@@ -77,12 +78,12 @@ impl StencilOp {
     }
 }
 
-/// The stencil test of one side.
+/// The stencil test for one side of polygons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stencil {
-    /// Comparison of the reference with the stored value, after both are masked.
+    /// Comparison of the reference with the stored value. Both are masked first.
     pub compare: Compare,
-    /// The reference.
+    /// The reference value.
     pub reference: u8,
     /// Mask of the bits that are compared.
     pub mask: u8,
@@ -92,22 +93,22 @@ pub struct Stencil {
     pub fail: StencilOp,
     /// Operation if the depth test fails.
     pub depth_fail: StencilOp,
-    /// Operation if both tests pass.
+    /// Operation if the stencil and depth tests pass.
     pub pass: StencilOp,
 }
 
 /// Storage format of depth and stencil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DepthFormat {
-    /// A fraction of 16 bits.
+    /// A depth of 16 bits, as a fraction.
     Unorm16,
-    /// A fraction of 24 bits in the lower bits, and 8 bits of stencil.
+    /// A depth of 24 bits in the lower bits, as a fraction, and 8 bits of stencil.
     Unorm24,
-    /// 8 bits of stencil in the lower bits, and a fraction of 24 bits.
+    /// 8 bits of stencil in the lower bits, and a depth of 24 bits, as a fraction.
     StencilUnorm24,
-    /// A single.
+    /// A depth in single precision.
     Float32,
-    /// A single, then a byte of stencil, in 8 bytes.
+    /// A depth in single precision, then a byte of stencil. The element has 8 bytes.
     Float32Stencil,
 }
 
@@ -126,7 +127,7 @@ impl DepthFormat {
         matches!(self, DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 | DepthFormat::Float32Stencil)
     }
 
-    /// Returns a depth in its stored form: an integer in the order of depths for a fraction, or a single.
+    /// Returns a depth in its stored form: the integer code of a fraction, or the bits of a single.
     pub fn code(self, depth: f32) -> u32 {
         let fraction = |most: u32| {
             let depth = if depth.is_nan() { 0. } else { f64::from(depth).clamp(0., 1.) };
@@ -171,7 +172,7 @@ impl DepthFormat {
         }
     }
 
-    /// Returns whether the depth of an element is in the range of two depths, inclusive.
+    /// Returns whether the stored depth of an element is in the range from `least` to `most`, inclusive.
     pub(crate) fn is_within(self, bytes: &[u8], [least, most]: [f32; 2]) -> bool {
         let (stored, _) = self.read(bytes);
         self.compare(Compare::LessEqual, self.code(least), stored)
@@ -196,9 +197,9 @@ impl DepthFormat {
 pub struct Tests {
     /// The depth test, if there is one.
     pub depth: Option<Compare>,
-    /// Whether depth is written if all tests pass. Requires a depth test.
+    /// Whether depth is written if all tests pass. Without a depth test, depth is not written.
     pub depth_write: bool,
-    /// The stencil tests of front and back sides, if they are on.
+    /// The stencil tests of the front and the back side, if they are on.
     pub stencil: Option<[Stencil; 2]>,
 }
 
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(DepthFormat::Unorm24.read(&element), (0x40_0000, 7));
     }
 
-    /// R500: ZB_FORMAT 2.
+    /// R500: ZB_FORMAT 2 has the stencil in the lower bits.
     #[test]
     fn stencil_lies_below_or_above_depth() {
         let mut element = [0; 4];
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(DepthFormat::Unorm24.read(&element), (0x34_5678, 0x12));
     }
 
-    /// OpenGL 3.0, 4.1.5: each result has its operation, and the write mask protects the other bits.
+    /// OpenGL 3.0, 4.1.5: each outcome of the tests has its own operation. The write mask protects the other bits.
     #[test]
     fn stencil_follows_the_outcome() {
         let side = Stencil {

@@ -3,7 +3,7 @@
 //! ```text
 //! vertices --> assemble --> clip --> viewport --> fill --> interpolate --> fragment program --> tests --> blend --> memory
 //! ```
-//! Fragments are shaded in batches of whole quads and merged in the order of their primitives.
+//! Fragments are shaded in batches of whole quads. They are merged in the order of their primitives.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -33,45 +33,47 @@ use crate::vertex::Vertex;
 
 pub use crate::state::*;
 
-/// Number of lanes that are shaded at once: enough for the threads of a host, and few enough that their inputs stay
-/// in its caches. Columns of 2^14 lanes are so large that the C library maps and unmaps memory for each.
+/// Number of lanes that are shaded together. A batch is large enough for several threads, and its inputs fit in the
+/// caches of the host. Columns of 2^14 lanes are so large that the C library maps and unmaps memory for each.
 const BATCH: usize = 1 << 12;
 
-/// Number of batches that the drawing thread shades before others help it: waking them takes about as long.
+/// Number of batches that the drawing thread shades alone. Waking other threads takes about as long.
 const ALONE: usize = 4;
 
-/// Minimum number of pixels in the bounds of a primitive that is split into parts, and of quads in a part.
+/// Minimum number of pixels in the bounds of a primitive that is split into parts. Each part except for the last has at
+/// least `PART` quads.
 const LARGE: u64 = 1 << 15;
 const PART: i32 = 1 << 11;
 
-/// Number of vertices from which a draw may justify the help of other threads, whatever its positions.
+/// Minimum number of vertices of a draw for which other threads may help, even if its primitives may be small.
 const MANY: usize = 1 << 10;
 
-/// Minimum number of pixels of a primitive with uniform lanes that is shaded separately.
+/// Minimum number of pixels of a primitive that is shaded once for all lanes, if all lanes have the same result.
 const UNIFORM: u64 = 1 << 10;
 
-/// The way in which a chip converts the positions of vertices to window coordinates.
+/// Rules by which a chip converts the positions of vertices to window coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coordinates {
-    /// Positions are x, y and z in the window, before scale and offset of the viewport, and 1/w.
+    /// Whether positions are already divided: x, y and z in the window before the scale and offset of the viewport, and
+    /// 1/w instead of w.
     pub in_window: bool,
-    /// Number of steps per pixel to which window coordinates are first rounded, if they are.
+    /// Number of steps per pixel to which window coordinates are rounded first; `None` if they are not.
     pub steps: Option<u16>,
 }
 
-/// The vertices of a draw, each once, and the runs that form primitives, by vertex indices.
+/// The vertices of a draw without repetition, and runs of vertex indices that form primitives.
 #[derive(Clone, Copy, Debug)]
 pub struct Vertices<'a> {
     /// The vertices.
     pub all: &'a [Vertex],
-    /// Runs without a restart, one after another.
+    /// Runs of indices in `all`. A primitive restart begins a new run.
     pub runs: &'a [Vec<usize>],
 }
 
-/// Draws runs of vertices, one after another.
+/// Draws runs of vertices in order.
 ///
 /// # Errors
-/// The error of the fragment program. Results that were merged before remain.
+/// Returns the error of the fragment program. Results that were merged earlier stay in memory.
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
     vertices: Vertices<'_>,
@@ -81,10 +83,10 @@ pub fn draw<P: FragmentProgram>(
     draw_with(draw, Coordinates::default(), vertices, memory, program)
 }
 
-/// Draws as [`draw()`] does, with the coordinate conversion of a chip.
+/// Draws as [`draw()`] does, with a chip's rules for coordinates.
 ///
 /// # Errors
-/// The error of the fragment program. Results that were merged before remain.
+/// Returns the error of the fragment program. Results that were merged earlier stay in memory.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
@@ -92,11 +94,12 @@ pub fn draw_with<P: FragmentProgram>(
     memory: Vram<'_>,
     program: &P,
 ) -> Result<Counts, P::Error> {
-    // Without a vector level for this processor, everything is processed pixel by pixel.
+    // If this processor has no vector level, every stage works pixel by pixel.
     run(draw, coordinates, vertices, memory, program, Level::any().then(Level::best))
 }
 
-/// Draws as [`draw_with`] does. Uses column code for a vector level, if draw and primitive allow it.
+/// Draws as [`draw_with`] does. Uses vector instructions of `level` on columns of lanes, if the draw and the primitive
+/// allow it.
 pub(crate) fn run<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
@@ -109,7 +112,7 @@ pub(crate) fn run<P: FragmentProgram>(
     drawn.map_err(|Stopped(error)| *error.downcast().expect("the error of the program"))
 }
 
-/// Draws as [`run`] does, for any program.
+/// Draws as [`run`] does, for a fragment program of any type.
 fn drawn(
     draw: &Draw,
     coordinates: Coordinates,
@@ -125,12 +128,12 @@ fn drawn(
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
     let kernels = level.and_then(|level| Kernels::choose(draw, samples, memory, level));
     let kernels = kernels.as_ref();
-    // A direct copy of texels and the skipping of hidden pixels also require a single sample.
+    // Kernels support several samples per pixel. Copying texels directly and skipping hidden pixels require one sample.
     let plain = kernels.filter(|_| one_sample);
     let copied = plain.and_then(|kernels| kernels.copied(program.copied()?, draw));
     let may_skip_hidden = plain.is_some_and(Kernels::hides) && program.may_skip_hidden();
     let reads = program.reads();
-    // The tests also read depth.
+    // Depth tests also read the depth column.
     let tested = kernels.map_or(draw.depth.is_some(), Kernels::reads_depth);
     let batches = Batches {
         draw,
@@ -178,7 +181,7 @@ fn drawn(
     }
 }
 
-/// A vertex of the draw.
+/// A vertex of the draw with its window position.
 #[derive(Clone, Copy)]
 struct Placed<'a> {
     vertex: &'a Vertex,
@@ -191,7 +194,7 @@ struct VertexPlace {
     window: Window,
     /// Whether the vertex is inside of all clipping planes.
     inside: bool,
-    /// Whether a primitive of such vertices is not clipped.
+    /// Whether the vertex needs no clipping: there are no planes, or it is inside of them and its position is finite.
     whole: bool,
 }
 
@@ -222,7 +225,7 @@ fn window(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> Window {
     };
     let factor = if in_window { 1. } else { reciprocal };
     let place = |value: f64, axis: usize| {
-        // Computed in singles, as in the chips.
+        // The chips compute this in single precision.
         let divided = (value * factor) as f32;
         f64::from(divided * scale[axis] + offset[axis])
     };
@@ -233,7 +236,7 @@ fn window(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> Window {
     Window { corner: [corner(x, 0), corner(y, 1)], z: place(z, 2), reciprocal }
 }
 
-/// Returns whether primitives may have enough pixels to justify the help of other threads.
+/// Returns whether the draw may have enough pixels that other threads should help.
 fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
     if places.len() >= MANY {
         return true;
@@ -247,9 +250,9 @@ fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
     extent(0, x1.saturating_sub(x0)) * extent(1, y1.saturating_sub(y0)) * places.len() as u64 >= LARGE
 }
 
-/// Returns the sides of a primitive that are edges. Bit n is for the side from vertex n to the next one.
+/// Returns which sides of a primitive are edges. Bit n is for the side from vertex n to the next one.
 ///
-/// Edge flags of vertices apply to separate triangles, quads and polygons. (OpenGL 3.0, 2.6.2)
+/// Edge flags of vertices only apply to separate triangles, quads and polygons. (OpenGL 3.0, 2.6.2)
 fn sides(topology: Topology, primitive: &Primitive, corners: &[Placed<'_>]) -> u32 {
     let inner = match topology {
         Topology::Triangles | Topology::Quads | Topology::Polygon => {
@@ -266,10 +269,10 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
     placed.iter().map(|placed| placed.vertex).collect()
 }
 
-/// Memory that draws fill. The thread keeps it for later draws, because allocations take much of the time of a small draw.
+/// Memory that a thread reuses for its draws, because allocations take much of the time of a small draw.
 #[derive(Default)]
 struct Room {
-    /// The primitive that is filled by columns, with the data for its quads.
+    /// Data of the primitive that is filled by columns, and its quads.
     slopes: Option<Box<Slopes>>,
     quads: Vec<Quad>,
     /// Window positions of all vertices of the draw.
@@ -279,7 +282,7 @@ struct Room {
 }
 
 thread_local! {
-    /// The memory of the last draw.
+    /// The memory that the thread's last draw used.
     static ROOM: Cell<Option<Box<Room>>> = const { Cell::new(None) };
 }
 
@@ -288,28 +291,28 @@ struct Pipeline<'a, 'scope> {
     coordinates: Coordinates,
     memory: Vram<'a>,
     batches: &'scope Batches<'scope>,
-    /// The scope of other threads that may help, if any.
+    /// The scope for jobs on other threads, if they may help.
     helpers: Option<&'a ScopeFifo<'scope>>,
     reads: ReadColumns,
-    /// Whether lanes with the same inputs have the same results, which can be merged by rows.
+    /// Whether lanes with equal inputs have equal results, and kernels merge all of them by rows.
     is_uniform: bool,
-    /// Lanes that are not shaded yet.
+    /// Memory with the batch of lanes that are not shaded yet.
     batch_room: Box<BatchRoom>,
     room: Box<Room>,
     counts: Counts,
-    /// Number of batches so far.
+    /// Number of batches that were shaded or queued.
     flushed: usize,
     /// Number of samples per pixel of the surfaces.
     samples: usize,
-    /// Positions at which coverage is sampled, relative to the pixel's centre.
+    /// Offsets from the pixel's centre at which coverage is sampled.
     places: &'a [Corner],
-    /// Number of pixels of the stipple pattern that precede.
+    /// Number of pixels of the stipple pattern that earlier lines have used.
     stippled: i64,
-    /// The vector level of row coverage and of columns. Without one, everything is processed pixel by pixel.
+    /// Vector level for coverage and for columns of lanes. If `None`, every stage works pixel by pixel.
     level: Option<Level>,
-    /// The vector level of primitives by columns, if pixels have one sample.
+    /// Vector level for filling primitives by columns, if pixels have one sample.
     by_columns: Option<Level>,
-    /// The copy of byte rows, as long as the draw does nothing else.
+    /// The copy of bytes that replaces shading. `None` once a primitive cannot be copied.
     copied: Option<ByteRows>,
 }
 
@@ -321,7 +324,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         drawn
     }
 
-    /// Draws runs of vertices with these positions. Uses the memory of `primitives`.
+    /// Draws runs of vertices, whose window positions are `places`. `primitives` is memory for the primitives of a run.
     fn runs(
         &mut self,
         vertices: Vertices<'_>,
@@ -340,7 +343,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.finish()
     }
 
-    /// Draws a primitive of a run. `vertex` returns its vertices.
+    /// Draws a primitive of a run. `vertex` returns the vertex at a position in the run.
     fn primitive<'v>(
         &mut self,
         vertex: impl Fn(usize) -> Placed<'v>,
@@ -368,7 +371,7 @@ impl<'scope> Pipeline<'_, 'scope> {
             return if point.inside { self.point(point, provoking, true, 0.) } else { Ok(()) };
         }
         let sides = sides(draw.topology, primitive, corners);
-        // Clipping is rarely necessary.
+        // Most primitives need no clipping.
         let (cut, edges) = match &draw.clip {
             Some(clip) if corners.iter().any(|corner| !corner.whole) => {
                 let all = corners.iter().map(|corner| corner.vertex.clone()).collect();
@@ -395,8 +398,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.polygon(polygon, edges, provoking)
     }
 
-    /// Draws a rectangle with three given corners, without clipping. The fourth is the second, plus the third, minus
-    /// the first.
+    /// Draws a rectangle from three corners, without clipping. The fourth corner is the second plus the third minus the
+    /// first.
     fn rectangle(&mut self, corners: [Placed<'_>; 3], provoking: &Vertex) -> Result<(), Stopped> {
         let windows = corners.map(|corner| corner.window);
         let [a, b, c] = windows.map(|window| window.corner);
@@ -470,18 +473,18 @@ impl<'scope> Pipeline<'_, 'scope> {
         let along_x = dx.abs() >= dy.abs();
         let is_rectangle = self.draw.rectangular_lines || self.draw.multisample.by_sample;
         let aside = match (is_rectangle, along_x) {
-            // The sides of a line with samples are at right angles to it. (OpenGL 3.0, 3.5.4)
+            // The ends of a multisampled line are at right angles to it. (OpenGL 3.0, 3.5.4)
             (true, _) => {
                 let length = libm::hypot(dx as f64, dy as f64).max(1.);
                 [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| bounded(libm::rint(at)))
             }
-            // Otherwise, each side is at half the width along the axis that changes less.
+            // Otherwise, the width is measured along the axis in which the line changes less.
             (false, true) => [0, bounded(half)],
             (false, false) => [bounded(half), 0],
         };
-        // The first pixel of a line is drawn and the last one is not, in either direction (OpenGL 3.0, 3.5.1). A
-        // pixel contains the lower end of its column or row, so a line that runs down to it is moved by the smallest
-        // step.
+        // In either direction, the first pixel of a line is drawn and the last one is not (OpenGL 3.0, 3.5.1). A pixel
+        // includes the lower end of its column or row, but not the upper end. A line towards lower coordinates is
+        // therefore moved up by the smallest step.
         let axis = usize::from(!along_x);
         let step = i64::from(!self.draw.multisample.by_sample && b[axis] < a[axis]);
         let moved = |at: Corner| if along_x { [at[0] + step, at[1]] } else { [at[0], at[1] + step] };
@@ -585,7 +588,7 @@ impl<'scope> Pipeline<'_, 'scope> {
             return Ok(());
         }
         let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
-        // Lanes of pixels with one sample are in other lists.
+        // `append_samples` stores masks of samples, which batches of pixels with one sample do not have.
         let level = self.level.filter(|_| self.samples > 1);
         let mut slopes = self.room.slopes.take().unwrap_or_default();
         if level.is_some() {
@@ -610,7 +613,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Fills pixels as [`Pipeline::fill`] does, for lines and for primitives in which some pixels are omitted.
+    /// Fills pixels by columns as [`Pipeline::fill`] does, for lines and for primitives with a test of each pixel.
     fn pixels_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -649,7 +652,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         done
     }
 
-    /// Fills pixels as [`Pipeline::fill`] does, for triangles, rectangles and points.
+    /// Fills pixels by columns as [`Pipeline::fill`] does, for triangles, rectangles and points.
     fn fill_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -711,8 +714,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         done
     }
 
-    /// Copies the texels of strips, if the draw only copies and all of them are whole texels. Otherwise, the draw
-    /// stops copying.
+    /// Copies texels to the pixels of strips, and returns `true`. If a pixel is not the copy of one texel, returns
+    /// `false`, and the rest of the draw is shaded.
     fn copy(&mut self, level: Level, slopes: &Slopes, strips: &[Strip]) -> Result<bool, Stopped> {
         let Some(copied) = self.copied.take() else { return Ok(false) };
         if !copied.reads().all(|(input, chan)| slopes.is_affine(input, chan)) {
@@ -746,18 +749,19 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.batches.append(level, slopes, quads, inputs, &mut self.batch_room);
     }
 
-    /// Fills the pixels of a uniform primitive and returns their number, or `None` if a test may drop a lane or a pixel is outside.
+    /// Fills the pixels of a primitive whose lanes all have the results `shaded`, and returns the number of pixels.
+    /// Returns `None` if stored values may differ, a test may drop a lane, or a pixel is outside of a surface.
     fn filled(&self, shaded: &Shaded, slopes: &Slopes, pixels: &[Rectangle]) -> Option<u64> {
         let constants = self.batches.kernels?.constants(self.draw, shaded, slopes.level(self.draw))?;
         fills::fill(&constants, pixels, self.memory)
     }
 
-    /// Shades some quads of a primitive whose lanes are all alike, and returns the result of one lane as that of a
-    /// row.
+    /// Shades one row of a primitive whose lanes all have the same result. Returns a row in which each lane has the
+    /// result of the first lane.
     fn shade_once(&mut self, level: Level, slopes: &Slopes, pixels: Rectangle) -> Result<Shaded, Stopped> {
         self.finish()?;
         let (first, y) = (pixels.x0 & !1, pixels.y0 & !1);
-        // Lanes that are not covered may have ended.
+        // All lanes are marked as covered, because a program may end lanes that are not.
         let quads = [const { Quad { x: 0, y: 0, covered: 0xf } }; ROW / 4];
         let beside = (first..).step_by(2).zip(quads).map(|(x, quad)| Quad { x, y, ..quad });
         self.append(level, slopes, &beside.collect::<Vec<_>>(), true);
@@ -775,7 +779,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         })
     }
 
-    /// Shades and merges the lanes of the batch, possibly in other threads.
+    /// Shades and merges the lanes of the batch, possibly on other threads.
     fn flush(&mut self) -> Result<(), Stopped> {
         let batch = &mut self.batch_room.batch;
         if batch.fragments.lanes == 0 {
@@ -799,7 +803,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Shades and merges a large primitive in parts of whole rows, which several threads can process.
+    /// Shades and merges a large primitive in parts. A part has whole rows of quads, and several threads can process
+    /// the parts.
     fn parts<const N: usize>(
         &mut self,
         level: Level,
@@ -826,7 +831,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     fn part(&mut self, level: Level, slopes: &Arc<Slopes>, strips: Vec<Strip>) -> Result<(), Stopped> {
         let room = &mut *self.batch_room;
         if let Some(scope) = self.helpers {
-            // Later batches must wait for the part, and are therefore also given to other threads.
+            // Later batches must wait for this part, so they are queued as well.
             self.flushed = self.flushed.max(ALONE + 1);
             return self.batches.add(Piece::Part(level, slopes.clone(), strips), room, scope);
         }
@@ -843,9 +848,9 @@ struct Dash {
     stipple: Stipple,
     /// The axis along which the line changes more.
     axis: usize,
-    /// Start of the line on this axis, fixed-point.
+    /// Start of the line on `axis`, fixed-point.
     from: i64,
-    /// Number of pixels of the pattern before the line.
+    /// Number of pixels of the pattern that earlier lines have used.
     behind: i64,
 }
 
@@ -856,7 +861,7 @@ impl Dash {
     }
 }
 
-/// Returns the polygon offset of the depth.
+/// Returns the polygon offset, which is added to depth.
 fn offset_of(offset: &Offset, windows: &[Window]) -> f64 {
     let [a, b, c] = [0, 1, 2].map(|at| windows[at]);
     let pixels =
@@ -886,7 +891,7 @@ fn offset_of(offset: &Offset, windows: &[Window]) -> f64 {
     }
 }
 
-/// Returns the range to which colours of a fixed-point target are clamped.
+/// Returns the range to which blending clamps colours of a fixed-point target, or `None` for other targets.
 pub fn blend_range(number: Number) -> Option<(f32, f32)> {
     match number {
         Number::Unorm | Number::Srgb => Some((0., 1.)),

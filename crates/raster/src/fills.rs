@@ -1,16 +1,16 @@
-//! Fills primitives whose pixels all have the same value, and which no test drops.
+//! Fills primitives whose pixels all have the same value and pass all tests.
 //!
-//! Drivers clear surfaces with such draws.
+//! Drivers draw such primitives to clear surfaces.
 
 use reconverge_simt::vram::{RowFill, Vram};
 
 use crate::setup::Rectangle;
 use crate::state::Surface;
 
-/// Size of an element in bytes.
+/// Size of a surface element in bytes.
 const ELEMENT: usize = 4;
 
-/// The value that a surface stores in every pixel. The elements of the surface are words.
+/// A surface with elements of one word, and the value that a draw stores in each pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Constant {
     pub(crate) surface: Surface,
@@ -44,8 +44,8 @@ impl Constant {
     }
 }
 
-/// Fills rectangles in all surfaces, and returns the number of their pixels. Returns `None`, and stores nothing, if a
-/// pixel is outside of a surface.
+/// Fills rectangles in all surfaces, and returns the number of pixels in the rectangles. Returns `None`, and stores
+/// nothing, if a pixel is outside of a surface.
 pub(crate) fn fill(constants: &[Constant], pixels: &[Rectangle], memory: Vram<'_>) -> Option<u64> {
     let all = |constant: &Constant| pixels.iter().all(|pixels| constant.has(*pixels, memory));
     constants.iter().all(all).then_some(())?;
@@ -55,7 +55,7 @@ pub(crate) fn fill(constants: &[Constant], pixels: &[Rectangle], memory: Vram<'_
     Some(count(pixels))
 }
 
-/// Returns the number of pixels in rectangles.
+/// Returns the number of pixels in disjoint rectangles.
 pub(crate) fn count(pixels: &[Rectangle]) -> u64 {
     pixels.iter().map(|pixels| (pixels.x1 - pixels.x0) as u64 * (pixels.y1 - pixels.y0) as u64).sum()
 }

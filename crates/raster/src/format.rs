@@ -1,7 +1,8 @@
-//! Formats of surfaces: the positions of an element's components, and their number types.
+//! Formats of surfaces: bit widths and number types of an element's components.
 //!
-//! Sources: OpenGL 3.0, 2.1.2 (fixed-point conversions), 3.8.1 and 4.1.8 (sRGB), EXT_packed_float, EXT_texture_shared_exponent.
-//! Rounding to a fixed-point number is to the nearest, ties to even; no document of the chips states it.
+//! Sources: OpenGL 3.0, 2.1.2 (fixed-point conversions), 3.8.1 and 4.1.8 (sRGB), EXT_packed_float,
+//! EXT_texture_shared_exponent. Fixed-point numbers are rounded to nearest, ties to even. The documents of the chips do
+//! not specify this rounding.
 
 use std::sync::LazyLock;
 
@@ -12,9 +13,9 @@ pub enum Number {
     Unorm,
     /// A fraction in [-1, 1].
     Snorm,
-    /// An unsigned integer as a float.
+    /// An unsigned integer that is converted to a float.
     Uscaled,
-    /// A signed integer as a float.
+    /// A signed integer that is converted to a float.
     Sscaled,
     /// An unsigned integer.
     Uint,
@@ -22,17 +23,17 @@ pub enum Number {
     Sint,
     /// A fraction in [0, 1] on the sRGB curve. The fourth component is linear.
     Srgb,
-    /// A float of 32, 16, 11 or 10 bits, the last two without a sign.
+    /// A float of 32, 16, 11 or 10 bits. Floats of 11 and 10 bits do not have a sign.
     Float,
 }
 
 impl Number {
-    /// Returns whether shaders read integers, which are neither blended nor filtered.
+    /// Returns whether shaders read the number as an integer. Integers are neither blended nor filtered.
     pub fn is_integer(self) -> bool {
         matches!(self, Number::Uint | Number::Sint)
     }
 
-    /// Returns the bits of one: the value of a component that a selection reads and the format does not have.
+    /// Returns the bits of the number one in this type.
     pub fn one(self) -> u32 {
         if self.is_integer() { 1 } else { 1f32.to_bits() }
     }
@@ -41,16 +42,16 @@ impl Number {
 /// The components of an element, up to four, from the least significant bit upward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Widths in bits; 0 for a component that does not exist.
+    /// Widths in bits, or 0 for a component that does not exist.
     pub bits: [u8; 4],
     /// Number type of each component.
     pub numbers: [Number; 4],
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub bytes: u8,
 }
 
 impl Format {
-    /// Returns a format whose components have one number type. The element has as many bytes as they fill.
+    /// Returns a format whose components all have one number type. The element has the minimum number of bytes.
     pub const fn new(bits: [u8; 4], number: Number) -> Format {
         let total = bits[0] as u32 + bits[1] as u32 + bits[2] as u32 + bits[3] as u32;
         let mut numbers = [number; 4];
@@ -60,7 +61,7 @@ impl Format {
         Format { bits, numbers, bytes: total.div_ceil(8) as u8 }
     }
 
-    /// Returns the components of an element as bits of floats, or as integers; 0 for a component that does not exist.
+    /// Returns the components of an element as bits of floats, or as integers. A component that does not exist is 0.
     /// Bytes after the end of `bytes` read as 0.
     pub fn read(&self, bytes: &[u8]) -> [u32; 4] {
         let mut element = [0; 16];
@@ -84,7 +85,7 @@ impl Format {
         values
     }
 
-    /// Returns whether all components are words that are read unchanged, like most attributes of vertices.
+    /// Returns whether all components are words that are read unchanged, as in most vertex attributes.
     fn has_words(&self) -> bool {
         let is_word = |(width, number): (u8, Number)| {
             width == 0 || width == 32 && matches!(number, Number::Uint | Number::Sint | Number::Float)
@@ -92,8 +93,8 @@ impl Format {
         self.bits.into_iter().zip(self.numbers).all(is_word)
     }
 
-    /// Returns the element with these components, and the mask of the bits to write. Bit n of `mask` selects
-    /// component n.
+    /// Returns the element with these components, and a mask of the bits to write. If bit n of `mask` is set, component
+    /// n is written.
     pub fn write(&self, values: [u32; 4], mask: u8) -> (u128, u128) {
         if mask == 0xf && *self == RGBA8 {
             return (bytes_of(values).into(), u32::MAX.into());
@@ -118,13 +119,13 @@ const RGBA8: Format = Format::new([8; 4], Number::Unorm);
 
 /// Returns the result of [`Format::write`] for [`RGBA8`]. Converts all components at once.
 fn bytes_of(values: [u32; 4]) -> u32 {
-    // `clamp` keeps a NaN, which becomes 0 as an integer.
+    // `clamp` returns a NaN unchanged. The conversion to an integer makes it 0.
     let fraction = |value: u32| f64::from(f32::from_bits(value).clamp(0., 1.));
     let bytes = values.map(|value| nearest(fraction(value) * 255.) as u8);
     u32::from_le_bytes(bytes)
 }
 
-/// Returns a component as the bits of a float, or as an integer of 32 bits.
+/// Converts the `width` bits of a component to the bits of a float, or to an integer of 32 bits.
 #[inline(always)]
 pub(crate) fn to_value(raw: u32, width: u8, number: Number) -> u32 {
     let signed = (raw << (32 - width)) as i32 >> (32 - width);
@@ -134,7 +135,7 @@ pub(crate) fn to_value(raw: u32, width: u8, number: Number) -> u32 {
         Number::Sint => return signed as u32,
         Number::Float => return float_to_single(raw, width),
         Number::Unorm => f64::from(raw) / f64::from(most),
-        // A component with one bit has the codes 0 and -1.
+        // A signed component of one bit has the codes 0 and -1.
         Number::Snorm => (f64::from(signed) / f64::from(most >> 1).max(1.)).max(-1.),
         Number::Uscaled => f64::from(raw),
         Number::Sscaled => f64::from(signed),
@@ -143,7 +144,8 @@ pub(crate) fn to_value(raw: u32, width: u8, number: Number) -> u32 {
     (value as f32).to_bits()
 }
 
-/// Returns a component's bits for a value. A value out of range becomes the nearest one that fits, a NaN becomes 0.
+/// Converts a value to the `width` bits of a component. A value out of range becomes the nearest value that fits, and a
+/// NaN becomes 0.
 #[inline(always)]
 pub(crate) fn from_value(value: u32, width: u8, number: Number) -> u32 {
     let most = u32::MAX >> (32 - width);
@@ -163,7 +165,7 @@ pub(crate) fn from_value(value: u32, width: u8, number: Number) -> u32 {
     }
 }
 
-/// In a sum with 1.5 * 2^52, the lowest bits are a whole number without a fraction.
+/// 1.5 * 2^52. Adding it to a double rounds the double to a whole number, which is in the lowest bits of the sum.
 const WHOLE: f64 = 6_755_399_441_055_744.;
 
 /// Rounds a value below 2^51 to the nearest whole number, ties to even.
@@ -171,14 +173,14 @@ fn nearest(value: f64) -> f64 {
     value + WHOLE - WHOLE
 }
 
-/// Returns the lowest 32 bits of [`nearest`] as a signed integer.
+/// Returns the lowest 32 bits of the result of [`nearest`] as an integer.
 #[inline(always)]
 fn integer(value: f64) -> u32 {
     (value + WHOLE).to_bits() as u32
 }
 
-/// Converts a float with fewer bits to a single. With 11 and 10 bits, it has no sign, five bits of exponent, and the
-/// rest of fraction, with the bias of a half.
+/// Converts a float of 32, 16, 11 or 10 bits to a single. Floats of 11 and 10 bits do not have a sign. Their exponent
+/// has five bits and the bias of a half, and their other bits are the fraction.
 #[inline(always)]
 fn float_to_single(raw: u32, width: u8) -> u32 {
     match width {
@@ -189,20 +191,20 @@ fn float_to_single(raw: u32, width: u8) -> u32 {
     }
 }
 
-/// Converts a half to a single. A NaN becomes a quiet one. The code has no branch, so that a loop of it is
-/// vectorized. The functions of the crate half are calls, which take 2 ns each in a loop; this takes 0.2 (an AMD
-/// EPYC, AVX2).
+/// Converts a half to a single. A NaN becomes a quiet NaN. The code does not branch, so that loops are vectorized. The
+/// functions of the crate half are calls, which take 2 ns each in a loop. This code takes 0.2 ns (an AMD EPYC, AVX2).
 #[inline(always)]
 fn half_to_single(raw: u32) -> u32 {
     let magnitude = (raw & 0x7fff) << 13;
-    // The exponent bias of singles is larger by 112.
+    // The exponent bias of a single is 112 more than that of a half.
     let scaled = (f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23)).to_bits();
     let special = 0xff << 23 | magnitude | if magnitude > 0x1f << 23 { 1 << 22 } else { 0 };
     let value = if magnitude >= 0x1f << 23 { special } else { scaled };
     (raw & 0x8000) << 16 | value
 }
 
-/// Converts a single to a float with fewer bits, rounded to nearest even. Without a sign, negative numbers become 0.
+/// Converts a single to a float of 32, 16, 11 or 10 bits, rounded to nearest even. If the result has no sign, negative
+/// numbers become 0.
 #[inline(always)]
 fn single_to_float(value: f32, width: u8) -> u32 {
     let bits = value.to_bits();
@@ -222,26 +224,26 @@ fn single_to_float(value: f32, width: u8) -> u32 {
     }
 }
 
-/// Converts the bits of a non-negative single to those of a float with five bits of exponent and some of fraction.
+/// Converts the bits of a non-negative single to those of a float with five exponent bits and `fraction` fraction bits.
 #[inline(always)]
 fn rounded(bits: u32, fraction: u32) -> u32 {
-    // Numbers below 2^-14 have no leading one. A sum with a power of two keeps as many bits as they have left.
+    // Below 2^-14, the result is denormal. Adding this power of two rounds the number to the precision of a denormal.
     let unit = 0x3f00_0000 + ((10 - fraction) << 23);
     let small = (f32::from_bits(bits) + f32::from_bits(unit)).to_bits().wrapping_sub(unit);
-    // A carry goes to the exponent, as it should, up to infinity.
+    // Rounding may carry into the exponent, up to infinity.
     let left = 23 - fraction;
     let normal = bits.wrapping_add((1 << (left - 1)) - 1).wrapping_add(bits >> left & 1) >> left;
     let normal = normal.wrapping_sub((127 - 15) << fraction).min(31 << fraction);
     if bits < (127 - 14) << 23 { small } else { normal }
 }
 
-/// Tables for sRGB components of eight bits. Values and codes are those of [`to_value`] and [`from_value`].
+/// Tables for sRGB components of eight bits. They have the results of [`to_value`] and [`from_value`].
 pub(crate) struct SrgbBytes {
     values: [u32; 256],
-    /// For each code, the bits of the smallest value with at least this code.
+    /// For each code, the bits of the smallest value that has at least this code.
     least: [u32; 257],
-    /// For each value of the upper 16 bits, the code of the smallest value with them. At most one other code begins
-    /// among them.
+    /// For each pattern of a value's upper 16 bits, the code of the smallest value with this pattern. Larger values
+    /// with the same pattern have this code or the next one.
     first: Vec<u8>,
 }
 
@@ -272,7 +274,7 @@ impl SrgbBytes {
         SrgbBytes { values, least, first }
     }
 
-    /// Returns the value of a code below 256.
+    /// Returns the value of a code, which is less than 256.
     #[inline(always)]
     pub(crate) fn value(&self, code: u32) -> u32 {
         self.values[(code & 0xff) as usize]
@@ -300,7 +302,7 @@ fn to_srgb(value: f64) -> f64 {
     if value < 0.0031308 { value * 12.92 } else { 1.055 * libm::pow(value, 1. / 2.4) - 0.055 }
 }
 
-/// Returns the three components of an element with nine bits each and a shared exponent.
+/// Converts an element with a shared exponent and three components of nine bits.
 pub fn shared_exponent(raw: u32) -> [u32; 4] {
     let scale = libm::exp2(f64::from(raw >> 27) - 15. - 9.);
     let part = |at: u32| ((f64::from(raw >> at & 0x1ff) * scale) as f32).to_bits();
@@ -330,7 +332,7 @@ mod tests {
                 for raw in 0..1u32 << width {
                     let value = to_value(raw, width, number);
                     let least = number == Number::Snorm && width > 1 && raw == 1 << (width - 1);
-                    // The lowest code of a signed fraction is also -1.
+                    // The lowest code of a signed fraction also means -1, so it is written as the next code.
                     let expected = if least { raw + 1 } else { raw };
                     assert_eq!(from_value(value, width, number), expected, "{number:?} {width} {raw:#x}");
                 }
@@ -372,13 +374,13 @@ mod tests {
         assert!(codes.into_iter().all(|pair| pair[1] - pair[0] <= 1));
     }
 
-    /// Compares with the functions of the crate half.
+    /// Compares the conversions with those of the crate half.
     #[test]
     fn halves_are_those_of_a_library() {
         for raw in 0..=u16::MAX {
             assert_eq!(half_to_single(raw.into()), f16::from_bits(raw).to_f32().to_bits(), "{raw:#x}");
         }
-        // Values around every half, and others.
+        // Values near every half, and other values.
         let near = (0..=u16::MAX).flat_map(|raw| {
             let single = f16::from_bits(raw).to_f32().to_bits();
             [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff].map(|more| single.wrapping_add(more))

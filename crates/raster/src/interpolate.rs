@@ -1,12 +1,12 @@
 //! Interpolation: computes the inputs of a fragment program from the vertices of its primitive.
 //!
-//! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles, so that a value that is the
-//! same at all vertices is the same at every pixel.
+//! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles. If a value is equal at all
+//! vertices, it is therefore equal at all pixels.
 
 use crate::setup::{Corner, PIXEL};
 use crate::vertex::Vertex;
 
-/// Source of a fragment's input.
+/// Source of a fragment program's input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input {
     /// An attribute of the vertices.
@@ -18,18 +18,20 @@ pub enum Input {
     },
     /// The same value in all fragments.
     Constant([u32; 4]),
-    /// s and t of a point sprite, 0 and 1. For other primitives, the attribute that `otherwise` names.
+    /// For points, the vector (s, t, 0, 1) with the coordinates of the point sprite. For other primitives, the
+    /// attribute `otherwise`.
     Sprite {
-        /// The attribute of lines and triangles, if there is one.
+        /// Index of the attribute that lines and triangles read. `None` for zeros.
         otherwise: Option<usize>,
-        /// Whether t is 1 at the top.
+        /// Whether t is 1 at the top of the point, instead of 0.
         top_is_one: bool,
     },
-    /// s and t of a point between two corners, 0 and 1. For other primitives, zeros and 1.
+    /// For points, the vector (s, t, 0, 1), whose s and t change from `low` to `high`. For other primitives, (0, 0, 0,
+    /// 1).
     Stretched {
-        /// s and t at the left and top edge.
+        /// s at the left edge and t at the top edge.
         low: [f32; 2],
-        /// s and t at the right and bottom edge.
+        /// s at the right edge and t at the bottom edge.
         high: [f32; 2],
     },
 }
@@ -37,9 +39,9 @@ pub enum Input {
 /// Interpolation mode of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Linear in space.
+    /// Perspective-correct: linear in clip space.
     Perspective,
-    /// Linear in the window.
+    /// Linear in window coordinates.
     Linear,
     /// Value of the provoking vertex.
     Flat,
@@ -49,7 +51,7 @@ pub enum How {
 #[derive(Debug)]
 pub(crate) struct Shape<'a> {
     pub(crate) kind: Kind,
-    /// The vertices that this kind has. Unused elements repeat one of them.
+    /// The vertices. A point or a line repeats its last vertex.
     pub(crate) vertices: [&'a Vertex; 3],
     /// Window coordinates and 1/w of the vertices.
     pub(crate) windows: [Window; 3],
@@ -80,18 +82,18 @@ pub(crate) struct Window {
 /// The weights of a primitive's vertices at a position in a pixel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weights {
-    /// Weights that are linear in the window.
+    /// Weights that are linear in window coordinates.
     linear: [f64; 3],
-    /// Weights that are linear in space.
+    /// Perspective-correct weights.
     perspective: [f64; 3],
     /// Clip-space w.
     pub(crate) w: f64,
-    /// s and t over a point; t is 0 at the top.
+    /// For a point, the position in the window, fixed-point. Zeros for other primitives.
     sprite: [f64; 2],
 }
 
 impl Kind {
-    /// Returns the number of vertices.
+    /// Returns the number of vertices of a primitive.
     fn vertices(self) -> usize {
         match self {
             Kind::Point => 1,
@@ -102,7 +104,7 @@ impl Kind {
 }
 
 impl Shape<'_> {
-    /// Returns the weights at a position relative to the centre of a pixel.
+    /// Returns the weights at the offset `place` from the centre of a pixel.
     pub(crate) fn weights(&self, x: i32, y: i32, place: Corner) -> Weights {
         let at = [x, y].map(|at| i64::from(at) * PIXEL + PIXEL / 2);
         let at = [0, 1].map(|axis| (at[axis] + place[axis]) as f64);
@@ -147,14 +149,14 @@ impl Shape<'_> {
         Weights { linear, perspective, w: 1. / sum, sprite }
     }
 
-    /// Returns the depth at a pixel, with the offset.
+    /// Returns the depth for these weights, with the polygon offset.
     pub(crate) fn depth(&self, weights: &Weights) -> f64 {
         let windows = self.windows[..self.kind.vertices()].iter();
         let sum: f64 = windows.zip(weights.linear).map(|(window, weight)| window.z * weight).sum();
         sum + self.offset
     }
 
-    /// Returns the value of an input at a pixel.
+    /// Returns the value of an input for these weights. `size` is the size of a point in pixels.
     pub(crate) fn value(&self, input: &Input, weights: &Weights, size: [f64; 2]) -> [u32; 4] {
         let attribute = |index: usize, how: How| {
             let weights = match how {
@@ -166,12 +168,13 @@ impl Shape<'_> {
                 let value = |vertex: &Vertex| f64::from(f32::from_bits(vertex.attributes[index][chan]));
                 let first = value(self.vertices[0]);
                 let parts = self.vertices[..self.kind.vertices()].iter().zip(weights).skip(1);
-                // Differences from the first value are summed, so that equal values remain exact.
+                // Weighted differences from the first value are summed. If all values are equal, the result is
+                // therefore exact.
                 let sum: f64 = parts.map(|(vertex, weight)| (value(vertex) - first) * weight).sum();
                 ((first + sum) as f32).to_bits()
             })
         };
-        // Relative position in the point, 0 at the left and top edge.
+        // Relative position in the point: 0 at the left and top edges, 1 at the right and bottom edges.
         let along = || {
             let centre = self.windows[0].corner.map(|at| at as f64);
             [0, 1].map(|axis| {

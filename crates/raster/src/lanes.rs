@@ -1,4 +1,4 @@
-//! Computes fragments pixel by pixel, for every kind of primitive and state.
+//! Computes the inputs of fragments pixel by pixel, for every kind of primitive and state.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw};
 use crate::vertex::has;
 
-/// Four pixels, the covered samples of each, and the sample to be shaded.
+/// A quad, the covered samples of each of its pixels, and the sample to be shaded.
 pub(crate) type Work = (Quad, [u8; 4], usize);
 
-/// Lanes of a primitive's pixels.
+/// Adds the lanes of a primitive's pixels to batches.
 pub(crate) struct Lanes<'a> {
     pub(crate) draw: &'a Draw,
     pub(crate) samples: usize,
@@ -28,14 +28,14 @@ impl Lanes<'_> {
         }
     }
 
-    /// Returns the position at an offset `from` the centre of a pixel. The weights are those at the offset.
+    /// Returns the position at the offset `from` from the centre of a pixel. `weights` are those at this position.
     pub(crate) fn position(&self, (x, y): (i32, i32), from: Corner, weights: &Weights) -> [u32; 4] {
         let [x, y] =
             [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);
         [x, y, self.clamped(self.shape.depth(weights)), weights.w as f32].map(f32::to_bits)
     }
 
-    /// Adds four lanes to a batch.
+    /// Adds the four lanes of a quad to a batch.
     pub(crate) fn quad(&self, batch: &mut Batch, (quad, masks, sample): &Work) {
         let (masks, sample) = (*masks, *sample);
         let Lanes { shape, size, .. } = *self;
@@ -44,7 +44,7 @@ impl Lanes<'_> {
         let place = |sample: usize| multisample.place(sample);
         let at_sample = multisample.at_sample != 0 || multisample.position.1;
         let at_centroid = multisample.at_centroid != 0 || multisample.position.0;
-        // The columns of the quad.
+        // Inputs and positions of the four lanes, by columns.
         let (mut values, mut positions) = (vec![[[0; 4]; 4]; draw.inputs.len()], [[0; 4]; 4]);
         for (lane, mask) in masks.into_iter().enumerate() {
             let (x, y) = quad.pixel(lane);

@@ -1,22 +1,23 @@
-//! The fixed-function stages of a graphics chip, which all three machines share. They lead from the results of a
-//! vertex program to memory. This crate does not run programs: a [`draw::FragmentProgram`] shades whole quads.
+//! The fixed-function stages of a graphics chip, which the three emulated chips share. The stages process the results
+//! of a vertex program up to the stored pixels. This crate does not run programs. A [`draw::FragmentProgram`] shades
+//! whole quads.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`mod@draw`] | the state of a draw, and the stages in order |
-//! | [`primitive`] | from indices to points, lines, triangles |
+//! | [`primitive`] | assembly of points, lines and triangles from indices |
 //! | [`vertex`], [`clip`] | vertices, and clipping of primitives |
 //! | [`setup`], [`mask`] | the pixels that a primitive covers, and those that may be drawn |
 //! | [`interpolate`] | the inputs of a fragment program |
 //! | [`depth`], [`blend`] | depth and stencil tests, and blending |
-//! | `shading` | the fragment program, without its type |
-//! | `batches` | the lanes of a draw on several threads |
+//! | `shading` | the fragment program as a trait object |
+//! | `batches` | distribution of lanes over threads |
 //! | `lanes`, `merge` | fragments one by one: their inputs, and their storage in memory |
 //! | `span`, `columns`, `kernels` | coverage, inputs and merging of many pixels at once |
 //! | `copy` | texels that are copied to a target unchanged |
 //! | `fills` | primitives whose pixels all have the same value |
-//! | [`reference`](mod@reference) | the same results, pixel by pixel |
-//! | [`format`](mod@format), [`block`] | elements of surfaces, compressed texels |
+//! | [`reference`](mod@reference) | reference implementation of draws, pixel by pixel |
+//! | [`format`](mod@format), [`block`] | formats of surface elements, and compressed texels |
 
 #![forbid(unsafe_code)]
 

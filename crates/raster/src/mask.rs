@@ -1,16 +1,16 @@
-//! Pixels that a draw may cover inside of its scissor: window rectangles and the stipple of polygons.
+//! Masks of the pixels that a draw may cover inside of its scissor: window rectangles and polygon stipple.
 //!
 //! Sources: EXT_window_rectangles; OpenGL 3.0, 3.6.2.
 
 use crate::interpolate::Kind;
 use crate::setup::Rectangle;
 
-/// Rectangles of the window, and which side of them is drawn.
+/// Window rectangles, and whether pixels inside or outside of them are drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowRectangles {
     /// The rectangles.
     pub all: Vec<Rectangle>,
-    /// Whether pixels inside of a rectangle are drawn, instead of those outside of all of them.
+    /// Whether pixels inside of any rectangle are drawn, instead of pixels outside of all rectangles.
     pub inside: bool,
 }
 
@@ -19,17 +19,17 @@ pub struct WindowRectangles {
 pub struct PixelMask {
     /// Window rectangles, if they are on.
     pub rectangles: Option<WindowRectangles>,
-    /// The pattern of filled polygons, if there is one. Bit 31 - x % 32 of row y % 32 is for pixel (x, y).
+    /// The stipple pattern of filled polygons, if it is on. Bit 31 - x % 32 of row y % 32 is for pixel (x, y).
     pub stipple: Option<[u32; 32]>,
 }
 
 impl PixelMask {
-    /// Returns whether pixels of a kind of primitive may be left out.
+    /// Returns whether the mask may remove pixels of this kind of primitive.
     pub(crate) fn is_for(&self, kind: Kind) -> bool {
         self.rectangles.is_some() || self.stipple.is_some() && kind == Kind::Triangle
     }
 
-    /// Returns whether a pixel of a kind of primitive is drawn.
+    /// Returns whether the mask keeps a pixel of this kind of primitive.
     pub(crate) fn draws(&self, kind: Kind, (x, y): (i32, i32)) -> bool {
         let by_rectangles = self.rectangles.as_ref().is_none_or(|rectangles| {
             let has = |of: &Rectangle| of.x0 <= x && x < of.x1 && of.y0 <= y && y < of.y1;

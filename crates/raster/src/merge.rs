@@ -1,4 +1,4 @@
-//! Merging: stores shaded fragments in memory, one by one.
+//! Tests shaded fragments and stores them in memory, one by one.
 
 use reconverge_simt::vram::Vram;
 
@@ -6,19 +6,20 @@ use crate::blend::{LogicOp, stored_bits};
 use crate::setup::Quad;
 use crate::state::{Batch, Copy, Draw, Shaded, Surface, Target};
 
-/// Shaded lanes, and the state that their merging needs.
+/// Shaded lanes, and the state that merging requires.
 pub(crate) struct Merge<'a> {
     pub(crate) draw: &'a Draw,
     /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
     pub(crate) batch: &'a Batch,
     pub(crate) shaded: &'a Shaded,
-    /// Whether `shaded` is one row for all lanes. Only complete kernels support that.
+    /// Whether `shaded` is one row of results, which applies to all lanes. Only kernels without steps for single lanes
+    /// support this.
     pub(crate) uniform: bool,
 }
 
 impl Merge<'_> {
-    /// Merges all lanes one by one, and returns how many samples passed the tests.
+    /// Merges all lanes one by one, and returns the number of samples that passed the tests.
     pub(crate) fn lanes(&self, memory: Vram<'_>) -> u64 {
         let mut passed = 0;
         for lane in 0..self.batch.fragments.lanes {
@@ -36,7 +37,7 @@ impl Merge<'_> {
         Some([0, 1, 2, 3].map(|chan| colors[chan].get(lane).copied().unwrap_or(0)))
     }
 
-    /// Tests the samples of a fragment and stores them. Returns the number of samples that passed.
+    /// Tests the samples of a fragment, and stores those that pass. Returns their number.
     fn lane(&self, memory: Vram<'_>, lane: usize) -> u64 {
         let Merge { draw, samples, batch, shaded, .. } = *self;
         let (x, y) = batch.fragments.pixel(lane);
@@ -67,7 +68,7 @@ impl Merge<'_> {
         passed
     }
 
-    /// Tests one sample and stores it. Returns whether the sample passed.
+    /// Tests one sample, and stores it if it passes. Returns whether it passed.
     fn sample(&self, memory: Vram<'_>, at: (i32, i32, usize), depth: f32, lane: usize) -> bool {
         if !self.test(memory, at, depth, lane) {
             return false;
@@ -76,7 +77,7 @@ impl Merge<'_> {
         true
     }
 
-    /// Tests one sample. Returns whether the sample passed.
+    /// Tests one sample against depth and stencil. Returns whether it passed.
     pub(crate) fn test(
         &self,
         memory: Vram<'_>,
@@ -99,7 +100,7 @@ impl Merge<'_> {
         tested == Some(true)
     }
 
-    /// Stores a sample that passed the tests in a target.
+    /// Stores a sample in a target. The sample has passed the tests.
     pub(crate) fn store(
         &self,
         memory: Vram<'_>,
@@ -152,8 +153,8 @@ impl Merge<'_> {
         }
     }
 
-    /// Copies depth to the first target as [`Merge::copy_depth`] does, for many pixels at once. Returns whether it
-    /// did.
+    /// Copies depth to the first target as [`Merge::copy_depth`] does, for many pixels at once. Returns `false`,
+    /// without a copy, if this is not possible.
     pub(crate) fn copy_rows(&self, memory: Vram<'_>) -> bool {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
         let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());
@@ -166,7 +167,7 @@ impl Merge<'_> {
         if !apart || usize::from(to.format.bytes) != bytes || kills {
             return false;
         }
-        // Adjacent quads that are fully covered.
+        // A run of adjacent quads that are fully covered is copied at once.
         let fragments = &self.batch.fragments;
         let is_whole = |quad: &Quad| quad.covered == 0xf;
         let mut first = 0;

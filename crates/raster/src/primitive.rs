@@ -1,32 +1,32 @@
-//! Primitive assembly: from a list of indices to points, lines and triangles.
+//! Primitive assembly: forms points, lines and triangles from a list of indices.
 //!
-//! Source: OpenGL 3.0, 2.6.1; the provoking vertex from its table 2.12 and EXT_provoking_vertex.
+//! Source: OpenGL 3.0, 2.6.1. Provoking vertices follow its table 2.12 and EXT_provoking_vertex.
 
-/// Topology: the way in which vertices form primitives.
+/// Topology: how vertices form primitives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// Each vertex is a point.
     Points,
     /// Every two vertices form a line.
     Lines,
-    /// Each vertex and the one before form a line.
+    /// Each vertex and the previous one form a line.
     LineStrip,
     /// [`Topology::LineStrip`], with a line from the last vertex to the first.
     LineLoop,
     /// Every three vertices form a triangle.
     Triangles,
-    /// Each vertex and the two before form a triangle.
+    /// Each vertex and the previous two form a triangle.
     TriangleStrip,
-    /// Each vertex, the one before, and the first form a triangle.
+    /// Each vertex, the previous one and the first form a triangle.
     TriangleFan,
     /// Every four vertices form two triangles.
     Quads,
-    /// Every two vertices and the two before form two triangles.
+    /// Every two vertices and the previous two form two triangles.
     QuadStrip,
-    /// A [`Topology::TriangleFan`] whose first vertex provokes.
+    /// A [`Topology::TriangleFan`] whose provoking vertex is always the first one.
     Polygon,
-    /// Every three vertices form a rectangle along the axes. The fourth corner is the second, plus the third, minus
-    /// the first.
+    /// Every three vertices form a rectangle along the axes. The fourth corner is the second plus the third minus the
+    /// first.
     Rectangles,
     /// [`Topology::Lines`], with an adjacent vertex before and after each line.
     LinesAdjacency,
@@ -38,10 +38,10 @@ pub enum Topology {
     TriangleStripAdjacency,
 }
 
-/// A primitive. Vertices are positions in the list of indices.
+/// A primitive. Its vertices are positions in the list of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Primitive {
-    /// One position for a point, two for a line, three for a triangle or rectangle; the others are 0. The order
+    /// One position for a point, two for a line, three for a triangle or rectangle. Unused elements are 0. The order
     /// determines which side of a triangle is visible.
     pub vertices: [usize; 3],
     /// Number of vertices.
@@ -49,23 +49,23 @@ pub struct Primitive {
     /// Position of the vertex whose flat attributes are used.
     pub provoking: usize,
     /// Bit n: the side from vertex n to the next one is an edge of the polygon that contains the primitive. Sides
-    /// between the parts of a quad or of a polygon are not edges: the polygon modes of points and lines do not draw
-    /// them. (OpenGL 3.0, 2.6.2)
+    /// between the triangles of a quad or of a polygon are not edges, so the polygon modes of points and lines do not
+    /// draw them. (OpenGL 3.0, 2.6.2)
     pub edges: u8,
 }
 
-/// [`Primitive::edges`] of a whole primitive.
+/// [`Primitive::edges`] of a primitive that is not a part of a polygon.
 const ALL_EDGES: u8 = 0b111;
 
-/// Returns the primitives of a run of `count` indices without a restart, in order. Drops vertices of incomplete
-/// primitives.
+/// Returns the primitives of `count` consecutive indices without a restart, in order. The vertices of an incomplete
+/// primitive are dropped.
 pub fn assemble(topology: Topology, count: usize, last_provokes: bool) -> Vec<Primitive> {
     let mut found = Vec::new();
     assemble_into(topology, count, last_provokes, &mut found);
     found
 }
 
-/// Returns the number of primitives in a run of `count` indices. Each quad or polygon counts as one.
+/// Returns the number of primitives that `count` consecutive indices form. Each quad or polygon counts as one.
 pub fn count(topology: Topology, count: usize) -> usize {
     match topology {
         Topology::Points => count,
@@ -83,7 +83,7 @@ pub fn count(topology: Topology, count: usize) -> usize {
     }
 }
 
-/// Stores the result of [`assemble`] in `found`, which is cleared.
+/// Computes the result of [`assemble`] in `found`, whose old contents are dropped.
 pub(crate) fn assemble_into(
     topology: Topology,
     count: usize,
@@ -112,7 +112,7 @@ pub(crate) fn assemble_into(
         }
         Topology::TriangleStrip => {
             for at in 2..count {
-                // Every other triangle is reversed, so that all face the same way.
+                // Every other triangle is reversed, so that all have the same orientation.
                 let vertices = if at % 2 == 0 { [at - 2, at - 1, at] } else { [at - 1, at - 2, at] };
                 add(&vertices, pick(at - 2, at));
             }
@@ -157,7 +157,7 @@ pub(crate) fn assemble_into(
     }
 }
 
-/// Returns the list topology with the same kind of primitives: points, lines, triangles or rectangles, without
+/// Returns the list topology for a topology's kind of primitives: points, lines, triangles or rectangles, without
 /// adjacency.
 pub fn list_of(topology: Topology) -> Topology {
     match topology {
@@ -179,16 +179,17 @@ pub fn list_of(topology: Topology) -> Topology {
     }
 }
 
-/// Returns the vertices of each primitive of a run, ordered for the topology [`list_of`]. The provoking vertex is at
-/// the position that this list topology uses.
+/// Returns the vertices of each primitive of `count` indices, in the order of the list topology [`list_of`]. The
+/// provoking vertex is at the position that the list topology uses.
 ///
-/// The order is unchanged if the provoking vertex is not a corner of the primitive, as in the first half of a quad.
+/// If the provoking vertex is not a corner of the primitive, as in the first half of a quad, the order is unchanged.
 pub fn list(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     let all = assemble(topology, count, last_provokes).into_iter();
     all.map(|primitive| {
         let mut corners = primitive.vertices[..usize::from(primitive.count)].to_vec();
         let place = corners.iter().position(|corner| *corner == primitive.provoking);
-        // A rotated triangle has the same orientation. A line already has its provoking vertex at the right position.
+        // Rotating the corners of a triangle does not change its orientation. The provoking vertex of a line is already
+        // at the right position.
         if let (Some(place), 3, true) = (place, corners.len(), topology != Topology::Rectangles) {
             corners.rotate_left(if last_provokes { place + 1 } else { place } % 3);
         }
@@ -221,7 +222,7 @@ mod tests {
         assert_eq!(vertices(Topology::TriangleStripAdjacency, 8), [[0, 2, 4], [4, 2, 6]]);
     }
 
-    /// OpenGL 3.0, table 2.12; EXT_provoking_vertex for the first.
+    /// OpenGL 3.0, table 2.12. If the first vertex provokes: EXT_provoking_vertex.
     #[test]
     fn the_provoking_vertex_is_that_of_the_specification() {
         let provoking =

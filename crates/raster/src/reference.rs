@@ -1,6 +1,6 @@
 //! Reference implementation of draws: computes and merges fragments one by one.
 //!
-//! [`draw`](crate::draw::draw) has the same results.
+//! [`draw`](crate::draw::draw) must have the same results.
 
 use reconverge_simt::vram::Vram;
 
@@ -10,7 +10,7 @@ use crate::state::{Counts, Draw, FragmentProgram};
 /// Draws as [`draw_with`](crate::draw::draw_with) does, pixel by pixel.
 ///
 /// # Errors
-/// The error of the fragment program. Results that were merged before remain.
+/// Returns the error of the fragment program. Results that were merged earlier stay in memory.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,

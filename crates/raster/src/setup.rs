@@ -1,8 +1,8 @@
-//! Setup: from a primitive in window coordinates to the pixels that it covers, in quads.
+//! Setup: computes the pixels that a primitive in window coordinates covers, in quads.
 //!
-//! Window coordinates are fixed-point numbers with [`SUBPIXEL_BITS`] bits of fraction. y points downward, in the
-//! order of rows. A pixel belongs to a triangle if its centre is inside, or on a left or a top edge. (OpenGL 3.0,
-//! 3.6.1, leaves ties to the implementation; left and top is the rule of the chips' own documents.)
+//! Window coordinates are fixed-point numbers with [`SUBPIXEL_BITS`] bits of fraction. y points downward, in the order
+//! of rows. A pixel belongs to a triangle if its centre is inside, or on a left or a top edge. OpenGL 3.0, 3.6.1,
+//! leaves pixels on edges to the implementation. The rule of left and top edges is from the documents of the chips.
 
 /// Bits of fraction of a window coordinate.
 pub const SUBPIXEL_BITS: u32 = 8;
@@ -43,29 +43,29 @@ impl Rectangle {
 /// A corner in window coordinates, fixed-point.
 pub type Corner = [i64; 2];
 
-/// Maximum distance of a corner from 0: 2^20 pixels, far outside every surface and every guard band. A corner that is
-/// not clipped may be further away and is clamped. Products of two distances between corners, and sums for a polygon,
-/// then have 63 bits.
+/// Maximum magnitude of a corner's coordinates: 2^20 pixels, far outside every surface and every guard band. A corner
+/// that is not clipped may be further away, so its coordinates are clamped. Products of two distances between corners,
+/// and their sums for a polygon, then fit in 63 bits.
 const FURTHEST: i64 = PIXEL << 20;
 
-/// Rounds a window coordinate down to a fixed-point number. Clamps it to the maximum distance; a NaN becomes 0.
+/// Rounds a window coordinate down to a fixed-point number, and clamps it to the maximum magnitude. A NaN becomes 0.
 pub fn snap(coordinate: f64) -> i64 {
     bounded(libm::floor(coordinate * PIXEL as f64))
 }
 
-/// Converts a fixed-point length or coordinate to an integer, and clamps it.
+/// Converts a fixed-point length or coordinate to an integer, and clamps it to the maximum magnitude.
 pub(crate) fn bounded(fixed: f64) -> i64 {
     (fixed as i64).clamp(-FURTHEST, FURTHEST)
 }
 
-/// Four pixels: (x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1), with x and y even.
+/// Four pixels: (x, y), (x + 1, y), (x, y + 1) and (x + 1, y + 1), with even x and y.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quad {
     /// Column of the first pixel.
     pub x: i32,
     /// Row of the first pixel.
     pub y: i32,
-    /// Mask of covered pixels; bit 0 is the first.
+    /// Mask of covered pixels. Bit 0 is the first pixel.
     pub covered: u8,
 }
 
@@ -76,18 +76,18 @@ impl Quad {
     }
 }
 
-/// Returns twice the signed area, which is positive if the corners run clockwise on the screen.
+/// Returns twice the signed area of a triangle, which is positive if the corners run clockwise on the screen.
 pub fn area(corners: [Corner; 3]) -> i64 {
     let [a, b, c] = corners;
     (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])
 }
 
-/// An edge function of a convex polygon whose corners run clockwise. The value is not negative inside.
+/// An edge function of a convex polygon whose corners run clockwise. Its value is not negative inside of the edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
-    /// Change from one column to the next, and from one row to the next.
+    /// Change of the value from one column to the next, and from one row to the next.
     pub(crate) step: [i64; 2],
-    /// Value at the centre of pixel (0, 0), minus 1 if the edge itself is outside.
+    /// Value at pixel (0, 0). If points on the edge are outside, it is reduced by 1.
     start: i64,
 }
 
@@ -105,11 +105,11 @@ impl Edge {
     }
 }
 
-/// The first column or row, and the one after the last.
+/// A range of columns or rows: the first one, and the one after the last.
 pub(crate) type Ends = (i32, i32);
 
-/// Returns the edges of a convex polygon for samples at a position relative to pixel centres, and the columns and
-/// rows of a rectangle that the polygon may cover. Returns `None` for a polygon without an area.
+/// Returns the edges of a convex polygon, and the columns and rows of the rectangle that the polygon may cover. The
+/// edges are evaluated at the offset (x, y) from pixel centres. Returns `None` if the polygon has no area.
 pub(crate) fn edges<const N: usize>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -133,15 +133,15 @@ pub(crate) fn edges<const N: usize>(
     Some((edges, range(0, within.x0, within.x1), range(1, within.y0, within.y1)))
 }
 
-/// Calls `each` for the quads with pixels inside of a convex polygon and of a rectangle, row by row. The corners may
-/// run in either direction. A polygon without an area covers nothing.
+/// Calls `each` for each quad with a pixel that is inside of a convex polygon and of a rectangle, row by row. The
+/// corners may run in either direction. A polygon without an area covers nothing.
 pub fn fill<const N: usize>(corners: &[Corner; N], within: Rectangle, mut each: impl FnMut(Quad)) {
     fill_samples(corners, within, &[[0, 0]], |quad, _| each(quad));
 }
 
-/// Calls `each` as [`fill`] does, for pixels with several samples. `samples` has their fixed-point positions relative
-/// to the pixel's centre. A pixel is covered if one of its samples is. `each` also receives the covered samples of
-/// each pixel; bit n is sample n.
+/// Calls `each` as [`fill`] does, for pixels with several samples. `samples` has the fixed-point offsets of the samples
+/// from the pixel's centre. A pixel is covered if one of its samples is. `each` also receives a mask of covered samples
+/// for each pixel; bit n is sample n.
 pub fn fill_samples<const N: usize>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -201,8 +201,8 @@ mod tests {
             f64::from((random >> 8) % most)
         };
         for _ in 0..2_000 {
-            // A fan around a point inside of the window's rectangle, at coarse positions, so that centres are on
-            // edges.
+            // Four triangles around a point inside of the window. Corners have coarse positions, so that pixel centres
+            // are on edges.
             let centre = at(next(17) / 2., next(13) / 2.);
             let rim = [at(0., 0.), at(8., 0.), at(8., 6.), at(0., 6.)];
             let mut all = Vec::new();
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The left half covers the samples at -6/16 and -2/16 of a pixel from the centre.
+    /// The left half of a pixel covers the samples at -6/16 and -2/16 of a pixel from the centre.
     #[test]
     fn each_sample_is_covered_by_itself() {
         let sixteenth = PIXEL / 16;
@@ -249,7 +249,7 @@ mod tests {
         for far in [1e7, f64::MAX, f64::INFINITY] {
             let all = [at(-far, -far), at(far, -far), at(far, far), at(-far, far)];
             assert_eq!(pixels(&all).len(), 48, "{far}");
-            // The fourth corner of a rectangle may be this far away.
+            // The fourth corner of a rectangle may be three times as far away.
             let [[x, y], ..] = all;
             assert_eq!(pixels(&[[x, y], [-3 * x, y], [-3 * x, -3 * y], [x, -3 * y]]).len(), 48, "{far}");
         }

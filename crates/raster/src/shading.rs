@@ -1,10 +1,10 @@
-//! The fragment program of a draw, without its type: the stages are compiled once for all programs.
+//! The fragment program of a draw as a trait object, so that the stages are compiled once for all programs.
 
 use std::any::Any;
 
 use crate::state::{CopiedTexels, FragmentProgram, Fragments, ReadColumns, Shaded};
 
-/// The error with which a fragment program has stopped, a [`FragmentProgram::Error`].
+/// The error of a fragment program that has stopped, a [`FragmentProgram::Error`].
 #[derive(Debug)]
 pub(crate) struct Stopped(pub(crate) Box<dyn Any + Send>);
 
@@ -28,7 +28,7 @@ pub(crate) trait Shading: Sync {
     /// See [`FragmentProgram::run`].
     ///
     /// # Errors
-    /// The program has stopped.
+    /// Returns an error if the program has stopped.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Stopped>;
 
     /// See [`FragmentProgram::merged`].

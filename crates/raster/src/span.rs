@@ -1,30 +1,30 @@
-//! Coverage by rows: the pixels of a convex polygon in a row are one span, and its edges determine both ends.
+//! Coverage by rows: in each row, a convex polygon covers one span of pixels. The edges determine both ends of a span.
 //!
-//! The quads are those of [`fill_samples`](crate::setup::fill_samples), in the same order.
+//! The quads and their order equal those of [`fill_samples`](crate::setup::fill_samples).
 
 use crate::setup::{Corner, Edge, Ends, PIXEL, Quad, Rectangle, edges};
 
-/// Maximum number of columns and rows for a pixel-by-pixel search. Following an edge takes two divisions at the
-/// start.
+/// Maximum number of columns and rows for which each pixel is tested. For larger polygons, following the edges takes
+/// less time, although each edge starts with two divisions.
 const NARROW: i32 = 12;
 
-/// Maximum number of quads per call.
+/// Maximum number of quads per call of a function.
 pub(crate) const MOST: usize = 1 << 12;
 
-/// A row without pixels.
+/// The span of a row without pixels.
 const NOTHING: Ends = (i32::MAX, i32::MIN);
 
-/// An edge that is neither horizontal nor vertical, and its intersection with the next row.
+/// An edge that is neither horizontal nor vertical, and its value in the next row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slant {
     /// Whether the pixels to the right of the edge are inside, instead of those to its left.
     is_left: bool,
-    /// Magnitude of the change of the edge's value from one column to the next.
+    /// Magnitude of the change of the edge function from one column to the next.
     step: i64,
-    /// The value at column 0 divided by `step`, rounded down, and the remainder.
+    /// Quotient and remainder of the value at column 0 divided by `step`. The quotient is rounded down.
     whole: i64,
     rest: i64,
-    /// The change of both from one row to the next.
+    /// Changes of `whole` and `rest` from one row to the next.
     wholes: i64,
     rests: i64,
 }
@@ -38,7 +38,7 @@ impl Slant {
         Slant { is_left, step, whole, rest, wholes, rests }
     }
 
-    /// Returns the given columns of the row that are inside of the edge. Advances to the next row.
+    /// Returns the part of a span that is inside of the edge, and advances to the next row.
     #[inline(always)]
     fn cut(&mut self, (low, high): (i64, i64)) -> (i64, i64) {
         let ends = match self.is_left {
@@ -59,13 +59,13 @@ struct Spans<const N: usize> {
     rows: Ends,
     /// The next row.
     y: i32,
-    /// The edges that are followed. There are `count` of them.
+    /// The edges that are neither horizontal nor vertical, in the first `count` elements.
     slants: [Slant; N],
     count: usize,
 }
 
 impl<const N: usize> Spans<N> {
-    /// Returns the spans of a polygon with these edges within some columns and rows.
+    /// Returns the spans of a polygon with these edges, within a range of columns and a range of rows.
     #[inline(always)]
     fn new((edges, mut columns, mut rows): ([Edge; N], Ends, Ends)) -> Spans<N> {
         let (mut slants, mut count) = ([Slant::default(); N], 0);
@@ -83,7 +83,7 @@ impl<const N: usize> Spans<N> {
         Spans { columns, rows, y: rows.0, slants, count }
     }
 
-    /// Returns the columns of the next row that are inside of all edges: the first, and the one after the last.
+    /// Returns the span of the next row: its first column, and the column after its last.
     #[inline(always)]
     fn next(&mut self) -> Ends {
         self.y += 1;
@@ -93,21 +93,21 @@ impl<const N: usize> Spans<N> {
         if low < high { (low as i32, high as i32) } else { NOTHING }
     }
 
-    /// Returns the spans of a row and of the one below, if they are next. The polygon has no pixels in other rows.
+    /// Returns the spans of row `y` and of the row below. The polygon must have no pixels in rows that are skipped.
     #[inline(always)]
     fn pair(&mut self, y: i32) -> [Ends; 2] {
         let upper = self.at(y);
         [upper, self.at(y + 1)]
     }
 
-    /// Returns the span of a row.
+    /// Returns the span of a row, which is empty unless the row is the next one of the polygon.
     #[inline(always)]
     fn at(&mut self, y: i32) -> Ends {
         if y == self.y && y < self.rows.1 { self.next() } else { NOTHING }
     }
 }
 
-/// Returns the given columns of a row that are inside of all edges, by a pixel-by-pixel search.
+/// Returns the columns from `x0` to `x1` that are inside of all edges, by a test of each pixel.
 #[inline(always)]
 fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
     let inside = |x: &i32| edges.iter().all(|edge| edge.at(*x, y) >= 0);
@@ -116,8 +116,8 @@ fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
     (low, high.unwrap_or(x1))
 }
 
-/// Returns the given rows or columns in which a value is not negative. The value changes by `step` from each to the
-/// next.
+/// Returns the part of a range of rows or columns in which a value is not negative. `at_zero` is the value at row or
+/// column 0, and `step` is the change from one row or column to the next.
 fn inside((low, high): Ends, at_zero: i64, step: i64) -> Ends {
     let bound = |at: i64| at.clamp(i64::from(low), i64::from(high).max(low.into())) as i32;
     match step {
@@ -134,12 +134,12 @@ fn has(x: i32, (low, high): Ends) -> bool {
     low <= x && x < high
 }
 
-/// Returns the first row of each pair of rows that quads cover.
+/// Returns the first row of each pair of rows that contains quads.
 fn pairs((y0, y1): Ends) -> impl Iterator<Item = i32> {
     (if y0 < y1 { y0 & !1 } else { y1 }..y1).step_by(2)
 }
 
-/// Adjacent quads that have the same coverage.
+/// Quads next to each other in one row of quads, with the same coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strip {
     /// The first quad.
@@ -160,11 +160,11 @@ impl Strip {
     }
 }
 
-/// Calls `each` for the quads with pixels inside of a convex polygon and of a rectangle, row by row. Fully covered
-/// quads that are adjacent form one strip, and each other quad is a strip of its own.
+/// Calls `each` for the quads with a pixel that is inside of a convex polygon and of a rectangle, row by row. Adjacent
+/// quads that are fully covered form one strip. Any other quad forms a strip alone.
 ///
 /// # Errors
-/// The error of `each`, which is not called again.
+/// Returns the error of `each`, which is not called again.
 pub(crate) fn strips<const N: usize, E>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -179,7 +179,7 @@ pub(crate) fn strips<const N: usize, E>(
     strips_of(spans.rows, |y| spans.pair(y), each)
 }
 
-/// Calls `each` as [`strips`] does, for spans of two rows each.
+/// Calls `each` as [`strips`] does. `spans` returns the spans of a row and of the row below.
 #[inline(always)]
 fn strips_of<E>(
     rows: Ends,
@@ -190,7 +190,7 @@ fn strips_of<E>(
         let [(low, high), (lower, higher)] = spans(y);
         let mut x = low.min(lower) & !1;
         let end = high.max(higher);
-        // Quads in between are fully covered.
+        // Quads between these columns are fully covered.
         let whole = (low.max(lower), high.min(higher));
         while x < end {
             let (mut covered, mut count) = (0xf, 1);
@@ -211,7 +211,7 @@ fn strips_of<E>(
     Ok(())
 }
 
-/// Calls `each` for the quads of [`fill_samples`](crate::setup::fill_samples), with the same samples.
+/// Calls `each` for the same quads and samples as [`fill_samples`](crate::setup::fill_samples).
 pub(crate) fn samples<const N: usize>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -230,7 +230,7 @@ pub(crate) fn samples<const N: usize>(
         let both = || ends.iter().flatten();
         let first = both().map(|ends| ends.0).min().unwrap_or(0) & !1;
         let end = both().map(|ends| ends.1).max().unwrap_or(0);
-        // All samples of quads in between are covered.
+        // All samples of quads between these columns are covered.
         let whole_from = both().map(|ends| ends.0).max().unwrap_or(0);
         let whole_to = both().map(|ends| ends.1).min().unwrap_or(0);
         for x in (first..end).step_by(2) {
@@ -251,7 +251,7 @@ pub(crate) fn samples<const N: usize>(
     }
 }
 
-/// Returns an upper bound of the number of pixels in a polygon.
+/// Returns an upper bound for the number of pixels in a polygon.
 pub(crate) fn most_pixels(corners: &[Corner]) -> u64 {
     let extent = |axis: usize| {
         let places = corners.iter().map(|corner| corner[axis]);
@@ -261,7 +261,8 @@ pub(crate) fn most_pixels(corners: &[Corner]) -> u64 {
     extent(0).saturating_mul(extent(1))
 }
 
-/// Returns the pixels inside of a convex polygon and of a rectangle as rectangles, from the first row to the last one.
+/// Returns the pixels that are inside of a convex polygon and of a rectangle, as a list of rectangles in the order of
+/// rows.
 pub(crate) fn rectangles<const N: usize>(corners: &[Corner; N], within: Rectangle) -> Vec<Rectangle> {
     let mut found: Vec<Rectangle> = Vec::new();
     let Some(edges) = edges(corners, within, [0, 0]) else { return found };
@@ -277,10 +278,10 @@ pub(crate) fn rectangles<const N: usize>(corners: &[Corner; N], within: Rectangl
     found
 }
 
-/// Passes the quads of [`strips`] to `each`, up to [`MOST`] at a time.
+/// Passes the quads of [`strips`] to `each`, up to [`MOST`] quads per call.
 ///
 /// # Errors
-/// The error of `each`, which is not called again.
+/// Returns the error of `each`, which is not called again.
 pub(crate) fn quads<const N: usize, E>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -311,7 +312,7 @@ mod tests {
     use super::*;
     use crate::setup::{fill, fill_samples};
 
-    /// Random polygons of all sizes, with corners at coarse positions, so that centres are on edges.
+    /// Random polygons of all sizes. Corners have coarse positions, so that pixel centres are on edges.
     #[test]
     fn the_quads_are_those_that_each_pixel_by_itself_gives() {
         let mut random = 11u32;

@@ -1,4 +1,4 @@
-//! The state of a draw: surfaces, tests, and the data that passes between the stages.
+//! The state of a draw: surfaces, tests, and the data that stages pass to each other.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,37 +14,38 @@ use crate::mask::PixelMask;
 use crate::primitive::Topology;
 use crate::setup::{Corner, Quad, Rectangle};
 
-/// Elements of a surface in memory, one row after another.
+/// Position of a surface in memory. Its elements are stored row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surface {
-    /// Offset of element (0, 0), in bytes.
+    /// Offset in bytes of element (0, 0).
     pub start: usize,
-    /// Offset of the byte after the last one. The surface is not accessed from there on.
+    /// Offset of the byte after the last one that may be accessed.
     pub end: usize,
     /// Pitch: number of elements from one row to the next.
     pub pitch: usize,
-    /// Number of rows. Pixels below them are not drawn.
+    /// Number of rows. Pixels below the last row are not drawn.
     pub rows: usize,
     /// The order of the samples of a pixel.
     pub order: SampleOrder,
 }
 
-/// Positions of the samples of a pixel in a surface.
+/// Order of the samples of all pixels in a surface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SampleOrder {
-    /// The elements of one sample are contiguous. The elements of the next sample follow.
+    /// The elements of sample 0 of all pixels are contiguous, followed by those of sample 1, and so on.
     #[default]
     Planes,
-    /// Each pixel is a rectangle of elements: log2 of its width, and of its height. Pitch and rows of the surface
-    /// count elements. Four samples are a square, row by row, and the next four are to the right of it.
+    /// Each pixel is a rectangle of elements. The numbers are log2 of its width and of its height. The pitch and the
+    /// rows of the surface count elements. Samples 0 to 3 form a square, row by row, and samples 4 to 7 form a square
+    /// to its right.
     Rectangles([u8; 2]),
-    /// The elements of each pixel are contiguous. The value is their number. The pitch of the surface counts
-    /// elements.
+    /// The elements of each pixel are contiguous. The number states how many elements a pixel has. The pitch of the
+    /// surface counts elements.
     Together(u8),
 }
 
 impl SampleOrder {
-    /// Returns the number of elements of a pixel along each axis.
+    /// Returns the width and height of a pixel in elements.
     pub(crate) fn scale(self) -> [usize; 2] {
         match self {
             SampleOrder::Planes => [1; 2],
@@ -53,7 +54,7 @@ impl SampleOrder {
         }
     }
 
-    /// Returns the column and row of a sample in the rectangle of its pixel.
+    /// Returns the column and row of a sample's element relative to the first element of its pixel.
     pub(crate) fn offset(self, sample: usize) -> [usize; 2] {
         match self {
             SampleOrder::Planes => [0; 2],
@@ -64,14 +65,16 @@ impl SampleOrder {
 }
 
 impl Surface {
-    /// Returns the byte range of the surface's elements, for pixels with `samples` samples.
+    /// Returns the range of bytes that contains all elements, for pixels with `samples` samples. An element has `bytes`
+    /// bytes.
     pub(crate) fn range(&self, bytes: usize, samples: usize) -> Range<usize> {
         let planes = if self.order == SampleOrder::Planes { samples } else { 1 };
         let length = self.rows.saturating_mul(self.pitch).saturating_mul(bytes).saturating_mul(planes);
         self.start..self.start.saturating_add(length).min(self.end)
     }
 
-    /// Returns the byte range of the elements in some rows of pixels, which have `samples` samples each.
+    /// Returns the range of bytes that contains the rows of pixels from `first` to before `end`, for pixels with
+    /// `samples` samples.
     fn rows(&self, [first, end]: [i32; 2], bytes: usize, samples: usize) -> Range<usize> {
         let all = self.range(bytes, samples);
         if self.order == SampleOrder::Planes && samples > 1 {
@@ -85,7 +88,7 @@ impl Surface {
         place(first)..place(end)
     }
 
-    /// Returns the byte offset of a sample of a pixel, or `None` outside of the surface.
+    /// Returns the offset in bytes of a pixel's sample, or `None` if the pixel is outside of the surface.
     pub(crate) fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         let (scale, offset) = (self.order.scale(), self.order.offset(sample));
@@ -103,13 +106,14 @@ pub struct Target {
     pub surface: Surface,
     /// Format of its elements.
     pub format: Format,
-    /// Components of the format that store red, green, blue and alpha; `None` for a channel that is not stored.
+    /// For red, green, blue and alpha, the component of the format that stores the channel. `None` for a channel that
+    /// is not stored.
     pub places: [Option<u8>; 4],
     /// Channels that are written, from red (bit 0) to alpha (bit 3).
     pub mask: u8,
     /// Blending, if it is on.
     pub blend: Option<Blend>,
-    /// Index of the fragment program's colour.
+    /// Index of the fragment program's colour that is stored.
     pub color: usize,
 }
 
@@ -129,7 +133,7 @@ impl Target {
         })
     }
 
-    /// Stores a colour.
+    /// Stores a colour in an element.
     pub(crate) fn store(&self, element: &mut [u8], color: [u32; 4], logic: LogicOp) {
         let (mut values, mut mask) = ([0; 4], 0);
         for (chan, place) in self.places.iter().enumerate() {
@@ -139,7 +143,7 @@ impl Target {
             }
         }
         let (mut bits, written) = self.format.write(values, mask);
-        // An element that is written completely need not be read.
+        // If all bits of the element are written, its old value is not needed.
         if written == u128::MAX >> (128 - 8 * u32::from(self.format.bytes)) && logic == LogicOp::COPY {
             element.copy_from_slice(&bits.to_le_bytes()[..element.len()]);
             return;
@@ -169,11 +173,11 @@ pub struct DepthTarget {
 pub struct Viewport {
     /// Factors for x, y and z.
     pub scale: [f32; 3],
-    /// Values that are added after the multiplication.
+    /// Values that are added to x, y and z after the multiplication.
     pub offset: [f32; 3],
-    /// The range to which depth is clamped, if it is.
+    /// The range to which depth is clamped; `None` if depth is not clamped.
     pub depth: Option<(f32, f32)>,
-    /// Whether x, y and z are divided by w first.
+    /// Whether x, y and z are divided by w before the multiplication.
     pub divides: bool,
 }
 
@@ -187,23 +191,23 @@ pub enum Fill {
     Solid,
 }
 
-/// Polygon offset. (OpenGL 3.0, 3.6.4)
+/// Polygon offset, which is added to depth. (OpenGL 3.0, 3.6.4)
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offset {
-    /// Factor for the steepest slope of depth.
+    /// Factor for the maximum slope of depth in the polygon.
     pub slope: f64,
     /// Constant that is added to depth.
     pub constant: f64,
-    /// Whether the unit of `constant` is the smallest step of a float near the largest depth of the primitive.
+    /// Whether `constant` counts steps of a float near the largest depth of the primitive.
     pub of_float: bool,
-    /// Maximum of the offset, or minimum if it is negative; 0 for no limit.
+    /// A positive number is the upper limit of the offset, a negative number is the lower limit, and 0 means no limit.
     pub clamp: f64,
 }
 
-/// State for one side of polygons.
+/// State for the front or the back side of polygons.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Side {
-    /// Whether polygons that show this side are not drawn.
+    /// Whether polygons with this side visible are not drawn.
     pub culled: bool,
     /// Drawing mode.
     pub fill: Fill,
@@ -214,38 +218,38 @@ pub struct Side {
 /// Sizes of points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Points {
-    /// Width and height in pixels, if the vertex program does not write a size.
+    /// Width and height in pixels, unless the vertex program writes a size.
     pub size: [f32; 2],
     /// Whether the vertex program writes a size.
     pub from_vertex: bool,
-    /// Range to which a size of the vertex program is clamped.
+    /// Range to which the vertex program's size is clamped.
     pub range: [f32; 2],
 }
 
 /// Multisampling state. (OpenGL 3.0, 3.3.1)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multisample {
-    /// Positions of the samples relative to the centre of their pixel, fixed-point. Empty for surfaces with one
-    /// sample.
+    /// Fixed-point offsets of the samples from the centre of their pixel. Empty for surfaces with one sample.
     pub places: Vec<Corner>,
-    /// Whether each sample has its own coverage. Otherwise, all are covered if the centre is.
+    /// Whether each sample has its own coverage. Otherwise, all samples of a pixel are covered if its centre is.
     pub by_sample: bool,
     /// Bit n: sample n may be covered.
     pub mask: u8,
     /// Whether alpha of colour 0 determines the number of covered samples.
     pub alpha_to_coverage: bool,
-    /// Whether alpha of all colours is set to 1 after that.
+    /// Whether alpha of all colours is set to 1 after the coverage is determined.
     pub alpha_to_one: bool,
     /// Whether each sample is shaded separately.
     pub shades_samples: bool,
-    /// Bit n: input n is evaluated at the centroid: at a covered position, if the primitive does not cover the
-    /// centre.
+    /// Bit n: input n is evaluated at the centroid. If only some samples of a pixel are covered, this is the first
+    /// covered sample. Otherwise, it is the centre.
     pub at_centroid: u64,
-    /// Bit n: input n is evaluated at the sample, if samples are shaded separately.
+    /// If samples are shaded separately, bit n: input n is evaluated at the sample.
     pub at_sample: u64,
-    /// Whether the position is evaluated at the centroid, and at the sample.
+    /// First: whether the position is evaluated at the centroid. Second: whether it is evaluated at the sample if
+    /// samples are shaded separately.
     pub position: (bool, bool),
-    /// Copy operation for covered samples, instead of tests and blending.
+    /// Copy that is performed for covered samples instead of tests and blending.
     pub copy: Option<Copy>,
 }
 
@@ -267,31 +271,31 @@ impl Default for Multisample {
 }
 
 impl Multisample {
-    /// Returns the position of a sample relative to the centre of its pixel.
+    /// Returns the offset of a sample from the centre of its pixel.
     pub(crate) fn place(&self, sample: usize) -> Corner {
         self.places.get(sample).copied().unwrap_or_default()
     }
 
-    /// Returns the sample at which the centroid of a pixel is evaluated: the first one that is covered. Returns
-    /// `None` for the centre, if all samples are covered or none is.
+    /// Returns the sample that is used as the centroid of a pixel: the first covered sample. Returns `None` if all or
+    /// no samples are covered, so that the centre is used.
     pub(crate) fn centroid(&self, mask: u8, samples: usize) -> Option<usize> {
         let is_part = self.by_sample && mask != 0 && mask != (u32::MAX >> (32 - samples)) as u8;
         is_part.then_some(mask.trailing_zeros() as usize)
     }
 }
 
-/// Returns the samples that alpha covers; bit n is sample n. Unknown: which samples a chip covers. Here they are the
-/// first ones.
+/// Returns a mask of the samples that alpha covers; bit n is sample n. The documents do not state which samples a chip
+/// covers. This function returns the first ones.
 pub fn samples_of_alpha(alpha: f32, samples: usize) -> u32 {
     (1 << libm::rintf(alpha.clamp(0., 1.) * samples as f32) as u32) - 1
 }
 
-/// A copy between surfaces, for pixels that a draw covers.
+/// A copy between surfaces for the pixels that a draw covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copy {
-    /// Stores the mean of all samples of the first target in the second, which has one sample.
+    /// Stores the mean of all samples of the first target in the second target, which has one sample per pixel.
     Resolve,
-    /// Copies depth as for [`Draw::copies_depth`], from this sample of the depth buffer.
+    /// Copies depth and stencil like [`Draw::copies_depth`], from the sample with this number.
     Depth(u8),
     /// Stores nothing.
     Nothing,
@@ -300,48 +304,49 @@ pub enum Copy {
 /// A stipple pattern along lines. (OpenGL 3.0, 3.5.2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stipple {
-    /// Bit n: whether pixel n is drawn, the lowest bit first.
+    /// Bit n: whether the line is drawn at position n of the pattern.
     pub pattern: u16,
-    /// Number of pixels per bit.
+    /// Number of pixels for which each bit is used.
     pub factor: u16,
-    /// Whether the pattern restarts with each line, not only with each run of vertices.
+    /// Whether the pattern restarts at each line. Otherwise, it restarts at each run of vertices.
     pub restarts: bool,
 }
 
 impl Stipple {
-    /// Returns whether the pixel at a distance from the first one is drawn.
+    /// Returns whether the pixel at a distance from the first one is drawn. The distance is in pixels.
     pub(crate) fn draws(self, distance: i64) -> bool {
         self.pattern >> (distance / i64::from(self.factor.max(1))).rem_euclid(16) & 1 != 0
     }
 }
 
-/// The complete state of a draw, except for its vertices and the fragment program.
+/// The complete state of a draw, except for its vertices and its fragment program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draw {
     /// Topology by which vertices form primitives.
     pub topology: Topology,
-    /// Whether the last vertex of a primitive provokes: its flat attributes are used.
+    /// Whether the last vertex of a primitive is the provoking one, whose flat attributes are used. Otherwise, the
+    /// first vertex is.
     pub last_provokes: bool,
     /// Transformation from clip space to the window.
     pub viewport: Viewport,
     /// Clipping state; `None` if primitives are not clipped.
     pub clip: Option<Clip>,
-    /// The pixels that may be drawn.
+    /// The rectangle of pixels that may be drawn.
     pub scissor: Rectangle,
-    /// The pixels inside of the scissor that may be drawn; `None` for all.
+    /// Restricts the pixels inside of the scissor that may be drawn; `None` for no restriction.
     pub mask: Option<Box<PixelMask>>,
-    /// Whether the front of a polygon runs clockwise on the screen.
+    /// Whether the vertices of a polygon run clockwise on the screen if its front is visible.
     pub front_is_clockwise: bool,
-    /// State of front and back sides.
+    /// State of the front and the back side.
     pub sides: [Side; 2],
     /// Sizes of points.
     pub points: Points,
     /// Width of lines, in pixels.
     pub line_width: f32,
-    /// Whether lines have sides and ends at right angles. Otherwise, their width is measured along an axis, unless
-    /// pixels have several samples.
+    /// Whether a line is a rectangle in the direction of the line. Otherwise, its width is measured along the x or y
+    /// axis, unless each sample has its own coverage.
     pub rectangular_lines: bool,
-    /// The pattern of lines, if there is one.
+    /// The stipple pattern of lines, if it is on.
     pub stipple: Option<Stipple>,
     /// Inputs of the fragment program.
     pub inputs: Vec<Input>,
@@ -349,13 +354,14 @@ pub struct Draw {
     pub depth: Option<DepthTarget>,
     /// Depth and stencil tests.
     pub tests: Tests,
-    /// Minimum and maximum stored depth at which samples are drawn, if depth bounds are on. (EXT_depth_bounds_test)
+    /// Minimum and maximum stored depth for which samples are drawn, if the depth bounds test is on.
+    /// (EXT_depth_bounds_test)
     pub depth_bounds: Option<[f32; 2]>,
-    /// Comparison of the alpha of colour 0.
+    /// Comparison of the alpha of colour 0 with a reference, if the alpha test is on.
     pub alpha_test: Option<(Compare, f32)>,
     /// The colour targets.
     pub targets: Vec<Target>,
-    /// The logic operation, instead of blending, if it is not [`LogicOp::COPY`].
+    /// The logic operation, which is applied after blending. [`LogicOp::COPY`] if it is off.
     pub logic: LogicOp,
     /// Whether the draw copies stored depth and stencil to the first colour target, and stores nothing else.
     pub copies_depth: bool,
@@ -364,7 +370,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Returns the memory that the draw may write to.
+    /// Returns the ranges of bytes that the draw may write to.
     pub fn written(&self) -> impl Iterator<Item = Range<usize>> {
         let depth = self.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
         let targets = self.targets.iter().map(|target| (&target.surface, target.format.bytes.into()));
@@ -376,27 +382,27 @@ impl Draw {
 /// One word per lane.
 pub type LaneWords = Vec<u32>;
 
-/// One word per lane. A program may keep the column while it runs.
+/// One word per lane, shared with a program while it runs.
 pub type LaneColumn = Arc<LaneWords>;
 
-/// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`].
+/// Fragments to shade: whole quads, with four lanes each in the order of [`Quad`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fragments {
     /// Number of lanes.
     pub lanes: usize,
-    /// The columns of x, y, z and w as bits, for each of [`Draw::inputs`]. A column that [`ReadColumns`] omits is
+    /// For each of [`Draw::inputs`], the columns of x, y, z and w as bits. Columns that [`ReadColumns`] omits are
     /// empty.
     pub inputs: Vec<[LaneColumn; 4]>,
-    /// Columns of x and y of the pixel's centre, depth, and clip-space w, as bits of floats. A column of x, y or w
-    /// that [`ReadColumns`] omits is empty.
+    /// Columns of x, y, depth and clip-space w at the pixel's centre, as bits of floats. A column of x, y or w that
+    /// [`ReadColumns`] omits is empty.
     pub positions: [LaneColumn; 4],
-    /// The quads. Lanes that are not covered are only used for differences.
+    /// The quads. Lanes that are not covered only provide values for derivatives.
     pub quads: Vec<Quad>,
-    /// Whether the front of each quad's primitive is visible.
+    /// For each quad, whether the front of its primitive is visible.
     pub fronts: Vec<bool>,
-    /// Masks by lane: bit n means that sample n of the pixel is covered. Empty if pixels have one sample.
+    /// For each lane, a mask of the pixel's covered samples; bit n is sample n. Empty if pixels have one sample.
     pub samples: Vec<u8>,
-    /// The sample of each lane. Empty if samples are not shaded separately.
+    /// For each lane, the sample that it shades. Empty if samples are not shaded separately.
     pub sample: Vec<u8>,
 }
 
@@ -411,7 +417,7 @@ impl Fragments {
         self.quads[lane / 4].covered >> (lane % 4) & 1 != 0
     }
 
-    /// Returns whether a lane's primitive shows the front.
+    /// Returns whether the front of a lane's primitive is visible.
     pub fn is_front(&self, lane: usize) -> bool {
         self.fronts[lane / 4]
     }
@@ -421,18 +427,18 @@ impl Fragments {
         self.samples.get(lane).copied().unwrap_or(u8::from(self.is_covered(lane)))
     }
 
-    /// Returns the components of an input for each lane. Empty columns are zeros.
+    /// Returns the components of an input for each lane. Empty columns read as zeros.
     pub fn input(&self, number: usize) -> Vec<[u32; 4]> {
         interleaved(&self.inputs[number], self.lanes)
     }
 
-    /// Returns the components of the position for each lane. Empty columns are zeros.
+    /// Returns the components of the position for each lane. Empty columns read as zeros.
     pub fn position(&self) -> Vec<[u32; 4]> {
         interleaved(&self.positions, self.lanes)
     }
 }
 
-/// Converts columns to one array per lane. Empty columns are zeros.
+/// Converts columns to one array per lane. Empty columns read as zeros.
 pub fn interleaved(columns: &[LaneColumn; 4], lanes: usize) -> Vec<[u32; 4]> {
     let mut all = vec![[0; 4]; lanes];
     for (chan, column) in columns.iter().enumerate() {
@@ -441,10 +447,10 @@ pub fn interleaved(columns: &[LaneColumn; 4], lanes: usize) -> Vec<[u32; 4]> {
     all
 }
 
-/// The columns of [`Fragments`] that a program reads, as masks: bit n is component n.
+/// Masks of the columns of [`Fragments`] that a program reads. Bit n is component n.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadColumns {
-    /// A mask for each of [`Draw::inputs`]. Inputs past the end of the list are read completely.
+    /// A mask for each of [`Draw::inputs`]. If the list is shorter, all components of the other inputs are read.
     pub inputs: Vec<u8>,
     /// The mask of the position.
     pub position: u8,
@@ -466,24 +472,26 @@ impl ReadColumns {
 /// Results of a fragment program.
 #[derive(Clone, Debug, Default)]
 pub struct Shaded {
-    /// For each colour that was written, the columns of red, green, blue and alpha. An empty column is zeros.
+    /// For each colour that the program writes, the columns of red, green, blue and alpha. An empty column stands for
+    /// zeros.
     pub colors: Vec<Option<[LaneWords; 4]>>,
-    /// Depth, which replaces the interpolated one.
+    /// Depth, which replaces the interpolated depth.
     pub depth: Option<LaneWords>,
-    /// Stencil reference, which replaces the one of the state.
+    /// Stencil reference, which replaces [`Stencil::reference`](crate::depth::Stencil::reference).
     pub stencil: Option<LaneWords>,
-    /// Lanes that end without a fragment. Empty if there are none.
+    /// Whether each lane ended without a fragment. Empty if no lane did.
     pub killed: Vec<bool>,
-    /// Mask of samples that may be covered, if the program writes one. Bit n is sample n.
+    /// For each lane, a mask of the samples that may be covered, if the program writes one; bit n is sample n.
     pub mask: Option<LaneWords>,
 }
 
-/// A fragment program whose only result is colour 0, a texel: see [`FragmentProgram::copied`].
+/// Describes a fragment program whose only result is colour 0, which is a texel. See [`FragmentProgram::copied`].
 ///
-/// The texel is the one that contains the coordinates times the factor, if the level has it.
+/// The texel contains the point at the coordinates times `factor`. The description is valid only if the level contains
+/// this point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopiedTexels {
-    /// The elements of a level with one slice. Their channels are red, green, blue and alpha of the colour.
+    /// The elements of a level with one slice. Their channels are the red, green, blue and alpha of the colour.
     pub elements: Elements,
     /// Width and height of the level.
     pub size: [u32; 2],
@@ -491,39 +499,41 @@ pub struct CopiedTexels {
     pub coordinates: [(usize, usize); 2],
     /// Texels per unit of each coordinate.
     pub factor: [f32; 2],
-    /// Inputs and components that the program only rounds to whole numbers, which must be 0.
+    /// Inputs and components that the program rounds to whole numbers. The description is valid only if these numbers
+    /// are 0.
     pub zeros: Vec<(usize, usize)>,
 }
 
 /// A program that shades fragments. Several threads may run it at once.
 pub trait FragmentProgram: Sync {
-    /// The reason why a program stops.
+    /// The reason for which a program stops.
     type Error: Send + 'static;
 
-    /// Returns the columns that [`FragmentProgram::run`] reads. The default is all.
+    /// Returns the columns that [`FragmentProgram::run`] reads. The default is all columns.
     fn reads(&self) -> ReadColumns {
         ReadColumns::default()
     }
 
-    /// Returns whether results depend only on the columns that are read and on the visible side. Then all lanes of a
-    /// primitive have the same result if each column is constant.
+    /// Returns whether the results of a lane depend only on the columns that are read and on the visible side. If each
+    /// column is constant, all lanes of a primitive then have the same results.
     fn is_uniform(&self) -> bool {
         false
     }
 
-    /// Returns whether lanes that the depth test drops need not run. The program then does not compute depth, and a
-    /// lane has no effects other than its results.
+    /// Returns whether lanes that fail the depth test need not run. This requires that the program does not compute
+    /// depth, and that a lane has no effects other than its results.
     fn may_skip_hidden(&self) -> bool {
         false
     }
 
-    /// Returns the texels that the program copies, if it does nothing else. Such a program is not always run.
+    /// Returns the texels that the program copies, if it does nothing else. The draw may then copy them without running
+    /// the program.
     fn copied(&self) -> Option<CopiedTexels> {
         None
     }
 
-    /// Returns whether the program must run in the order of the fragments, on the thread that draws, because a run
-    /// has effects other than its results.
+    /// Returns whether the program must run in the order of the fragments and on the thread that draws, because it has
+    /// effects other than its results.
     fn in_order(&self) -> bool {
         false
     }
@@ -531,10 +541,10 @@ pub trait FragmentProgram: Sync {
     /// Shades fragments.
     ///
     /// # Errors
-    /// The program does not complete. Nothing of these fragments and of later ones is stored then.
+    /// Returns an error if the program does not complete. No results of these and later fragments are stored then.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
-    /// Returns merged results to the program, which may reuse their memory.
+    /// Receives results after they are merged. The program may reuse their memory.
     fn merged(&self, _shaded: Shaded) {}
 }
 
@@ -553,11 +563,11 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) fragments: Fragments,
-    /// For each sample, the depths of all lanes, if they differ from those of the position.
+    /// For each sample, the depths of all lanes. Empty if samples have the depth of the position.
     pub(crate) depths: Vec<LaneWords>,
-    /// The first lane of each primitive. The lanes of one primitive have different pixels.
+    /// The first lane of each primitive. Lanes of one primitive have different pixels.
     pub(crate) starts: Vec<usize>,
-    /// Number of lanes that are omitted because they are hidden.
+    /// Number of lanes that were not added because they are hidden.
     pub(crate) skipped: u64,
 }
 
@@ -568,7 +578,7 @@ impl Batch {
         batch
     }
 
-    /// Prepares the batch as the first one of a draw.
+    /// Empties the batch and prepares it for a draw.
     pub(crate) fn start(&mut self, draw: &Draw) {
         self.clear();
         self.fragments.inputs.resize_with(draw.inputs.len(), Default::default);
@@ -576,16 +586,16 @@ impl Batch {
         self.depths.resize_with(if multisample.by_sample { multisample.places.len() } else { 0 }, Vec::new);
     }
 
-    /// Returns the depths of all lanes at a sample.
+    /// Returns the depths of all lanes for a sample.
     pub(crate) fn depths(&self, sample: usize) -> &LaneWords {
         self.depths.get(sample).unwrap_or(&self.fragments.positions[2])
     }
 
-    /// Removes all lanes. Keeps the memory of the columns, unless a program has kept it.
+    /// Removes all lanes. The memory of a column is reused, unless the program still refers to it.
     pub(crate) fn clear(&mut self) {
         let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &mut self.fragments;
         *lanes = 0;
-        // Empty columns are skipped, because checking whether one is shared takes an atomic operation.
+        // Empty columns are skipped, because a check for other references takes an atomic operation.
         for column in inputs.iter_mut().flatten().chain(positions).filter(|column| !column.is_empty()) {
             match Arc::get_mut(column) {
                 Some(words) => words.clear(),

@@ -1,29 +1,29 @@
 //! Vertices: the results of the vertex program.
 
-/// A vertex after its program.
+/// Results of the vertex program for one vertex.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vertex {
     /// x, y, z, w in clip space.
     pub position: [f32; 4],
     /// Width and height of a point, in pixels.
     pub point_size: f32,
-    /// Clip and cull distances; negative is outside.
+    /// Clip and cull distances. A negative distance is outside.
     pub distances: [f32; 8],
-    /// Whether the side of a polygon that begins here is not an edge: the polygon modes of points and lines do not
-    /// draw it. (OpenGL 3.0, 2.6.2)
+    /// Whether the polygon's side that begins at this vertex is not an edge, so that the polygon modes of points and
+    /// lines do not draw it. (OpenGL 3.0, 2.6.2)
     pub inner_side: bool,
     /// Attributes to be interpolated: x, y, z, w as bits.
     pub attributes: Vec<[u32; 4]>,
 }
 
-/// Returns whether a bit is set. Bits after the last one are not.
+/// Returns whether bit `number` is set. Bits from 64 on are 0.
 pub(crate) fn has(bits: u64, number: usize) -> bool {
     number < u64::BITS as usize && bits >> number & 1 != 0
 }
 
 impl Vertex {
-    /// Returns the vertex at a fraction `along` of the way from one vertex to another, in clip space. Attributes in
-    /// `linear` (bit n is attribute n) change linearly in the window, the others in space.
+    /// Returns the vertex between two others in clip space. `along` is 0 at the first vertex and 1 at the second. If
+    /// bit n of `linear` is set, attribute n changes linearly in window coordinates, otherwise in clip space.
     pub(crate) fn between(from: &Vertex, to: &Vertex, along: f64, linear: u64) -> Vertex {
         let mix = |from: f32, to: f32, along: f64| {
             (f64::from(from) + (f64::from(to) - f64::from(from)) * along) as f32
@@ -49,7 +49,7 @@ impl Vertex {
 mod tests {
     use super::*;
 
-    /// A program of Tesla may read more attributes than the mask has bits.
+    /// A Tesla program may read more attributes than the mask has bits.
     #[test]
     fn attributes_beyond_the_bits_are_in_perspective() {
         let vertex = |w: f32, value: f32| Vertex {

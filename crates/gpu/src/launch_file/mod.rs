@@ -1,7 +1,7 @@
-//! Writes launch files for launches of other programs: all inputs of a launch, as text and files next to it.
+//! Writes launch files: all inputs of a launch, as text and as files in the same folder.
 //!
-//! `reconverge run` and other commands read such a file as the same launch (docs/launch-files.md). A few numbers are
-//! written inline, as bits; larger lists go to a file, through a [`Store`].
+//! `reconverge run` and other commands read a launch file and create the same launch (docs/launch-files.md). Short
+//! lists of numbers are written inline, as bits. Longer lists are written to a file, through a [`Store`].
 
 mod r500;
 mod r700;
@@ -16,13 +16,13 @@ use reconverge_simt::texture::{Compare, Image, Sampler, Shape};
 
 use crate::observe::{ChipProgram, Lanes, Launched, Machine, Output, Rows};
 
-/// Storage of the files that launch files refer to.
+/// Storage of the files that a launch file names.
 pub trait Store {
-    /// Stores a file and returns its name, which has the given extension. It may return an earlier file of the same
-    /// content.
+    /// Stores a file and returns its name, which has the extension `ending`. If an earlier file has the same contents,
+    /// its name may be returned instead.
     ///
     /// # Errors
-    /// The reason why the file cannot be stored, as text.
+    /// Returns a message if the file cannot be stored.
     fn put(&mut self, kind: &str, ending: &str, bytes: Vec<u8>) -> Result<String, String>;
 }
 
@@ -32,18 +32,18 @@ const IN_PLACE: usize = 64;
 /// A launch file under construction.
 #[derive(Clone, Debug, Default)]
 pub struct LaunchText {
-    /// Fields of the launch itself: they come first in TOML.
+    /// Fields of the launch. In TOML, these precede all tables.
     fields: String,
-    /// Tables after the fields.
+    /// Tables, after the fields.
     tables: String,
 }
 
 impl LaunchText {
-    /// Writes a captured launch: its program, inputs and lanes, and its expected outputs. If `trap` has ended the
-    /// draw, the launch without results is the one that trapped.
+    /// Writes a captured launch: its program, inputs, lanes and expected outputs. `trap` is the trap that ended the
+    /// draw, if any. A launch without outputs is the one that trapped.
     ///
     /// # Errors
-    /// The store's error, or the name of a feature that launch files cannot describe.
+    /// Returns the store's error, or a message about a feature that launch files cannot describe.
     pub fn captured(
         launched: &Launched,
         trap: Option<&str>,
@@ -71,10 +71,10 @@ impl LaunchText {
         Ok(text)
     }
 
-    /// Writes a launch with its program.
+    /// Writes a launch with its program, without lanes and expected outputs.
     ///
     /// # Errors
-    /// The store's error, or the name of a feature that launch files cannot describe.
+    /// Returns the store's error, or a message about a feature that launch files cannot describe.
     pub fn of(
         program: &ChipProgram,
         machine: &Machine,
@@ -84,7 +84,7 @@ impl LaunchText {
         let mut text = LaunchText::default();
         let (ending, bytes) = match program.isa {
             Isa::R700 => ("bin", program.words.iter().flat_map(|word| word.to_le_bytes()).collect()),
-            // The file also contains registers and addresses.
+            // These files also contain state registers and addresses.
             Isa::R500 | Isa::Tesla => {
                 let (ending, file) = program.file();
                 (ending, file.into_bytes())
@@ -108,7 +108,7 @@ impl LaunchText {
         Ok(text)
     }
 
-    /// Writes x, y and whether the primitive covers it (1) for the pixel of each lane.
+    /// Writes the pixel of each lane: x, y, and 1 if the primitive covers the pixel, otherwise 0.
     fn pixels(&mut self, pixels: &[[i32; 3]], store: &mut dyn Store) -> Result<(), String> {
         let bytes = pixels.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect();
         let file = store.put("pixels", "bin", bytes)?;
@@ -116,28 +116,28 @@ impl LaunchText {
         Ok(())
     }
 
-    /// Writes index and instance of the vertex of each lane.
+    /// Writes the index and the instance of each lane's vertex.
     fn vertices(&mut self, vertices: &[[u32; 2]], store: &mut dyn Store) -> Result<(), String> {
         let values = typed("vertices", "u32", (2, vertices.as_flattened()), store)?;
         self.field("vertices", format_args!("{values}"));
         Ok(())
     }
 
-    /// Writes expected words.
+    /// Writes the expected words of an output.
     fn expect(&mut self, output: &str, rows: &Rows, store: &mut dyn Store) -> Result<(), String> {
         let values = typed(output, "bits", (rows.width, &rows.words), store)?;
         self.table("expect", &[("output", format!("{output:?}")), ("values", values)]);
         Ok(())
     }
 
-    /// Writes one expected flag per lane.
+    /// Writes the expected flags of an output, one per lane.
     fn expect_flags(&mut self, output: &str, flags: &[bool], store: &mut dyn Store) -> Result<(), String> {
         let file = store.put(output, "bin", flags.iter().map(|flag| u8::from(*flag)).collect())?;
         self.table("expect", &[("output", format!("{output:?}")), ("values", format!("\"{file}:u8\""))]);
         Ok(())
     }
 
-    /// Returns the text.
+    /// Returns the text of the launch file.
     pub fn text(&self) -> String {
         format!("{}{}", self.fields, self.tables)
     }
@@ -154,12 +154,12 @@ impl LaunchText {
     }
 }
 
-/// Returns words by row, as bits: inline, or the name of a file that contains them.
+/// Returns rows of words as a value of type `bits`: inline, or the name of a file that contains them.
 fn bits<const N: usize>(kind: &str, rows: &[[u32; N]], store: &mut dyn Store) -> Result<String, String> {
     typed(kind, "bits", (N, rows.as_flattened()), store)
 }
 
-/// Returns rows of words: inline, or the name of a file that contains them.
+/// Returns rows of words as a value of a given type: inline, or the name of a file that contains them.
 fn typed(
     kind: &str,
     dtype: &str,
@@ -175,7 +175,7 @@ fn typed(
     Ok(format!("\"{}:{dtype}\"", store.put(kind, "bin", bytes)?))
 }
 
-/// Returns the fields of `[[texture]]` that describe its image: sizes, levels and texels.
+/// Returns the fields of a `[[texture]]` table that describe its image: sizes, levels and texels.
 fn image(unit: u8, image: &Image, store: &mut dyn Store) -> Result<Vec<(&'static str, String)>, String> {
     let Some(first) = image.levels().first() else { return Err(format!("texture {unit} has no level")) };
     let (width, height, depth) = (first.width, first.height, first.depth);
@@ -201,7 +201,7 @@ fn image(unit: u8, image: &Image, store: &mut dyn Store) -> Result<Vec<(&'static
     Ok(fields)
 }
 
-/// Writes a `[[sampler]]`.
+/// Writes a `[[sampler]]` table.
 fn sampler(
     text: &mut LaunchText,
     number: u8,
@@ -240,7 +240,7 @@ fn sampler(
     Ok(())
 }
 
-/// Returns the name of a value in the list of all names.
+/// Returns the name of a value.
 fn named<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
     names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }

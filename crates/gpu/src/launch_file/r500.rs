@@ -1,4 +1,4 @@
-//! Launches of R500 as text.
+//! Writes launches of R500 as text.
 
 use reconverge_r500::launch::{Environment, Hardware, Launch};
 use reconverge_r500::pvs;
@@ -10,7 +10,7 @@ pub(super) fn fragments(text: &mut LaunchText, launch: &Launch, store: &mut dyn 
     let Environment { constants: all, textures, hardware } = &*launch.environment;
     let Hardware { group_width, limits, scope } = *hardware;
     if limits.is_some() || scope != Hardware::default().scope {
-        return Err("sizes of stacks: a launch file is not written with them".to_owned());
+        return Err("not implemented: a launch file with stack sizes".to_owned());
     }
     text.field("lanes", format_args!("{}", launch.lanes));
     text.field("group_width", format_args!("{group_width}"));

@@ -1,15 +1,15 @@
-//! Launches of R600 and R700 as text.
+//! Writes launches of R600 and R700 as text.
 
 use reconverge_r700::launch::{Environment, Launch, Resources};
 use reconverge_r700::texture::Texture;
 
 use super::{LaunchText, Store, bits};
 
-/// Writes the fields that only launches of this machine have.
+/// Writes the fields that are specific to R600 and R700.
 pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> Result<(), String> {
     let environment = &*launch.environment;
     let whole = Environment::new(environment.chip, environment.stage);
-    let cannot = |what: &str| Err(format!("{what}: a launch file cannot state it"));
+    let cannot = |what: &str| Err(format!("launch files cannot describe {what}"));
     text.field("lanes", format_args!("{}", launch.lanes));
     text.field("gprs", format_args!("{}", environment.num_gprs));
     if let Some(entries) = environment.stack_size {
@@ -45,7 +45,7 @@ pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Sto
         let file = store.put("fetch", "bin", bytes)?;
         text.field("fetch_program", format_args!("{{ words = \"{file}:u32\", start = {} }}", fetch.start));
     }
-    // Properties without a field.
+    // Launch files have no fields for these properties.
     for (differs, what) in [
         (launch.first_lane != 0, "a first lane other than 0"),
         (environment.alternate != whole.alternate, "alternate constants"),
@@ -107,9 +107,7 @@ fn resources(text: &mut LaunchText, all: &Resources, store: &mut dyn Store) -> R
     let has_border = all.samplers.values().any(|found| found.sampler.border != [0; 4]);
     for (unit, found) in &all.textures {
         if has_border && found.integer && found.integer_border {
-            return Err(format!(
-                "texture {unit}: a border colour of integers: a launch file cannot state it"
-            ));
+            return Err(format!("texture {unit}: launch files cannot describe an integer border colour"));
         }
         texture(text, *unit, found, store)?;
     }
@@ -122,8 +120,8 @@ fn resources(text: &mut LaunchText, all: &Resources, store: &mut dyn Store) -> R
 fn texture(text: &mut LaunchText, unit: u8, found: &Texture, store: &mut dyn Store) -> Result<(), String> {
     let Texture { image, integer, fractions, select, integer_border: _ } = found;
     let select: Option<String> = select.iter().map(|component| component.letter(*integer)).collect();
-    let select =
-        select.ok_or_else(|| format!("texture {unit}: its select: a launch file cannot state it"))?;
+    let select = select
+        .ok_or_else(|| format!("texture {unit}: launch files cannot describe its selected components"))?;
     let mut fields = super::image(unit, image, store)?;
     fields.push(("select", format!("{select:?}")));
     fields.extend(integer.then(|| ("integer", "true".to_owned())));

@@ -1,4 +1,4 @@
-//! Launches of Tesla as text.
+//! Writes launches of Tesla as text.
 
 use reconverge_tesla::driver_fixes::DriverFixes;
 use reconverge_tesla::flow::Limits;
@@ -10,14 +10,14 @@ use reconverge_tesla::texture::{Component, Texture};
 use super::{LaunchText, Store, image, sampler, typed};
 use crate::nv50::buffer_name;
 
-/// Writes the fields of a launch of fragments.
+/// Writes the fields of a fragment launch.
 pub(super) fn fragments(
     text: &mut LaunchText,
     launch: &Fragment,
     store: &mut dyn Store,
 ) -> Result<(), String> {
     if !launch.centres.is_empty() || !launch.centroids.is_empty() {
-        return Err("centres of fragments: a launch file cannot state them".to_owned());
+        return Err("launch files cannot describe the centres of fragments".to_owned());
     }
     text.field("lanes", format_args!("{}", launch.lanes));
     text.field("helpers", format_args!("{}", launch.helpers));
@@ -34,14 +34,14 @@ pub(super) fn fragments(
         match varying {
             Varying::Lanes(values) => input(text, *word, values, store)?,
             Varying::Plane { .. } => {
-                return Err(format!("input {word} is a plane: a launch file is not written with it"));
+                return Err(format!("input {word}: not implemented: a launch file with a plane"));
             }
         }
     }
     resources(text, &launch.setup, store)
 }
 
-/// Writes the fields of a launch of vertices.
+/// Writes the fields of a vertex launch.
 pub(super) fn vertices(text: &mut LaunchText, launch: &Vertex, store: &mut dyn Store) -> Result<(), String> {
     text.field("lanes", format_args!("{}", launch.lanes));
     setup(text, &launch.setup)?;
@@ -51,7 +51,7 @@ pub(super) fn vertices(text: &mut LaunchText, launch: &Vertex, store: &mut dyn S
     resources(text, &launch.setup, store)
 }
 
-/// Writes the fields of a grid.
+/// Writes the fields of a compute launch.
 pub(super) fn grid(text: &mut LaunchText, launch: &Compute, store: &mut dyn Store) -> Result<(), String> {
     let Compute { grid, block, grid_id, params, segments, memory, .. } = launch;
     text.field("grid", format_args!("{grid:?}"));
@@ -111,11 +111,11 @@ fn input(text: &mut LaunchText, word: u16, values: &[u32], store: &mut dyn Store
     Ok(())
 }
 
-/// Writes the fields of all stages.
+/// Writes the fields that launches of all stages have.
 fn setup(text: &mut LaunchText, setup: &Setup) -> Result<(), String> {
     let Modes { mul_zero_wins, .. } = setup.modes;
     if setup.limits != Limits::default() || setup.modes != (Modes { mul_zero_wins, ..Modes::default() }) {
-        return Err("limits and modes of the chip: a launch file cannot state them".to_owned());
+        return Err("launch files cannot describe limits and modes of the chip".to_owned());
     }
     text.field("registers", format_args!("{}", setup.registers));
     text.field("local_bytes", format_args!("{}", setup.local_bytes));
@@ -126,7 +126,7 @@ fn setup(text: &mut LaunchText, setup: &Setup) -> Result<(), String> {
 /// Writes constants, textures and samplers.
 fn resources(text: &mut LaunchText, setup: &Setup, store: &mut dyn Store) -> Result<(), String> {
     for bank in 0..16 {
-        // Bytes past the end read as zero.
+        // Zeros at the end are omitted, because bytes past the end read as zero.
         let bytes = setup.constants.bank(bank);
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         if used == 0 {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::Stage;
 
-/// A stage of the pipeline: the methods that select its program.
+/// A stage of the pipeline, and the methods that select its program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub(super) stage: Stage,
@@ -13,22 +13,22 @@ pub(super) struct Unit {
     pub(super) window: u32,
     pub(super) start: u32,
     pub(super) registers: u32,
-    /// The number of the stage in SET_PROGRAM_CB.
+    /// Number of the stage in SET_PROGRAM_CB.
     pub(super) program: usize,
-    /// The number of the stage in BIND_TIC and BIND_TSC.
+    /// Number of the stage in BIND_TIC and BIND_TSC.
     pub(super) textures: usize,
 }
 
-/// The bindings that methods set one at a time.
+/// The bindings that the methods have set. Each call of a method sets one of them.
 #[derive(Clone, Debug)]
 pub(super) struct Bindings {
-    /// CB_DEF_SET, by number: address and number of bytes of a constant buffer.
+    /// CB_DEF_SET: address and size in bytes of each constant buffer, indexed by buffer number.
     pub(super) buffers: Vec<(usize, usize)>,
-    /// SET_PROGRAM_CB, by program and slot: the number of a constant buffer.
+    /// SET_PROGRAM_CB: number of a constant buffer, indexed by program and slot.
     pub(super) constants: [[Option<u8>; 16]; 16],
-    /// BIND_TIC, by stage and unit: the number of an entry.
+    /// BIND_TIC: number of a texture entry, indexed by stage and texture number.
     pub(super) textures: [Vec<Option<u32>>; 3],
-    /// BIND_TSC, by stage and unit.
+    /// BIND_TSC: number of a sampler entry, indexed by stage and sampler number.
     pub(super) samplers: [[Option<u32>; 16]; 3],
 }
 
@@ -44,7 +44,7 @@ impl Default for Bindings {
 }
 
 impl Bindings {
-    /// CB_DEF_SET: defines a constant buffer at `start`.
+    /// Executes CB_DEF_SET: defines a constant buffer at `start`.
     pub(super) fn define(&mut self, start: usize, word: u32) {
         let size = match word & 0xffff {
             0 => 0x1_0000,
@@ -53,8 +53,8 @@ impl Bindings {
         self.buffers[(word >> 16 & 0x7f) as usize] = (start, size);
     }
 
-    /// CB_DATA: stores a word at the position in CB_ADDR. Returns the range of the stored word, if it is in the
-    /// buffer.
+    /// Executes CB_DATA: stores a word at the position of CB_ADDR. Returns the range of the stored word, or `None` if
+    /// the position is outside of the buffer.
     pub(super) fn store(&self, memory: Vram<'_>, address: u32, word: u32) -> Option<Range<usize>> {
         let (start, size) = self.buffers[(address & 0x7f) as usize];
         let offset = (address >> 8) as usize * 4;

@@ -1,4 +1,5 @@
-//! Clears. The scissor of a viewport, masks and blending do not apply. Source: Mesa `nv50_surface.c` and captured streams.
+//! Clears. A clear ignores the scissors of viewports, write masks and blending. Source: Mesa `nv50_surface.c` and
+//! captured streams.
 
 use std::ops::Range;
 
@@ -12,10 +13,10 @@ use super::multisample::elements;
 use super::state::{State, Unknown, fields};
 use super::surface::Slices;
 
-/// Bytes of a word.
+/// Size of a word in bytes.
 const WORD: usize = 4;
 
-/// Clears the surfaces that a word of CLEAR_BUFFERS selects. Returns the memory that it may have written to.
+/// Clears the surfaces that a word of CLEAR_BUFFERS selects. Returns the ranges of memory that may have changed.
 pub(super) fn clear(
     state: &State,
     unknown: &mut Unknown,
@@ -29,8 +30,8 @@ pub(super) fn clear(
     [color.flatten(), depth.flatten()]
 }
 
-/// Returns the memory of a surface with elements of `bytes` bytes. If slices are used, they are written back
-/// elsewhere, and the result is all memory.
+/// Returns the memory of a cleared surface, whose elements have `bytes` bytes. Returns all of memory if the surface is
+/// a temporary copy of slices, because the slices themselves are at another position.
 fn cleared(surface: &Surface, bytes: usize, slices: &Slices, memory: Vram<'_>) -> Range<usize> {
     let length = surface.pitch.saturating_mul(surface.rows).saturating_mul(bytes);
     match slices.is_empty() {
@@ -48,7 +49,7 @@ fn clear_color(
     let mut slices = Slices::new(memory.len());
     let found = color_surface((state, unknown, &mut slices), what.rt.into(), what.layer.into());
     let (surface, color) = found?;
-    // X, a component that a format does not have, is one.
+    // Components that do not store a channel, such as X, are set to one.
     let mut values = [color.format.numbers[0].one(); 4];
     let mut mask = if what.color == 0xf { 0xf } else { 0 };
     for (chan, place) in color.places.iter().enumerate() {
@@ -80,7 +81,7 @@ fn clear_depth(
     let target = zeta((state, unknown, &mut slices), what.layer.into())?;
     let (format, depth) = (target.format, state.float(m::CLEAR_DEPTH, 0));
     let (code, value) = (format.code(depth), state.word(m::CLEAR_STENCIL) as u8);
-    // Bit 0 of CLEAR_FLAGS: the mask of stencil writes applies.
+    // If bit 0 of CLEAR_FLAGS is set, the write mask of the stencil test applies.
     let mask = if state.flag(m::CLEAR_FLAGS) { state.nth(m::STENCIL_ENABLE, 6) as u8 } else { u8::MAX };
     slices.take(memory);
     let element = |depth: u32, stencil: u8| {
@@ -88,7 +89,7 @@ fn clear_depth(
         format.write(&mut element[..format.bytes()], depth, stencil);
         u128::from_le_bytes(element)
     };
-    // These two cover all bits of an element that depth and stencil have.
+    // Masks of the stencil bits and of the depth bits in an element.
     let stencil = if what.s { element(0, mask) } else { 0 };
     let depths = if what.z { element(u32::MAX, 0) } else { 0 };
     let bits = element(if what.z { code } else { 0 }, value);
@@ -104,7 +105,8 @@ fn clear_depth(
     Some(cleared)
 }
 
-/// Writes bits of the elements of a surface inside a rectangle: those in `written` get the values in `bits`.
+/// Stores `bits` in the elements of a surface that are inside of a rectangle. `written` is the mask of the bits that
+/// are stored.
 fn fill(
     surface: &Surface,
     bytes: usize,
@@ -137,14 +139,14 @@ fn fill(
             return;
         }
     }
-    // A row of the elements, and of their bits that are written.
+    // The bits to store for a row of elements, and the mask of the bits that are written.
     let count = (inside.x1 - inside.x0) as usize;
     let [bits, written] = [bits & written, written].map(|bits| bits.to_le_bytes()[..bytes].repeat(count));
     let (mut row, keeps) = (bits.clone(), written.iter().any(|bits| *bits != u8::MAX));
     for y in inside.y0..inside.y1 {
         let first = y as usize * surface.pitch + inside.x0 as usize;
         let at = surface.start.saturating_add(first * bytes);
-        // If memory ends within a row, the row is written up to there.
+        // If memory ends within a row, only the elements before the end are written.
         let length = (memory.len().saturating_sub(at) / bytes * bytes).min(row.len());
         let row = &mut row[..length];
         if keeps {

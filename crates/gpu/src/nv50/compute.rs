@@ -1,8 +1,8 @@
-//! The compute object: launches of compute programs over grids of blocks.
+//! The compute object, which launches compute programs over grids of blocks.
 //!
-//! The object shares constant buffers, textures and samplers with the 3D object. Its program replaces the fragment
-//! program: the code is in the window of fragment programs, and uses their bindings. A launch reads and writes the
-//! buffers in place. Segments of g[] do not contain bytes outside buffers. Sources: Mesa `nv50_compute.c`,
+//! The compute object shares constant buffers, textures and samplers with the 3D object. A compute program uses the
+//! code window and the bindings of fragment programs. A launch reads and writes the buffers in place. A program cannot
+//! access bytes outside of buffers, even if a segment of g[] covers them. Sources: Mesa `nv50_compute.c`,
 //! `nv50_compute.xml.h`, and streams captured from it.
 
 use std::ops::Range;
@@ -25,37 +25,38 @@ use super::texture;
 use crate::Fault;
 use crate::observe::{Captured, Lanes, Launched, Machine, Output, Rows};
 
-/// Maximum number of instructions of a warp of a compute program before it counts as hung: about a second on a host
-/// of 2023. Draws have a lower limit, since a chip that draws must respond sooner.
+/// Maximum number of instructions of a warp of a compute program before it counts as hung: about a second on a host of
+/// 2023. The limit for draws is lower, because a chip that draws must respond sooner.
 const WATCHDOG: u64 = 1 << 28;
 
-/// Offsets of the words of an entry of GLOBAL, and bytes from one entry to the next.
+/// Offsets in bytes of the words of a GLOBAL entry, and the distance from one entry to the next.
 const SEGMENT: [u32; 5] = [0, 4, 8, 12, 16];
 const SEGMENT_STEP: u32 = 0x20;
 
-/// The segment that covers all of the memory.
+/// Number of the segment that covers all of memory.
 const FLAT: usize = 15;
 
-/// Numbers of two constant buffers: plain uniforms, which are c0[] of compute programs, and the driver's own, c15[].
+/// Numbers of two constant buffers. UNIFORMS contains the program's uniforms, which are c0[] of compute programs.
+/// AUXILIARY contains the driver's own constants, which are c15[].
 const UNIFORMS: usize = 0x7e;
 const AUXILIARY: usize = 0x7f;
 const BUFFER_BYTES: usize = 0x1_0000;
 
-/// Offset in c15[] of the descriptions of segments, and bytes of one.
+/// Offset in c15[] of the image descriptions, one for each segment, and the size of a description in bytes.
 const DESCRIPTION: usize = 0x3c4;
 const DESCRIPTION_BYTES: usize = 0x30;
 
-/// The driver's description of an image for programs: its size, the rows of a layer, and the logarithms of a tile's size.
-/// (`nv50_set_surface_info`)
+/// Description of an image that the driver writes for programs: the image's size, the number of rows of a layer, and
+/// log2 of the size of a tile. (`nv50_set_surface_info`)
 struct Description([u32; 12]);
 
 impl Description {
-    /// Returns whether a tile has several slices.
+    /// Returns whether a tile of the image has several slices.
     fn is_deep(&self) -> bool {
         self.0[10] != 0
     }
 
-    /// Returns the number of rows of all layers of an image without depth.
+    /// Returns the number of rows of all layers together, for an image without depth.
     fn rows(&self) -> u32 {
         let [_, height, layers, _, of_a_layer, ..] = self.0;
         if of_a_layer == 0 { height } else { of_a_layer.saturating_mul(layers) }
@@ -114,8 +115,9 @@ impl Nv50 {
         }
     }
 
-    /// Defines the buffer of uniforms, if no method has: the driver has one piece of memory for all buffers of
-    /// constants, and the start-up that it may fail to submit defines this one (`nv50_screen_compute_setup`).
+    /// Defines the buffer of uniforms, if no method has defined it. The driver's start-up code defines this buffer, but
+    /// the driver may fail to submit that code (`nv50_screen_compute_setup`). The driver keeps all constant buffers in
+    /// one piece of memory, so the position follows from that of the auxiliary buffer.
     fn define_uniforms(&mut self) {
         let (start, _) = self.bindings.buffers[AUXILIARY];
         if let ((0, 0), Some(before)) = (self.bindings.buffers[UNIFORMS], start.checked_sub(BUFFER_BYTES)) {
@@ -129,7 +131,7 @@ impl Nv50 {
         condition(memory, at, self.compute.word(c::COND_MODE))
     }
 
-    /// Writes the sequence of a query. Everything before it is done.
+    /// Writes the sequence number of a query. All earlier commands are complete.
     fn query(&mut self, memory: Vram<'_>, word: u32) {
         let at = self.compute.address(c::QUERY_ADDRESS_HIGH);
         let sequence = self.compute.word(c::QUERY_SEQUENCE).to_le_bytes();
@@ -146,7 +148,7 @@ impl Nv50 {
     fn launch(&mut self, memory: Vram<'_>) {
         let dimensions = self.compute.word(c::GRIDDIM);
         let grid = [dimensions & 0xffff, dimensions >> 16];
-        // A grid with a zero side does not have blocks.
+        // A grid has no blocks if one of its sides is zero.
         if grid.contains(&0) {
             return;
         }
@@ -196,7 +198,7 @@ impl Nv50 {
             &mut self.watch,
         );
         self.faults.launched(&program.words, signature);
-        // The first word is the driver's own.
+        // The first parameter word is the driver's own.
         let fixes = driver_fixes::DriverFixes {
             argument_bytes: params.len().saturating_sub(4) as u32,
             shared_bytes: self.compute.word(c::SHARED_SIZE),
@@ -204,7 +206,8 @@ impl Nv50 {
         self.faults.look_at(program.code(), fixes);
         let mut setup = Setup::new(self.chip);
         setup.registers = self.compute.word(c::CP_REG_ALLOC_TEMP).clamp(4, 128);
-        // Not more than the program uses: no other code reads l[], and the sizes of many threads add up.
+        // Each thread gets only the local memory that the program uses. No other code reads l[], and many threads need
+        // much memory.
         setup.local_bytes = program.local_bytes;
         setup.code_base = start;
         setup.driver_fixes = self.faults.handled.then_some(fixes);
@@ -285,13 +288,13 @@ impl Nv50 {
         })
     }
 
-    /// Returns the options of compute programs.
+    /// Returns the options with which compute programs run.
     fn compute_options(&self) -> Options {
         Options { watchdog: WATCHDOG, ..self.options }
     }
 }
 
-/// Returns whether a condition of COND_MODE holds.
+/// Returns whether the condition of a COND_MODE holds, for the query results at address `at`.
 pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;
     match mode {
@@ -303,16 +306,17 @@ pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     }
 }
 
-/// Returns the bytes of USER_PARAM, which go to s\[0x10\] and above.
+/// Returns the bytes of USER_PARAM, which programs read at s\[0x10\] and above.
 fn user_params(state: &State) -> Vec<u8> {
     let count = (state.word(c::USER_PARAM_COUNT) >> 8 & 0xff).min(64) as usize;
     (0..count).flat_map(|number| state.nth(c::USER_PARAM, number).to_le_bytes()).collect()
 }
 
-/// Returns the segments that GLOBAL describes.
+/// Returns the segments of g[] that the GLOBAL entries describe.
 ///
-/// Here a surface whose tiles have one slice has plain rows, see `surface`. GLOBAL does not describe slices, since a
-/// program computes their addresses itself; the driver's description does.
+/// In this crate, a surface whose tiles have one slice is stored row by row (see `surface`). GLOBAL does not state the
+/// slices of a tile, because a program computes the addresses of slices itself. They are read from the driver's
+/// description of the image.
 fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) -> Description) -> Segments {
     let mut segments = Segments([None; 16]);
     for (number, segment) in segments.0.iter_mut().enumerate() {
@@ -333,14 +337,15 @@ fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) ->
             (false, true) => Some(Tiling { pitch, rows }),
             (false, false) => Some(Tiling { pitch: pitch >> rows, rows: 0 }),
         };
-        // OpenGL requires zeros if a program reads past the end of a buffer or an image, and the driver leaves that
-        // to the chip.
+        // If a program reads past the end of a buffer or an image, OpenGL requires zeros, and the driver relies on the
+        // chip for this.
         *segment = Some(Segment { base, limit, tiling, lenient: number != FLAT });
     }
     segments
 }
 
-/// Returns the parts of the buffers that segments cover, in ascending order and disjoint.
+/// Returns the ranges of memory that are in a buffer and in a segment of the bit set `reached`. The ranges are disjoint
+/// and in ascending order.
 fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Range<usize>> {
     let reached = (0..16).filter(|number| reached >> number & 1 != 0).filter_map(|n| segments.0[n]);
     let mut all = Vec::new();
@@ -364,13 +369,13 @@ fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Ra
     apart
 }
 
-/// Returns the contents of a buffer after a launch, with the buffer's name in launch files.
+/// Returns the name of a buffer in launch files, and its contents after a launch.
 fn output(buffer: Buffer) -> (String, Output) {
     let words = buffer.bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     (buffer_name(buffer.address), Output::Words(Rows { width: 1, words }))
 }
 
-/// Returns the name of a buffer in a launch file.
+/// Returns the name in launch files of the buffer at an address.
 pub(crate) fn buffer_name(address: u32) -> String {
     format!("buffer-{address:08x}")
 }

@@ -1,4 +1,4 @@
-//! The copying object, M2MF: rows of bytes between linear and tiled memory.
+//! The copy object, M2MF, which copies rows of bytes between linear and tiled memory.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::methods::m2mf as m;
 use super::state::{State, Unknown};
 use super::surface::{Layout, TileMode};
 
-/// One side of a copy.
+/// Source or target of a copy.
 struct Side {
     start: usize,
     layout: Layout,
@@ -50,12 +50,12 @@ impl Side {
     }
 }
 
-/// Maximum number of rows of a copy: the driver splits larger ones. (Mesa `nv50_transfer.c`,
+/// Maximum number of rows of a copy. The driver splits larger copies. (Mesa `nv50_transfer.c`,
 /// `nv50_m2mf_transfer_rect`)
 const MOST_ROWS: usize = 2047;
 
-/// Executes the copy of the methods. Parts outside memory are skipped. Returns the memory that it may have written
-/// to.
+/// Executes the copy that the methods describe. The copy ends at the first part that is outside of memory. Returns the
+/// range of memory that may have changed.
 pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Range<usize> {
     let from = Side::new(state, m::LINEAR_IN, m::OFFSET_IN_HIGH, m::OFFSET_IN, m::PITCH_IN);
     let to = Side::new(state, m::LINEAR_OUT, m::OFFSET_OUT_HIGH, m::OFFSET_OUT, m::PITCH_OUT);

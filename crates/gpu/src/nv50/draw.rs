@@ -1,4 +1,5 @@
-//! Translates methods to a [`Draw`]: the state of the fixed-function units, and the inputs and results of programs.
+//! Translates the words of methods to a [`Draw`]: the state of the fixed-function units, and the inputs and results of
+//! programs.
 
 use std::sync::Arc;
 
@@ -31,20 +32,20 @@ use super::surface::{Layout, Slices, TileMode};
 use crate::Fault;
 use crate::capture::{FragmentRecording, Recording};
 
-/// 1.0 as bits.
+/// The bits of 1.0.
 const ONE: u32 = 1f32.to_bits();
 
-/// Maximum of x and y, in multiples of w, before a primitive is clipped. Window coordinates then stay within 2^22 for
-/// a viewport of 8192.
+/// The guard band: a primitive is clipped if x or y exceeds this multiple of w. Window coordinates then stay within
+/// 2^22 for a viewport of 8192 pixels.
 const BAND: f32 = 256.;
 
-/// The range of sizes of points that the driver advertises.
+/// The range of point sizes that the driver advertises.
 const POINT_SIZES: [f32; 2] = [1., 64.];
 
-/// The mode of polygons that are drawn as points.
+/// The polygon mode in which polygons are drawn as points.
 const POINTS: u32 = 0x1b00;
 
-/// Returns the kind of primitives; `None` for an unassigned number.
+/// Returns the topology with a number of VERTEX_BEGIN_GL, or `None` if the number is unassigned.
 pub(super) fn topology(number: u32) -> Option<Topology> {
     Some(match number {
         0x0 => Topology::Points,
@@ -65,12 +66,12 @@ pub(super) fn topology(number: u32) -> Option<Topology> {
     })
 }
 
-/// Returns the comparison with OpenGL's number.
+/// Returns the comparison with a number of OpenGL.
 fn compare(word: u32) -> Compare {
     Compare::ALL[(word & 7) as usize]
 }
 
-/// Returns the pixels that may be drawn through a viewport.
+/// Returns the pixels that may be drawn for a viewport.
 fn scissor(state: &State, viewport: usize) -> Rectangle {
     let from_size = |horiz: u32, vert: u32| {
         let (x, w) = ((horiz & 0xffff) as i32, (horiz >> 16) as i32);
@@ -85,8 +86,8 @@ fn scissor(state: &State, viewport: usize) -> Rectangle {
     }
 }
 
-/// Returns the rectangle of two words: the first column and the one after the last, the first row and the one after
-/// the last.
+/// Returns the rectangle of two words. `horiz` has the first column and the column after the last one, and `vert` has
+/// the rows in the same way.
 fn from_ends(horiz: u32, vert: u32) -> Rectangle {
     let low = |word: u32| (word & 0xffff) as i32;
     let high = |word: u32| (word >> 16) as i32;
@@ -96,7 +97,7 @@ fn from_ends(horiz: u32, vert: u32) -> Rectangle {
 /// Number of window rectangles.
 const WINDOW_RECTANGLES: usize = 8;
 
-/// Returns the window rectangles and the stipple of polygons, if they are on.
+/// Returns the window rectangles and the polygon stipple, if they are on.
 fn mask(state: &State) -> Option<Box<PixelMask>> {
     let rectangle = |number: usize| {
         from_ends(state.nth(m::CLIP_RECT_HORIZ, 2 * number), state.nth(m::CLIP_RECT_HORIZ, 2 * number + 1))
@@ -105,14 +106,15 @@ fn mask(state: &State) -> Option<Box<PixelMask>> {
         all: (0..WINDOW_RECTANGLES).map(rectangle).collect(),
         inside: !state.flag(m::CLIP_RECTS_MODE),
     });
-    // The driver exchanges the bytes of OpenGL's rows: the pixels of a word are those of its bytes in memory.
+    // The driver exchanges the bytes of OpenGL's rows, so that the pixels of a row are in the order of the bytes in
+    // memory.
     let stipple = state
         .flag(m::POLYGON_STIPPLE_ENABLE)
         .then(|| std::array::from_fn(|row| state.nth(m::POLYGON_STIPPLE_PATTERN, row).swap_bytes()));
     (rectangles.is_some() || stipple.is_some()).then(|| PixelMask { rectangles, stipple }.into())
 }
 
-/// Returns the line pattern, if it is on. Each line of a list has the whole pattern. (OpenGL 3.0, 3.5.2)
+/// Returns the line stipple, if it is on. The pattern restarts at each line of a list. (OpenGL 3.0, 3.5.2)
 fn stipple(state: &State, topology: Topology) -> Option<Stipple> {
     let word = state.word(m::LINE_STIPPLE);
     state.flag(m::LINE_STIPPLE_ENABLE).then(|| Stipple {
@@ -122,7 +124,7 @@ fn stipple(state: &State, topology: Topology) -> Option<Stipple> {
     })
 }
 
-/// Returns the rectangle of a clear.
+/// Returns the rectangle of pixels that a clear affects.
 pub(super) fn clear_rectangle(state: &State) -> Rectangle {
     let pair = |method: u32| (state.word(method), state.word(method + 4));
     let of = |(x, y): (u32, u32)| Rectangle {
@@ -138,7 +140,8 @@ pub(super) fn clear_rectangle(state: &State) -> Rectangle {
     }
 }
 
-/// Returns a surface as the rows that are drawn to; `None` if memory does not have room for them.
+/// Returns a layer of a target as a surface that is stored row by row. If its tiles have several slices, `slices`
+/// provides memory for the rows. Returns `None` if memory does not have room for them.
 fn rows(
     (unknown, slices): (&mut Unknown, &mut Slices),
     start: usize,
@@ -156,7 +159,7 @@ fn rows(
         false => {
             let place = slices.rows(layout, start, z);
             if place.is_none() {
-                unknown.note("a target whose slices share tiles, without room for its rows");
+                unknown.note("a target whose tiles have several slices, without room in memory for its rows");
             }
             place?
         }
@@ -166,7 +169,7 @@ fn rows(
     Some(Surface { start, end, pitch, rows, order })
 }
 
-/// Returns a colour target's surface and format.
+/// Returns the surface and the format of a colour target, if there is one.
 pub(super) fn color_surface(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     number: usize,
@@ -233,13 +236,13 @@ pub(super) fn zeta(
 /// Layer and viewport of a primitive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Layer of the targets.
+    /// Layer of the targets to which the primitive is drawn.
     pub(super) layer: usize,
-    /// Number of the viewport, with its scissor.
+    /// Number of the viewport, which also selects a scissor.
     pub(super) viewport: usize,
 }
 
-/// Returns the state of a draw.
+/// Returns the state of a draw of primitives with one layer and viewport.
 pub(super) fn draw(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     topology: Topology,
@@ -282,7 +285,7 @@ pub(super) fn draw(
         .flag(m::ALPHA_TEST_ENABLE)
         .then(|| (compare(state.word(m::ALPHA_TEST_FUNC)), state.float(m::ALPHA_TEST_REF, 0)));
     let logic = match state.flag(m::LOGIC_OP_ENABLE) {
-        // OpenGL numbers the bits of the table in the opposite order.
+        // OpenGL numbers the bits of the table in the reverse order.
         true => LogicOp(((state.word(m::LOGIC_OP) & 0xf) as u8).reverse_bits() >> 4),
         false => LogicOp::COPY,
     };
@@ -317,8 +320,8 @@ pub(super) fn draw(
 fn sides(state: &State) -> [Side; 2] {
     let offset = |kind: usize| state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0;
     let format = state.nth(m::ZETA_ADDRESS_HIGH, 2);
-    // The driver writes twice OpenGL's units, and OpenGL's smallest resolvable difference is two steps of 24 bits.
-    // NV92 passes piglit's `gl-1.4-polygon-offset`, which measures it.
+    // The driver writes twice OpenGL's units. OpenGL's smallest resolvable difference is therefore two steps of 24
+    // bits. NV92 passes piglit's `gl-1.4-polygon-offset`, which measures the difference.
     let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0));
     let (step, of_float) = match format {
         0x13 => (libm::exp2(-16.), false),
@@ -468,35 +471,36 @@ fn blend((state, unknown): (&State, &mut Unknown), number: usize, kind: Number) 
     Blend { color, alpha, constant, range: blend_range(kind) }
 }
 
-/// A word of v[] that a fragment program reads.
+/// The source of a word of v[], which a fragment program reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Word {
-    /// Index of the input, and the component.
+    /// Index of the draw's input, and the component.
     input: usize,
     chan: usize,
-    /// Input and component for back faces, if different.
+    /// Input and component if the back is visible. `None` if they do not differ from those for the front.
     back: Option<(usize, usize)>,
-    /// Whether the word is divided by w: the program multiplies by w itself.
+    /// Whether the value is divided by w at each pixel. The program then multiplies it by w.
     divides: bool,
 }
 
-/// Vertex attributes that a fragment program reads.
+/// The inputs of a fragment program, and the slots of vertices from which they are interpolated.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
-    /// Interpolated vectors. Attribute `n` of a vertex is that of input `n`.
+    /// Interpolated vectors. Input `n` is interpolated from attribute `n` of the vertices.
     pub(super) inputs: Vec<Input>,
-    /// The four slots that each is made of, and whether they are divided by w of the vertex.
+    /// For each input, the four slots that form the attribute, and whether their values are divided by w of the vertex.
     slots: Vec<([usize; 4], bool)>,
     words: Vec<Word>,
     umask: u8,
     /// Bit n: input n is read at the centroid of the covered samples.
     centroids: u64,
-    /// Whether the position is read at the centroid, and at the sample.
+    /// Whether the position is read at the centroid, and whether at the sample.
     position: (bool, bool),
 }
 
 impl Reads {
-    /// `centroids`: the words of v[] that the program reads at the centroid.
+    /// Returns the inputs for the state of the methods. `centroids` has the words of v[] that the program reads at the
+    /// centroid.
     pub(super) fn new(
         (state, unknown): (&State, &mut Unknown),
         topology: Topology,
@@ -508,13 +512,13 @@ impl Reads {
         let two_sided = state.flag(m::VERTEX_TWO_SIDE_ENABLE);
         let points = topology == Topology::Points;
         let modes = [m::POLYGON_MODE_FRONT, m::POLYGON_MODE_BACK].map(|mode| state.word(mode));
-        // Polygons may be drawn as points on one of their sides.
+        // Either side of a polygon may be drawn as points.
         let may_be_points = points || list_of(topology) == Topology::Triangles && modes.contains(&POINTS);
         let sprites = may_be_points && state.flag(m::POINT_SPRITE_ENABLE);
         let several = state.word(m::MULTISAMPLE_MODE) != 0;
         let at_centroid =
             |word: usize| several && u16::try_from(word).is_ok_and(|word| centroids.contains(&word));
-        // The words of the position come first.
+        // v[] begins with the words of the position.
         let first_word = control.umask.count_ones() as usize;
         let position = (0..first_word).any(at_centroid);
         let mut reads = Reads {
@@ -537,13 +541,13 @@ impl Reads {
                 () if linear => How::Linear,
                 () => How::Perspective,
             };
-            // Inferred: a flat colour is the provoking vertex's value of the plane, that is, the value divided by
-            // that vertex' w. The program multiplies by w at its own position. NV92 fails all tests of flat colours
-            // in which w changes: [`Erratum::FlatColours`].
+            // Inferred: a flat colour is the value at the provoking vertex of the plane equation, that is, the value
+            // divided by this vertex's w. The program multiplies it by w at the position of the pixel. NV92 fails all
+            // tests of flat colours in which w changes: [`Erratum::FlatColours`].
             let flat_color = how == How::Flat && !by_program && !linear;
             let divided = flat_color && state.errata.has(Erratum::FlatColours);
-            // At the centroid, the plane of the value divided by w: the program multiplies by w at another position,
-            // the centre.
+            // At the centroid, the program reads the value divided by w, which is linear in the window. It multiplies
+            // it by w at the pixel's centre.
             let centroid = how != How::Flat && at_centroid(first_word + number);
             let (how, divided) = match how {
                 How::Perspective if centroid => (How::Linear, true),
@@ -558,9 +562,9 @@ impl Reads {
                 1..=4 => (reads.sprite(state, (!points).then_some((slot, divided))), replaced as usize - 1),
                 _ => (reads.input(slot / 4, how, divided, centroid), slot % 4),
             };
-            // Inferred: an input that the program declares as flat has the front colour, unless SHADE_MODEL is flat.
-            // NV92 fails the eight tests of such a gl_Back*Color with a smooth model, and none with a flat one:
-            // [`Erratum::FlatBack`].
+            // Inferred: an input that the program declares as flat always has the front colour, unless SHADE_MODEL is
+            // flat. With a smooth SHADE_MODEL, NV92 fails piglit's eight tests of such a gl_Back*Color. With a flat
+            // one, NV92 passes them: [`Erratum::FlatBack`].
             let is_front = by_program && !flat_colors && state.errata.has(Erratum::FlatBack);
             let two_sided = two_sided && !is_front;
             let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
@@ -590,7 +594,8 @@ impl Reads {
         })
     }
 
-    /// Returns the input of a point's coordinates. For other primitives, all components of the input are a slot.
+    /// Returns the input with the coordinates of a point. For other primitives, each component of the input is the slot
+    /// `otherwise`.
     fn sprite(&mut self, state: &State, otherwise: Option<(usize, bool)>) -> usize {
         let of_slot = otherwise.map_or(([0; 4], false), |(slot, divided)| ([slot; 4], divided));
         let known = self
@@ -599,7 +604,7 @@ impl Reads {
             .zip(&self.slots)
             .position(|(input, slots)| matches!(input, Input::Sprite { .. }) && *slots == of_slot);
         known.unwrap_or_else(|| {
-            // If t is 0 at the lower left, it is 1 at the first row.
+            // If t is 0 at the lower left corner, it is 1 at the top.
             let top_is_one = state.word(m::POINT_SPRITE_CTRL) & 0x10 == 0;
             let index = self.inputs.len();
             self.inputs.push(Input::Sprite { otherwise: otherwise.map(|_| index), top_is_one });
@@ -608,7 +613,7 @@ impl Reads {
         })
     }
 
-    /// Replaces the vertices in `all` by those whose words of the result map are in `slots`.
+    /// Sets `all` to vertices with these slots. Slots are the words of the result map.
     pub(super) fn vertices(&self, state: &State, slots: &Slots, all: &mut Vec<Vertex>) {
         let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
         let size = (state.word(m::SEMANTIC_PTSZ) >> 4 & 0xff) as usize;
@@ -636,7 +641,7 @@ impl Reads {
             };
             vertex.position = [0, 1, 2, 3].map(float);
             vertex.point_size = float(size);
-            // CLIP_DISTANCE_ENABLE selects those that are used.
+            // CLIP_DISTANCE_ENABLE selects the distances that clip or cull.
             vertex.distances = std::array::from_fn(|plane| float(first + plane));
             vertex.attributes.clear();
             vertex.attributes.extend(self.slots.iter().map(attribute));
@@ -644,12 +649,12 @@ impl Reads {
     }
 }
 
-/// State of the outputs of a fragment program.
+/// State that determines the outputs of a fragment program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FragmentResults {
     control: FpControl,
     count: usize,
-    /// Whether a register has a mask of samples, and whether the mask is used.
+    /// Whether the program outputs a mask of samples, and whether this mask is used.
     sample_mask: bool,
     masks_samples: bool,
     /// Whether each colour is clamped to [0, 1].
@@ -657,7 +662,7 @@ pub(super) struct FragmentResults {
 }
 
 impl FragmentResults {
-    /// Returns the number of registers that are results.
+    /// Returns the number of registers that contain results.
     pub(super) fn count(&self) -> usize {
         self.count
     }
@@ -666,8 +671,8 @@ impl FragmentResults {
         let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
-            // Fractions from 0 on are clamped anyway, and integers are not clamped. NV92 passes piglit's
-            // `gl_rgba8_snorm-drawpixels`.
+            // Targets of non-negative fractions clamp colours anyway, and integers are not clamped. NV92 passes
+            // piglit's `gl_rgba8_snorm-drawpixels`.
             let clamps = format::color(code)
                 .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
             clamp >> (4 * number) & 1 != 0 && clamps
@@ -677,15 +682,15 @@ impl FragmentResults {
             control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),
             count: state.word(m::FP_RESULT_COUNT).min(128) as usize,
             sample_mask: program.export_sample_mask,
-            // Inferred from OpenGL, in which a program's mask is used if multisampling is on: the driver does not
-            // change the program with the flag.
+            // Inferred from OpenGL, which uses a program's mask only if multisampling is on. The driver does not change
+            // the program with this flag.
             masks_samples: program.export_sample_mask && state.flag(m::MULTISAMPLE_ENABLE),
             clamps,
         }
     }
 }
 
-/// The fragment stage, in the form that the raster uses.
+/// The fragment stage of a draw, which implements [`FragmentProgram`].
 pub(super) struct FragmentStage<'a> {
     shader: &'a Shader,
     reads: &'a Reads,
@@ -722,12 +727,12 @@ impl FragmentProgram for FragmentStage<'_> {
     }
 
     fn may_skip_hidden(&self) -> bool {
-        // A captured draw runs all lanes.
+        // In a captured draw, all lanes run.
         !self.recording.is_on() && !self.results.control.exports_z
     }
 
     fn is_uniform(&self) -> bool {
-        // A captured launch has all lanes.
+        // A captured launch contains all lanes.
         !self.recording.is_on() && self.shader.is_plain()
     }
 
@@ -738,13 +743,13 @@ impl FragmentProgram for FragmentStage<'_> {
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let lanes = fragments.lanes;
         let w = &fragments.positions[3];
-        // `None` if all are 1.
+        // `None` if every w is 1.
         let divided = w.iter().fold(0, |differs, w| differs | (w ^ ONE)) != 0;
         let reciprocals: Option<Vec<f32>> =
             divided.then(|| w.iter().map(|w| 1. / f32::from_bits(*w)).collect());
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
-        // A lane of a quad runs whether it is covered or not. A captured launch has the coverage.
+        // All lanes of a quad run, even if they are not covered. A captured launch records the coverage.
         let needs_coverage = self.shader.sees_coverage() || self.recording.is_on();
         if needs_coverage && !fragments.quads.iter().all(|quad| quad.covered & 15 == 15) {
             launch.covered = vec![false; lanes];
@@ -754,7 +759,7 @@ impl FragmentProgram for FragmentStage<'_> {
         }
         let FragmentResults { control, count, sample_mask, masks_samples, clamps } = self.results;
         launch.kept = Some(count);
-        // If every w is 1, the first word can be omitted. A captured launch has all inputs.
+        // If v[] begins with w, and every w is 1, this word is omitted. A captured launch contains all inputs.
         let ones = self.reads.umask == 8 && reciprocals.is_none() && !self.recording.is_on();
         let mut next = u16::from(ones);
         let mut add = |values: Arc<Vec<u32>>| {
@@ -766,7 +771,7 @@ impl FragmentProgram for FragmentStage<'_> {
                 (3, Some(reciprocals)) => {
                     Arc::new(reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect())
                 }
-                // If every w is 1, so is every reciprocal.
+                // If every w is 1, 1/w need not be computed.
                 _ => fragments.positions[component].clone(),
             });
         }
@@ -787,7 +792,7 @@ impl FragmentProgram for FragmentStage<'_> {
             }
             add(values);
         }
-        // A captured launch has all inputs.
+        // A captured launch contains all inputs.
         if self.shader.reads_facing() || self.recording.is_on() {
             let mut facing = vec![0; lanes];
             for (lanes, front) in facing.as_chunks_mut().0.iter_mut().zip(&fragments.fronts) {
@@ -805,7 +810,7 @@ impl FragmentProgram for FragmentStage<'_> {
         let colors = count.saturating_sub(others).div_ceil(4).min(8);
         let last = count.saturating_sub(1);
         let depth = control.exports_z.then(|| left.column(last));
-        // The mask of samples is before the depth.
+        // The mask of samples is in the register before the depth.
         let mask = masks_samples.then(|| left.column(count.saturating_sub(others)));
         let killed = left.dead();
         let color = |number: usize| {
@@ -840,10 +845,11 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// Returns the word of v[] that a program reads for a colour, and whether it is divided by w of the vertex.
+    /// Returns the first word of v[] after the position, which is a colour, and whether its value is divided by w of
+    /// the vertex.
     fn color(methods: &[(u32, u32)], errata: Errata) -> (Word, bool) {
         let mut state = State::new(Object::Tesla);
-        // One colour of two slots, front and back.
+        // One colour word: slot 4 for the front and slot 8 for the back.
         state.set(m::SEMANTIC_COLOR, 4 | 8 << 8 | 4 << 16);
         methods.iter().for_each(|(method, word)| state.set(*method, *word));
         state.errata = errata;
@@ -854,7 +860,7 @@ mod tests {
     const FLAT: (u32, u32) = (m::SHADE_MODEL, 0x1d00);
     const SMOOTH: (u32, u32) = (m::SHADE_MODEL, 0x1d01);
 
-    /// NV92 fails piglit's `interpolation-none-gl_FrontColor-flat-*`, whose programs multiply by w.
+    /// NV92 fails piglit's `interpolation-none-gl_FrontColor-flat-*`. Their programs multiply by w.
     #[test]
     fn a_flat_colour_is_divided_by_w_of_the_vertex_or_of_the_pixel() {
         let methods = [FLAT, (m::FP_INTERPOLANT_CTRL, 0x0804_0404)];
@@ -866,7 +872,7 @@ mod tests {
         assert_eq!(divided(Errata::ALL.without(Erratum::FlatColours)), (false, true));
     }
 
-    /// NV92 fails piglit's `interpolation-flat-gl_BackColor-smooth-*`, and passes those with a flat model.
+    /// NV92 fails piglit's `interpolation-flat-gl_BackColor-smooth-*`, and passes the same tests with a flat model.
     #[test]
     fn a_flat_input_of_a_program_has_a_back_only_without_the_erratum() {
         let has_back = |model: (u32, u32), errata: Errata| {

@@ -1,15 +1,15 @@
-//! Faults of Mesa's driver that show when compute programs run. Each is reported once. With `--driver-fixes`,
-//! programs run as with a driver without these faults.
+//! Faults of Mesa's driver that affect compute programs. Each fault is reported once. With `--driver-fixes`, programs
+//! run as if the driver did not have these faults.
 //!
 //! | fault | handled |
 //! |---|---|
-//! | the start-up of the compute object is not submitted | it is executed from the push buffer in which it lies |
-//! | all programs are uploaded to one place, and only once | the words of a program that returns are stored there again |
-//! | kernels of OpenCL address memory through g0[], which is not mapped | g0[] is all of the memory, as g15[] is |
-//! | arguments and variables are addressed from s\[0x0\] on, loads of arguments have no type | [`driver_fixes`] moves them |
-//! | the limit of an image without layers has 65,536 rows | it has the image's |
+//! | the start-up of the compute object is not submitted | the chip reads the start-up from the push buffer and executes it |
+//! | all programs are uploaded to the same address, and each only once | before a launch, the program is stored there again |
+//! | kernels of OpenCL address memory through g0[], which is not mapped | g0[] is mapped to all of memory, like g15[] |
+//! | arguments and variables are addressed from s\[0x0\] on, loads of arguments have no type | [`driver_fixes`] corrects the instructions |
+//! | the limit of an image without layers has 65,536 rows | the limit has the rows of the image |
 //!
-//! Source: Mesa 22.3.6 and 25.0.7, `src/gallium/drivers/nouveau/nv50`; the functions are named below.
+//! Source: Mesa 22.3.6 and 25.0.7, `src/gallium/drivers/nouveau/nv50`. The messages below name the functions.
 
 use std::sync::Arc;
 
@@ -21,60 +21,60 @@ use reconverge_tesla::spaces::{Segment, Segments};
 /// A fault of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DriverFault {
-    /// The words that `nv50_screen_compute_setup` writes stay in the push buffer.
+    /// The driver does not submit the words that `nv50_screen_compute_setup` writes.
     StartUp,
-    /// Arguments and variables are addressed from s\[0x0\] on.
+    /// Arguments and variables begin at s\[0x0\] instead of s\[0x10\].
     Offset,
-    /// Global memory of kernels is g0[].
+    /// Kernels access global memory through g0[], which the driver does not map.
     FirstSegment,
-    /// Code of compute programs is at offset 0, whichever program it is.
+    /// All compute programs have their code at offset 0, so they overwrite each other.
     OnePlace,
-    /// Several programs fit a launch.
+    /// Several earlier programs match a launch.
     SeveralPrograms,
-    /// Loads of arguments do not have a type.
+    /// Loads of arguments have no type and a wrong offset.
     Form,
-    /// Registers of small values have numbers of 32-bit registers.
+    /// Half registers have the numbers of 32-bit registers.
     Half,
-    /// Counts of shifts are meant modulo 32.
+    /// The compiler expects the chip to take shift counts modulo 32.
     Shift,
-    /// Conversions saturate.
+    /// Conversions to small integers saturate instead of dropping bits.
     Saturates,
-    /// Integers of 64 bits are not computed as such.
+    /// Comparisons and shifts of 64-bit integers have instructions of 16 bits.
     Long,
-    /// An operand in s[] may mean several things.
+    /// The bits of an operand in s[] do not determine its address.
     Ambiguous,
-    /// The limit of an image has too many rows.
+    /// The limit of an image without layers has too many rows.
     Rows,
-    /// A program reaches beyond a buffer or an image.
+    /// A program accesses memory past the end of a buffer or an image.
     Beyond,
 }
 
 impl DriverFault {
-    /// Returns the end of the message about the fault.
+    /// Returns the last part of the message, which states how the fault is handled.
     fn consequence(self, handled: bool) -> &'static str {
         match self {
             DriverFault::StartUp | DriverFault::Ambiguous | DriverFault::Beyond => "",
             DriverFault::SeveralPrograms if handled => {
-                "; the one that followed before or ran longest ago is taken, and of OpenCL's kernels the last one"
+                "; the chip runs the one that followed last time, or else the least recent one (for OpenCL, the last one)"
             }
             DriverFault::Long if handled => {
-                "; comparisons and shifts take the lower 32 bits, and results beyond them are wrong"
+                "; comparisons and shifts use the lower 32 bits, so results for larger numbers are wrong"
             }
-            _ if handled => "; it is fixed on the way to the chip",
-            _ => "; --driver-fixes nv50-compute fixes it",
+            _ if handled => "; --driver-fixes corrects this",
+            _ => "; correct this with --driver-fixes nv50-compute",
         }
     }
 
-    /// Returns a description of the fault with its position in the driver.
+    /// Returns the first part of the message: the fault, and its position in the driver.
     fn text(self) -> &'static str {
         match self {
             DriverFault::StartUp => {
                 "F1: the driver does not submit the compute object's start-up (Mesa 22.3.6, nv50_screen.c: \
                  nv50_screen_init_hwctx kicks the push buffer before nv50_screen_compute_setup fills it); the chip runs with the \
-                 values that it would set"
+                 values that the start-up would set"
             }
             DriverFault::Offset => {
-                "F2: a compute program addresses `shared` variables or arguments from s[0x0] on, where the chip's own words are \
+                "F2: a compute program has `shared` variables or arguments at s[0x0], where the chip stores its own words \
                  (nv50_ir_from_nir.cpp: Converter::visit of load_shared, store_shared and load_kernel_input does not add \
                  inputOffset)"
             }
@@ -83,19 +83,19 @@ impl DriverFault {
                  CodeEmitterNV50::emitLOAD of FILE_SHADER_INPUT)"
             }
             DriverFault::Half => {
-                "F6: a kernel has the number of a 32-bit register where a half register's is expected (nv50_ir_from_nir.cpp: \
+                "F6: a kernel has the number of a 32-bit register instead of a half register (nv50_ir_from_nir.cpp: \
                  Converter::convert gives values of 8 and 16 bits 4 bytes, nv50_ir_emit_nv50.cpp writes halves)"
             }
             DriverFault::Shift => {
-                "F9: a compute program shifts by a register, which the chip does not take modulo 32 as NIR does \
+                "F9: a compute program shifts by a register; NIR takes the count modulo 32, but the chip does not \
                  (nv50_ir_emit_nv50.cpp: CodeEmitterNV50::emitShift ignores NV50_IR_SUBOP_SHIFT_WRAP)"
             }
             DriverFault::Saturates => {
-                "F10: a kernel converts to 8 or 16 bits, for which the chip saturates and OpenCL C drops bits (nv50_ir_from_nir.cpp: \
+                "F10: a kernel converts to 8 or 16 bits; the chip saturates, but OpenCL C drops the upper bits (nv50_ir_from_nir.cpp: \
                  Converter::visit of nir_op_u2u8 and others emits OP_CVT)"
             }
             DriverFault::Long => {
-                "F17: a kernel compares or shifts integers of 64 bits, for which the compiler writes instructions of 16 bits \
+                "F17: a kernel compares or shifts integers of 64 bits, but the compiler emits instructions of 16 bits \
                  (nv50_ir_emit_nv50.cpp: CodeEmitterNV50::emitSET and emitShift have no case for 8 bytes)"
             }
             DriverFault::Ambiguous => {
@@ -104,43 +104,43 @@ impl DriverFault {
             }
             DriverFault::Rows => {
                 "F11: the limit of an image without layers has 65536 rows (nv50_compute.c: nv50_compute_validate_surfaces divides \
-                 max_size, which is 0), so that rows outside of it are other memory"
+                 max_size, which is 0), so that rows outside of the image read other memory"
             }
             DriverFault::Beyond => {
-                "a compute program reaches beyond a buffer or an image: it reads zeros there and stores nothing, as OpenGL \
-                 asks; a chip may trap (nv50_compute.c: nv50_compute_validate_surfaces relies on LIMIT)"
+                "a compute program reaches beyond a buffer or an image; here it reads zeros and stores nothing, as OpenGL \
+                 requires, but a chip may trap (nv50_compute.c: nv50_compute_validate_surfaces relies on LIMIT)"
             }
             DriverFault::FirstSegment => {
                 "F3: a kernel with arguments uses g0[], which the driver does not map (nv50_compute.c: \
                  nv50_compute_validate_globals maps g15[] only)"
             }
             DriverFault::SeveralPrograms => {
-                "F4: the driver returns to a compute program that it has uploaded before, and several fit (nv50_program.c: \
+                "F4: the driver launches an earlier compute program without uploading it again, and several programs match (nv50_program.c: \
                  nv50_program_upload_code)"
             }
             DriverFault::OnePlace => {
-                "F4: the driver launches a compute program whose code another one has overwritten (nv50_program.c: \
+                "F4: the driver launches a compute program whose code another program has overwritten (nv50_program.c: \
                  nv50_program_upload_code leaves code_base at 0 and does not upload again)"
             }
         }
     }
 }
 
-/// Properties of a launch that depend on the program.
+/// Properties of a launch by which its program is recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
-    /// Number of bytes of parameters, including the driver's own word.
+    /// Size of the parameters in bytes, including the driver's own word.
     pub(super) parameters: usize,
-    /// Number of threads of a block. It is fixed in a program of OpenGL.
+    /// Size of a block in threads. For a program of OpenGL, it never changes.
     pub(super) block: [u32; 3],
     pub(super) registers: u32,
     pub(super) shared_bytes: u32,
-    /// A bit set of the segments of g[] that are mapped.
+    /// Bit set of the segments of g[] that are mapped.
     pub(super) segments: u16,
 }
 
 impl Signature {
-    /// Returns whether it is a kernel of OpenCL: programs of OpenGL do not have arguments.
+    /// Returns whether the program is an OpenCL kernel. Programs of OpenGL do not have arguments.
     fn is_kernel(&self) -> bool {
         self.parameters > 4
     }
@@ -153,40 +153,40 @@ impl Signature {
     }
 }
 
-/// A program that was uploaded and launched.
+/// A program that has been launched.
 #[derive(Debug)]
 struct Uploaded {
     words: Arc<[u32]>,
     signature: Signature,
-    /// Number of its last launch.
+    /// Number of the program's last launch.
     launched: u64,
-    /// Number of the program that ran after it.
+    /// Index of the program that was launched after this one.
     next: Option<usize>,
 }
 
-/// The faults of the driver of a chip.
+/// Detects the faults of a chip's driver, and handles them if requested.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// Whether the faults are handled.
+    /// Whether the faults are handled, not only reported.
     pub(super) handled: bool,
-    /// The end of the start-up of the 3D object in memory. The driver writes the start-up of the compute object
-    /// there. `None` after it has been found.
+    /// Address at which the submitted start-up of the 3D object ends. The driver writes the start-up of the compute
+    /// object there, but may not submit it. `None` once the words have been executed.
     pub(super) unsent: Option<usize>,
-    /// Whether the driver has reported another program since the last launch.
+    /// Whether the driver has announced another program since the last launch.
     pub(super) flushed: bool,
     named: Vec<DriverFault>,
     remarks: Vec<String>,
     programs: Vec<Uploaded>,
-    /// Number of the program that was launched last.
+    /// Index of the program that was launched last.
     last: usize,
     launches: u64,
 }
 
-/// Maximum number of programs whose words are kept.
+/// Maximum number of programs that are remembered.
 const MOST_PROGRAMS: usize = 256;
 
 impl Faults {
-    /// Reports a fault, the first time.
+    /// Reports a fault, unless it has been reported before.
     pub(super) fn name(&mut self, fault: DriverFault) {
         if !self.named.contains(&fault) {
             self.named.push(fault);
@@ -199,12 +199,13 @@ impl Faults {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Determines whether the driver intends another program than the one at `place`: it has reported another
-    /// program, and has not uploaded it. OpenGL's state tracker only reports an actual change; OpenCL's reports one
+    /// Checks whether the driver intends to launch another program than the one at `place`. This is the case if the
+    /// driver has announced another program but has not uploaded it. With `handled`, stores the intended program at
+    /// `place`. The driver's OpenGL part announces a program only if it changes, and its OpenCL part announces one
     /// before each launch.
     pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
-        // If code was uploaded since then, it is the code of the program.
+        // If the code at `place` has changed since the last launch, the driver has uploaded the program.
         if !memory.holds_words(place, &last.words) {
             return;
         }
@@ -217,7 +218,8 @@ impl Faults {
         }
         let fits = |number: &usize| *number != self.last && self.programs[*number].signature.fits(signature);
         let meant: Vec<usize> = (0..self.programs.len()).filter(fits).collect();
-        // The program that followed last time, or else the one with the oldest launch.
+        // The intended program is the one that followed the last program earlier, or else the one with the oldest
+        // launch.
         let followed = meant.iter().find(|number| last.next == Some(**number));
         let oldest = meant.iter().min_by_key(|number| self.programs[**number].launched);
         let Some(&number) = followed.or(oldest) else { return };
@@ -277,7 +279,7 @@ impl Faults {
         }
     }
 
-    /// Limits the rows of images without layers, for which the driver computes 65,536 (F11).
+    /// Corrects the limit of images without layers. The driver computes 65,536 rows for them (F11).
     pub(super) fn limit_rows(&mut self, segments: &mut Segments, reached: u16, rows: impl Fn(usize) -> u32) {
         for (number, segment) in segments.0.iter_mut().enumerate().filter(|(n, _)| reached >> n & 1 != 0) {
             let Some(segment) = segment.as_mut().filter(|segment| segment.tiling.is_some()) else { continue };
@@ -291,9 +293,9 @@ impl Faults {
         }
     }
 
-    /// Maps g0[] for a kernel with arguments that accesses it.
+    /// Maps g0[] if a kernel with arguments accesses it.
     pub(super) fn map_first_segment(&mut self, segments: &mut Segments, reached: u16, arguments: usize) {
-        // The first word is the driver's own.
+        // The first argument word is the driver's own.
         if reached & 1 == 0 || segments.0[0].is_some() || arguments <= 4 {
             return;
         }

@@ -1,4 +1,4 @@
-//! Transform feedback: slots of the vertices of whole primitives, into buffers. Source: Mesa `nv50_program.c`
+//! Transform feedback: writes the vertices of complete primitives to buffers. Source: Mesa `nv50_program.c`
 //! (`nv50_program_create_strmout_state`) and `nv50_shader_state.c`.
 
 use reconverge_raster::primitive::{Topology, list};
@@ -9,27 +9,27 @@ use super::methods::tesla as m;
 use super::query::Counters;
 use super::state::State;
 
-/// Number of buffers.
+/// Number of feedback buffers.
 pub(super) const BUFFERS: usize = 4;
 
 /// State of transform feedback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Feedback {
-    /// Number of bytes written to each buffer.
+    /// Offset in bytes in each buffer at which the next vertex is written.
     pub(super) offsets: [u32; BUFFERS],
-    /// Number of primitives since STRMOUT_PARAMS_LATCH.
+    /// Number of primitives that were written since STRMOUT_PARAMS_LATCH.
     primitives: u32,
 }
 
 impl Feedback {
-    /// STRMOUT_PARAMS_LATCH: starts feedback at the offsets that the methods set.
+    /// Executes STRMOUT_PARAMS_LATCH: starts feedback at the offsets that the methods have set.
     pub(super) fn latch(&mut self, state: &State) {
         self.offsets = std::array::from_fn(|buffer| state.nth(m::STRMOUT_OFFSET, buffer));
         self.primitives = 0;
     }
 
-    /// Writes the primitives of runs of vertices, from the words of the slots of each. The provoking vertex is the
-    /// first or the last, as in a list of the primitives.
+    /// Writes the primitives of runs of vertices, from the slots of each vertex. A primitive's vertices are in the
+    /// order of a list topology, in which the provoking vertex is the first or the last.
     pub(super) fn write(
         &mut self,
         state: &State,
@@ -49,7 +49,7 @@ impl Feedback {
             stride if interleaved && stride != 0 => stride,
             _ => 4 * words(buffer),
         };
-        // The index of each buffer's first word among all positions.
+        // STRMOUT_MAP numbers the words of all buffers. These are the numbers of each buffer's first word.
         let mut first = [0; BUFFERS + 1];
         for buffer in 0..BUFFERS {
             first[buffer + 1] = first[buffer] + words(buffer).next_multiple_of(4);
@@ -99,13 +99,13 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// EXT_transform_feedback: a list of the written vertices has the same flat colours.
+    /// EXT_transform_feedback: if the written vertices are drawn as a list, primitives have the same flat colours.
     #[test]
     fn a_strip_is_written_with_the_vertex_that_provokes_in_its_place() {
         const BUFFER: usize = 0x1000;
         let written = |last_provokes: bool| {
             let (mut state, mut memory) = (State::new(Object::Tesla), vec![0; 0x2000]);
-            // Slot 0 of each vertex, one word per vertex, into one buffer.
+            // Slot 0 of each vertex is written to one buffer, one word per vertex.
             state.set(m::STRMOUT_BUFFERS_CTRL, 0x10 | 2 | 4 << 8);
             state.set(m::STRMOUT_ADDRESS_HIGH + 4, BUFFER as u32);
             state.set(m::STRMOUT_ADDRESS_HIGH + 8, 1);

@@ -1,4 +1,4 @@
-//! Packets of the FIFO: a header, and words for methods of an object.
+//! Packets of the FIFO. A packet is a header and the words for methods of an object.
 //!
 //! ```text
 //! incrementing          n << 18 | subchannel << 13 | method                 n words, to method, method + 4, ...
@@ -6,9 +6,9 @@
 //! long                  00030000h | subchannel << 13 | method, n            the same, n in a word of its own
 //! ```
 //! The header and the words of a packet may be in different segments. Source: Mesa `nv50_winsys.h` and captured
-//! streams. The forms that the driver never sends (jump, call, return) are rejected.
+//! streams. The driver never sends the other kinds of headers (jump, call, return), so they are rejected.
 
-/// Words of a method.
+/// Destination of a word: a method of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     /// Subchannel of the object.
@@ -17,11 +17,11 @@ pub(super) struct Call {
     pub(super) method: u32,
 }
 
-/// State within a packet. Reading continues with the next segment, or the next submission.
+/// State within a packet. A packet may continue in the next segment or in the next submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fifo {
     packet: Option<Packet>,
-    /// The header of a long packet, whose count is the next word.
+    /// Header of a long packet. The next word is the number of words.
     long: Option<u32>,
 }
 
@@ -37,10 +37,10 @@ struct Packet {
 pub(super) struct NoHeader(pub(super) u32);
 
 impl Fifo {
-    /// Reads the next word. Returns its destination if it is a word of a method.
+    /// Reads the next word. Returns its destination, or `None` if the word is part of a header.
     ///
     /// # Errors
-    /// A header is expected, but the word is not a header.
+    /// Returns an error if the word should be a header but is not a valid one.
     pub(super) fn take(&mut self, word: u32) -> Result<Option<Call>, NoHeader> {
         if let Some(packet) = &mut self.packet {
             let call = packet.call;
@@ -90,7 +90,7 @@ mod tests {
         calls.collect()
     }
 
-    /// Captured: RT_HORIZ and RT_VERT, CB_DATA, U16 elements of an index buffer.
+    /// Captured: RT_HORIZ and RT_VERT, CB_DATA, and U16 elements of an index buffer.
     #[test]
     fn words_go_to_the_methods_that_their_packet_names() {
         assert_eq!(methods(&[0x0008_7240, 0xfa, 0xfb]), [(3, 0x1240, 0xfa), (3, 0x1244, 0xfb)]);

@@ -1,17 +1,17 @@
-//! The chip's format numbers, and their formats.
+//! The formats of surfaces, textures and vertex attributes, by the chip's numbers.
 //!
-//! Source: Mesa `nv50_formats.c` and `nv50_defs.xml.h`. Components are from byte 0 up.
+//! Source: Mesa `nv50_formats.c` and `nv50_defs.xml.h`. Components are listed from byte 0 upward.
 
 use reconverge_board::errata::{Errata, Erratum};
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
-/// Elements of a colour surface.
+/// Format of a colour surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color {
     /// Format of the elements.
     pub(super) format: Format,
-    /// Component of the element for red, green, blue and alpha.
+    /// For red, green, blue and alpha, the component of the element that stores the channel.
     pub(super) places: [Option<u8>; 4],
 }
 
@@ -23,7 +23,7 @@ const RG: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 const R: [Option<u8>; 4] = [Some(0), None, None, None];
 const A: [Option<u8>; 4] = [None, None, None, Some(0)];
 
-/// Returns the format of a colour surface; `None` for an unassigned number.
+/// Returns the format of a colour surface, or `None` if the number is unassigned.
 pub(super) fn color(number: u32) -> Option<Color> {
     use Number::{Float, Sint, Snorm, Srgb, Uint, Unorm};
     let (bits, kind, places) = match number {
@@ -87,9 +87,9 @@ pub(super) fn color(number: u32) -> Option<Color> {
     Some(Color { format: Format::new(bits, kind), places })
 }
 
-/// Returns whether the chip blends colours in a format. Otherwise colours replace the stored ones. Mesa's table of
-/// formats has integers, SNORM and fractions of 16 bits as targets without blending, and NV92 fails piglit's
-/// `fbo-blending-formats` for exactly these: [`Erratum::NoBlending`]. Integers never blend. (OpenGL 3.0, 4.1.7)
+/// Returns whether the chip blends colours in a format. If it does not, colours replace the stored ones. Mesa's table
+/// lists integers, SNORM and fractions of 16 bits as targets without blending, and NV92 fails piglit's
+/// `fbo-blending-formats` for exactly these formats: [`Erratum::NoBlending`]. Integers never blend. (OpenGL 3.0, 4.1.7)
 pub(super) fn blends(format: &Format, errata: Errata) -> bool {
     let all = !errata.has(Erratum::NoBlending);
     match format.numbers[0] {
@@ -100,8 +100,8 @@ pub(super) fn blends(format: &Format, errata: Errata) -> bool {
     }
 }
 
-/// Returns the format of a depth surface; `None` for an unassigned number. Formats with coverage, which the driver
-/// does not have, are not known.
+/// Returns the format of a depth surface, or `None` if the number is unassigned. Formats with coverage samples are not
+/// supported. The driver does not use them.
 pub(super) fn zeta(number: u32) -> Option<DepthFormat> {
     Some(match number {
         0x0a => DepthFormat::Float32,
@@ -113,7 +113,7 @@ pub(super) fn zeta(number: u32) -> Option<DepthFormat> {
     })
 }
 
-/// Returns the widths of the components of a vertex attribute's format.
+/// Returns the widths in bits of the components of a vertex attribute.
 pub(super) fn vertex(number: u32) -> Option<[u8; 4]> {
     Some(match number {
         0x01 => [32; 4],
@@ -134,7 +134,7 @@ pub(super) fn vertex(number: u32) -> Option<[u8; 4]> {
     })
 }
 
-/// Returns the type of the components of a vertex attribute.
+/// Returns the number type of the components of a vertex attribute.
 pub(super) fn vertex_number(number: u32) -> Option<Number> {
     Some(match number {
         0x09 => Number::Snorm,
@@ -148,14 +148,14 @@ pub(super) fn vertex_number(number: u32) -> Option<Number> {
     })
 }
 
-/// Returns the widths of the components of a texture's elements, from the low bits upward; `None` for compressed and
-/// unknown formats.
+/// Returns the widths in bits of the components of a texture's elements, from the lowest bits upward. Returns `None`
+/// for compressed and unknown formats.
 pub(super) fn texture(number: u32) -> Option<[u8; 4]> {
     Some(match number {
         0x01 => [32; 4],
         0x03 => [16; 4],
         0x04 => [32, 32, 0, 0],
-        // R32, then G8 and B24.
+        // R32, then G8, then B24.
         0x05 => [32, 8, 24, 0],
         0x07 | 0x08 => [8; 4],
         0x09 => [10, 10, 10, 2],
@@ -173,7 +173,7 @@ pub(super) fn texture(number: u32) -> Option<[u8; 4]> {
         0x1d => [8, 0, 0, 0],
         0x1e => [4, 4, 0, 0],
         0x21 => [11, 11, 10, 0],
-        // 29h: stencil below depth. 2ah and 2bh: depth below stencil.
+        // 29h has the stencil in the lower bits. 2ah and 2bh have the depth in the lower bits.
         0x29 => [8, 24, 0, 0],
         0x2a | 0x2b => [24, 8, 0, 0],
         0x2f => [32, 0, 0, 0],
@@ -182,7 +182,7 @@ pub(super) fn texture(number: u32) -> Option<[u8; 4]> {
     })
 }
 
-/// Returns the type of a component of a texture.
+/// Returns the number type of a texture's component.
 pub(super) fn texture_number(number: u32) -> Number {
     match number {
         1 | 5 => Number::Snorm,

@@ -1,5 +1,5 @@
-//! Geometry programs: primitives in, runs of vertices out. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp`
-//! (`a[]` of a geometry program holds, for every vertex of its primitive, the address of its words in `p[]`).
+//! Geometry programs, which convert primitives to runs of vertices. For each vertex of the primitive, `a[]` has a word
+//! with the address of the vertex's words in `p[]`. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp`.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::{Map, Slots};
 use crate::Fault;
 use crate::capture::Watch;
 
-/// State on which a run depends.
+/// State on which the run of a geometry program depends.
 pub(super) struct Context<'a> {
     pub(super) chip: Chip,
     pub(super) state: &'a State,
@@ -35,20 +35,22 @@ pub(super) struct Made {
     pub(super) slots: Slots,
     /// The vertices of each strip.
     pub(super) runs: Vec<Vec<usize>>,
-    /// Number of runs of the program.
+    /// Number of times that the program ran, once per primitive.
     pub(super) launches: u64,
 }
 
-/// Number of words of p[] that address registers reach.
+/// Number of words of p[] that address registers can address.
 const P_WORDS: usize = (1 << 16) / 4;
 
-/// The word of a[] with the number of the primitive.
+/// Index of the word of a[] that contains the number of the primitive.
 const PRIMITIVE_ID: u16 = 0x18 / 4;
 
-/// Returns the vertices of the primitives of a run, in the order of a geometry program, neighbours included.
+/// Returns the vertices of each primitive in the order in which a geometry program reads them, including adjacent
+/// vertices.
 ///
-/// Inferred: every other triangle of a strip begins with its provoking vertex, if that is the first one. NV92 fails piglit's
-/// `gl-3.2-adj-prims` with the first vertex and not with the last one: [`Erratum::StripAdjacency`].
+/// Inferred: if the first vertex provokes, every other triangle of a strip begins with its provoking vertex. NV92 fails
+/// piglit's `gl-3.2-adj-prims` if the first vertex provokes and passes it if the last one does:
+/// [`Erratum::StripAdjacency`].
 fn primitives(topology: Topology, run: &[usize], last_provokes: bool, errata: Errata) -> Vec<Vec<usize>> {
     let in_order = last_provokes || !errata.has(Erratum::StripAdjacency);
     let chunks = |size: usize| run.chunks_exact(size).map(<[usize]>::to_vec).collect();
@@ -90,7 +92,8 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool, errata: Er
     }
 }
 
-/// Returns a launch of some primitives, each with up to `most` vertices. `first` is the number of the first one.
+/// Returns a launch for some primitives, which have up to `most` vertices each. `first` is the number of the first
+/// primitive.
 fn launch(
     primitives: &[Vec<usize>],
     most: usize,
@@ -98,7 +101,7 @@ fn launch(
     first: u32,
     setup: Arc<Setup>,
 ) -> Geometry {
-    // Each primitive has copies of its vertices in p[], one after another.
+    // p[] contains a copy of each primitive's vertices.
     let mut words = Vec::with_capacity(primitives.len() * most * vertices.size);
     for primitive in primitives {
         for number in 0..most {
@@ -110,7 +113,7 @@ fn launch(
     }
     let mut inputs: LiteMap<u16, Vec<u32>> = LiteMap::new();
     for number in 0..most {
-        // The byte address of a vertex's words in p[].
+        // Address in bytes of a vertex's words in p[].
         let address = |primitive: usize| (4 * vertices.size * (primitive * most + number)) as u32;
         inputs.insert(number as u16, (0..primitives.len()).map(address).collect());
     }
@@ -118,7 +121,7 @@ fn launch(
     Geometry { setup, lanes: primitives.len(), inputs, vertices: words }
 }
 
-/// Runs the geometry program on the slots of vertices that a vertex program has computed.
+/// Runs the geometry program. `vertices` has the slots that the vertex program has computed.
 pub(super) fn run(
     context: &Context<'_>,
     (unknown, watch, cache): (&mut Unknown, &mut Watch, &mut Cache),
@@ -141,7 +144,7 @@ pub(super) fn run(
     let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;
     let (mut slots, mut runs) = (map.empty(), Vec::new());
     let most = found.iter().map(Vec::len).max().unwrap_or(0);
-    // Address registers have 16 bits, so the vertices of a launch must fit into 64 KiB.
+    // Address registers have 16 bits, so the vertices of a launch must fit in 64 KiB.
     let at_once = (P_WORDS / (vertices.size * most).max(1)).max(1);
     for (number, part) in found.chunks(at_once).enumerate() {
         let launch = launch(part, most, vertices, (number * at_once) as u32, shader.setup());
@@ -179,7 +182,7 @@ mod tests {
         let strip = |last_provokes: bool| of(Topology::TriangleStrip, &run[..4], last_provokes);
         assert_eq!(strip(true), [[0, 1, 2], [2, 1, 3]]);
         assert_eq!(strip(false), [[0, 1, 2], [1, 3, 2]]);
-        // OpenGL 3.2, table 2.4, whose second triangle is 3, 1, 5 and its neighbours.
+        // OpenGL 3.2, table 2.4: the second triangle is 3, 1, 5 with its adjacent vertices.
         let adjacent = |last_provokes: bool| of(Topology::TriangleStripAdjacency, &run, last_provokes);
         assert_eq!(adjacent(true), [[0, 1, 2, 6, 4, 3], [4, 0, 2, 5, 6, 7]]);
         assert_eq!(adjacent(false), [[0, 1, 2, 6, 4, 3], [2, 5, 6, 7, 4, 0]]);
@@ -189,8 +192,8 @@ mod tests {
         assert_eq!([true, false].map(in_order), [adjacent(true), adjacent(true)]);
     }
 
-    /// Address registers have 16 bits, so the last vertex of a launch lies within 64 KiB. NV92 passes piglit's
-    /// `texelFetch gs`, a draw of more than 2,048 vertices of eight words.
+    /// Address registers have 16 bits, so the last vertex of a launch must be within 64 KiB. NV92 passes piglit's
+    /// `texelFetch gs`, which draws more than 2,048 vertices of eight words.
     #[test]
     fn the_vertices_of_a_launch_are_where_addresses_reach() {
         let (size, count) = (8, 3000);

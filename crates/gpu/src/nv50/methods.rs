@@ -1,7 +1,7 @@
-//! The methods of the objects: those that are read, and those that do not change results.
+//! Methods of the chip's objects: those that the chip model reads, and those that do not change results.
 //!
 //! Source: Mesa `nv50_3d.xml.h`, `nv50_2d.xml.h`, `nv_m2mf.xml.h` and `nv50_compute.xml.h`. Addresses are byte
-//! addresses. A call of a method that is not listed here is reported by name once, and counted.
+//! addresses. Calls of a method that is not listed here are counted and reported by name.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use reconverge_isa::word;
 
 use crate::register::{Register as Method, RegisterTable, ignored};
 
-/// Methods that are read, by name.
+/// Declares the methods of an object that the chip model reads.
 macro_rules! methods {
     ($(#[doc = $doc:literal])* $object:ident { $($name:ident = $method:literal * $count:literal;)* }) => {
         $(#[doc = $doc])*
@@ -209,7 +209,7 @@ methods! {
 }
 
 methods! {
-    /// The copying object.
+    /// The copy object.
     m2mf {
         LINEAR_IN = 0x0200 * 7;
         LINEAR_OUT = 0x021c * 7;
@@ -260,8 +260,8 @@ methods! {
     }
 }
 
-/// Returns whether a method of the 3D object acts when it is called, or is an argument of one that does while no draw
-/// otherwise depends on its last word.
+/// Returns whether a method of the 3D object takes effect when it is called, or is an argument of such a method. Later
+/// draws do not depend on the last word of these methods.
 pub(super) fn acts(method: u32) -> bool {
     use tesla as m;
     matches!(
@@ -310,13 +310,13 @@ const TESLA: &[Method] = &[
     ignored("WINDOW_OFFSET_X", 0x0df8, 2, FIXED),
     ignored("UNK0FDC", 0x0fdc, 1, "unknown; always 1"),
     ignored("LINKED_TSC", 0x1234, 1, FIXED),
-    ignored("LOCAL_ADDRESS_HIGH", 0x12d8, 2, "local memory is a lane's own"),
+    ignored("LOCAL_ADDRESS_HIGH", 0x12d8, 2, "each lane has separate local memory"),
     ignored("TSC_FLUSH", 0x1330, 1, SPEED),
     ignored("TIC_FLUSH", 0x1334, 1, SPEED),
     ignored("TEX_CACHE_CTL", 0x1338, 1, SPEED),
     ignored("BLEND_SEPARATE_ALPHA", 0x133c, 1, FIXED),
     ignored("SCREEN_Y_CONTROL", 0x13ac, 1, FIXED),
-    ignored("TEX_LIMITS", 0x13b4, 3, "texture and sampler numbers are those of the instruction"),
+    ignored("TEX_LIMITS", 0x13b4, 3, "instructions contain the numbers of textures and samplers"),
     ignored("UNK1400_LANES", 0x1400, 1, SPEED),
     ignored("VERTEX_ARRAY_FLUSH", 0x142c, 1, SPEED),
     ignored("CODE_CB_FLUSH", 0x1440, 1, SPEED),
@@ -327,17 +327,17 @@ const TESLA: &[Method] = &[
     ignored("EDGEFLAG", 0x15e4, 1, "edges of polygons drawn as lines; always 1"),
     ignored("POINT_SMOOTH_ENABLE", 0x1658, 1, FIXED),
     ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
-    ignored("SAMPLE_SHADING", 0x169c, 1, "with FP_MULTISAMPLE, every sample is shaded for every minimum"),
+    ignored("SAMPLE_SHADING", 0x169c, 1, "whatever the minimum, FP_MULTISAMPLE shades every sample"),
     ignored("PIXEL_CENTER_INTEGER", 0x1924, 1, FIXED),
     ignored("ZCULL", 0x1958, 5, SPEED),
-    ignored("UNK196C", 0x196c, 1, "unknown; 11h where a program gives depth"),
+    ignored("UNK196C", 0x196c, 1, "unknown; 11h if the program outputs depth"),
     ignored("CLIPID_ENABLE", 0x197c, 1, FIXED),
     ignored("REG_MODE", 0x19a0, 1, "layout of registers"),
     ignored("UNK19C0", 0x19c0, 1, "unknown; always 1"),
     ignored("ZETA_COMP_ENABLE", 0x19cc, 1, COMPRESSION),
     ignored("RT_COMP_ENABLE", 0x19e0, 8, COMPRESSION),
-    ignored("VP_REG_ALLOC_RESULT", 0x16b8, 1, "results show in the program"),
-    ignored("GP_REG_ALLOC_RESULT", 0x17a8, 1, "results show in the program"),
+    ignored("VP_REG_ALLOC_RESULT", 0x16b8, 1, "the program determines its results"),
+    ignored("GP_REG_ALLOC_RESULT", 0x17a8, 1, "the program determines its results"),
 ];
 
 const TWOD: &[Method] = &[
@@ -346,7 +346,7 @@ const TWOD: &[Method] = &[
     ignored("BLIT_CONTROL", 0x088c, 1, "filters for scales that the driver does not request"),
 ];
 
-const OF_3D: &str = "the driver sets the 3D object's method to the same value, and that is read";
+const OF_3D: &str = "the driver sets the same value in the 3D object, whose method is read";
 
 const COMPUTE: &[Method] = &[
     ignored("DMA_CODE_CB", 0x01c0, 4, SPACES),
@@ -357,26 +357,26 @@ const COMPUTE: &[Method] = &[
     ignored("TIC_FLUSH", 0x0280, 1, SPEED),
     ignored("DELAY1", 0x0284, 3, "the watchdog counts instructions"),
     ignored("UNK0290", 0x0290, 1, "unknown; always 1"),
-    ignored("LOCAL_ADDRESS_HIGH", 0x0294, 2, "local memory is a lane's own"),
+    ignored("LOCAL_ADDRESS_HIGH", 0x0294, 2, "each lane has separate local memory"),
     ignored("UNK02A0", 0x02a0, 1, "unknown; always 1"),
     ignored("LANES32_ENABLE", 0x02b8, 1, "a warp has 32 lanes"),
     ignored("TIC_ADDRESS_HIGH", 0x02c4, 3, OF_3D),
     ignored("MP_PM_OVERFLOW_TRAP_ENABLE", 0x02f0, 1, "counters of 32 bits wrap"),
-    ignored("BLOCKDIM_LATCH", 0x02f8, 1, "sizes are read at a launch"),
-    ignored("LOCAL_WARPS_LOG_ALLOC", 0x02fc, 4, "local memory is a lane's own"),
+    ignored("BLOCKDIM_LATCH", 0x02f8, 1, "a launch reads the current sizes"),
+    ignored("LOCAL_WARPS_LOG_ALLOC", 0x02fc, 4, "each lane has separate local memory"),
     ignored("LINKED_TSC", 0x0378, 1, FIXED),
     ignored("UNK037C", 0x037c, 1, "derivatives, which a compute program does not compute"),
     ignored("UNK0384", 0x0384, 1, "unknown; always 100h"),
     ignored("WRCACHE_FLUSH", 0x0398, 1, SPEED),
     ignored("REG_MODE", 0x03b8, 1, "layout of registers"),
-    ignored("TEX_LIMITS", 0x03bc, 1, "texture and sampler numbers are those of the instruction"),
+    ignored("TEX_LIMITS", 0x03bc, 1, "instructions contain the numbers of textures and samplers"),
     ignored("TEX_CACHE_CTL", 0x03d0, 1, SPEED),
     ignored("TEX_MISC", 0x03e8, 1, OF_3D),
 ];
 
 const M2MF: &[Method] = &[ignored("FORMAT", 0x0324, 1, FIXED)];
 
-/// Values of methods of the 3D object after a reset.
+/// Words of the 3D object's methods after a reset.
 const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::COND_MODE, 1),
     (tesla::RASTERIZE_ENABLE, 1),
@@ -389,37 +389,37 @@ const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::MSAA_MASK + 12, 0xffff),
 ];
 
-/// Values of the compute object after a reset. They are those of the driver's start-up, which Mesa 22.3.6 does not
-/// submit (see `faults`).
+/// Words of the compute object's methods after a reset. The driver's start-up sets these values, but Mesa 22.3.6 does
+/// not submit it (see `faults`).
 const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::COND_MODE, 1),
     (compute::LOCAL_SIZE_LOG, 0xb),
-    // g15[] is all of the memory, linear.
+    // g15[] covers all of memory and is linear.
     (compute::GLOBAL + 0x20 * 15 + 12, u32::MAX),
     (compute::GLOBAL + 0x20 * 15 + 16, 1),
 ];
 
-/// Values of methods of the 2D object after a reset: pixels are copied.
+/// Words of the 2D object's methods after a reset. The operation copies pixels.
 const TWOD_INITIAL: &[(u32, u32)] = &[(twod::OPERATION, 3)];
 
-/// The objects that execute something.
+/// The objects of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Object {
-    /// Draws.
+    /// The 3D object, which draws.
     Tesla,
-    /// Blits, and uploads from the commands.
+    /// The 2D object, which blits, and stores data from the commands.
     TwoD,
-    /// Copies memory.
+    /// The copy object, which copies memory.
     M2mf,
-    /// Launches compute programs.
+    /// The compute object, which launches compute programs.
     Compute,
 }
 
 impl Object {
-    /// All objects, in the order of their numbers.
+    /// All objects, in the order of the variants.
     const ALL: [Object; 4] = [Object::Tesla, Object::TwoD, Object::M2mf, Object::Compute];
 
-    /// Returns the object of a handle. The lower half of the driver's handles is the class.
+    /// Returns the object with a handle. The lower half of a handle is the class of the object.
     pub(super) fn of_handle(handle: u32) -> Option<Object> {
         match handle & 0xffff {
             0x5097 | 0x8297 | 0x8397 | 0x8597 | 0x8697 => Some(Object::Tesla),
@@ -430,7 +430,7 @@ impl Object {
         }
     }
 
-    /// Returns the name of the object in messages.
+    /// Returns the name of the object for messages.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Object::Tesla => "3D",
@@ -449,14 +449,14 @@ impl Object {
         }
     }
 
-    /// Returns the methods at an address, if they are known.
+    /// Returns the entry of a method, if it is known.
     pub(super) fn method(self, method: u32) -> Option<&'static Method> {
         static TABLES: LazyLock<[RegisterTable; 4]> =
             LazyLock::new(|| Object::ALL.map(|object| RegisterTable::new(&object.methods())));
         TABLES[self as usize].get(method)
     }
 
-    /// Returns the values of methods after a reset on which the driver relies.
+    /// Returns the words of methods after a reset, as far as the driver relies on them.
     pub(super) const fn initial(self) -> &'static [(u32, u32)] {
         match self {
             Object::Tesla => TESLA_INITIAL,
@@ -468,7 +468,7 @@ impl Object {
 }
 
 word! {
-    /// Targets of the outputs of a fragment program.
+    /// Targets to which the outputs of a fragment program are stored.
     pub(super) struct RtControl(u32) = "RT_CONTROL" {
         count: u8 [3:0],
         map: u32 [27:4],
@@ -486,32 +486,32 @@ word! {
         rt: u8 [9:6],
         layer: u16 [20:10],
     }
-    /// A constant buffer of a program.
+    /// A constant buffer that is bound to a program.
     pub(super) struct ProgramCb(u32) = "SET_PROGRAM_CB" {
         valid: bool [0:0],
         program: u8 [7:4],
         slot: u8 [11:8],
         buffer: u8 [18:12],
     }
-    /// A constant buffer of a compute program.
+    /// A constant buffer that is bound to a compute program.
     pub(super) struct ComputeCb(u32) = "SET_PROGRAM_CB" {
         valid: u8 [7:0],
         slot: u8 [11:8],
         buffer: u8 [18:12],
     }
-    /// Threads of a block, and barriers.
+    /// Number of threads and of barriers of a block.
     pub(super) struct BlockAlloc(u32) = "BLOCK_ALLOC" {
         threads: u16 [15:0],
         barriers: u8 [23:16],
     }
-    /// Signal and function of a multiprocessor's counter.
+    /// Signal and logic function of a multiprocessor's counter.
     pub(super) struct MpPmControl(u32) = "MP_PM_CONTROL" {
         pulse: bool [0:0],
         unit: u8 [6:4],
         function: u16 [23:8],
         signal: u8 [31:24],
     }
-    /// The layout of a segment of g[].
+    /// Layout of a segment of g[].
     pub(super) struct GlobalMode(u32) = "GLOBAL_MODE" {
         linear: bool [0:0],
         tile_rows: u8 [11:8],
@@ -532,7 +532,7 @@ word! {
         count_nonflat: u8 [23:16],
         umask: u8 [27:24],
     }
-    /// Positions of colours among the slots.
+    /// Slots that contain colours.
     pub(super) struct SemanticColor(u32) = "SEMANTIC_COLOR" {
         ffc0: u8 [7:0],
         bfc0: u8 [15:8],
@@ -545,18 +545,18 @@ word! {
         exports_z: bool [8:8],
         uses_kil: bool [20:20],
     }
-    /// Samples of fragments. GT215 and later have it.
+    /// Multisampling properties of a fragment program. Only GT215 and later chips have this method.
     pub(super) struct FpMultisample(u32) = "FP_MULTISAMPLE" {
         export_sample_mask: bool [0:0],
         force_per_sample: bool [1:1],
     }
-    /// The uses of alpha in pixels of several samples.
+    /// Use of alpha if pixels have several samples.
     pub(super) struct MultisampleCtrl(u32) = "MULTISAMPLE_CTRL" {
         alpha_to_coverage: bool [0:0],
         alpha_to_one: bool [4:4],
     }
-    /// Sampler state of all units: whether GT200 and later filter across the edges of a cube's faces. Samplers do not
-    /// have this bit themselves (Mesa, `nv50_tex.c`).
+    /// Sampler state that all samplers share: whether GT200 and later chips filter across the edges of a cube's faces.
+    /// A sampler's own entry does not have this bit (Mesa, `nv50_tex.c`).
     pub(super) struct TexMisc(u32) = "TEX_MISC" {
         seamless_cube_map: bool [2:2],
     }
@@ -572,13 +572,14 @@ word! {
         select: u8 [27:24],
         short: bool [28:28],
     }
-    /// A texture of a program.
+    /// A texture that is bound to a program.
     pub(super) struct BindTic(u32) = "BIND_TIC" {
         valid: bool [0:0],
         unit: u8 [8:1],
         id: u32 [30:9],
     }
-    /// A sampler of a program. Headers have nine bits for the number; the driver has 2,048 entries.
+    /// A sampler that is bound to a program. The number has nine bits in Mesa's headers, but the driver has 2,048
+    /// samplers.
     pub(super) struct BindTsc(u32) = "BIND_TSC" {
         valid: bool [0:0],
         unit: u8 [7:4],

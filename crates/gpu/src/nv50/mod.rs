@@ -1,19 +1,20 @@
-//! NVIDIA's Tesla chips, G80 to GT215: the FIFO, and the objects whose methods it calls.
+//! NVIDIA's Tesla chips, G80 to GT215: the FIFO, and the objects whose methods the FIFO calls.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
 //! | `fifo` | packets of commands |
-//! | `methods`, `state` | every method with its fields, and those that do not change results; values that they have set |
-//! | `vertex`, `shader`, `texture` | operands of programs, and their runs |
+//! | `methods` | every method with its fields, and methods that do not change results |
+//! | `state` | words that methods have set |
+//! | `vertex`, `shader`, `texture` | runs of programs, with their inputs, constants and textures |
 //! | `draw`, `multisample` | translation of methods to a draw |
 //! | `clear`, `query`, `feedback` | clears, results of queries, transform feedback |
-//! | `twod`, `copy` | the 2D object and the copying one |
-//! | `compute`, `multiprocessor`, `faults` | the compute object, its counters, and faults of the driver that show in it |
-//! | `surface`, `format` | addresses of the bytes of a surface, and their meaning |
+//! | `twod`, `copy` | the 2D object and the copy object |
+//! | `compute`, `multiprocessor`, `faults` | the compute object, its counters, and faults of the driver that affect it |
+//! | `surface`, `format` | layouts of surfaces, and formats of their elements |
 //!
-//! A program that traps ends its draw. The commands after it are executed, including fences, as on the chip.
-//! Addresses are those of memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with its
-//! headers of methods) and streams captured from it.
+//! A program that traps ends its draw. As on the chip, later commands are still executed, including fences. An address
+//! in a command is an offset in memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with
+//! its headers of methods) and streams captured from it.
 
 mod bindings;
 mod clear;
@@ -73,13 +74,13 @@ use vertex::{ATTRIBUTES, Batch, Fetch};
 /// Maximum number of instructions of a warp before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
-/// Positions are rounded to the nearest of the 256 steps per pixel that the driver advertises.
+/// Positions are rounded to the nearest of 256 steps per pixel. The driver advertises this number of steps.
 ///
-/// Inferred: NV92 passes `turn-on-off`, which compares triangles with the same ones upside down. If positions were
-/// truncated, some pixels would differ; RV770, which truncates them, fails.
+/// Inferred: NV92 passes `turn-on-off`, which compares triangles with the same triangles upside down. If positions were
+/// truncated, some pixels would differ. RV770 truncates positions and fails the test.
 const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
-/// Elements in the words of VB_ELEMENT_U16 and VB_ELEMENT_U8 that a set-up word selects.
+/// Elements that a set-up word selects from the following words of VB_ELEMENT_U16 or VB_ELEMENT_U8.
 #[derive(Clone, Copy, Debug, Default)]
 struct Setup {
     left: u32,
@@ -87,20 +88,21 @@ struct Setup {
 }
 
 impl Setup {
-    /// Returns the selection of a set-up word. `skip` is its field for the first element.
+    /// Returns the selection of a set-up word. `skip` is the number of elements to skip in the first word.
     fn new(word: u32, skip: u32) -> Setup {
         Setup { left: word & 0x3fff_ffff, skip }
     }
 }
 
-/// State that draws depend on, apart from vertices, constants and texels. It is kept until a method changes it.
+/// State that the next draw can reuse if no method has changed it: everything except for vertices, constants and
+/// texels.
 #[derive(Debug, Default)]
 struct KeptDraw {
     vertex: Option<Box<VertexParts>>,
     fragment: Option<Box<FragmentParts>>,
 }
 
-/// The vertex program, with the change numbers and options for which it was prepared.
+/// The vertex program, and the change number and options for which it was prepared.
 #[derive(Debug)]
 struct VertexParts {
     made_from: (u64, Options),
@@ -108,7 +110,7 @@ struct VertexParts {
     map: Map,
 }
 
-/// The rest of a draw.
+/// The fragment program and the fixed-function state, and the properties of the draw for which they were prepared.
 #[derive(Debug)]
 struct FragmentParts {
     made_from: (u64, Options, Topology, Window),
@@ -118,40 +120,41 @@ struct FragmentParts {
     shader: Shader,
 }
 
-/// The subchannel to which the driver binds the compute object.
+/// Subchannel to which the driver binds the compute object.
 const COMPUTE_SUBCHANNEL: usize = 6;
 
-/// Maximum number of words of the compute object's start-up: the driver's has 177.
+/// Maximum number of words of the compute object's start-up. The driver's start-up has 177 words.
 const MOST_START_UP: usize = 1024;
 
-/// Maximum number of vertices in a buffer that is kept for the next draw.
+/// Maximum number of vertices and runs in memory that is kept for the next draw.
 const KEPT: usize = 1 << 12;
 
-/// A chip of the family.
+/// A chip of the Tesla family.
 #[derive(Debug)]
 pub struct Nv50 {
     chip: Chip,
     options: Options,
     fifo: Fifo,
-    /// Object of each subchannel.
+    /// Object that is bound to each subchannel.
     objects: [Option<Object>; 8],
     tesla: State,
     twod: State,
     m2mf: State,
     compute: State,
     faults: Faults,
-    /// All buffers, as listed in the last submission.
+    /// Ranges in memory of all buffers, from the last submission.
     buffers: Vec<Range<usize>>,
     unknown: Unknown,
     bindings: Bindings,
     cache: Cache,
     current: [[u32; 4]; ATTRIBUTES],
-    /// A number that increases when they change.
+    /// A number that increases when `current` changes.
     current_changes: u64,
     batch: Option<Box<Batch>>,
-    /// Fetch for VERTEX_DATA, until a method changes.
+    /// Sources of attributes for the draw in progress.
     fetch: Option<Box<Fetch>>,
-    /// Fetch and batch of the last draw. The next draw may reuse the fetch, and reuses the batch's memory.
+    /// Sources and batch of the last draw. If no method has changed, the next draw reuses the sources. It always reuses
+    /// the memory of the batch.
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
@@ -159,22 +162,22 @@ pub struct Nv50 {
     instance: u32,
     setup_u16: Setup,
     setup_u8: Setup,
-    /// Inline vertices since VERTEX_ID_BASE was set.
+    /// Number of inline vertices since the last VERTEX_ID_BASE.
     since_base: u32,
     upload: Upload,
     counters: Counters,
     multiprocessor: multiprocessor::MpCounters,
     feedback: Feedback,
-    /// Whether the submission binds the 3D object, as the driver's start-up does.
+    /// Whether the submission binds the 3D object. Only the driver's start-up does this.
     starts: bool,
-    /// Number of draws and launches.
+    /// Number of draws and launches so far.
     draws: u64,
     fault: Option<Fault>,
     watch: Watch,
 }
 
 impl Nv50 {
-    /// Returns a chip after its reset.
+    /// Returns a chip in its state after a reset.
     pub fn new(chip: Chip) -> Nv50 {
         let options =
             Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
@@ -215,15 +218,15 @@ impl Nv50 {
         }
     }
 
-    /// Returns the chip with only these errata. By default, all are on.
+    /// Returns the chip with these errata instead of all errata.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> Nv50 {
         self.tesla.errata = errata;
         self
     }
 
-    /// Returns the chip with or without handling of the known faults of Mesa's compute driver. With it, the chip
-    /// behaves as if the driver did not have them.
+    /// Sets whether the chip handles the known faults of Mesa's compute driver. If it does, programs run as if the
+    /// driver did not have these faults.
     #[must_use]
     pub fn with_driver_fixes(mut self, handled: bool) -> Nv50 {
         self.faults.handled = handled;
@@ -235,8 +238,8 @@ impl Nv50 {
         self.draws
     }
 
-    /// Executes the start-up of the compute object, which the driver has left in its push buffer after the start-up
-    /// of the 3D object. The words after it are zero.
+    /// Executes the start-up of the compute object, if faults are handled. The driver has written it to the push buffer
+    /// after the start-up of the 3D object, without submitting it. A zero word ends it.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
@@ -254,14 +257,16 @@ impl Nv50 {
         Ok(())
     }
 
-    /// Executes a word of commands at the address `at`.
+    /// Executes a word of commands, which is at the address `at`.
     fn take(&mut self, memory: Vram<'_>, word: u32, at: usize) -> Result<(), Fault> {
         match self.fifo.take(word) {
             Ok(None) => {}
             Ok(Some(call)) => self.call(memory, call, word),
             Err(NoHeader(word)) => {
                 self.fifo = Fifo::default();
-                return Err(Fault::Malformed(format!("{word:#010x} at {at:#x} begins no packet")));
+                return Err(Fault::Malformed(format!(
+                    "{word:#010x} at {at:#x} is not the header of a packet"
+                )));
             }
         }
         Ok(())
@@ -276,7 +281,7 @@ impl Nv50 {
         }
         let object = match self.objects[subchannel] {
             Some(object) => object,
-            // The object exists, but the driver's words that bind it were never submitted.
+            // The driver has created the object, but has not submitted the words that bind it.
             None if subchannel == COMPUTE_SUBCHANNEL => {
                 self.faults.name(faults::DriverFault::StartUp);
                 Object::Compute
@@ -298,7 +303,7 @@ impl Nv50 {
             Object::Tesla => self.tesla_method(memory, method, word),
             Object::TwoD => {
                 self.twod.set(method, word);
-                // The last set-up words start uploads and blits.
+                // Uploads and blits start when their last set-up word is written.
                 match method {
                     0x085c => twod::begin(&self.twod, &mut self.upload),
                     d2::SIFC_DATA => {
@@ -336,7 +341,7 @@ impl Nv50 {
                     memory.write(at, &self.tesla.word(0x0018).to_le_bytes());
                     self.cache.images.written(&(at..at.saturating_add(4)));
                 }
-                // Everything before this method is done.
+                // These triggers wait for earlier commands, which are already complete.
                 1 | 4 => {}
                 other => self.unknown.note(format!("semaphore trigger {other}")),
             },
@@ -406,7 +411,7 @@ impl Nv50 {
         }
     }
 
-    /// Sets a word of the current value of an attribute. Attribute 0 completes a vertex.
+    /// Sets a word of an attribute's current value. The last word of attribute 0 completes a vertex.
     fn attribute(&mut self, method: u32, word: u32) {
         let (first, stride, count) = match method {
             ..m::VTX_ATTR_2F => (m::VTX_ATTR_1F, 4, 1),
@@ -494,11 +499,11 @@ impl Nv50 {
         }
     }
 
-    /// Returns whether COND_MODE allows drawing.
+    /// Returns whether COND_MODE of the 3D object (`tesla`) or of the 2D object allows drawing.
     fn draws_conditionally(&self, memory: Vram<'_>, tesla: bool) -> bool {
         let (state, method) =
             if tesla { (&self.tesla, m::COND_ADDRESS_HIGH) } else { (&self.twod, d2::COND_ADDRESS_HIGH) };
-        // The 2D object does not have a mode in which it never draws.
+        // In mode 0, the 3D object never draws, but the 2D object always does.
         let mode = state.word(method + 8);
         (mode == 0 && !tesla) || compute::condition(memory, state.address(method), mode)
     }
@@ -554,7 +559,7 @@ impl Nv50 {
                 Box::new(VertexParts { made_from, shader, map })
             }
         };
-        // A draw with an unknown feature must report it again next time, so it is not kept.
+        // A draw with an unsupported feature must report the feature again next time, so its state is not reused.
         let is_known = !is_new || unknown.times() == named;
         let vertex = &known.shader;
         let launch =
@@ -569,7 +574,7 @@ impl Nv50 {
         self.counters.vertex_launches += batch.ids.len() as u64;
         self.counters.primitives += query::primitives(topology, &batch.runs);
         let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
-        // Slots of the vertices of primitives, and the runs of these.
+        // Slots of the vertices of all primitives, and the runs that these vertices form.
         let slots = known.map.slots(&lanes);
         let (slots, runs): (Slots, Cow<'_, [Vec<usize>]>) = match state.flag(m::GP_ENABLE) {
             false => (slots, Cow::from(&batch.runs)),
@@ -594,9 +599,9 @@ impl Nv50 {
             self.known.vertex = Some(known);
         }
         let state = &self.tesla;
-        // The counter of generated primitives is one of transform feedback: NV92 fails piglit's `primgen-query`
-        // without feedback, and passes `generatemipmap prims_generated`, whose blits it does not count:
-        // [`Erratum::GeneratedCounter`].
+        // The counter of generated primitives belongs to transform feedback. NV92 fails piglit's `primgen-query`
+        // without feedback. It passes `generatemipmap prims_generated`, because it does not count the primitives of
+        // blits: [`Erratum::GeneratedCounter`].
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
             self.feedback.write(
@@ -609,8 +614,8 @@ impl Nv50 {
         } else if !state.errata.has(Erratum::GeneratedCounter) {
             self.counters.generated += query::primitives(topology, &runs);
         }
-        // Without a geometry program, the chip writes the number of the primitive to a slot that vertex programs do
-        // not write.
+        // Without a geometry program, the chip stores the number of the primitive in a slot that vertex programs do not
+        // write.
         let number_slot = (state.word(m::SEMANTIC_PRIM_ID) & 0xff) as usize;
         let (topology, slots, runs) = match number_slot != 0 && !state.flag(m::GP_ENABLE) {
             false => (topology, slots, runs),
@@ -665,8 +670,8 @@ impl Nv50 {
                 Box::new(FragmentParts { made_from, reads, draw, results, shader })
             }
         };
-        // A draw with an unknown feature must report it again next time. A draw with slices borrows memory for rows.
-        // Neither is kept.
+        // A draw with an unsupported feature must report the feature again next time, so its state is not reused. The
+        // state of a draw to slices is not reused either, because its surfaces are in borrowed memory.
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
@@ -698,8 +703,8 @@ impl Nv50 {
     }
 }
 
-/// Returns primitives with separate vertices, whose slot `number_slot` is the number of the primitive. Quads and
-/// polygons have a single number.
+/// Returns separate copies of the vertices of each primitive, with the primitive's number in slot `number_slot`. The
+/// triangles of a quad or a polygon have the same number.
 fn numbered(
     topology: Topology,
     number_slot: usize,
@@ -734,10 +739,10 @@ fn numbered(
 /// Number of viewports of the chip.
 const VIEWPORTS: u32 = 16;
 
-/// Maximum number of layers of a target.
+/// Maximum number of layers of a colour target or depth buffer.
 const LAYERS: u32 = 512;
 
-/// Primitives with one layer and viewport.
+/// Primitives that have the same layer and viewport.
 #[derive(Debug, PartialEq, Eq)]
 struct WindowRuns {
     topology: Topology,
@@ -745,8 +750,8 @@ struct WindowRuns {
     runs: Vec<Vec<usize>>,
 }
 
-/// Returns the primitives of runs by the layer and the viewport in slots of their vertices, in their order for each
-/// layer. Inferred: the provoking vertex determines both, which OpenGL 4.1 permits.
+/// Splits runs into primitives with the same layer and viewport, which are in slots of their vertices. Primitives of
+/// one layer stay in order. Inferred: the provoking vertex determines layer and viewport, which OpenGL 4.1 permits.
 fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]) -> Vec<WindowRuns> {
     let slot = |vertex: usize, method: u32, most: u32| {
         let slot = (state.word(method) & 0xff) as usize;
@@ -787,7 +792,7 @@ fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]
     all.into_iter().flat_map(|(_, parts)| parts).collect()
 }
 
-/// Returns the elements of a word that are used.
+/// Returns the elements of a word that the set-up word selects. `most` is the number of elements per word.
 fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
     if word & 0x3fff_ffff == 0 {
         return 0..most as usize;
@@ -798,7 +803,8 @@ fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
     first as usize..(first + count) as usize
 }
 
-/// Returns the words of a[] of a vertex program: enabled components in order, then ids.
+/// Returns the words of a[] of a vertex program: first the enabled components of attributes, then vertex id and
+/// instance id.
 fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
     let mut inputs = LiteMap::with_capacity(ATTRIBUTES);
     let mut add = |values: Vec<u32>| {
@@ -821,11 +827,11 @@ fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
     inputs
 }
 
-/// A result map: the word of o[] for each slot.
+/// A result map: for each slot, the word of o[] that is stored in it.
 #[derive(Debug)]
 pub(crate) struct Map {
     sources: Vec<u8>,
-    /// The source that is 0.0; the one after it is 1.0.
+    /// The source that means 0.0. The next source means 1.0.
     constants: u8,
 }
 
@@ -836,12 +842,12 @@ impl Map {
         Map { sources: (0..count).map(source).collect(), constants }
     }
 
-    /// Returns an empty list of vertices.
+    /// Returns the slots of no vertices.
     pub(crate) fn empty(&self) -> Slots {
         Slots { words: Vec::new(), size: self.sources.len(), count: 0 }
     }
 
-    /// Adds a vertex with these words of o[].
+    /// Adds the slots of a vertex with these words of o[].
     fn add(&self, words: &[u32], slots: &mut Slots) {
         let value = |source: &u8| match *source {
             source if source == self.constants => 0,
@@ -852,7 +858,7 @@ impl Map {
         slots.count += 1;
     }
 
-    /// Returns the slots of all vertices that a program has computed.
+    /// Returns the slots of all vertices, from the results of a vertex program.
     fn slots(&self, lanes: &LaneResults) -> Slots {
         let mut slots = Slots { count: lanes.len(), ..self.empty() };
         slots.words.resize(slots.count * slots.size, 0);
@@ -872,11 +878,11 @@ impl Map {
     }
 }
 
-/// The words of the slots of all vertices, vertex by vertex.
+/// Words of the slots of all vertices, vertex by vertex.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     words: Vec<u32>,
-    /// Number of words in a vertex.
+    /// Number of slots of a vertex, one word each.
     size: usize,
     count: usize,
 }
@@ -896,7 +902,9 @@ impl Slots {
 impl chip::SharedParts for Nv50 {
     fn submit(&mut self, _memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         let count = submission.commands.len();
-        Err(Fault::Malformed(format!("{count} words of commands: this chip reads its commands from memory")))
+        Err(Fault::Malformed(format!(
+            "cannot execute {count} words: this chip reads its commands from memory"
+        )))
     }
 
     fn push(
@@ -912,9 +920,12 @@ impl chip::SharedParts for Nv50 {
         self.starts = false;
         for segment in segments {
             if segment.end > memory.len() {
-                return Err(Fault::Malformed(format!("a segment ends at {:#x}", segment.end)));
+                return Err(Fault::Malformed(format!(
+                    "a segment ends at {:#x}, past the end of memory",
+                    segment.end
+                )));
             }
-            // The chip fetches the words of a segment before it executes them.
+            // The chip fetches all words of a segment before it executes the first one.
             for (word, at) in memory.words(segment.clone()).into_iter().zip(segment.clone().step_by(4)) {
                 self.counters.time += 1;
                 self.take(memory, word, at)?;

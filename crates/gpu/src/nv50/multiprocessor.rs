@@ -1,7 +1,7 @@
 //! The four counters of a multiprocessor, which programs read as $pm0 to $pm3.
 //!
-//! The driver sets counters to 0, chooses their signals, launches programs, stops the counters, and launches a
-//! program that stores them. Here one multiprocessor runs all blocks. Sources: Mesa `nv50_query_hw_sm.c` and
+//! The driver sets counters to 0, selects their signals, launches programs, stops the counters, and launches a program
+//! that stores the counters. In this model, one multiprocessor runs all blocks. Sources: Mesa `nv50_query_hw_sm.c` and
 //! `nv50_compute.xml.h`.
 
 use reconverge_simt::observe::Statistics;
@@ -9,10 +9,10 @@ use reconverge_simt::observe::Statistics;
 use super::methods::MpPmControl;
 use super::state::Unknown;
 
-/// Functions that are true if the counter's own signal is, by counter.
+/// For each counter, the logic function of the four signals that equals the counter's own signal.
 const OWN: [u16; 4] = [0xaaaa, 0xcccc, 0xf0f0, 0xff00];
 
-/// A signal that is counted.
+/// A signal that a counter can count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signal {
     Instructions,
@@ -21,7 +21,7 @@ enum Signal {
 }
 
 impl Signal {
-    /// Returns the signal of a number and a unit, or the name of one that is not counted.
+    /// Returns the signal with a number and a unit, or the name of a signal that is not supported.
     fn of(number: u8, unit: u8) -> Result<Signal, String> {
         match (number, unit) {
             (0x04, 4) => Ok(Signal::Instructions),
@@ -35,7 +35,7 @@ impl Signal {
     }
 }
 
-/// The counters.
+/// The counters, and the signals that they count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MpCounters {
     values: [u32; 4],
@@ -48,12 +48,12 @@ impl MpCounters {
         self.values
     }
 
-    /// MP_PM_SET: sets a counter.
+    /// Executes MP_PM_SET: sets a counter.
     pub(super) fn set(&mut self, counter: usize, value: u32) {
         self.values[counter] = value;
     }
 
-    /// MP_PM_CONTROL: chooses the signal of a counter. A function that is always false stops it.
+    /// Executes MP_PM_CONTROL: selects the signal of a counter. A function that is always false stops the counter.
     pub(super) fn control(&mut self, counter: usize, control: MpPmControl, unknown: &mut Unknown) {
         let MpPmControl { function, signal, unit, .. } = control;
         self.signals[counter] = None;

@@ -6,35 +6,36 @@ use reconverge_simt::vram::Vram;
 use super::methods::{QueryGet, tesla as m};
 use super::state::{State, Unknown, fields};
 
-/// Counters of the chip.
+/// The chip's counters, which queries read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Samples that passed all tests while counting was on.
+    /// Number of samples that passed all tests while SAMPLECNT_ENABLE was set.
     pub(super) samples: u64,
-    /// Vertices that were fetched, and their primitives.
+    /// Number of vertices that were fetched, and of the primitives that they form.
     pub(super) vertices: u64,
     pub(super) primitives: u64,
-    /// Runs of the vertex program.
+    /// Number of vertices for which the vertex program ran.
     pub(super) vertex_launches: u64,
-    /// Runs of the geometry program, and the primitives that it emitted.
+    /// Number of primitives for which the geometry program ran, and number of primitives that it emitted.
     pub(super) geometry_launches: u64,
     pub(super) geometry_primitives: u64,
-    /// Primitives before and after clipping.
+    /// Number of primitives before and after clipping.
     pub(super) clip_in: u64,
     pub(super) clip_out: u64,
-    /// Pixels that fragment programs output. Inferred: pixels that the tests drop do not count, because the tests run
-    /// first.
+    /// Number of pixels that fragment programs output. Inferred: pixels that fail the tests do not count, because the
+    /// tests come first.
     pub(super) pixels: u64,
-    /// Primitives that transform feedback received.
+    /// Number of primitives that transform feedback received.
     pub(super) generated: u64,
-    /// Primitives that transform feedback wrote.
+    /// Number of primitives that transform feedback wrote.
     pub(super) written: u64,
-    /// Time in nanoseconds: one for each word of commands. Results do not depend on the host's clock.
+    /// Time in nanoseconds, which advances by one for each word of commands. Results therefore do not depend on the
+    /// host's clock.
     pub(super) time: u64,
 }
 
 impl Counters {
-    /// COUNTER_RESET.
+    /// Executes COUNTER_RESET.
     pub(super) fn reset(&mut self, word: u32) {
         match word {
             0x01 => self.samples = 0,
@@ -45,13 +46,13 @@ impl Counters {
     }
 }
 
-/// Returns the number of primitives of runs of vertices. Inferred: quads and polygons are one primitive each.
+/// Returns the number of primitives in runs of vertices. Inferred: a quad or a polygon counts as one primitive.
 pub(super) fn primitives<T>(topology: Topology, runs: &[Vec<T>]) -> u64 {
     let count = |run: &Vec<T>| count(topology, run.len()) as u64;
     runs.iter().map(count).sum()
 }
 
-/// Maximum number of bytes of a result.
+/// Maximum size of a result in bytes.
 pub(super) const MOST_BYTES: usize = 16;
 
 /// Writes the result that a word of QUERY_GET requests.
@@ -94,7 +95,7 @@ pub(super) fn get(
     } else if what.counter {
         memory.write(at, &value.to_le_bytes()) && memory.write(at + 8, &counters.time.to_le_bytes())
     } else {
-        // The value is written before the sequence that announces it.
+        // The driver waits for the sequence number, so the value is written first.
         memory.write(at + 4, &(value as u32).to_le_bytes())
             && memory.write(at + 8, &counters.time.to_le_bytes())
             && memory.write(at, &sequence.to_le_bytes())

@@ -1,4 +1,4 @@
-//! Runs programs: reads the operands of a stage from methods and memory.
+//! Runs programs. Reads the programs of a stage, their constants and their textures from methods and memory.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -33,16 +33,16 @@ use crate::capture::{Recording, Watch};
 use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 
-/// Bytes of the window of a stage's code.
+/// Size in bytes of the window of memory that contains a stage's code.
 pub(super) const WINDOW: u32 = 0x8_0000;
 
-/// The word of v[] that contains the visible side.
+/// Index of the word of v[] that states whether the front is visible.
 pub(super) const FACING: u16 = 0xff;
 
-/// Maximum number of bytes of a constant buffer that are copied through an array.
+/// Maximum number of bytes of a constant buffer that are read to an array on the stack.
 const FEW: usize = 256;
 
-/// Vertex programs.
+/// The vertex stage.
 pub(super) const VERTEX: Unit = Unit {
     stage: Stage::Vertex,
     name: "vertex program",
@@ -53,7 +53,7 @@ pub(super) const VERTEX: Unit = Unit {
     textures: 0,
 };
 
-/// Geometry programs.
+/// The geometry stage.
 pub(super) const GEOMETRY: Unit = Unit {
     stage: Stage::Geometry,
     name: "geometry program",
@@ -64,7 +64,8 @@ pub(super) const GEOMETRY: Unit = Unit {
     textures: 1,
 };
 
-/// Compute programs. They replace fragment programs; the compute object has the start and the registers.
+/// The compute stage. It uses the code window and the bindings of the fragment stage. The compute object has its own
+/// methods for the start and the registers.
 pub(super) const COMPUTE: Unit = Unit {
     stage: Stage::Compute,
     name: "compute program",
@@ -75,7 +76,7 @@ pub(super) const COMPUTE: Unit = Unit {
     textures: 2,
 };
 
-/// Fragment programs.
+/// The fragment stage.
 pub(super) const FRAGMENT: Unit = Unit {
     stage: Stage::Fragment,
     name: "fragment program",
@@ -86,16 +87,16 @@ pub(super) const FRAGMENT: Unit = Unit {
     textures: 2,
 };
 
-/// A stage's program with all its operands.
+/// A stage's program with its constants and textures.
 #[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
     /// Offset of the program in memory, and its words.
     place: usize,
     words: Arc<[u32]>,
-    /// The constant buffers that it reads: slots, and ranges in memory.
+    /// The constant buffers that the program reads, each with its slot and its range in memory.
     buffers: Vec<(usize, Range<usize>)>,
-    /// The textures that it reads.
+    /// The textures that the program reads.
     textures: Vec<BoundTexture>,
     loaded: Loaded,
     options: Options,
@@ -106,53 +107,54 @@ pub(super) struct Shader {
     centroids: SortedSet<u16>,
 }
 
-/// Programs of earlier draws.
+/// Cache of programs from earlier draws.
 pub(super) type Programs = Kept<Key, KeptProgram>;
 
-/// The state on which decoding a program depends.
+/// The properties on which the decoding of a program depends.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     stage: Stage,
-    /// Address of the first word in the window.
+    /// Address of the first word in the code window.
     start: u32,
     words: Arc<[u32]>,
     options: Options,
 }
 
-/// A program, decoded.
+/// A decoded program.
 #[derive(Clone, Debug)]
 pub(super) struct KeptProgram {
     pub(super) words: Arc<[u32]>,
     code: Arc<Code>,
     pub(super) reads: SortedSet<Read>,
-    /// Bytes of each constant buffer that it may read.
+    /// Upper bound of the bytes that the program may read of each constant buffer.
     constants: [usize; 16],
-    /// Bytes of l[] that it may use.
+    /// Upper bound of the bytes of l[] that the program may use.
     pub(super) local_bytes: u32,
-    /// Whether some instruction depends on the lane, or acts outside of it.
+    /// Whether the result of an instruction may differ between lanes with the same inputs, or may be visible to other
+    /// lanes.
     is_special: bool,
     /// Whether the results of covered lanes may depend on which lanes are covered.
     sees_coverage: bool,
-    /// Whether it may read [`FACING`].
+    /// Whether the program may read [`FACING`].
     reads_facing: bool,
-    /// Whether it reads the number of its sample.
+    /// Whether the program reads the number of the sample.
     reads_sample: bool,
-    /// The words of v[] that it reads at the centroid of the covered samples.
+    /// The words of v[] that the program reads at the centroid of the covered samples.
     centroids: SortedSet<u16>,
-    /// Two bit sets of segments of g[]: the segments that it may access, and the segments that it may write.
+    /// Two bit sets of segments of g[]: those that the program may access, and those that it may write.
     pub(super) segments: [u16; 2],
-    /// The program lowered for set-ups, without constants.
+    /// The lowered program for each set-up. Constants do not affect lowering, so these set-ups do not contain them.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
 
-/// Programs and images of earlier draws.
+/// Caches of programs and of images from earlier draws.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     pub(super) programs: Programs,
     pub(super) images: Images,
 }
 
-/// Returns the program at an address of a window of code.
+/// Returns the program at the address `start` of a code window, decoded.
 pub(super) fn program<'p>(
     programs: &'p mut Programs,
     (unit, chip): (Unit, Chip),
@@ -212,10 +214,10 @@ impl KeptProgram {
         &self.code
     }
 
-    /// Returns the program lowered for a set-up, with this set-up.
+    /// Returns the lowered program with a set-up. `bare` is the set-up without constants.
     ///
     /// # Errors
-    /// The set-up does not fit the machine.
+    /// Returns an error if the machine cannot run a program with this set-up.
     pub(super) fn loaded(
         &mut self,
         setup: Setup,
@@ -234,8 +236,8 @@ impl KeptProgram {
         lowered.with_setup(setup.into())
     }
 
-    /// Finds the parts of the bound constant buffers that the program may read. Returns their slots and ranges in
-    /// memory.
+    /// Copies the bound constant buffers to `setup`, up to the last byte that the program may read, or completely with
+    /// `all`. Returns their slots and their ranges in memory.
     pub(super) fn place_constants(
         &self,
         setup: &mut Setup,
@@ -249,7 +251,7 @@ impl KeptProgram {
             let Some((start, size)) = bound.map(|number| bindings.buffers[usize::from(number)]) else {
                 continue;
             };
-            // An observer receives whole buffers.
+            // An observer receives complete buffers.
             let size = if all { size } else { size.min(self.constants[slot]) };
             let end = start.saturating_add(size).min(memory.len());
             setup.constants.place(slot, 0, &memory.bytes(start..end));
@@ -262,7 +264,7 @@ impl KeptProgram {
 }
 
 impl Shader {
-    /// Returns the program that the methods select, with its operands.
+    /// Returns the program that the methods select, with its constants and textures.
     pub(super) fn new(
         unit: Unit,
         chip: Chip,
@@ -307,9 +309,9 @@ impl Shader {
         Ok(shader)
     }
 
-    /// Reads the constants from memory again. Returns whether the program and its textures are still those in memory.
-    /// If they are not, or are not known, the shader must be created anew. No method on which the shader depends may
-    /// have changed since it was created.
+    /// Reads the constants from memory again, so that the shader can be reused. Returns `false` if memory no longer has
+    /// the same program and textures, or if a texture is not in the cache. The caller must then create a new shader.
+    /// The caller must also create a new shader if a method on which the shader depends has changed.
     pub(super) fn renew(&mut self, images: &mut Images, memory: Vram<'_>) -> bool {
         let same = memory.holds_words(self.place, &self.words)
             && self.textures.iter().all(|bound| bound.is_there(images, memory));
@@ -319,7 +321,7 @@ impl Shader {
         let constants = self.loaded.constants_mut();
         for (slot, range) in &self.buffers {
             match range.len() <= FEW {
-                // Avoids an allocation.
+                // An array on the stack avoids an allocation.
                 true => memory
                     .read(range.start, &mut [0; FEW][..range.len()])
                     .is_some_and(|bytes| constants.place(*slot, 0, bytes)),
@@ -329,13 +331,13 @@ impl Shader {
         true
     }
 
-    /// Returns the program in the form for observers.
+    /// Returns the program as observers receive it.
     fn observed(&self) -> ChipProgram {
         let Setup { chip, code_base, .. } = *self.loaded.environment().setup;
         chip_program(self.unit, chip, code_base, &self.words)
     }
 
-    /// Returns whether lanes with the same inputs have the same results.
+    /// Returns whether lanes with equal inputs have equal results.
     pub(super) fn is_plain(&self) -> bool {
         self.is_plain
     }
@@ -345,12 +347,12 @@ impl Shader {
         self.sees_coverage
     }
 
-    /// Returns whether it may read [`FACING`].
+    /// Returns whether the program may read [`FACING`].
     pub(super) fn reads_facing(&self) -> bool {
         self.reads_facing
     }
 
-    /// Returns whether it reads the number of its sample.
+    /// Returns whether the program reads the number of the sample.
     pub(super) fn reads_sample(&self) -> bool {
         self.reads_sample
     }
@@ -360,28 +362,28 @@ impl Shader {
         &self.centroids
     }
 
-    /// Returns the setup that all launches of the shader share.
+    /// Returns the set-up that all launches of the shader share.
     pub(super) fn setup(&self) -> Arc<Setup> {
         self.loaded.environment().setup.clone()
     }
 
-    /// Returns a recording of vertices, with index and instance of each.
+    /// Returns a recording of vertices. `vertices` contains the index and instance of each vertex.
     pub(super) fn vertices(&self, vertices: Vec<[u32; 2]>) -> Recording {
         let launch = Vertex { setup: self.setup(), lanes: 0, inputs: LiteMap::new() };
         Recording::vertices(&self.observed(), Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
     }
 
-    /// Returns a recording of the fragments of a draw, of which `results` registers are results.
+    /// Returns a recording of the fragments of a draw. The program's first `results` registers are its results.
     pub(super) fn fragments(&self, results: usize, captured: &mut Captured, draw: &Draw) -> Recording {
         let launch = Fragment { helpers: true, kept: Some(results), ..Fragment::new(self.setup(), 0) };
         let machine = Machine::TeslaFragment(Box::new(launch));
         Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
-    /// Runs the program, and adds the run to the recording, with the pixels of fragments.
+    /// Runs the program. If there is a recording, adds the lanes of the run to it, with the pixels of `fragments`.
     ///
     /// # Errors
-    /// The program traps, or runs too long.
+    /// Returns a fault if the program traps or exceeds the maximum number of instructions.
     pub(super) fn run(
         &self,
         launch: Launch,
@@ -403,8 +405,8 @@ impl Shader {
     }
 }
 
-/// Returns whether lanes with the same inputs get the same results from an instruction. Accesses to memory are not
-/// checked.
+/// Returns whether an instruction has equal results in lanes with equal inputs. The memory that it accesses is checked
+/// separately.
 fn is_plain(inst: &Inst) -> bool {
     let reads_special = inst.src.iter().any(|operand| matches!(operand, Operand::Special(_)));
     let by_lane = match inst.op {
@@ -415,8 +417,8 @@ fn is_plain(inst: &Inst) -> bool {
     !reads_special && !by_lane && inst.lanes == 15
 }
 
-/// Returns whether an instruction may act differently in lanes that are not covered, or make covered lanes depend on
-/// them. Flow is not checked.
+/// Returns whether an instruction may act differently in lanes that are not covered, or may make covered lanes depend
+/// on them.
 fn sees_coverage(inst: &Inst) -> bool {
     match inst.op {
         Op::Arith(_) | Op::Idle(_) | Op::Memory(Memory::Ld | Memory::Interp { .. }) => false,
@@ -431,13 +433,13 @@ pub(super) fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> 
     ChipProgram { isa: Isa::Tesla, chip: chip.name(), stage, words: words.to_vec(), base, state: Vec::new() }
 }
 
-/// Returns the number of lanes of a launch, and the words of their inputs.
+/// Returns the number of lanes of a launch, and the inputs by the number of their word.
 fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     match launch {
         Launch::Fragment(Fragment { lanes, varyings, .. }) => {
             let words = varyings.iter().filter_map(|(word, varying)| match varying {
                 Varying::Lanes(values) => Some((*word, &values[..])),
-                // No code here creates planes.
+                // This crate does not create planes.
                 Varying::Plane { .. } => None,
             });
             (*lanes, words.collect())
@@ -449,7 +451,7 @@ fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     }
 }
 
-/// Returns the results of lanes, by their names in launches of the machine.
+/// Returns the results of lanes, by the names that the machine's launches use.
 fn outputs(stage: Stage, lanes: &LaneResults) -> impl Iterator<Item = (String, Rows)> {
     let lanes = || lanes.iter();
     let rows = |width: usize, words: Vec<u32>| Rows { width, words };
@@ -475,44 +477,45 @@ fn outputs(stage: Stage, lanes: &LaneResults) -> impl Iterator<Item = (String, R
     found.into_iter()
 }
 
-/// Properties of a program in memory.
+/// Instructions and properties of a program that was found in memory.
 #[derive(Default)]
 struct Found {
     words: Vec<u32>,
-    /// The instructions that can be decoded, with the places of their words.
+    /// The instructions that can be decoded, each with the index of its first word.
     insts: Vec<(usize, Inst)>,
     reads: SortedSet<Read>,
-    /// Bytes of each constant buffer that it may read.
+    /// See [`KeptProgram::constants`].
     constants: [usize; 16],
-    /// Bytes of l[] that it may use.
+    /// See [`KeptProgram::local_bytes`].
     local_bytes: u32,
-    /// Whether some instruction depends on the lane, or acts outside of it.
+    /// See [`KeptProgram::is_special`].
     is_special: bool,
-    /// Whether what covered lanes leave may depend on which lanes are covered.
+    /// See [`KeptProgram::sees_coverage`].
     sees_coverage: bool,
-    /// Whether it may read [`FACING`].
+    /// See [`KeptProgram::reads_facing`].
     reads_facing: bool,
-    /// Whether it reads the number of its sample.
+    /// See [`KeptProgram::reads_sample`].
     reads_sample: bool,
-    /// The words of v[] that it takes at the centroid of what is covered.
+    /// See [`KeptProgram::centroids`].
     centroids: SortedSet<u16>,
-    /// Two bit sets of segments of g[]: the segments that it may access, and the segments that it may write.
+    /// See [`KeptProgram::segments`].
     segments: [u16; 2],
 }
 
-/// The l[] of a program that uses any.
+/// Size of l[] in bytes, for a program that addresses l[] through an address register.
 ///
-/// Inferred: the driver leaves LOCAL_SIZE_LOG at 64 bytes for programs that index arrays of 160 bytes and more, and
-/// NV92 passes the tests with these programs. So the size determines the positions of lanes in memory, and does not
+/// Inferred: the driver sets LOCAL_SIZE_LOG for 64 bytes, even if programs index arrays of 160 bytes and more, and NV92
+/// passes the tests with these programs. The size therefore determines the positions of lanes in memory, and does not
 /// limit accesses.
 const LOCAL: u32 = 0x4000;
 
 impl Found {
-    /// Reads the program up to an end that no branch passes. `word` returns the word at an address.
+    /// Reads the program from `start` to an instruction that ends it, with no branch to a later address. `word` returns
+    /// the word at an address.
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);
-        // Whether all reachable code has been found, and the targets of branches.
+        // Whether all reachable instructions are known, and the targets of branches.
         let (mut complete, mut targets) = (true, Vec::new());
         while at < WINDOW {
             let words = [word(at), word(at + 4)];
@@ -521,7 +524,8 @@ impl Found {
             at += 4 * count;
             let Ok(inst) = decode(words, chip, stage) else {
                 (found.is_special, found.sees_coverage) = (true, true);
-                // The instruction traps when it is reached. If a branch leads further, there may be more.
+                // The instruction traps when a lane reaches it. If a branch leads to a later address, the program
+                // continues there.
                 complete = false;
                 let goes_on = stage == Stage::Compute && is_indexed_argument(words, chip);
                 if at > furthest && !goes_on {
@@ -529,7 +533,7 @@ impl Found {
                 }
                 continue;
             };
-            // Instructions of two words must start at an even word.
+            // An instruction of two words must start at an even word.
             if count == 1 || at.is_multiple_of(8) {
                 found.insts.push((found.words.len() - count as usize, inst));
             }
@@ -541,11 +545,11 @@ impl Found {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
                 let fixed = place.base == Base::A(0) && !place.increment;
                 match place.space {
-                    // A read of several words reaches FACING only with its end.
+                    // The end of the read is compared, because a read of several words may begin before FACING.
                     Space::Varying => {
                         let end = (place.offset as u32).saturating_add(place.access.bytes());
                         found.reads_facing |= !fixed || end > 4 * u32::from(FACING);
-                        // From an address register on, whose value may be any.
+                        // An address register may have any value, so all later words may be read.
                         let first = place.offset as u32 / 4;
                         let last = if fixed { first } else { u32::from(FACING) - 1 };
                         for word in (first..=last).filter(|_| at_centroid) {
@@ -571,7 +575,7 @@ impl Found {
                 }
             }
             let always = inst.guard == Guard::ALWAYS;
-            // The marker ends all lanes, regardless of the instruction's own guard.
+            // The exit marker ends all lanes, even if the instruction itself has a guard.
             let mut ends = inst.end == End::Exit;
             match inst.op {
                 Op::Control(control) => {

@@ -1,4 +1,4 @@
-//! The words that methods of an object have set.
+//! The state of an object: the words that its methods have set.
 
 use reconverge_board::errata::Errata;
 use reconverge_simt::vram::Vram;
@@ -6,7 +6,7 @@ use reconverge_simt::vram::Vram;
 use super::methods::Object;
 pub(super) use crate::unknown::Unknown;
 
-/// The last word of every method of an object.
+/// The last word of each method of an object.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     words: Vec<u32>,
@@ -16,7 +16,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Returns an object after its creation.
+    /// Returns the state of an object after a reset.
     pub(super) fn new(object: Object) -> State {
         let mut state = State { words: vec![0; 0x800], changes: 0, errata: Errata::default() };
         for (method, word) in object.initial() {
@@ -25,27 +25,27 @@ impl State {
         state
     }
 
-    /// Returns the word of a method; 0 if it was never called.
+    /// Returns the last word of a method, or 0 if it was never called.
     pub(super) fn word(&self, method: u32) -> u32 {
         self.words.get(method as usize / 4).copied().unwrap_or(0)
     }
 
-    /// Returns the word of method `number` of those that begin at `method`.
+    /// Returns the word of method `number` of an array of methods that begins at `method`.
     pub(super) fn nth(&self, method: u32, number: usize) -> u32 {
         self.word(method + 4 * number as u32)
     }
 
-    /// Returns the word as a flag.
+    /// Returns whether bit 0 of a method's word is set.
     pub(super) fn flag(&self, method: u32) -> bool {
         self.word(method) & 1 != 0
     }
 
-    /// Returns the word as a float.
+    /// Returns the word of method `number` of an array as a float.
     pub(super) fn float(&self, method: u32, number: usize) -> f32 {
         f32::from_bits(self.nth(method, number))
     }
 
-    /// Returns an address of 40 bits: its upper bits, then its lower ones.
+    /// Returns an address of 40 bits. The method `high` has the upper bits, and the next method has the lower 32 bits.
     pub(super) fn address(&self, high: u32) -> usize {
         ((u64::from(self.word(high) & 0xff) << 32) | u64::from(self.word(high + 4))) as usize
     }
@@ -56,7 +56,7 @@ impl State {
         }
     }
 
-    /// Calls [`State::set`] for a method whose word affects draws, and counts the change.
+    /// Sets the word of a method that affects later draws, and counts the change.
     pub(super) fn change(&mut self, method: u32, word: u32) {
         self.changes += u64::from(self.word(method) != word);
         self.set(method, word);
@@ -68,7 +68,7 @@ impl State {
     }
 }
 
-/// Unpacks the fields of a method's word. Bits outside the fields are reported and ignored.
+/// Unpacks the fields of a method's word. Other bits that are set are reported as unsupported and ignored.
 macro_rules! fields {
     ($unknown:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;
@@ -78,14 +78,14 @@ macro_rules! fields {
         }
         match $Word::unpack_lenient(raw) {
             Ok(word) => word,
-            // All fields are numbers and flags, so every code has a meaning.
+            // All fields are numbers or flags, so every code is valid.
             Err(error) => unreachable!("{error}"),
         }
     }};
 }
 pub(super) use fields;
 
-/// Returns the little-endian word at an address; 0 outside memory.
+/// Returns the little-endian word at an address, or 0 outside of memory.
 pub(super) fn load(memory: Vram<'_>, at: usize) -> u32 {
     memory.word(at).unwrap_or(0)
 }

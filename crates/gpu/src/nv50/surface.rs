@@ -1,27 +1,27 @@
-//! Addresses of the bytes of a surface.
+//! Layouts of surfaces: the addresses of their bytes.
 //!
-//! A tiled surface consists of tiles of 64 bytes by 4 << y rows by 1 << z slices. Tiled memory is never mapped, so
-//! the chip is free to choose the order inside. Values that the driver computes must hold: the sizes of levels, and
-//! the starts of a level's slices. If tiles have one slice, rows are contiguous and as wide as a row of tiles.
-//! Otherwise tiles have the order of the chip, with plain rows inside. Source: Mesa `nv50_miptree.c` and
-//! `nv50_tex.c`.
+//! A tiled surface consists of tiles of 64 bytes by 4 << y rows by 1 << z slices. Programs cannot map tiled memory, so
+//! the chip model is free to choose the order of bytes in a tile. Only two values must equal those of the driver: the
+//! sizes of levels, and the start of each slice of a level. If tiles have one slice, the surface is stored row by row,
+//! and a row is as wide as a row of tiles. Otherwise, tiles are in the order of the chip, and each tile is stored row
+//! by row. Source: Mesa `nv50_miptree.c` and `nv50_tex.c`.
 
 use reconverge_simt::vram::Vram;
 
-/// The width of a tile in bytes.
+/// Width of a tile in bytes.
 const TILE_WIDTH: usize = 64;
 
-/// TILE_MODE: height and depth of tiles.
+/// Height and depth of tiles, as in TILE_MODE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TileMode {
-    /// log2 of rows / 4.
+    /// log2 of the number of rows divided by 4.
     pub(super) y: u32,
-    /// log2 of slices.
+    /// log2 of the number of slices.
     pub(super) z: u32,
 }
 
 impl TileMode {
-    /// Returns the mode in a method's word.
+    /// Returns the mode in the word of a method.
     pub(super) fn new(word: u32) -> TileMode {
         TileMode { y: (word >> 4 & 0xf).min(5), z: (word >> 8 & 0xf).min(5) }
     }
@@ -36,7 +36,8 @@ impl TileMode {
         1 << self.z
     }
 
-    /// Returns the mode of a level of `rows` rows of blocks, in `slices` slices if the texture has depth.
+    /// Returns the mode of a level with `rows` rows of elements. `slices` is the number of slices of a texture with
+    /// depth.
     pub(super) fn of_level(rows: usize, slices: Option<usize>) -> TileMode {
         let doubled = 2 * rows;
         let y = [64, 32, 16, 8].iter().position(|most| doubled > *most).map_or(0, |at| 4 - at as u32);
@@ -57,16 +58,16 @@ impl TileMode {
 /// Layout of a level in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Rows at a constant distance.
+    /// Rows at a constant distance from each other.
     Linear {
         /// Distance from one row to the next, in bytes.
         pitch: usize,
     },
-    /// Tiles.
+    /// Rows of tiles.
     Tiled {
-        /// Size of the tiles.
+        /// Height and depth of the tiles.
         mode: TileMode,
-        /// Bytes of a row of tiles.
+        /// Width of a row of tiles in bytes.
         pitch: usize,
         /// Number of rows, rounded up to whole tiles.
         rows: usize,
@@ -74,26 +75,27 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// Returns the layout of a level whose rows have `row_bytes` bytes.
+    /// Returns the tiled layout of a level with `rows` rows of `row_bytes` bytes.
     pub(super) fn tiled(mode: TileMode, row_bytes: usize, rows: usize) -> Layout {
         let pitch = row_bytes.max(1).next_multiple_of(TILE_WIDTH);
         Layout::Tiled { mode, pitch, rows: rows.max(1).next_multiple_of(mode.height()) }
     }
 
-    /// Returns the number of bytes from one row to the next, if the level has rows.
+    /// Returns the number of bytes from one row to the next. For tiles with several slices, this is the width of a row
+    /// of tiles.
     pub(super) fn pitch(&self) -> usize {
         match self {
             Layout::Linear { pitch } | Layout::Tiled { pitch, .. } => *pitch,
         }
     }
 
-    /// Returns whether the level consists of contiguous rows.
+    /// Returns whether the level is stored row by row.
     pub(super) fn has_rows(&self) -> bool {
         !matches!(self, Layout::Tiled { mode, .. } if mode.z > 0)
     }
 
-    /// Returns the offset of a byte from the start of the level. `z` is a slice of a level with depth. Registers can
-    /// hold values for which the offset is beyond any memory.
+    /// Returns the offset of a byte from the start of the level. `z` is the slice, for a level with depth. Registers
+    /// may have values for which the offset is past the end of any memory.
     pub(super) fn place(&self, x: usize, y: usize, z: usize) -> usize {
         match *self {
             Layout::Linear { pitch } => y.saturating_mul(pitch).saturating_add(x),
@@ -108,12 +110,12 @@ impl Layout {
         }
     }
 
-    /// Returns the number of contiguous bytes from `x` on.
+    /// Returns the number of bytes of a row that are contiguous in memory, starting at byte `x`.
     pub(super) fn run(&self, x: usize) -> usize {
         if self.has_rows() { usize::MAX } else { TILE_WIDTH - x % TILE_WIDTH }
     }
 
-    /// Returns the number of bytes of a level with `slices` slices.
+    /// Returns the size in bytes of a level with `slices` slices.
     pub(super) fn bytes(&self, slices: usize) -> usize {
         match *self {
             Layout::Linear { pitch } => pitch.saturating_mul(slices),
@@ -124,8 +126,8 @@ impl Layout {
     }
 }
 
-/// Slices of targets whose tiles hold several. Draws use them as rows in borrowed memory at its end, whose contents
-/// are restored later.
+/// Slices of targets whose tiles have several slices. During a draw, these slices are stored row by row at the end of
+/// memory. Afterwards, they are copied back, and the old contents of that memory are restored.
 #[derive(Debug)]
 pub(super) struct Slices {
     end: usize,
@@ -137,14 +139,14 @@ struct Slice {
     layout: Layout,
     start: usize,
     z: usize,
-    /// Offset of the slice's rows during the draw.
+    /// Offset in memory of the slice's rows during the draw.
     place: usize,
-    /// Saved contents of that memory.
+    /// Old contents of the memory for the rows.
     saved: Vec<u8>,
 }
 
 impl Slice {
-    /// Copies the slice to its rows, or back.
+    /// Copies the slice from its tiles to its rows, or from its rows to its tiles.
     fn copy(&self, memory: Vram<'_>, to_rows: bool) {
         let Layout::Tiled { pitch, rows, .. } = self.layout else { return };
         for (y, x) in (0..rows).flat_map(|y| (0..pitch).step_by(TILE_WIDTH).map(move |x| (y, x))) {
@@ -157,17 +159,18 @@ impl Slice {
 }
 
 impl Slices {
-    /// Returns whether no slice has been added.
+    /// Returns whether the list has no slices.
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Returns an empty list, for memory of `bytes` bytes.
+    /// Returns an empty list for a memory of `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Slices {
         Slices { end: bytes, all: Vec::new() }
     }
 
-    /// Returns the offset of the rows of a slice; `None` if memory does not have room for them.
+    /// Adds a slice, and returns the offset in memory for its rows. Returns `None` if memory does not have room for
+    /// them.
     pub(super) fn rows(&mut self, layout: Layout, start: usize, z: usize) -> Option<usize> {
         let Layout::Tiled { pitch, rows, .. } = layout else { return None };
         self.end = self.end.checked_sub(pitch.checked_mul(rows)?)?;
@@ -175,7 +178,7 @@ impl Slices {
         Some(self.end)
     }
 
-    /// Copies all slices to their rows.
+    /// Saves the old contents of the memory for rows, and copies all slices to their rows.
     pub(super) fn take(&mut self, memory: Vram<'_>) {
         for slice in &mut self.all {
             let Layout::Tiled { pitch, rows, .. } = slice.layout else { continue };
@@ -184,7 +187,7 @@ impl Slices {
         }
     }
 
-    /// Copies all slices back, and restores the memory.
+    /// Copies all slices back to their tiles, and restores the old contents of memory.
     pub(super) fn put(self, memory: Vram<'_>) {
         for slice in &self.all {
             slice.copy(memory, false);
@@ -228,7 +231,7 @@ mod tests {
             assert!(!std::mem::replace(&mut seen[place], true), "{x} {y} {z}");
         }
         assert!(seen.iter().all(|seen| *seen));
-        // Slice z begins at the driver's offset.
+        // Slice z begins at the offset that the driver computes.
         assert_eq!(layout.place(0, 0, 5), 4 * 192 * 24 + 64 * 8);
     }
 

@@ -1,4 +1,4 @@
-//! Tests of the meaning of state: words of methods and entries.
+//! Tests of the translation of methods and of texture and sampler entries.
 
 use reconverge_isa::sets::SortedSet;
 use reconverge_raster::depth::DepthFormat;
@@ -12,7 +12,7 @@ use super::*;
 
 const ONE: u32 = 1f32.to_bits();
 
-/// Returns a state without targets, after some methods.
+/// Returns the state of a 3D object without targets, after some methods.
 fn state(methods: &[(u32, u32)]) -> State {
     let mut state = State::new(Object::Tesla);
     methods.iter().for_each(|(method, word)| state.set(*method, *word));
@@ -25,7 +25,8 @@ fn drawn(state: &State, topology: Topology, window: Window) -> Draw {
     draw((state, &mut unknown, &mut Slices::new(0)), topology, &reads, window)
 }
 
-/// Mesa `nv50_validate_viewport`, `nv50_validate_scissor`: each viewport has eight words of the transform and four of the others.
+/// Mesa `nv50_validate_viewport`, `nv50_validate_scissor`: each viewport has eight words for the transform, and four
+/// words in each of the other arrays.
 #[test]
 fn a_viewport_has_its_own_transform_scissor_and_range_of_depth() {
     let third = 2;
@@ -46,7 +47,8 @@ fn a_viewport_has_its_own_transform_scissor_and_range_of_depth() {
     assert_eq!([scissor.x0, scissor.x1, scissor.y0, scissor.y1], [7, 9, 20, 30]);
 }
 
-/// NV92 passes piglit's `arb_viewport_array-render-viewport` and `layered-rendering-gl-layer-render`, of points and of strips.
+/// NV92 passes piglit's `arb_viewport_array-render-viewport` and `layered-rendering-gl-layer-render`, which draw points
+/// and strips.
 #[test]
 fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
     let state = state(&[
@@ -56,7 +58,7 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
         (m::SEMANTIC_VIEWPORT, 1),
         (m::PROVOKING_VERTEX_LAST, 1),
     ]);
-    // Layer and viewport of each vertex; the chip has 16 viewports.
+    // Layer and viewport of each vertex. The chip has 16 viewports, so 99 is clamped to 15.
     let words = [[0, 3], [0, 3], [0, 3], [4, 3], [4, 99], [4, 99]];
     let slots = Slots { words: words.concat(), size: 2, count: words.len() };
     let part =
@@ -72,7 +74,7 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
             part(Topology::Points, third, vec![point(4), point(5)]),
         ]
     );
-    // A run for a single window is unchanged.
+    // A run with one layer and viewport is unchanged.
     assert_eq!(
         windows(&state, Topology::TriangleStrip, &slots, &[vec![0, 1, 2]]),
         [part(Topology::TriangleStrip, first, vec![vec![0, 1, 2]])]
@@ -87,7 +89,7 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
     );
 }
 
-/// NV92 passes piglit's `gl-1.4-polygon-offset`, for which a unit must be two steps of 24 bits. The driver writes
+/// NV92 passes piglit's `gl-1.4-polygon-offset`, which requires that a unit is two steps of 24 bits. The driver writes
 /// twice OpenGL's units (Mesa `nv50_rasterizer_state_create`).
 #[test]
 fn a_unit_of_polygon_offset_is_a_step_of_depth() {
@@ -131,7 +133,7 @@ fn stipples_rectangles_and_bounds_are_those_of_the_driver() {
     assert_eq!(drawn(&state(&[]), Topology::Lines, Window::default()).mask, None);
 }
 
-/// NV92 passes piglit's `arb_point_sprite-mipmap`, which draws quads in the mode of points.
+/// NV92 passes piglit's `arb_point_sprite-mipmap`, which draws quads in the point mode of polygons.
 #[test]
 fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
     let methods = |mode: u32| {
@@ -139,7 +141,7 @@ fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
             (m::POLYGON_MODE_FRONT, mode),
             (m::POLYGON_MODE_BACK, mode),
             (m::POINT_SPRITE_ENABLE, 1),
-            // Two words from slot 4 on, which points replace by s and t.
+            // Two words that begin at slot 4. Points replace them by s and t.
             (m::FP_INTERPOLANT_CTRL, 0x0802_0402),
             (m::POINT_COORD_REPLACE_MAP, 0x0021_0000),
         ])
@@ -149,20 +151,22 @@ fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
         let is_sprite = |input: &Input| matches!(input, Input::Sprite { otherwise: Some(_), .. });
         reads.inputs.iter().filter(|input| is_sprite(input)).count()
     };
-    // A quad on its other side, or a point of another draw, uses the slots: one input for each.
+    // The other side of a quad, or a point of another draw, reads the slots themselves. Each word then has its own
+    // input.
     assert_eq!(sprites(0x1b00, Topology::Quads), 2);
     assert_eq!(sprites(0x1b02, Topology::Quads), 0);
     assert_eq!(sprites(0x1b00, Topology::Lines), 0);
 }
 
-/// Mesa `nv50_formats.c`: X8Z24 and S8_Z24 have number 14h.
+/// Mesa `nv50_formats.c`: X8Z24 and S8_Z24 have the number 14h.
 #[test]
 fn stencil_may_lie_below_depth() {
     assert_eq!(format::zeta(0x14), Some(DepthFormat::StencilUnorm24));
     assert_eq!(format::zeta(0x16), Some(DepthFormat::Unorm24));
 }
 
-/// Mesa `nv50_formats.c` has these as targets without blending; NV92 fails piglit's `fbo-blending-formats` for exactly these.
+/// Mesa `nv50_formats.c` lists these formats as targets without blending. NV92 fails piglit's `fbo-blending-formats`
+/// for exactly these formats.
 #[test]
 fn fractions_of_sixteen_bits_and_signed_ones_do_not_blend() {
     let blends =
@@ -174,7 +178,7 @@ fn fractions_of_sixteen_bits_and_signed_ones_do_not_blend() {
     assert!(!blends([8; 4], Number::Uint));
 }
 
-/// OpenGL 3.0, 4.1.7: all but integers are blended.
+/// OpenGL 3.0, 4.1.7: all formats except for integers are blended.
 #[test]
 fn fractions_blend_without_the_erratum_and_integers_do_not() {
     let blends = |number: Number| {
@@ -183,7 +187,8 @@ fn fractions_blend_without_the_erratum_and_integers_do_not() {
     assert!(blends(Number::Unorm) && blends(Number::Snorm) && !blends(Number::Uint) && !blends(Number::Sint));
 }
 
-/// NV92 fails `texwrap bordercolor` of all formats of integers, for which the driver writes integers.
+/// NV92 fails `texwrap bordercolor` for all integer formats. For these, the driver writes the border colour as
+/// integers.
 #[test]
 fn the_border_of_a_texture_of_integers_is_what_the_driver_writes_without_the_erratum() {
     let border = |errata: Errata| {
@@ -193,7 +198,7 @@ fn the_border_of_a_texture_of_integers_is_what_the_driver_writes_without_the_err
         let mut bindings = Bindings::default();
         bindings.textures[FRAGMENT.textures][0] = Some(0);
         bindings.samplers[FRAGMENT.textures][0] = Some(0);
-        // A linear texture of one texel of R8_G8_B8_A8, UINT; then a sampler with a border.
+        // A linear texture with one texel of R8_G8_B8_A8 UINT, then a sampler with a border colour.
         let sources = 2 << 18 | 3 << 21 | 4 << 24 | 5 << 27;
         let texture = [0x08 | 0o4444 << 6 | sources, 0, 0x9005_4000, 64, 1, 0x0001_0001, 0, 0];
         let words = [&texture[..], &[0, 0, 0, 0, 3, ONE, 200, 2f32.to_bits()]].concat();
@@ -222,8 +227,8 @@ fn a_sampler_has_a_number_of_eleven_bits() {
     assert_eq!((2047 << 12 | 3 << 4 | 1) & !BindTsc::OWNED, 0);
 }
 
-/// OpenGL 3.2, 2.12.4, and piglit's `primitive-id-no-gs`, which NV92 passes: numbers continue from run to run, and
-/// both halves of a quad have the same number.
+/// OpenGL 3.2, 2.12.4, and piglit's `primitive-id-no-gs`, which NV92 passes: numbering continues from one run to the
+/// next, and both triangles of a quad have the same number.
 #[test]
 fn primitives_have_numbers_without_a_geometry_program() {
     let slots = Slots { words: (0..8).flat_map(|vertex| [vertex, 77]).collect(), size: 2, count: 8 };
@@ -238,7 +243,8 @@ fn primitives_have_numbers_without_a_geometry_program() {
     assert_eq!(numbers(Topology::Polygon, &quads[..1]), [0; 6]);
 }
 
-/// Mesa `nv50_tex.c` and piglit's `arb_seamless_cubemap`: the driver writes TEX_MISC on GT200 and later, and NV92 fails the test.
+/// Mesa `nv50_tex.c`, and piglit's `arb_seamless_cubemap`: the driver writes TEX_MISC only on GT200 and later, and NV92
+/// fails the test.
 #[test]
 fn one_bit_says_whether_the_cubes_of_all_samplers_are_seamless() {
     let seamless = |word: u32| {

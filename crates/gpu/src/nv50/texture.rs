@@ -1,5 +1,5 @@
-//! Textures and samplers: reads images from their entries (TIC, TSC) and memory. Source: Mesa `nv50_tex.c`,
-//! `nv50_texture.xml.h`.
+//! Textures and samplers. Reads their entries (TIC, TSC) and the images of textures from memory. Source: Mesa
+//! `nv50_tex.c`, `nv50_texture.xml.h`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use super::surface::{Layout, TileMode};
 use crate::images::OwnBytes;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
-/// Number of bytes of an entry.
+/// Size of an entry in bytes.
 const ENTRY: usize = 32;
 
-/// E5B9G9R9_SHAREDEXP.
+/// Number of the format E5B9G9R9_SHAREDEXP.
 const SHARED_EXPONENT: u32 = 0x20;
 
-/// Images of earlier draws, by the words of their entries and whether depth is compared.
+/// Cache of images from earlier draws. The key has the words of the entry, and whether depth is compared.
 pub(super) type Images = crate::images::Images<([u32; 8], bool), Texture>;
 
 impl OwnBytes for Texture {
@@ -42,14 +42,14 @@ impl OwnBytes for Texture {
 pub(super) struct Read {
     pub(super) texture: u8,
     pub(super) sampler: u8,
-    /// Whether the sampler is used: not if single texels are fetched.
+    /// Whether the instruction uses the sampler. An instruction that fetches a single texel does not.
     pub(super) samples: bool,
 }
 
-/// A texture and a sampler of a shader, with the entries from which they were created.
+/// A texture and a sampler of a shader, and the entries from which they were created.
 #[derive(Debug)]
 pub(super) struct BoundTexture {
-    /// The entries in memory: addresses, and words.
+    /// Address and words of the texture's entry and of the sampler's entry.
     entries: [Option<(usize, [u32; 8])>; 2],
     key: ([u32; 8], bool),
     range: Range<usize>,
@@ -57,7 +57,7 @@ pub(super) struct BoundTexture {
 }
 
 impl BoundTexture {
-    /// Returns whether memory still has the same texture and sampler.
+    /// Returns whether memory still has the same entries and the same image.
     pub(super) fn is_there(&self, images: &mut Images, memory: Vram<'_>) -> bool {
         let same = self.entries.iter().flatten().all(|(at, words)| memory.holds_words(*at, words));
         let known = |images: &mut Images| {
@@ -69,8 +69,8 @@ impl BoundTexture {
     }
 }
 
-/// Binds the textures of a program. Returns what later draws may reuse: everything, unless an unknown feature is
-/// reported.
+/// Binds the textures that a program reads. Returns the textures and samplers that were found, so that a later draw can
+/// check whether they have changed. Textures with an unsupported feature are reported and not in this list.
 pub(super) fn bind(
     textures: &mut Textures,
     (unit, chip): (Unit, Chip),
@@ -98,7 +98,7 @@ pub(super) fn bind(
         let compares = read.samples && sampler.compare.is_some();
         let found = match words {
             Some(words) => image(images, (chip, &words), memory, compares),
-            None => Err(format!("texture {} is read and not bound", read.texture)),
+            None => Err(format!("texture {} is read but not bound", read.texture)),
         };
         let texture = match found {
             Ok((texture, range)) => {
@@ -124,9 +124,9 @@ pub(super) fn bind(
     all
 }
 
-/// Returns the border colour of a texture of integers. A sampler has floats, which are converted to integers of the
-/// texture's components, as Direct3D 10 requires. The driver writes integers there unchanged. NV92 fails all tests of
-/// such borders, including those of stencil: [`Erratum::IntegerBorder`].
+/// Returns the border colour of an integer texture. The chip reads the border as floats and converts them to integers
+/// of the texture's components, as Direct3D 10 requires. The driver writes integers without a conversion. NV92 fails
+/// all tests of such borders, including stencil textures: [`Erratum::IntegerBorder`].
 fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
     let words = Words::new(entry, Chip::Gt215);
     let bits = format::texture(words.format).unwrap_or([32; 4]);
@@ -141,15 +141,15 @@ fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
     })
 }
 
-/// Returns the texture that is read if none is bound: one texel of zeros.
+/// Returns the texture that is used if none is bound, or if the bound one is not supported. It has one texel of zeros.
 fn nothing() -> Texture {
     let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };
-    // A single texel is a valid image of this shape.
+    // One texel is a valid image of this shape.
     let image = Image::new(Shape::D2, vec![level]).unwrap_or_else(|error| unreachable!("{error}"));
     Texture::new(Arc::new(image), false)
 }
 
-/// Fields of an entry.
+/// Fields of a texture entry.
 struct Words {
     format: u32,
     kinds: [u32; 4],
@@ -167,8 +167,8 @@ struct Words {
 impl Words {
     fn new(words: &[u32; 8], chip: Chip) -> Words {
         let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
-        // Chip 50 does not have levels in word 7: word 5 has the last one. On later chips, levels 0 and 0 select only
-        // the first.
+        // G80 does not have levels in word 7, and word 5 has the last level. On later chips, the levels 0 to 0 select
+        // only the first level.
         let (first, last) = match chip {
             Chip::G80 => (0, field(5, 31, 28)),
             Chip::G84 | Chip::G200 | Chip::Mcp77 | Chip::Gt215 => (field(7, 3, 0), field(7, 7, 4)),
@@ -189,14 +189,15 @@ impl Words {
     }
 }
 
-/// Returns the elements of a texture.
+/// Returns the encoding of a texture's elements.
 ///
 /// # Errors
-/// The number of an unknown format.
+/// Returns a message with the number of an unknown format.
 fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
     let signed = matches!(words.kinds[0], 1);
-    // The curve applies to red, green and blue of the texel, whatever component they come from. For luminance with
-    // alpha, the driver uses R, R, R and G of a format with two components, and one bit for the curve.
+    // The sRGB curve applies to red, green and blue of the texel, whatever components they are selected from. For
+    // luminance with alpha, the driver selects R, R, R and G of a format with two components, and sets the bit for the
+    // curve.
     let block = |block: Block| match words.srgb {
         true => TexelElement::CurvedBlock(block),
         false => TexelElement::Block { block, srgb: false },
@@ -209,12 +210,12 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
         0x27 => block(Block::One { signed }),
         0x28 => block(Block::Two { signed }),
         number => {
-            // Z16 exists since GT200. (Mesa `nv50_screen_is_format_supported`)
+            // Z16 textures exist since GT200. (Mesa `nv50_screen_is_format_supported`)
             let is_known = number != 0x3a || !matches!(chip, Chip::G80 | Chip::G84);
             let bits = format::texture(number).filter(|_| is_known);
             let bits = bits.ok_or_else(|| format!("textures of format {number:#x}"))?;
             let number = |at: usize| match format::texture_number(words.kinds[at]) {
-                // Depth as a float; the other components are not floats.
+                // In a format with depth as a float, the components of 8 and 24 bits are not floats.
                 Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
                 number => number,
             };
@@ -225,26 +226,27 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
     })
 }
 
-/// Maximum number of texels of a level.
+/// Maximum number of texels of a level that must be decoded.
 const MOST: usize = 1 << 26;
 
-/// Maximum number of texels of a level whose texels are read from its bytes: the driver's largest buffer has 2^27.
+/// Maximum number of texels of a level that the sampler reads directly from its bytes. The driver's largest buffer has
+/// 2^27 texels.
 const MOST_IN_PLACE: usize = 1 << 29;
 
-/// Maximum number of bytes of a texture.
+/// Maximum size of a texture in bytes.
 const MOST_BYTES: usize = 1 << 32;
 
-/// A level in memory.
+/// Position and size of a level in memory.
 struct Stored {
     size: [usize; 3],
     layout: Layout,
-    /// Offset in bytes from the start of the texture.
+    /// Offset in bytes of the level from the start of the texture.
     start: usize,
 }
 
 impl Stored {
-    /// Returns the level among the bytes of its texture, with `stride` bytes from one layer to the next. Tiles of
-    /// several slices are first converted to rows.
+    /// Returns the level from the bytes of its texture, which end at `end`. Layers are `stride` bytes apart. If tiles
+    /// have several slices, they are first converted to rows.
     fn level(
         &self,
         bytes: &Arc<Vec<u8>>,
@@ -280,10 +282,10 @@ impl Stored {
     }
 }
 
-/// Returns a texture, and the range of its bytes.
+/// Returns a texture, and the range of memory that contains its bytes.
 ///
 /// # Errors
-/// The name of the unsupported feature.
+/// Returns the name of an unsupported feature.
 fn image(
     images: &mut Images,
     (chip, entry): (Chip, &[u32; 8]),
@@ -308,13 +310,13 @@ fn image(
     let integer = words.kinds.iter().all(|kind| matches!(kind, 3 | 4));
     let one = |source: u32| if source == 6 { 1 } else { 1f32.to_bits() };
     let select = words.sources.map(|source| match source {
-        // Depth is compared, and the sources select components of the result.
+        // The sampler compares depth. Later, the entry's sources select components of the result.
         _ if compares => Select::Component(depth_component(words.format) as u8),
         2..=5 => Select::Component(source as u8 - 2),
         6 | 7 => Select::Word(one(source)),
         _ => Select::Word(0),
     });
-    // The chain of all levels, of which the view has some.
+    // Memory contains all levels of the texture, but the entry may select only some of them.
     let levels = if words.linear { 0..=0 } else { words.levels.clone() };
     let level_size = |number: usize| {
         let shrunk = |size: usize| (size >> number).max(1);
@@ -331,7 +333,7 @@ fn image(
             if number == 0 { words.mode } else { TileMode::of_level(high, has_depth.then_some(depth)) };
         Layout::tiled(mode, wide * bytes, high)
     };
-    // Last level in memory: word 5.
+    // Number of the last level in memory, from word 5.
     let stored = (entry[5] >> 28) as usize;
     let mut starts = Vec::new();
     let mut at = 0;
@@ -347,7 +349,7 @@ fn image(
         true => 0,
         false => at.next_multiple_of(layout(0).pitch().min(64) * words.mode.height() * words.mode.depth()),
     };
-    // End of the bytes that are read.
+    // Number of bytes that may be read.
     let most = if has_depth { 1 } else { layers };
     let size = most.saturating_sub(1).saturating_mul(layer_stride).saturating_add(at);
     let levels: Vec<Stored> = levels
@@ -359,14 +361,14 @@ fn image(
         .collect();
     let counts = levels.iter().map(|level| level.size.into_iter().fold(1, usize::saturating_mul));
     let range = words.address..words.address.saturating_add(size);
-    // Texels that are read in place do not need additional memory.
+    // If the sampler reads texels directly from the bytes, they need no additional memory.
     let in_place = element.is_in_place(select) && range.end <= memory.len();
     let most = if in_place { MOST_IN_PLACE } else { MOST };
     if size > MOST_BYTES || counts.max().is_some_and(|count| count > most) {
         return Err("textures that exceed the limit of texels".to_owned());
     }
     let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
-        // Either tiles of a level with depth hold several slices, or there is one.
+        // A level with depth has no layers: either its tiles have several slices, or it has one slice.
         let stride = if has_depth { 0 } else { layer_stride };
         let levels = levels.iter().map(|level| level.level(bytes, (size, stride), element, select));
         let image = Image::new(shape, levels.collect()).map_err(|error| error.to_string())?;
@@ -383,19 +385,19 @@ fn image(
     Ok((texture, range))
 }
 
-/// Returns the index of an element's depth component.
+/// Returns the index of the component that contains depth.
 fn depth_component(format: u32) -> usize {
-    // Stencil lies below depth.
+    // In format 29h, the stencil is in the lower bits.
     usize::from(format == 0x29)
 }
 
-/// Returns the maximum number of positions of an anisotropic filter, if the texture's entry sets it instead of the
-/// sampler: the driver resolves eight samples with USE_HEADER_OPT_CONTROL and MAX_ANISOTROPY of the entry.
+/// Returns the maximum number of positions of an anisotropic filter, if the texture's entry overrides the sampler. To
+/// resolve eight samples, the driver sets USE_HEADER_OPT_CONTROL and MAX_ANISOTROPY of the entry.
 fn anisotropy_of_texture(words: &[u32; 8]) -> Option<u8> {
     (words[3] >> 29 & 1 != 0).then(|| 1 << (words[6] >> 27 & 7).min(4))
 }
 
-/// Returns a sampler. Whether coordinates count texels is a property of the texture.
+/// Returns the sampler of an entry. `unnormalised` is a property of the texture: whether coordinates count texels.
 fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     const WRAPS: [Wrap; 8] = [
@@ -439,7 +441,7 @@ fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
 mod tests {
     use super::*;
 
-    /// Captured: a mipmapped texture of 64 x 64, RGBA8, with seven levels.
+    /// Captured: an RGBA8 texture of 64 x 64 texels with seven levels.
     #[test]
     fn the_levels_of_a_captured_texture_are_where_the_driver_put_them() {
         let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0x60];
@@ -455,8 +457,8 @@ mod tests {
         }
     }
 
-    /// Mesa `nv50_create_texture_view`: word 7 is 0 on chip 50, whose last level is in word 5. Later chips have the
-    /// view's levels there, from 0 to 0 if there is one.
+    /// Mesa `nv50_create_texture_view`: on G80, word 7 is 0, and word 5 has the last level. On later chips, word 7 has
+    /// the first and the last level of the view. Both are 0 if the view has one level.
     #[test]
     fn a_view_of_the_first_level_has_one_level() {
         let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0];
@@ -470,11 +472,11 @@ mod tests {
         assert_eq!(levels(Chip::G80), 7);
     }
 
-    /// Mesa `nv50_formats.c`: L8A8_SRGB is R, R, R, G of two components, with the bit of the sRGB curve. NV92 passes
-    /// piglit's `teximage-colors GL_SLUMINANCE8_ALPHA8`.
+    /// Mesa `nv50_formats.c`: L8A8_SRGB selects R, R, R and G of two components, and has the bit of the sRGB curve.
+    /// NV92 passes piglit's `teximage-colors GL_SLUMINANCE8_ALPHA8`.
     #[test]
     fn alpha_beside_luminance_is_not_on_the_curve() {
-        // A linear texture of one texel, and the words of the sources.
+        // A linear texture with one texel. Its sources are R, R, R and G.
         let sources = 2 << 18 | 2 << 21 | 2 << 24 | 3 << 27;
         let words = [0x18 | 0o2222 << 6 | sources, 0, 0x9005_4400, 64, 1, 0x0001_0001, 0, 0];
         let mut memory = vec![128; 64];
@@ -485,7 +487,7 @@ mod tests {
         assert_eq!(texel[3], 128. / 255.);
     }
 
-    /// Inferred from NV92, which fails all tests of borders that the driver writes as integers.
+    /// Inferred from NV92, which fails all tests in which the driver writes the border as integers.
     #[test]
     fn the_border_of_a_texture_of_integers_is_that_of_floats() {
         let sources = 2 << 18 | 3 << 21 | 4 << 24 | 5 << 27;
@@ -493,11 +495,11 @@ mod tests {
         let floats = [3.7f32, -2., 300., -300.].map(f32::to_bits);
         assert_eq!(integers(floats, &entry(4)), [3, 0, 255, 0]);
         assert_eq!(integers(floats, &entry(3)).map(|word| word as i32), [3, -2, 127, -128]);
-        // As floats, small integers are nearly zero.
+        // The bits of a small integer, interpreted as a float, are nearly zero.
         assert_eq!(integers([25, 200, 1, 0], &entry(4)), [0; 4]);
     }
 
-    /// Captured: GL's default.
+    /// Captured: the default sampler of OpenGL.
     #[test]
     fn the_default_sampler_reads_as_gl_says() {
         let found = sampler(&[0x0002_6000, 0xd2, 0x00f0_0000, 0, 0, 0, 0, 0], false);
@@ -505,7 +507,7 @@ mod tests {
         assert_eq!((found.sampler.mip, found.compare, found.sampler.max_lod), (MipFilter::Linear, None, 15.));
     }
 
-    /// Mesa `nv50_sampler_state_create` writes half of an anisotropy up to 10, then 6 for 12 and 7 for 16.
+    /// Mesa `nv50_sampler_state_create`: the code is half of an anisotropy of up to 10, 6 for 12, and 7 for 16.
     #[test]
     fn the_anisotropy_of_a_sampler_is_a_code() {
         let read = |code: u32| sampler(&[code << 20, 0, 0, 0, 0, 0, 0, 0], false).sampler.anisotropy;

@@ -1,6 +1,6 @@
-//! The 2D object: uploads of command words, and blits, to a surface.
+//! The 2D object, which stores words of the commands in a surface, and blits surfaces.
 //!
-//! The driver uses only the scales 1 and -1, so the nearest texel is exact. Source: Mesa `nv50_surface.c`,
+//! The driver only uses the scales 1 and -1, so reading the nearest texel is exact. Source: Mesa `nv50_surface.c`,
 //! `nv50_transfer.c`, and captured streams.
 
 use std::ops::Range;
@@ -12,15 +12,15 @@ use super::methods::twod as m;
 use super::state::{State, Unknown};
 use super::surface::{Layout, TileMode};
 
-/// Words of an upload in progress.
+/// An upload in progress, with its bytes so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Upload {
     bytes: Vec<u8>,
-    /// Number of words of the complete upload.
+    /// Number of bytes of the complete upload.
     wanted: usize,
 }
 
-/// A surface.
+/// Source or target of the 2D object.
 struct Surface {
     start: usize,
     layout: Layout,
@@ -32,7 +32,7 @@ struct Surface {
 }
 
 impl Surface {
-    /// Returns the surface whose methods begin at `base`.
+    /// Returns the surface that the methods starting at `base` describe.
     fn new(state: &State, unknown: &mut Unknown, base: u32, z: usize) -> Option<Surface> {
         let word = |number: usize| state.nth(base, number);
         let Some(color) = format::color(word(0)) else {
@@ -47,7 +47,7 @@ impl Surface {
         Some(Surface { start: state.address(base + 0x20), layout, z, width, height, number: word(0), color })
     }
 
-    /// Returns the offset of an element; `None` outside the surface.
+    /// Returns the offset in memory of an element, or `None` if it is outside of the surface.
     fn place(&self, x: i64, y: i64) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         let inside = x < self.width && y < self.height;
@@ -59,7 +59,7 @@ impl Surface {
         self.color.format.bytes.into()
     }
 
-    /// Returns the memory from the first element to the last one.
+    /// Returns the range of memory from the first element to the last one.
     fn range(&self) -> Range<usize> {
         let (x, y) = (self.width.saturating_sub(1), self.height.saturating_sub(1));
         let last = match self.layout {
@@ -69,7 +69,8 @@ impl Surface {
         self.start..self.start.saturating_add(last).saturating_add(self.bytes())
     }
 
-    /// Returns the elements inside the surface among `count` elements of a row from `x` on.
+    /// Considers `count` elements of row `y`, starting at column `x`. Returns the range of those that are inside of the
+    /// surface.
     fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
         if usize::try_from(y).is_ok_and(|y| y < self.height) {
             let width = i64::try_from(self.width).unwrap_or(i64::MAX);
@@ -78,13 +79,14 @@ impl Surface {
         0..0
     }
 
-    /// Returns the offset of an element inside the surface, and the number of contiguous bytes that start there.
+    /// Returns the offset in memory of an element inside of the surface, and the number of contiguous bytes from there
+    /// on.
     fn run(&self, x: i64, y: i64) -> Option<(usize, usize)> {
         Some((self.place(x, y)?, self.layout.run(x as usize * self.bytes())))
     }
 }
 
-/// Begins an upload of words from SIFC_DATA.
+/// Begins an upload. Its words follow in SIFC_DATA.
 pub(super) fn begin(state: &State, upload: &mut Upload) {
     let row = row_bytes(state).next_multiple_of(4);
     upload.bytes.clear();
@@ -96,8 +98,8 @@ fn row_bytes(state: &State) -> usize {
     (state.nth(m::SIFC_WIDTH, 0) as usize).saturating_mul(bytes)
 }
 
-/// Adds the next word of an upload, and stores all words when the upload is complete. Returns the memory that it may
-/// have written to.
+/// Adds the next word of an upload. When the upload is complete, stores all its words. Returns the range of memory that
+/// may have changed.
 pub(super) fn data(
     state: &State,
     unknown: &mut Unknown,
@@ -130,7 +132,7 @@ pub(super) fn data(
             let elements = (run / bytes).clamp(1, (end - x) as usize);
             let run = &from[x as usize * bytes..][..elements * bytes];
             if !memory.write(place, run) {
-                // Elements past the end of memory are dropped.
+                // Elements past the end of memory are not stored.
                 for (number, element) in run.chunks_exact(bytes).enumerate() {
                     memory.write(place.saturating_add(number * bytes), element);
                 }
@@ -141,18 +143,18 @@ pub(super) fn data(
     Some(target.range())
 }
 
-/// Executes the blit of the methods. Returns the memory that it may have written to.
+/// Executes the blit that the methods describe. Returns the range of memory that may have changed.
 pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Option<Range<usize>> {
     blit_as(state, unknown, memory, true)
 }
 
-/// Implements [`blit`]. It copies rows if it can and `rows` allows it, otherwise pixels.
+/// Implements [`blit`]. Copies row by row if this is possible and `rows` is set, otherwise pixel by pixel.
 fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -> Option<Range<usize>> {
     let target = Surface::new(state, unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize);
     let source = Surface::new(state, unknown, m::SRC_FORMAT, state.nth(m::SRC_FORMAT, 4) as usize);
     let (target, source) = (target?, source?);
     let word = |number: usize| state.nth(m::BLIT_DST_X, number);
-    // 32.32 fixed point.
+    // Fixed-point numbers with 32 bits of fraction.
     let fixed = |number: usize| i64::from(word(number + 1) as i32) << 32 | i64::from(word(number));
     let (du, dv, u0, v0) = (fixed(4), fixed(6), fixed(8), fixed(10));
     let [x0, y0] = [word(0), word(1)].map(|at| i64::from(at as i32));
@@ -163,7 +165,7 @@ fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -
     let same = source.number == target.number;
     let inside = |at: i64, first: i64, size: i64| at >= first && at < first + size;
     const ONE: i64 = 1 << 32;
-    // If surfaces overlap, elements may be read after others are written.
+    // If the surfaces overlap, the order of reads and writes matters.
     let (one, other) = (source.range(), target.range());
     let apart = one.end <= other.start || other.end <= one.start;
     let there = one.end.max(other.end) <= memory.len();
@@ -210,7 +212,7 @@ fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -
     Some(other)
 }
 
-/// Copies the elements of a row with these numbers, as far as both surfaces have them.
+/// Copies the elements `within` of a row, if they are inside of both surfaces.
 fn copy_row(
     source: &Surface,
     target: &Surface,
@@ -234,11 +236,11 @@ fn copy_row(
 /// Operation on the colours of a blit.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
-    /// Colours are copied.
+    /// Colours are copied unchanged.
     Copy,
-    /// Only the bits of a mask are written.
+    /// Only the bits of this mask are written.
     Masked(u32),
-    /// Components are multiplied.
+    /// Red, green, blue and alpha are multiplied by these factors.
     Multiplied([f32; 4]),
 }
 
@@ -248,7 +250,7 @@ impl Operation {
             3 => Operation::Copy,
             4 if state.word(m::ROP) == 0xca => Operation::Masked(state.nth(m::PATTERN_COLOR_FORMAT, 3)),
             5 => {
-                // Blue, green, red, alpha from the lowest byte up.
+                // From the lowest byte upward: blue, green, red, alpha.
                 let beta = state.word(m::BETA4).to_le_bytes().map(|byte| f32::from(byte) / 255.);
                 Operation::Multiplied([beta[2], beta[1], beta[0], beta[3]])
             }
@@ -273,7 +275,7 @@ impl Operation {
         }
     }
 
-    /// Converts an element of the source to one of the target.
+    /// Converts an element of the source to an element of the target.
     fn convert(self, source: &Surface, target: &Surface, element: &[u8]) -> u128 {
         let values = source.color.format.read(element);
         let one = source.color.format.numbers[0].one();
@@ -287,7 +289,7 @@ impl Operation {
         if let Operation::Multiplied(factors) = self {
             color = std::array::from_fn(|chan| (f32::from_bits(color[chan]) * factors[chan]).to_bits());
         }
-        // A component that only the format has, such as X, is one.
+        // Components that do not store a channel, such as X, are set to one.
         let mut stored = [target.color.format.numbers[0].one(); 4];
         for (place, value) in target.color.places.iter().zip(color) {
             if let Some(place) = place {
@@ -305,7 +307,7 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// Bytes of memory.
+    /// Size of memory in bytes.
     const MEMORY: usize = 1 << 17;
 
     /// Returns the numbers of all formats.
@@ -313,12 +315,12 @@ mod tests {
         (0..=0xff).filter(|number| format::color(*number).is_some()).collect()
     }
 
-    /// Sets the methods of a surface.
+    /// Sets the methods of a surface with random properties.
     fn surface(state: &mut State, base: u32, number: u32, random: &mut Random, start: u32) {
         let linear = random.once_in(2);
         let bytes = u32::from(format::color(number).unwrap().format.bytes);
         let (width, height) = (1 + random.below(50), 1 + random.below(40));
-        // Some surfaces begin between two elements, and the rows of some overlap.
+        // Some pitches are not a multiple of the element size, and some are so small that rows overlap.
         let pitch = (bytes * (width + random.below(4))).saturating_sub(random.one_of(&[0, 0, 0, 1, 9]));
         let start = start + random.one_of(&[0, 0, 1, 6, 64]);
         let mode = random.below(3) << 4 | u32::from(random.once_in(3)) << 8;
@@ -334,7 +336,7 @@ mod tests {
         (0..MEMORY).map(|_| random.next() as u8).collect()
     }
 
-    /// Returns whether all bytes that differ are in a range.
+    /// Returns whether all bytes that differ are in the range.
     fn changes_within(before: &[u8], after: &[u8], range: Option<Range<usize>>) -> bool {
         let range = range.unwrap_or_default();
         let mut both = before.iter().zip(after).enumerate();
@@ -364,7 +366,7 @@ mod tests {
             let turned = if random.once_in(3) { u32::MAX } else { 1 };
             let [x, y, u, v] = [(); 4].map(|()| at(&mut random));
             let [width, height] = [(); 2].map(|()| random.below(50));
-            // An offset of half a texel remains.
+            // Some coordinates have an offset of half a texel.
             let half = if random.once_in(2) { 1 << 31 } else { 0 };
             let words = [x, y, width, height, 0, scale, 0, turned, half, u, half, v];
             set(&mut state, m::BLIT_DST_X, &words);
@@ -385,7 +387,7 @@ mod tests {
         assert!(changed > 800, "{changed}");
     }
 
-    /// Performs an upload like [`data`], element by element.
+    /// Performs the same upload as [`data`], element by element.
     fn upload_by_elements(state: &State, words: &[u32], memory: Vram<'_>) {
         let mut unknown = Unknown::default();
         let target =

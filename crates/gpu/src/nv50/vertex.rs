@@ -1,4 +1,4 @@
-//! Vertices: operands of a vertex program from arrays and from commands.
+//! Vertices: reads the inputs of a vertex program from arrays and from commands.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,22 @@ use super::format;
 use super::methods::{Attrib, tesla as m};
 use super::state::{State, Unknown, fields, load};
 
-/// Number of attributes.
+/// Number of vertex attributes.
 pub(super) const ATTRIBUTES: usize = 16;
 
-/// The bit of FETCH that turns an array on.
+/// The bit of VERTEX_ARRAY_FETCH that enables an array.
 const FETCHES: u32 = 1 << 29;
 
-/// An attribute of several vertices.
+/// The values of an attribute for several vertices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttributeColumn {
     first: [u32; 4],
-    /// All values, if some differ from the first.
+    /// All values. Empty if they equal `first`.
     all: Vec<[u32; 4]>,
 }
 
 impl AttributeColumn {
-    /// Adds the value of the vertex with this number.
+    /// Adds the value of vertex `number`, which must be the next one.
     fn push(&mut self, number: usize, value: [u32; 4]) {
         if self.all.is_empty() {
             if number == 0 {
@@ -39,7 +39,7 @@ impl AttributeColumn {
         self.all.push(value);
     }
 
-    /// Returns a component of all `count` vertices.
+    /// Returns a component of the attribute for all `count` vertices.
     pub(super) fn component(&self, component: usize, count: usize) -> Vec<u32> {
         let mut words = LaneResults::room();
         match self.all.is_empty() {
@@ -50,34 +50,35 @@ impl AttributeColumn {
     }
 }
 
-/// Number of indices whose vertices are found without a search.
+/// Indices below this limit are looked up in a table instead of a hash map.
 const DENSE: u32 = 1 << 18;
 
-/// Marks an index without a vertex.
+/// Entry of the table for an index without a vertex.
 const NONE: u32 = u32::MAX;
 
 /// The vertices between VERTEX_BEGIN_GL and VERTEX_END_GL.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
-    /// The word of VERTEX_BEGIN_GL.
+    /// Word of VERTEX_BEGIN_GL.
     pub(super) begin: u32,
     pub(super) instance: u32,
-    /// The vertex ids; each vertex occurs once.
+    /// Ids of the vertices. Each vertex occurs once.
     pub(super) ids: Vec<u32>,
     pub(super) attributes: [AttributeColumn; ATTRIBUTES],
-    /// Maximum number of attributes of a vertex. All further attributes are zeros.
+    /// Number of attributes that the vertices have. The other attributes are zeros.
     most: usize,
-    /// Vertices of the primitives, in runs without a restart.
+    /// Vertex numbers in the order of the draw. A primitive restart begins a new run.
     pub(super) runs: Vec<Vec<usize>>,
-    /// Number of the vertex of each index below [`DENSE`], or [`NONE`]. `known` has the numbers for larger indices.
+    /// For each index below [`DENSE`], the number of its vertex, or [`NONE`]. `known` has the numbers for larger
+    /// indices.
     dense: Vec<u32>,
     known: HashMap<u32, usize>,
-    /// Words of VERTEX_DATA that do not yet form a vertex.
+    /// Words of VERTEX_DATA of an incomplete vertex.
     partial: Vec<u32>,
 }
 
 impl Batch {
-    /// Clears the batch. Its memory is reused.
+    /// Empties the batch, and reuses its memory.
     pub(super) fn begin(&mut self, begin: u32, instance: u32) {
         let Batch { ids, attributes, runs, dense, known, partial, .. } = self;
         ids.clear();
@@ -93,7 +94,7 @@ impl Batch {
         (self.begin, self.instance, self.most) = (begin, instance, 0);
     }
 
-    /// Adds a vertex with these attributes. All further attributes are zeros.
+    /// Adds a vertex with these attributes, and returns its number. The other attributes are zeros.
     fn push(&mut self, attributes: &[[u32; 4]], id: u32) -> usize {
         let place = self.ids.len();
         self.ids.push(id);
@@ -112,12 +113,12 @@ impl Batch {
         }
     }
 
-    /// Starts the next primitive.
+    /// Starts a new run of vertices.
     pub(super) fn restart(&mut self) {
         self.runs.push(Vec::new());
     }
 
-    /// Adds a vertex of the arrays, by its index. `id` is its vertex id.
+    /// Adds the vertex with an index in the arrays. `id` is its vertex id.
     pub(super) fn fetched(&mut self, fetch: &Fetch, memory: Vram<'_>, index: u32, id: u32) {
         let known = match index < DENSE {
             true => {
@@ -142,7 +143,7 @@ impl Batch {
         self.dense[index as usize] = place as u32;
     }
 
-    /// Adds a word of VERTEX_DATA. Returns whether it completes a vertex.
+    /// Adds a word of VERTEX_DATA. Returns whether this completes a vertex.
     pub(super) fn data(&mut self, fetch: &Fetch, word: u32, id: u32) -> bool {
         self.partial.push(word);
         if self.partial.len() < fetch.inline_words() {
@@ -154,20 +155,20 @@ impl Batch {
         true
     }
 
-    /// Adds a vertex with the current values.
+    /// Adds a vertex with the current values of all attributes.
     pub(super) fn current(&mut self, current: &[[u32; 4]; ATTRIBUTES], id: u32) {
         self.push(current, id);
     }
 }
 
-/// Source of an attribute.
+/// Source of an attribute's values.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// The current value.
+    /// The current value, for all vertices.
     Current([u32; 4]),
-    /// Zeros.
+    /// Zeros, for all vertices.
     None,
-    /// An array.
+    /// An array in memory.
     Array(Array),
 }
 
@@ -178,28 +179,28 @@ struct Array {
     enabled: bool,
     start: usize,
     stride: usize,
-    /// End offset of the array.
+    /// Offset in memory of the end of the array.
     end: usize,
     divisor: Option<u32>,
 }
 
-/// Returns the value of a read past the end of an array.
+/// Returns the value that a read past the end of an array returns.
 fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
     let runout = state.address(m::VERTEX_RUNOUT_ADDRESS_HIGH);
     [0, 1, 2, 3].map(|word| load(memory, runout + 4 * word))
 }
 
-/// Sources of all attributes.
+/// Sources of all attributes of a draw.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
-    /// The change numbers after which it was created, if it may be used until the next change: `None` if it has
-    /// unknown features.
+    /// The change numbers for which the sources were created. Later draws may reuse the sources until a number changes.
+    /// `None` if an unsupported feature was reported, so that the sources must not be reused.
     made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
-    /// Number of sources up to the last one that is not [`Source::None`].
+    /// Number of sources, without those at the end that are [`Source::None`].
     used: usize,
     first_instance: u32,
-    /// Value of a read past the end of an array.
+    /// Value that a read past the end of an array returns.
     runout: [u32; 4],
 }
 
@@ -250,7 +251,7 @@ impl Fetch {
         }
     }
 
-    /// Returns whether it equals a newly created one. Reads the present contents of memory.
+    /// Returns whether the sources can be reused for these change numbers. If so, reads `runout` from memory again.
     pub(super) fn renew(&mut self, state: &State, memory: Vram<'_>, changes: [u64; 2]) -> bool {
         let same = self.made_after == Some(changes);
         if same {
@@ -259,7 +260,7 @@ impl Fetch {
         same
     }
 
-    /// Reads the first attributes of a vertex of the arrays.
+    /// Reads the first `values.len()` attributes of the vertex with an index.
     fn attributes(&self, memory: Vram<'_>, index: u32, instance: u32, values: &mut [[u32; 4]]) {
         let value = |source: &Source| match source {
             Source::Current(value) => *value,
@@ -283,7 +284,7 @@ impl Fetch {
         values.iter_mut().zip(&self.sources).for_each(|(place, source)| *place = value(source));
     }
 
-    /// Returns the number of words of VERTEX_DATA that form a vertex. Every attribute begins with a new word.
+    /// Returns the number of words of VERTEX_DATA per vertex. Each attribute begins with a new word.
     fn inline_words(&self) -> usize {
         let words = |source: &Source| match source {
             Source::Array(array) => usize::from(array.format.bytes).div_ceil(4),
@@ -309,7 +310,7 @@ impl Fetch {
 }
 
 impl Array {
-    /// Returns the four components of an element; missing ones are 0, 0, 0, 1.
+    /// Returns the four components of an element. Missing components are 0, 0, 0, 1.
     fn value(&self, bytes: &[u8]) -> [u32; 4] {
         let mut value = self.format.read(bytes);
         if self.format.bits[3] == 0 {

@@ -1,4 +1,4 @@
-//! Fragment programs that only read a texel and output it, as the driver's blits do.
+//! Recognizes fragment programs that only read a texel and output it, as the driver's blits do.
 //!
 //! ```text
 //! TEX temp[0].rgba = LD tex[0], temp[0].rgaa
@@ -11,20 +11,20 @@ use reconverge_r500::words::{
     AlphaOp, CmnInst, CodeAddr, CodeOffset, Imod, InstType, Omod, PredSel, RgbOp, Swiz, Target, TexOp,
 };
 
-/// A texel that a program outputs.
+/// The texel that a program reads and outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TexelRead {
     pub(super) unit: u8,
-    /// Temporary and channel of each coordinate.
+    /// Temporary and channel of coordinates s and t.
     pub(super) axes: [(u8, u8); 2],
-    /// Whether coordinates count texels.
+    /// Whether coordinates count texels, instead of running from 0 to 1.
     pub(super) unscaled: bool,
-    /// Channels of the texel for red, green, blue and alpha.
+    /// For red, green, blue and alpha, the channel of the texel.
     pub(super) select: [u8; 4],
 }
 
-/// Returns the texel that a program outputs in target A, if that is all that it does. The words begin at slot
-/// `first`; `code` is US_CODE_ADDR and `offset` US_CODE_OFFSET.
+/// Returns the texel that a program outputs in target A. Returns `None` if the program does anything else. `first` is
+/// the slot of the first word, `code` is US_CODE_ADDR, and `offset` is US_CODE_OFFSET.
 pub(super) fn texel_read(words: &[u32], first: usize, code: u32, offset: u32) -> Option<TexelRead> {
     let (code, offset) = (CodeAddr::unpack(code).ok()?, CodeOffset::unpack(offset).ok()?);
     let start = usize::from(offset.offset_addr) + usize::from(code.start_addr);
@@ -50,7 +50,8 @@ fn is_unpredicated(common: &CmnInst) -> bool {
     common.rgb_pred_sel == PredSel::NONE && common.alpha_pred_sel == PredSel::NONE
 }
 
-/// Returns the channels of a temporary that are output in target A; `None` if the instruction does anything else.
+/// Returns the channels of a temporary that an instruction outputs in target A, or `None` if the instruction does
+/// anything else.
 fn put_out(inst: &Inst, alu: &Alu, temp: u8) -> Option<[u8; 4]> {
     let common = &inst.common;
     let whole = common.rgb_omask == 7 && common.alpha_omask && common.r#type == InstType::OUT;
@@ -62,7 +63,7 @@ fn put_out(inst: &Inst, alu: &Alu, temp: u8) -> Option<[u8; 4]> {
     Some([red, green, blue, alpha])
 }
 
-/// Returns the channels of a temporary that a MAD of one unit passes unchanged: times 1, plus 0.
+/// Returns the channels of a temporary that a MAD passes unchanged, because it multiplies them by 1 and adds 0.
 fn unchanged<Op>(half: &Half<Op>, sources: &Sources, temp: u8, count: usize) -> Option<[u8; 3]> {
     let [a, b, c] = &half.operands;
     let source = sources.src.get(a.sel as usize)?;
@@ -87,7 +88,7 @@ fn unchanged<Op>(half: &Half<Op>, sources: &Sources, temp: u8, count: usize) -> 
 mod tests {
     use super::*;
 
-    /// Captured: the program of the driver's blits, `TEX` and `OUT`.
+    /// Captured: the program of the driver's blits, with the instructions `TEX` and `OUT`.
     #[rustfmt::skip]
     const BLIT: [u32; 12] = [
         0x0000_7807, 0x0240_0000, 0xe400_f400, 0x0000_0000, 0x0000_0000, 0x0000_0000,
@@ -108,7 +109,7 @@ mod tests {
         for (code, offset) in [(0x2_0000, 0), (0x1_0000, 1), (0x2_0001, 0)] {
             assert_eq!(texel_read(&BLIT, 0, code, offset), None, "another entry or end");
         }
-        // Every bit has a meaning, except for those of timing, masks of temporaries and unused sources.
+        // A change of any bit changes the result, except for bits of timing, masks of temporaries and unused sources.
         let mut same = 0;
         for bit in 0..12 * 32 {
             let mut words = BLIT;

@@ -31,17 +31,17 @@ use crate::Fault;
 use crate::capture::FragmentRecording;
 use crate::sampling::STENCIL_OPS;
 
-/// Steps per pixel to which window coordinates are rounded: the kernel clears SUBPIXEL of GB_TILE_CONFIG.
+/// Number of steps per pixel to which window coordinates are rounded. The kernel clears SUBPIXEL of GB_TILE_CONFIG.
 const STEPS: u16 = 12;
 /// Number of colour targets.
 pub(super) const TARGETS: usize = 4;
-/// END_TYPE of GA_LINE_CNTL for ends at right angles to the line. The driver sets it for smooth lines. RV530 fails
-/// `line-aa-width`, whose lines then have too many pixels.
+/// END_TYPE of GA_LINE_CNTL for lines whose ends are at right angles to the line. The driver sets it for smooth lines.
+/// RV530 fails `line-aa-width`, because such lines have too many pixels.
 const PERPENDICULAR: u32 = 3;
-/// Index of the colour that the depth unit stores when it clears. The indices below it are those of the targets.
+/// Index of the colour that the depth unit stores in a clear. Lower indices are those of the targets.
 const CLEAR: usize = TARGETS;
 
-/// Returns the kind of primitives; `None` for a type that does not draw anything.
+/// Returns the topology of a PRIM_TYPE, or `None` for a type that does not draw anything.
 pub(super) fn topology(state: &mut State, prim_type: u8) -> Option<Topology> {
     Some(match prim_type {
         0 => return None,
@@ -63,7 +63,7 @@ pub(super) fn topology(state: &mut State, prim_type: u8) -> Option<Topology> {
     })
 }
 
-/// A draw, with the inputs and outputs of the fragment program.
+/// The state of a draw, and the inputs and outputs of its fragment program.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) draw: Draw,
@@ -72,17 +72,18 @@ pub(super) struct Prepared {
     pub(super) outputs: Outputs,
 }
 
-/// Returns the state of a draw.
+/// Translates the registers to the state of a draw.
 ///
 /// # Errors
-/// A buffer is too small for the rows of the scissor. The kernel rejects the same case (`r100_cs_track_check`).
+/// Returns a fault if a buffer is too small for the rows of the scissor. The kernel rejects such a draw as well
+/// (`r100_cs_track_check`).
 pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) -> Result<Prepared, Fault> {
     let clip = layout.clip();
     let vte = fields!(state, VteCntl, state.word(reg::VAP_VTE_CNTL));
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
     let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
     let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
-    // Without the vertex unit, VTE_CNTL may still have its value after a reset.
+    // If vertices bypass the vertex unit, VTE_CNTL may still have its reset value.
     let in_window = layout.bypasses() || vte.vtx_xy_fmt;
     let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
         true => state.float(reg::SE_VPORT_XSCALE, number),
@@ -114,7 +115,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let stipple = stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
-    // The chip does not have a number of rows: the scissor limits them.
+    // No register has the number of rows of a surface. The scissor limits the rows that are drawn.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
     let (depth, tests) = depth(state, rows)?;
     let (mut targets, outputs) = targets(state, rows)?;
@@ -137,7 +138,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         depth,
         tests,
         depth_bounds: None,
-        // The fragment program's outputs are not yet in the order of the targets' components: see `Outputs`.
+        // `Outputs` performs the alpha test, because it must read the program's outputs before they are converted.
         alpha_test: None,
         targets,
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
@@ -151,21 +152,22 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     Ok(Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs })
 }
 
-/// Returns the maximum of x and y, in multiples of w, before a primitive is clipped: VAP_GB_HORZ_CLIP_ADJ and
-/// VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to all four registers and does not set a scissor at the viewport, so
-/// this clipping limits the drawn area.
+/// Returns the guard band, and the limits outside of which primitives are dropped. The guard band is the maximum ratio
+/// of x and y to w, from VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to all four registers and
+/// does not set a scissor at the viewport. Clipping at the guard band therefore limits the drawn area.
 ///
-/// The second result is that of VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ, if one of them is less. A primitive
-/// with all vertices outside one side is dropped, as by the registers of R600 with these names. Further outside than
-/// the clip limit it does not have pixels anyway.
+/// The limits are VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ. As on R600, a primitive is dropped if all its vertices
+/// are outside of the same side. If both limits are at least as large as the guard band, they have no effect, and
+/// `None` is returned.
 fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
     let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
     let drops = x_discards < x || y_discards < y;
     ([x, y], drops.then_some([x_discards, y_discards]))
 }
 
-/// Returns the pixels inside the scissor and the clip rectangles. SC_CLIP_RULE has a bit for each set of rectangles
-/// that a pixel may be in. Rules other than "inside all of these" are reported.
+/// Returns the pixels inside of the scissor and of the clip rectangles. If n is the bit set of the clip rectangles that
+/// contain a pixel, bit n of SC_CLIP_RULE states whether the pixel is drawn. Only rules that require pixels to be
+/// inside of all of some rectangles are supported. Other rules are reported.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
     let rectangle = |address: u32, number: usize| {
@@ -199,7 +201,7 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
     let offset = |number: usize| {
         let [scale, units] =
             [0, 1].map(|at| f64::from(state.float(reg::SU_POLY_OFFSET_FRONT_SCALE, 2 * number + at)));
-        // The register holds the slope for one step of a pixel.
+        // The register has the slope per subpixel step.
         Offset { slope: scale / f64::from(STEPS), constant: units / most, of_float: false, clamp: 0. }
     };
     let fill = |kind: u8| match kind {
@@ -222,11 +224,11 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
     ]
 }
 
-/// Returns the line pattern, if there is one.
+/// Returns the line stipple, if it is on.
 ///
-/// STIPPLE_SCALE is interpreted as the bits of the pattern per pixel. Mesa writes the factor of OpenGL minus one, so
-/// a line of factor 1 has the first bit everywhere. RV530 passes the part of `linestipple` with a solid pattern, and
-/// fails the other five.
+/// STIPPLE_SCALE is interpreted as the number of pattern bits per pixel. Mesa writes OpenGL's factor minus one, so a
+/// line with a factor of 1 uses the first bit for all pixels. RV530 passes the part of `linestipple` with a solid
+/// pattern, and fails the other five parts.
 fn stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) -> Option<Stipple> {
     let of_lines = matches!(topology, Topology::Lines | Topology::LineStrip | Topology::LineLoop);
     let config = fields!(state, LineStippleConfig, state.word(reg::GA_LINE_STIPPLE_CONFIG));
@@ -267,7 +269,7 @@ fn points(state: &State, layout: &Layout) -> Points {
     }
 }
 
-/// Comparisons, in the order in which the depth unit numbers them.
+/// Comparisons, indexed by the codes of the depth unit.
 const DEPTH_COMPARES: [Compare; 8] = [
     Compare::Never,
     Compare::Less,
@@ -279,7 +281,7 @@ const DEPTH_COMPARES: [Compare; 8] = [
     Compare::Always,
 ];
 
-/// Returns the depth buffer and its tests. The buffer is `None` if neither depth nor stencil is tested.
+/// Returns the depth buffer and the depth and stencil tests. The buffer is `None` if both tests are off.
 fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests), Fault> {
     let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
     if !control.stencil_enable && !control.z_enable {
@@ -313,7 +315,7 @@ fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests),
     Ok((depth_target(state, rows)?, tests))
 }
 
-/// Returns the depth buffer.
+/// Returns the depth buffer, or `None` if its format is not supported.
 fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, Fault> {
     let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
     let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
@@ -348,8 +350,8 @@ fn surface(
     Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows, order: SampleOrder::Planes })
 }
 
-/// Turns a draw into a resolve if RB3D_AARESOLVE_CTL.AARESOLVE_MODE is set. A resolve stores the mean of the samples
-/// of the first target in another buffer. The results of the program are ignored.
+/// Makes the draw a resolve, if RB3D_AARESOLVE_CTL.AARESOLVE_MODE is set. A resolve stores the mean of the samples of
+/// the first target in another buffer, and ignores the results of the program.
 fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault> {
     let control = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
     if !control.aaresolve_mode {
@@ -371,7 +373,8 @@ fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault>
     Ok(())
 }
 
-/// While ZB_CB_CLEAR is set, the depth unit stores its clear value at each pixel: half of a cleared colour target.
+/// Returns the target to which the depth unit stores its clear value, if ZB_CB_CLEAR is set. The driver clears one half
+/// of a colour buffer in this way, and the other half with the colour unit.
 fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
     if !control.zb_cb_clear {
@@ -392,17 +395,17 @@ fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
 /// Conversion of the fragment program's outputs before they are stored.
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
-    /// For each target, the output and its channels for C0 to C3.
+    /// For each target, the number of the output, and the output's channels for C0 to C3.
     targets: [Option<(usize, [u8; 4])>; TARGETS],
-    /// For each target, the bits of a component, if signed fractions are blended.
+    /// For each target with signed fractions that is blended as unsigned, the width of a component in bits.
     signed: [Option<u8>; TARGETS],
-    /// The alpha test of output 0.
+    /// The alpha test of output 0, if it is on.
     alpha: Option<Alpha>,
-    /// Value that the depth unit stores in a clear.
+    /// Value that the depth unit stores, if ZB_CB_CLEAR is set.
     clear: Option<u32>,
-    /// Whether the program supplies depth.
+    /// Whether the program outputs depth.
     depth: bool,
-    /// Number of samples of a pixel, if alpha of output 0 is the share of covered samples.
+    /// Number of samples per pixel, if alpha of output 0 determines how many samples are covered.
     covers: Option<usize>,
 }
 
@@ -411,17 +414,17 @@ pub(super) struct Outputs {
 struct Alpha {
     compare: Compare,
     reference: Reference,
-    /// Channel of output 0 for the comparison.
+    /// Channel of output 0 that is compared.
     channel: u8,
 }
 
-/// The value that an alpha test compares with.
+/// The reference value of an alpha test.
 #[derive(Clone, Copy, Debug)]
 enum Reference {
-    /// A half-precision float, for alpha in that format.
+    /// A half-precision float. Alpha is converted to a half before the comparison.
     Float(f32),
-    /// Eight bits, compared with bits 31 to 24 of the first word of a pixel, as the fragment unit outputs it. If
-    /// components have eight bits, these are alpha: see [`upper_byte`].
+    /// Eight bits. They are compared with bits 31 to 24 of the first word of a pixel, in the format in which the
+    /// fragment unit outputs the pixel. If components have eight bits, these bits are alpha. See [`upper_byte`].
     Byte(u8, OutputFormat),
 }
 
@@ -437,8 +440,8 @@ enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns the format of US_OUT_FMT, and the index among C0 to C3 of the component with bits 31 to 24 of a pixel.
-    /// If components have ten bits, that is alpha.
+    /// Returns the format of US_OUT_FMT. Also returns which of C0 to C3 has bits 31 to 24 of a pixel's first word. If
+    /// components have ten bits, this is alpha.
     fn of(out: u32) -> (OutputFormat, usize) {
         let signed = out >> 16 & 0xf != 0;
         match (out & 0x1f, signed) {
@@ -452,11 +455,11 @@ impl OutputFormat {
     }
 }
 
-/// Returns the upper eight bits of a component.
+/// Returns the upper eight bits of a component in a format.
 ///
-/// For wider formats, the alpha test of eight bits always uses the component in these bits. The evidence is
-/// `fbo-alphatest-formats` on an RV530. It fails with all signed and floating-point formats, and with R, RG, RGB and
-/// RGBA of 16 bits. It passes with LA of 16 bits, whose second component is alpha.
+/// For wider formats, the alpha test of eight bits always reads the component in bits 31 to 24. The evidence is
+/// `fbo-alphatest-formats` on an RV530. It fails for all signed and floating-point formats, and for R, RG, RGB and RGBA
+/// of 16 bits. It passes for LA of 16 bits, whose second component is alpha.
 fn upper_byte(value: f32, format: OutputFormat) -> u8 {
     let fraction = |least: f64, steps: f64| {
         let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
@@ -481,7 +484,7 @@ impl Alpha {
     }
 }
 
-/// Returns the colour targets and their outputs.
+/// Returns the colour targets, and the conversion of the program's outputs for them.
 fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
@@ -510,13 +513,13 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
     let masks = state.word(reg::RB3D_COLOR_CHANNEL_MASK);
     let mut found = Vec::new();
     for number in 0..TARGETS {
-        // If output 0 goes to several targets, the formats of the other outputs mark them as unused.
+        // If output 0 is stored in several targets, US_OUT_FMT marks the other outputs as unused.
         let shared = control.num_multiwrites > 0 && number <= usize::from(control.num_multiwrites);
         let output = if shared { 0 } else { number };
         let out = state.nth(reg::US_OUT_FMT_0, output);
         let shift = if control.independent_color_channel_mask_enable { 4 * number } else { 0 };
         let mask = masks >> shift & 0xf;
-        // UNUSED.
+        // Format 15 is UNUSED.
         if out & 0x1f == 15 || mask == 0 {
             continue;
         }
@@ -550,13 +553,13 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
     Ok((found, outputs))
 }
 
-/// Returns the channel of the fragment program's output, 0 red to 3 alpha, from its code in US_OUT_FMT.
+/// Returns the channel, from 0 for red to 3 for alpha, that a code in US_OUT_FMT selects.
 fn channel(code: u32) -> u8 {
     const ORDER: [(OutSel, u8); 4] = [(OutSel::A, 3), (OutSel::R, 0), (OutSel::G, 1), (OutSel::B, 2)];
     ORDER[code as usize & 3].1
 }
 
-/// Returns the blending, if it is on. Colours are C0 to C3.
+/// Returns the blending of a target, if it is on. Colours have the components C0 to C3.
 fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     let range = blend_range(target.format.numbers[0]);
     let is_byte = target.is_byte();
@@ -569,7 +572,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
         false => color,
     };
     let mut factor = |code: u8| match code {
-        // 0 and 1 also mean zero and one. (REG)
+        // The codes 0 and 1 also mean zero and one. (REG)
         0 | 32 => Factor::Zero,
         1 | 33 => Factor::One,
         34 => Factor::Source,
@@ -604,7 +607,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     };
     let (color, alpha) = (part(color), part(alpha));
     let [red, green] = [0, 1].map(|number| state.nth(reg::RB3D_CONSTANT_COLOR_AR, number));
-    // A fraction of ten bits, or a half-precision float for targets of floats.
+    // A component of the constant is a fraction of ten bits. For floating-point targets, it is a half-precision float.
     let value = |bits: u32| match range {
         Some(_) => (bits & 0xffff) as f32 / 1023.,
         None => f16::from_bits(bits as u16).to_f32(),
@@ -614,11 +617,12 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     Some(Blend { color, alpha, constant, range })
 }
 
-/// Returns the unsigned fraction that has the same `bits` bits as a signed one.
+/// Converts a value to a signed fraction of `bits` bits, and returns the unsigned fraction with the same bits.
 ///
-/// The fragment unit's format has the sign, but the colour buffer's does not, so blending treats all fractions as
-/// unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a signed fraction, and
-/// `fbo-blending-formats` with all signed formats. It passes `fbo-colormask-formats`, which stores them.
+/// Only the format of the fragment unit has a sign, and the format of the colour buffer does not. Blending therefore
+/// treats all fractions as unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a
+/// signed fraction, and `fbo-blending-formats` for all signed formats. It passes `fbo-colormask-formats`, which stores
+/// signed formats without blending.
 fn unsigned(word: u32, bits: u8) -> u32 {
     let value = f32::from_bits(word);
     let value = if value.is_nan() { 0. } else { f64::from(value).clamp(-1., 1.) };
@@ -627,47 +631,47 @@ fn unsigned(word: u32, bits: u8) -> u32 {
     ((f64::from(code) / f64::from(most)) as f32).to_bits()
 }
 
-/// Source of a temporary of the fragment program.
+/// Source of a temporary, which the rasteriser writes before the fragment program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// Components of coordinates.
+    /// Components of texture coordinates.
     Coordinates([Component; 4]),
-    /// A colour: the inputs of front and back, and its format.
+    /// A colour: the inputs for front and back, and its format.
     Color { front: usize, back: usize, format: u8 },
-    /// A colour that vertices do not have: the constants of its format, with zeros.
+    /// A colour that vertices do not have. Its channels are zero, but the format may replace some by constants.
     NoColor { format: u8 },
     /// x and y in the frame buffer.
     Position,
-    /// The side: 1 for the back.
+    /// The visible side: 0 for the front, 1 for the back.
     Side,
 }
 
-/// One component.
+/// Source of one component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Component {
-    /// A channel of an input of the draw.
+    /// An input of the draw, and its channel.
     Input(usize, usize),
     Bits(u32),
 }
 
-/// The rasteriser's instructions, which route interpolated values to temporaries. The column is an empty one, which
-/// is zero.
+/// The rasteriser's instructions, which write interpolated values to temporaries: the number of each temporary, and its
+/// source. The column is empty, which means zeros.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes(Vec<(u8, Source)>, LaneColumn);
 
-/// Codes of a component of coordinates.
+/// Codes in RS_IP of the constants 0 and 1.
 const ZERO: u8 = 62;
 const ONE: u8 = 63;
 
 impl Routes {
-    /// Returns the routes, and the inputs that they need.
+    /// Returns the rasteriser's instructions, and the inputs that they read.
     fn new(state: &mut State, layout: &Layout, shading: &ColorControl) -> (Routes, Vec<Input>) {
         let enable = fields!(state, GbEnable, state.word(reg::GB_ENABLE));
         let count = fields!(state, RsInstCount, state.word(reg::RS_INST_COUNT));
         let corner = |number: usize| state.float(reg::GA_POINT_S0, number);
         let ([s0, t0], [s1, t1]) = ([corner(0), corner(1)], [corner(2), corner(3)]);
         let stretched = Input::Stretched { low: [s0, t1], high: [s1, t0] };
-        // Components in the order of the sets: set and channel of each.
+        // Set and channel of each component. RS_IP numbers the components of all sets consecutively.
         let mut components = Vec::new();
         let mut sets = [stretched; SETS];
         for (set, input) in sets.iter_mut().enumerate() {
@@ -733,7 +737,7 @@ impl Routes {
         (routes, inputs)
     }
 
-    /// Returns the columns of fragments that the routes read.
+    /// Returns the columns of fragments that the instructions read.
     fn reads(&self, inputs: usize) -> ReadColumns {
         let mut reads = ReadColumns { inputs: vec![0; inputs], position: 0 };
         for (_, source) in &self.0 {
@@ -755,7 +759,7 @@ impl Routes {
         reads
     }
 
-    /// Returns the input and component of a channel of a temporary, if it is interpolated directly.
+    /// Returns the input and the channel that a temporary's channel contains, if it is interpolated and not converted.
     fn input(&self, temp: u8, channel: u8) -> Option<(usize, usize)> {
         let (_, source) = self.0.iter().rfind(|(number, _)| *number == temp)?;
         let Source::Coordinates(all) = source else { return None };
@@ -765,7 +769,8 @@ impl Routes {
         }
     }
 
-    /// Returns the columns of the temporaries that the rasteriser writes. Channels that are not `needed` are zero.
+    /// Returns the columns of the temporaries that the rasteriser writes. Channels for which `needed` returns `false`
+    /// are zero.
     fn temporaries(&self, fragments: &Fragments, needed: impl Fn(u8, usize) -> bool) -> Vec<Columns> {
         let one = 1f32.to_bits();
         let everywhere = |word: u32| match word {
@@ -816,7 +821,7 @@ impl Routes {
     }
 }
 
-/// Returns the components of a colour in a format of the rasteriser: COL_FMT. [`Component::Input`] is a channel of
+/// Returns the components of a colour in a format, which is COL_FMT of RS_IP. [`Component::Input`] means a channel of
 /// the colour.
 fn formatted(format: u8, one: u32) -> [Component; 4] {
     let [r, g, b, a] = [0, 1, 2, 3].map(|channel| Component::Input(0, channel));
@@ -834,7 +839,7 @@ fn formatted(format: u8, one: u32) -> [Component; 4] {
     }
 }
 
-/// The fragment unit, in the form that the raster uses.
+/// The fragment stage of a draw, which implements [`FragmentProgram`].
 pub(super) struct PixelProgram<'a> {
     pub(super) shader: &'a Shader,
     pub(super) routes: &'a Routes,
@@ -852,18 +857,18 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn may_skip_hidden(&self) -> bool {
-        // A captured draw runs all lanes.
+        // In a captured draw, all lanes run.
         !self.recording.is_on() && !self.outputs.depth
     }
 
     fn is_uniform(&self) -> bool {
-        // A captured launch has all lanes.
+        // A captured launch contains all lanes.
         !self.recording.is_on()
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
         let Outputs { targets, signed, alpha, clear, depth, covers } = self.outputs;
-        // A captured draw runs its program.
+        // In a captured draw, the program always runs.
         let is_signed = signed.iter().any(Option::is_some);
         let uses_alpha = alpha.is_some() || covers.is_some();
         let plain = !self.recording.is_on() && !is_signed && !uses_alpha && clear.is_none() && !depth;
@@ -880,7 +885,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        // A capture has all temporaries.
+        // A captured launch contains all temporaries.
         let needed = |temp, channel| self.recording.is_on() || self.shader.reads(temp, channel);
         let temps = self.routes.temporaries(fragments, needed);
         let mut left = self.shader.run(fragments, temps, self.recording.lock().as_deref_mut())?;
@@ -937,7 +942,7 @@ mod tests {
 
     use super::*;
 
-    /// Captured: colours, back colours that are not used, facing, a varying and the position.
+    /// Captured: a colour, back colours that are not used, facing, a varying and the position.
     #[test]
     fn captured_instructions_of_the_rasteriser_go_to_their_temporaries() {
         let mut state = State::default();
@@ -962,27 +967,28 @@ mod tests {
         assert!(state.unknown.list().is_empty());
     }
 
-    /// Formats for which RV530 fails `fbo-alphatest-formats`, and those for which it passes. An alpha of 0.4 is 66h.
+    /// Formats for which RV530 fails `fbo-alphatest-formats`, and formats for which it passes. An alpha of 0.4 is 66h
+    /// as a byte.
     #[test]
     fn the_alpha_test_of_eight_bits_reads_the_upper_byte_of_a_word() {
         // RGBA8, RGB10_A2, RGBA8_SNORM, RG16, LA16, R16_SNORM, LA16F, LA32F.
         let formats = [0x3900, 0x3901, 0xf_3900, 0x3904, 0x104, 0xf_3903, 0x111, 0x114];
         let found = formats.map(|out| {
             let (format, place) = OutputFormat::of(out);
-            // Red, green and blue are 1.
+            // Alpha is 0.4, and red, green and blue are 1.
             let channel = if place == 3 { 3 } else { channel(out >> (8 + 2 * place) & 3) };
             upper_byte(if channel == 3 { 0.4 } else { 1. }, format)
         });
         assert_eq!(found, [0x66, 0x66, 0x33, 0xff, 0x66, 0x7f, 0x36, 0x3f]);
     }
 
-    /// OpenGL 3.0, 4.1.4: alpha is compared, whatever the format is.
+    /// OpenGL 3.0, 4.1.4: the test compares alpha in every format.
     #[test]
     fn the_alpha_test_without_its_erratum_reads_alpha_in_every_format() {
         let passes = |errata: Errata, out: u32| {
             let mut state = State::default();
             state.errata = errata;
-            // An alpha of 0.4 is less than one half. Red is 1.
+            // The test passes if the value is less than one half. Alpha is 0.4, and red is 1.
             state.set(reg::FG_ALPHA_FUNC, 1 << 11 | 1 << 8 | 0x80);
             state.set(reg::US_OUT_FMT_0, out);
             let alpha = targets(&mut state, 0).unwrap().1.alpha.expect("the test is on");
@@ -995,8 +1001,8 @@ mod tests {
         assert_eq!(formats.map(|out| passes(without, out)), [true; 5]);
     }
 
-    /// Mesa sets the constant of C1 for R8, L8, I8 and A8, and leaves DST_ALPHA to the chip. RV530 passes
-    /// `fbo-blending-formats` with them.
+    /// For R8, L8, I8 and A8, Mesa sets the constant of C1. It does not replace DST_ALPHA, so the chip reads the stored
+    /// byte as alpha. RV530 passes `fbo-blending-formats` for these formats.
     #[test]
     fn a_target_of_a_byte_blends_with_itself_as_alpha_and_the_second_constant() {
         let mut state = State::default();

@@ -1,4 +1,4 @@
-//! The chip's format numbers, and their formats.
+//! The formats of targets, depth buffers and textures, by the chip's numbers.
 //!
 //! Source: Mesa `r300_reg.h` (R300_COLOR_FORMAT_*, R300_US_OUT_FMT_*, R300_TX_FORMAT_*, R300_DEPTHFORMAT_*) and
 //! `r300_texture.c`.
@@ -7,19 +7,19 @@ use reconverge_raster::block::Block;
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
-/// A colour target: its elements, and their components for C0 to C3 of the fragment unit's output.
+/// Format of a colour target: its elements, and their components that store C0 to C3 of the fragment unit's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color {
     pub(super) format: Format,
     pub(super) places: [Option<u8>; 4],
-    /// Bit of RB3D_COLOR_CHANNEL_MASK for each of C0 to C3.
+    /// For each of C0 to C3, the bit of RB3D_COLOR_CHANNEL_MASK that enables it.
     pub(super) mask_bits: [u8; 4],
 }
 
 impl Color {
-    /// Returns whether the element is a single byte. Its blending also reads the stored byte as alpha, and uses the
-    /// constant of C1. Mesa sets that constant for R8, L8, I8 and A8 (`r300_set_blend_color`). RV530 passes
-    /// `fbo-blending-formats` with them, and fails with R8_SNORM, for which Mesa does not set it.
+    /// Returns whether the element is a single byte. Blending then also reads the stored byte as alpha, and uses the
+    /// constant of C1. Mesa sets this constant for R8, L8, I8 and A8 (`r300_set_blend_color`). RV530 passes
+    /// `fbo-blending-formats` for these formats, and fails for R8_SNORM, for which Mesa does not set the constant.
     pub(super) fn is_byte(&self) -> bool {
         self.format.bytes == 1
     }
@@ -29,15 +29,16 @@ const ALL: [Option<u8>; 4] = [Some(0), Some(1), Some(2), Some(3)];
 const FIRST: [Option<u8>; 4] = [Some(0), None, None, None];
 const FIRST_TWO: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 
-/// Returns the format of a colour target, by COLORFORMAT and US_OUT_FMT; `None` for an unknown one.
+/// Returns the format of a colour target for COLORFORMAT and US_OUT_FMT, or `None` if it is unknown.
 ///
-/// If the fragment unit outputs 16 or 32 bits per component, its format determines the meaning of the bits, and
-/// COLORFORMAT only their number.
+/// If the fragment unit outputs 16 or 32 bits per component, US_OUT_FMT determines the components, and COLORFORMAT is
+/// ignored.
 pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color> {
     let number = if signed { Number::Snorm } else { Number::Unorm };
     let made = |bits: [u8; 4], number: Number, places: [Option<u8>; 4]| {
-        // Mesa found by trial that red of two components of 16 and 32 bits has bits 1 and 2, and the other one bits 0
-        // and 3 (`grrg_cmask`, `arra_cmask`). The bits chosen here are those of UV88, whose components are C2 and C0.
+        // Mesa found by trial that, for two components of 16 or 32 bits, bits 1 and 2 enable red and bits 0 and 3
+        // enable the other component (`grrg_cmask`, `arra_cmask`). Bits 2 and 0 are used here, as for UV88, whose
+        // components are C2 and C0.
         let mask_bits = match places {
             [Some(0), Some(1), None, None] => [2, 0, 1, 3],
             [Some(0), None, Some(1), None] => [2, 1, 0, 3],
@@ -53,10 +54,10 @@ pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color
         17 => return made([16, 16, 0, 0], Number::Float, FIRST_TWO),
         18 => return made([16; 4], Number::Float, ALL),
         19 => return made([32, 0, 0, 0], Number::Float, FIRST),
-        // Two singles have C0 and C2.
+        // Two singles store C0 and C2.
         20 => return made([32, 32, 0, 0], Number::Float, [Some(0), None, Some(1), None]),
         21 => return made([32; 4], Number::Float, ALL),
-        // C4_8, C4_10, C4_10 with gamma.
+        // C4_8, C4_10, and C4_10 with gamma: COLORFORMAT determines the components.
         0..=2 => {}
         _ => return None,
     }
@@ -74,7 +75,7 @@ pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color
     }
 }
 
-/// Returns the format of a depth buffer; `None` for an unknown one.
+/// Returns the format of a depth buffer, or `None` if it is unknown.
 pub(super) fn depth(format: u8) -> Option<DepthFormat> {
     match format {
         0 => Some(DepthFormat::Unorm16),
@@ -83,19 +84,19 @@ pub(super) fn depth(format: u8) -> Option<DepthFormat> {
     }
 }
 
-/// The elements of a texture.
+/// Encoding of a texture's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Texel {
     /// One element per texel.
     Plain(Format),
-    /// Stencil below, depth above. The depth is read.
+    /// Depth in the upper 24 bits, which is read, and stencil in the lower bits.
     Depth,
     /// Blocks of 4 x 4 texels.
     Block(Block),
 }
 
 impl Texel {
-    /// Returns the number of bytes of an element or block.
+    /// Returns the size in bytes of an element or a block.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Texel::Plain(format) => format.bytes.into(),
@@ -105,8 +106,8 @@ impl Texel {
     }
 }
 
-/// Returns the format of a texture: TXFORMAT, with its additional bit as bit 5; `None` for an unknown one. The
-/// components in `curved` are on the sRGB curve.
+/// Returns the encoding of a texture's elements, or `None` if it is unknown. `format` is TXFORMAT with its most
+/// significant bit as bit 5. `curved` states which components are on the sRGB curve.
 pub(super) fn texture(format: u8, signed: u8, curved: [bool; 4]) -> Option<Texel> {
     let (bits, float) = match format {
         0x00 => ([8, 0, 0, 0], false),
@@ -154,7 +155,7 @@ pub(super) fn texture(format: u8, signed: u8, curved: [bool; 4]) -> Option<Texel
 mod tests {
     use super::*;
 
-    /// Y8X8 is SLUMINANCE8_ALPHA8, whose second component is alpha: RV530 passes `fbo-generatemipmap-formats`.
+    /// Y8X8 is SLUMINANCE8_ALPHA8, whose second component is alpha. RV530 passes `fbo-generatemipmap-formats`.
     #[test]
     fn only_red_green_and_blue_are_on_the_srgb_curve() {
         let numbers = |curved| match texture(0x03, 0, curved) {
@@ -165,27 +166,27 @@ mod tests {
         assert_eq!(numbers([true, true, false, false])[..2], [Number::Srgb; 2]);
     }
 
-    /// Mesa, `grrg_cmask` and `r300_translate_colormask_swizzle`; RV530 passes `fbo-colormask-formats` in all formats.
+    /// Mesa, `grrg_cmask` and `r300_translate_colormask_swizzle`. RV530 passes `fbo-colormask-formats` for all formats.
     #[test]
     fn components_have_the_mask_bits_that_the_driver_gives_them() {
         let bits = |color_format, out_fmt| color(color_format, out_fmt, false).map(|color| color.mask_bits);
-        // Two of 16 bits, fractions and floats: red and green.
+        // Two components of 16 bits, as fractions and as floats, are red and green.
         for out_fmt in [4, 17] {
             assert_eq!(bits(0x6, out_fmt).map(|bits| [bits[0], bits[1]]), Some([2, 0]));
         }
-        // Two singles are C0 and C2.
+        // Two singles store C0 and C2.
         assert_eq!(bits(0xa, 20).map(|bits| [bits[0], bits[2]]), Some([2, 0]));
         for (color_format, out_fmt) in [(0x6, 0), (0xd, 0), (0xd, 3), (0x9, 0), (0xa, 18)] {
             assert_eq!(bits(color_format, out_fmt), Some([0, 1, 2, 3]));
         }
     }
 
-    /// Mesa, `r300_translate_out_fmt`: I8 stores C2, UV88 C2 and then C0.
+    /// Mesa, `r300_translate_out_fmt`: I8 stores C2. UV88 stores C2 and C0.
     #[test]
     fn small_targets_store_their_components() {
         assert_eq!(color(0x9, 0, false).map(|color| color.places), Some([None, None, Some(0), None]));
         assert_eq!(color(0xd, 0, false).map(|color| color.places), Some([Some(1), None, Some(0), None]));
-        // The output format has half-precision floats, of the same number of bits.
+        // The output format is a half-precision float, with the same number of bits.
         assert_eq!(color(0xd, 16, false).map(|color| color.format.numbers[0]), Some(Number::Float));
         assert_eq!(color(0x6, 15, false), None);
     }

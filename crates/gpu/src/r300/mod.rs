@@ -1,19 +1,20 @@
-//! R500 chips: their command processor, and the units that it drives.
+//! R500 chips: the command processor, and the units that it controls.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
 //! | `packet` | packets of a submission, with their relocations |
-//! | `registers` | every register with its fields, and those that do not change results |
+//! | `registers` | every register with its fields, and registers that do not change results |
 //! | `state` | the registers, and the memories of the two program units |
 //! | `vertex` | conversion of arrays to vectors, and of vectors to vertices |
 //! | `program` | vertex programs |
 //! | `draw`, `multisample` | translation of registers to a draw, and of interpolated values to temporaries |
-//! | `shader`, `texture`, `format` | fragment programs and their operands |
+//! | `shader`, `texture`, `format` | fragment programs, with their constants and textures |
 //!
 //! Sources: Mesa's driver of these chips (`src/gallium/drivers/r300`, mainly `r300_reg.h`), AMD's R5xx 3D register
 //! reference, and streams captured from the driver.
 //!
-//! With `RADEON_DEBUG=notcl` the driver shades vertices on the host's processor. They then bypass the vertex unit.
+//! With `RADEON_DEBUG=notcl`, the driver shades vertices on the host's processor. These vertices bypass the vertex
+//! unit.
 
 mod copied;
 mod draw;
@@ -56,17 +57,17 @@ use vertex::{Layout, Stream, Vectors};
 /// Maximum number of instructions of a group before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
-/// Maximum number of vertices in a buffer that is kept for the next draw.
+/// Maximum number of vertices in memory that is kept for the next draw.
 const SHADED: usize = 1 << 12;
 
-/// Sources of vertices: PRIM_WALK.
+/// Values of PRIM_WALK: the source of a draw's vertices.
 mod walk {
     pub(super) const INDICES: u8 = 1;
     pub(super) const LIST: u8 = 2;
     pub(super) const EMBEDDED: u8 = 3;
 }
 
-/// A vertex array: its number of words per vertex, start and stride in bytes.
+/// A vertex array: its number of words per vertex, the distance between vertices in bytes, and its range in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Array {
     size: usize,
@@ -82,24 +83,25 @@ pub struct R300 {
     state: State,
     images: Images,
     arrays: Vec<Array>,
-    /// A draw whose indices the next INDX_BUFFER selects.
+    /// Control word of a draw whose indices the next INDX_BUFFER packet contains.
     waiting: Option<u32>,
-    /// Pixels that passed since the counter was set.
+    /// Number of pixels that passed the tests since ZB_ZPASS_DATA was written.
     passed: u64,
     draws: u64,
     watch: Watch,
-    /// The vertex stream of the last draw, with the number of the state for which it was created.
+    /// The vertex stream of the last draw, and the change number for which it was created.
     stream: Option<(u64, Stream)>,
-    /// State that the last draw depended on.
+    /// State of the last draw, which the next draw may reuse.
     known: KeptDraw,
     /// Vertices of the last draw. The next draw reuses their memory.
     shaded: Vec<Vertex>,
 }
 
-/// State that draws depend on, apart from vertices, constants and texels. A part is empty until a draw needs it after a change.
+/// State that the next draw can reuse if no register has changed: everything except for vertices, constants and texels.
+/// A part is `None` until a draw needs it.
 #[derive(Debug, Default)]
 struct KeptDraw {
-    /// State and options from which the rest was computed.
+    /// Change number, options and topology for which the other fields were computed.
     made_from: Option<(u64, Options, Topology)>,
     layout: Option<Layout>,
     vertex: Option<VertexProgram>,
@@ -108,7 +110,7 @@ struct KeptDraw {
 }
 
 impl R300 {
-    /// Returns a chip after its reset.
+    /// Returns a chip in its state after a reset.
     pub fn new(chip: Chip) -> R300 {
         let options =
             Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
@@ -128,14 +130,14 @@ impl R300 {
         }
     }
 
-    /// Returns the chip with only these errata. By default, all are on.
+    /// Returns the chip with these errata instead of all errata.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> R300 {
         self.state.errata = errata;
         self
     }
 
-    /// Returns the number of draws that were executed.
+    /// Returns the number of draws so far.
     pub fn draws(&self) -> u64 {
         self.draws
     }
@@ -181,7 +183,8 @@ impl R300 {
         Ok(())
     }
 
-    /// 3D_LOAD_VBPNTR: sizes and strides of two arrays, in words, then their offsets, in bytes.
+    /// Executes 3D_LOAD_VBPNTR. For each two arrays, the packet has a word with their sizes and strides in words, and
+    /// then their offsets in bytes.
     fn load_arrays(&mut self, packet: &Packet<'_>) -> Result<(), Fault> {
         let payload = packet.payload;
         let count = (payload[0] & 0x1f) as usize;
@@ -204,12 +207,15 @@ impl R300 {
     fn control(&mut self, word: u32, walk: u8) -> VfCntl {
         let control = fields!(self.state, VfCntl, word);
         if control.prim_walk != walk {
-            self.state.unknown.note(format!("VAP_VF_CNTL.PRIM_WALK {} of another packet", control.prim_walk));
+            self.state.unknown.note(format!(
+                "VAP_VF_CNTL.PRIM_WALK {} in a packet that requires {walk}",
+                control.prim_walk
+            ));
         }
         control
     }
 
-    /// Returns the number of vertices.
+    /// Returns the number of vertices of a draw.
     fn count(&self, control: &VfCntl) -> u32 {
         match control.use_alt_num_verts {
             true => self.state.word(reg::VAP_ALT_NUM_VERTICES) & 0xff_ffff,
@@ -217,7 +223,7 @@ impl R300 {
         }
     }
 
-    /// Draws vertices that are in the packet.
+    /// Draws vertices whose words are in the packet.
     fn draw_embedded(&mut self, memory: Vram<'_>, word: u32, words: &[u32]) -> Result<(), Fault> {
         let control = self.control(word, walk::EMBEDDED);
         let size = (self.state.word(reg::VAP_VTX_SIZE) & 0x7f).max(1) as usize;
@@ -241,24 +247,23 @@ impl R300 {
         }
     }
 
-    /// Keeps a stream for the next draw.
+    /// Stores a stream for the next draw.
     fn keep(&mut self, stream: Stream) {
-        // A draw with an unknown feature must report it again next time, so it is not kept.
+        // A draw with an unsupported feature must report the feature again next time, so its stream is not reused.
         if stream.is_known() {
             self.stream = Some((self.state.changes(), stream));
         }
     }
 
-    /// Draws with indices: one or two per word.
+    /// Draws vertices by their indices. `words` contains one or two indices per word.
     fn draw_indexed(&mut self, memory: Vram<'_>, word: u32, words: &[u32]) -> Result<(), Fault> {
         let control = self.control(word, walk::INDICES);
         let count = self.count(&control) as usize;
         let (low, high) =
             (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
         let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
-        // The sum has 24 bits, and is then clamped. RV515 and RV530 pass
-        // `arb_draw_elements_base_vertex-negative-index`, whose indices are -1 and less, with an offset that brings
-        // them back to 0 and more.
+        // The sum has 24 bits and is then clamped. RV515 and RV530 pass `arb_draw_elements_base_vertex-negative-index`,
+        // whose indices are negative and become 0 or more with the offset.
         let bias = self.state.word(reg::VAP_INDEX_OFFSET);
         let placed = |index: u32| (index.wrapping_add(bias) & 0xff_ffff).clamp(low, high.max(low));
         let indices: Vec<u32> = match control.index_size {
@@ -271,7 +276,7 @@ impl R300 {
         self.draw_arrays(memory, &control, &indices)
     }
 
-    /// Draws these vertices of the arrays.
+    /// Draws the vertices with these indices in the arrays.
     fn draw_arrays(&mut self, memory: Vram<'_>, control: &VfCntl, indices: &[u32]) -> Result<(), Fault> {
         let stream = self.stream();
         let (mut vectors, mut numbers, mut places) =
@@ -359,14 +364,14 @@ impl R300 {
         if self.shaded.len() > SHADED {
             self.shaded = Vec::new();
         }
-        // A draw with an unknown feature must report it again next time, so it is not kept.
+        // A draw with an unsupported feature must report the feature again next time, so its state is not reused.
         if !self.watch.is_on() && named.is_none_or(|before| before == self.state.unknown.times()) {
             self.known = KeptDraw { prepared: Some(prepared), shader: Some(shader), ..known };
         }
         Ok(())
     }
 
-    /// Runs the vertex program: the known one, or that of the unit.
+    /// Runs the vertex program on vertices. If there is no `known` program, creates it from the registers.
     fn shade(
         &mut self,
         known: &mut Option<VertexProgram>,
@@ -392,17 +397,18 @@ impl R300 {
 
 /// The vertices of a draw.
 struct Vertices {
-    /// Vectors of each vertex, from the arrays or the packet.
+    /// Input vectors of each vertex. The vertex program replaces them by its outputs.
     vectors: Vec<Vectors>,
-    /// Mask of the vectors that the stream writes: bit n is vector n.
+    /// Mask of the input vectors that the stream writes; bit n is vector n.
     targets: u32,
     /// Index of each vertex.
     numbers: Vec<u32>,
-    /// Vertices of the primitives, in order.
+    /// Numbers of the vertices that form primitives, in order.
     places: Vec<usize>,
 }
 
-/// ZB_ZPASS_ADDR: stores the counter of the selected pipe in memory. The first pipe counts everything.
+/// Executes a write to ZB_ZPASS_ADDR: stores the counter of the selected pipe in memory. In this model, the first pipe
+/// counts all pixels.
 fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, buffer: Option<&Range<usize>>) {
     let Some(buffer) = buffer else {
         state.unknown.note("ZB_ZPASS_ADDR without a relocation");
@@ -417,12 +423,12 @@ fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, bu
     }
 }
 
-/// Returns the range from an offset in the buffer of a packet's relocation `number` to the end of that buffer.
+/// Returns the range from an offset in the buffer of a packet's relocation `number` to the end of this buffer.
 fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usize>, Fault> {
     packet.place(number, offset as usize, ["a packet", ""])
 }
 
-/// Returns the word at an offset; 0 past the end.
+/// Returns the word at an offset, or 0 if it extends past `end`.
 fn load(memory: Vram<'_>, at: usize, end: usize) -> u32 {
     if at.saturating_add(4) > end { 0 } else { memory.word(at).unwrap_or(0) }
 }

@@ -1,8 +1,8 @@
-//! Pixels of several samples.
+//! Multisampling: pixels with several samples.
 //!
-//! A multisampled surface is never a texture, so the order of its samples is free. Here the samples of a pixel are
-//! contiguous. The driver allocates the memory of all samples. Source: Mesa `r300_emit.c`, `r300_blit.c`,
-//! `r300_reg.h`.
+//! A multisampled surface is never a texture, so the chip model is free to choose the order of its samples. In this
+//! model, the samples of a pixel are contiguous. The driver allocates memory for all samples. Source: Mesa
+//! `r300_emit.c`, `r300_blit.c`, `r300_reg.h`.
 
 use reconverge_raster::draw::{Draw, Multisample, SampleOrder};
 use reconverge_raster::setup::{Corner, PIXEL};
@@ -10,13 +10,13 @@ use reconverge_raster::setup::{Corner, PIXEL};
 use super::registers::{self as reg, AaConfig};
 use super::state::{State, fields};
 
-/// Returns the number of samples of a pixel, if there are several.
+/// Returns the number of samples per pixel, if multisampling is on.
 pub(super) fn samples(state: &mut State) -> Option<usize> {
     let config = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
     config.aa_enable.then(|| [2, 3, 4, 6][usize::from(config.num_aa_subsamples & 3)])
 }
 
-/// Returns the position of a sample, relative to the centre of its pixel. The registers contain twelfths from the
+/// Returns the offset of a sample from the centre of its pixel. The registers contain twelfths of a pixel from the
 /// upper left corner.
 fn place(state: &State, sample: usize) -> Corner {
     let word = state.nth(reg::GB_MSPOS0, sample / 3);
@@ -26,7 +26,7 @@ fn place(state: &State, sample: usize) -> Corner {
     })
 }
 
-/// Sets the samples of the surfaces of a draw if multisampling is on. Returns whether it is on.
+/// If multisampling is on, sets the multisampling state of a draw and of its surfaces. Returns whether it is on.
 pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
     let Some(samples) = samples(state) else { return false };
     let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);
@@ -37,12 +37,12 @@ pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
     let masks = state.word(reg::SC_SCREENDOOR) & 0xff_ffff;
     let mask = masks & 0x3f;
     if masks != mask * 0x4_1041 {
-        state.unknown.note("SC_SCREENDOOR with other samples in each pixel of a quad");
+        state.unknown.note("SC_SCREENDOOR with masks that differ between the pixels of a quad");
     }
     draw.multisample = Multisample {
         places: (0..samples).map(|sample| place(state, sample)).collect(),
         by_sample: true,
-        // Six bits for each pixel of a quad.
+        // SC_SCREENDOOR has six bits for each pixel of a quad. The mask is that of the first pixel.
         mask: mask as u8,
         ..Multisample::default()
     };

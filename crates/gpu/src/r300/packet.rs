@@ -1,7 +1,7 @@
-//! Packets of the command processor of R300 to R500 (PM4), with the buffers that their relocations name.
+//! Packets of the command processor of R300 to R500 (PM4), with the buffers to which their relocations refer.
 //!
-//! Source: Mesa `r300_reg.h` and `r300_cs.h`. The order of relocations follows captured streams. A relocation is a
-//! NOP packet that completes the packet before it.
+//! Source: Mesa `r300_reg.h` and `r300_cs.h`. A relocation is a NOP packet that belongs to the packet before it. The
+//! order of several relocations is that of captured streams.
 
 use crate::{Fault, Submission, pm4};
 
@@ -18,14 +18,14 @@ pub(super) mod op {
 /// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Type 0: writes contiguous registers from a byte address on, or repeatedly the one at that address.
+    /// Type 0: writes words to contiguous registers, or all words to one register.
     Registers {
         /// Byte address of the first register.
         first: u32,
-        /// Whether all values go to the first register.
+        /// Whether all words are written to the first register.
         one: bool,
     },
-    /// Type 3: a command, by its opcode.
+    /// Type 3: the command with this opcode.
     Command(u8),
 }
 
@@ -35,12 +35,12 @@ pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Kind>;
 /// Returns the packets of a submission.
 ///
 /// # Errors
-/// See [`pm4::read`]; packets of type 1 are an error.
+/// See [`pm4::read`]. Packets of type 1 are not valid either.
 pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
     let kind = |header: u32| match header >> 30 {
         0 => Ok(Kind::Registers { first: (header & 0x1fff) * 4, one: header >> 15 & 1 != 0 }),
         3 => Ok(Kind::Command((header >> 8) as u8)),
-        _ => Err("0, 2 and 3"),
+        _ => Err("0, 2 or 3"),
     };
     pm4::read(submission, kind, |header, count| format!("a packet ({header:#010x}) of {count} words"))
 }
@@ -55,7 +55,7 @@ mod tests {
         read(&Submission { commands, buffers })
     }
 
-    /// Captured: the colour buffer's offset and pitch, each with its relocation, and a fan's first word.
+    /// Captured: offset and pitch of the colour buffer, each with its relocation, and the first word of a triangle fan.
     #[test]
     fn a_relocation_completes_the_packet_before_it() {
         let buffers = [0..16, 64..128];
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn what_is_malformed_is_named() {
         let error = |commands: &[u32]| of(commands, &[]).unwrap_err().to_string();
-        assert!(error(&[0x0003_0824, 1]).contains("of 4 words, 1 are left"));
+        assert!(error(&[0x0003_0824, 1]).contains("of 4 words, but the commands end after 1"));
         assert!(error(&[0x4000_0000]).contains("a packet of type 1"));
-        assert!(error(&[0x0000_138a, 1, 0xc000_1000, 8]).contains("relocation 2 of a list of 0"));
+        assert!(error(&[0x0000_138a, 1, 0xc000_1000, 8]).contains("relocation 2 is not in the list of 0"));
     }
 }

@@ -1,4 +1,4 @@
-//! Runs vertex programs: reads the memory and registers of the vertex unit, as a launch of the machine.
+//! Runs vertex programs. Reads the program and its constants from the memory and registers of the vertex unit.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -23,14 +23,14 @@ use crate::Fault;
 use crate::capture::{Recording, Watch};
 use crate::observe::{ChipProgram, Machine, Rows};
 
-/// Numbers of descriptors of flow control, and of constants.
+/// Number of flow control descriptors, and number of constants.
 const DESCRIPTORS: usize = 16;
 const CONSTANTS: usize = 256;
 
-/// Index of VAP_PVS_CONST_CNTL among the registers of a program.
+/// Index of VAP_PVS_CONST_CNTL in [`VertexRegisters`].
 const CONST_CNTL: usize = 2;
 
-/// The vertex program with its constants. It runs on any number of vertices.
+/// A vertex program with its constants, which can run on any number of vertices.
 #[derive(Debug)]
 pub(super) struct VertexProgram {
     chip: Chip,
@@ -51,10 +51,10 @@ fn failed(error: RunError) -> Fault {
 }
 
 impl VertexProgram {
-    /// Returns the program in the unit.
+    /// Returns the program that the registers select.
     ///
     /// # Errors
-    /// The registers do not select a program.
+    /// Returns a fault if the machine cannot load the program.
     pub(super) fn new(
         chip: Chip,
         state: &mut State,
@@ -62,7 +62,7 @@ impl VertexProgram {
         watch: &mut Watch,
     ) -> Result<VertexProgram, Fault> {
         let (slots, mut registers) = program(state);
-        // Only an observer can see the position of the constants.
+        // The offset of the constants is only visible to an observer. Without one, it does not affect the cache.
         if !watch.is_on() {
             registers[CONST_CNTL] &= !CONST_BASE;
         }
@@ -95,7 +95,7 @@ impl VertexProgram {
         Ok(program)
     }
 
-    /// Reads the present constants of the unit, for a draw without an observer.
+    /// Reads the constants again, for a draw without an observer.
     pub(super) fn take_constants(&mut self, state: &State) {
         let base = (state.word(reg::VAP_PVS_CONST_CNTL) & CONST_BASE) as usize;
         let most = self.loaded.setup().constant_max;
@@ -103,23 +103,23 @@ impl VertexProgram {
         self.loaded.set_constants((0..=most).map(|number| (number, value(number))));
     }
 
-    /// Returns the program in the form for observers.
+    /// Returns the program as observers receive it.
     fn observed(&self) -> ChipProgram {
         chip_program(self.chip, &self.key.words, &self.key.registers)
     }
 
-    /// Returns a recording of vertices with these indices.
+    /// Returns a recording of the vertices with these indices.
     pub(super) fn vertices(&self, numbers: &[u32]) -> Recording {
         let launch = Launch { environment: self.loaded.environment().clone(), ..Launch::default() };
         let vertices = numbers.iter().map(|number| [*number, 0]).collect();
         Recording::vertices(&self.observed(), Machine::Pvs(Box::new(launch)), self.options, vertices)
     }
 
-    /// Runs the program on vertices and replaces their vectors by its outputs, in the order of the output registers.
-    /// `targets` is the mask of the vectors that the stream writes. All others are zero.
+    /// Runs the program on vertices, and replaces their vectors by its outputs, in the order of the output registers.
+    /// `targets` is the mask of the vectors that the stream writes. All other input vectors are zero.
     ///
     /// # Errors
-    /// The program traps, or runs too long.
+    /// Returns a fault if the program traps or exceeds the maximum number of instructions.
     pub(super) fn run(
         &self,
         vertices: &mut [Vectors],
@@ -154,11 +154,11 @@ impl VertexProgram {
     }
 }
 
-/// Registers that affect a program: four, and three for each descriptor, which are zero if it does not have an
-/// operation.
+/// Registers that affect a vertex program: four registers, and three for each descriptor. The registers of a descriptor
+/// without an operation are replaced by zeros.
 type VertexRegisters = [u32; 4 + 3 * DESCRIPTORS];
 
-/// Returns the slots of the program, and the registers that affect it.
+/// Returns the instruction slots of the program, and the registers that affect it.
 fn program(state: &mut State) -> (Range<usize>, VertexRegisters) {
     let code = fields!(state, PvsCodeCntl0, state.word(reg::VAP_PVS_CODE_CNTL_0));
     let flow = state.word(reg::VAP_PVS_FLOW_CNTL_OPC);
@@ -172,14 +172,14 @@ fn program(state: &mut State) -> (Range<usize>, VertexRegisters) {
         if let Some(number) = number {
             let [low, high] = [0, 1].map(|at| state.nth(reg::VAP_PVS_FLOW_CNTL_ADDRS_LW_0, 2 * number + at));
             *words = [low, high, state.nth(reg::VAP_PVS_FLOW_CNTL_LOOP_INDEX_0, number)];
-            // Subroutines may be after the end.
+            // Subroutines may be after the last instruction of the main program.
             last = last.max((high & 0x3ff) as usize);
         }
     }
     (0..last + 1, registers)
 }
 
-/// Returns the number of each descriptor; `None` if it does not have an operation.
+/// Returns the number of each descriptor, or `None` for a descriptor without an operation.
 fn used(flow: u32) -> impl Iterator<Item = Option<usize>> {
     (0..DESCRIPTORS).map(move |number| (flow >> (2 * number) & 3 != 0).then_some(number))
 }

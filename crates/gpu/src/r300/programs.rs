@@ -1,4 +1,4 @@
-//! Programs of earlier draws: the state that they were decoded from, and their decoded and lowered forms.
+//! Cached programs of earlier draws: their decoded and lowered forms, and the state from which they were decoded.
 
 use std::sync::Arc;
 
@@ -13,24 +13,25 @@ use crate::kept::Kept;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DecodedFrom {
     pub(super) words: Arc<[u32]>,
-    /// The slot of the first word.
+    /// Instruction slot of the first word.
     pub(super) first: usize,
-    /// State registers that are part of a program.
+    /// State registers that affect the program.
     pub(super) registers: Arc<[u32]>,
     pub(super) options: Options,
 }
 
-/// A fragment program.
+/// A cached fragment program.
 #[derive(Clone, Debug)]
 pub(super) struct KeptFragmentProgram {
-    /// The constants that it reads.
+    /// Numbers of the constants that the program reads.
     pub(super) constants: Arc<[u8]>,
-    /// Whether the program may read each channel of a temporary.
+    /// For each channel of each temporary, whether the program may read it.
     pub(super) read: Arc<[bool]>,
-    /// The texel that the program outputs, if that is all that it does.
+    /// The texel that the program outputs, if it does nothing else.
     pub(super) texel: Option<TexelRead>,
-    /// The program, decoded without constants and textures.
+    /// The decoded program, without constants and textures.
     pub(super) decoded: Loaded,
-    /// The program lowered for textures, without constants.
+    /// The lowered program for each environment. Constants do not affect lowering, so these environments do not contain
+    /// them.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }

@@ -1,7 +1,7 @@
-//! The registers that a draw depends on, with their fields, and those that do not change results.
+//! Registers of the chip, with their fields: those that the chip model reads, and those that do not change results.
 //!
 //! Source: Mesa `r300_reg.h` and the state files of its driver, AMD's R5xx 3D register reference. Addresses are byte
-//! addresses. A write to a register that is not listed here is reported by name once, and counted.
+//! addresses. Writes to a register that is not listed here are counted and reported by address.
 
 use std::sync::LazyLock;
 
@@ -110,7 +110,7 @@ const FIXED: &str = "always the same value, without effect";
 const META: &str = "metadata of compression, which is not used";
 const REDUNDANT: &str = "another register contains the same information";
 
-/// The registers that do not change results.
+/// Registers that do not change results.
 const IGNORED: &[Register] = &[
     ignored("WAIT_UNTIL", 0x1720, 1, "all earlier work is complete"),
     ignored("VAP_PVS_STATE_FLUSH_REG", 0x2284, 1, SPEED),
@@ -122,7 +122,7 @@ const IGNORED: &[Register] = &[
     ignored("GB_Z_PEQ_CONFIG", 0x4028, 1, SPEED),
     ignored("TX_INVALTAGS", 0x4100, 1, SPEED),
     ignored("SU_TEX_WRAP_PS3", 0x4114, 1, FIXED),
-    ignored("GA_COLOR_CONTROL_PS3", 0x4258, 1, "coordinates are interpolated for every value"),
+    ignored("GA_COLOR_CONTROL_PS3", 0x4258, 1, "coordinates are interpolated, whatever the value"),
     ignored("GA_LINE_S0", 0x4264, 2, FIXED),
     ignored("GA_ENHANCE", 0x4274, 1, SPEED),
     ignored("GA_ROUND_MODE", 0x428c, 1, "coordinates are rounded to the nearest, colours are not clamped"),
@@ -131,7 +131,7 @@ const IGNORED: &[Register] = &[
     ignored("SU_TEX_WRAP", 0x42a0, 1, FIXED),
     ignored("SU_DEPTH_SCALE", 0x42c0, 2, "depth runs from 0 to the largest number of 24 bits"),
     ignored("SC_HYPERZ", 0x43a4, 1, META),
-    ignored("SC_EDGERULE", 0x43a8, 1, "the rule of left and top edges"),
+    ignored("SC_EDGERULE", 0x43a8, 1, "always the rule of left and top edges"),
     ignored("US_FORMAT0_0", 0x4640, 16, REDUNDANT),
     ignored("FG_FOG_BLEND", 0x4bc0, 1, "fog is part of the fragment program"),
     ignored("FG_FOG_COLOR_R", 0x4bc8, 3, "fog is part of the fragment program"),
@@ -143,38 +143,38 @@ const IGNORED: &[Register] = &[
     ignored("RB3D_CMASK_OFFSET0", 0x4e54, 11, META),
     ignored("RB3D_DISCARD_SRC_PIXEL_LTE_THRESHOLD", 0x4ea0, 2, "blending is exact"),
     ignored("RB3D_COLOR_CLEAR_VALUE_AR", 0x46c0, 2, META),
-    ignored("ZB_ZTOP", 0x4f14, 1, "the order of tests is not visible where it may change"),
+    ignored("ZB_ZTOP", 0x4f14, 1, "the order of tests changes only if results do not depend on it"),
     ignored("ZB_ZCACHE_CTLSTAT", 0x4f18, 1, SPEED),
     ignored("ZB_ZMASK_OFFSET", 0x4f30, 10, META),
     ignored("ZB_DEPTHXY_OFFSET", 0x4f60, 1, FIXED),
 ];
 
-/// Returns the register at a byte address, if it is known.
+/// Returns the entry of the register at a byte address, if it is known.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
     static TABLE: LazyLock<RegisterTable> = LazyLock::new(|| RegisterTable::new(&[READ, IGNORED]));
     TABLE.get(address)
 }
 
 word! {
-    /// A draw: source of vertices, and kind of primitives.
+    /// Control word of a draw: source of its vertices, and type of its primitives.
     pub(super) struct VfCntl(u32) = "VAP_VF_CNTL" {
         prim_type: u8 [3:0],
-        /// 1 indices, 2 vertices in order, 3 vertices in the packet.
+        /// 1: vertices by indices. 2: vertices in order. 3: vertices in the packet.
         prim_walk: u8 [5:4],
         index_size: bool [11:11],
         vtx_reuse_dis: bool [12:12],
         dual_index_mode: bool [13:13],
-        /// The number of vertices is that of VAP_ALT_NUM_VERTICES.
+        /// Whether VAP_ALT_NUM_VERTICES has the number of vertices.
         use_alt_num_verts: bool [14:14],
         num_vertices: u16 [31:16],
     }
-    /// Vectors of a vertex after the vertex program.
+    /// Output vectors of the vertex program.
     pub(super) struct OutputVtxFmt0(u32) = "VAP_OUTPUT_VTX_FMT_0" {
         pos_present: bool [0:0],
         colors_present: u8 [4:1],
         pt_size_present: bool [16:16],
     }
-    /// Transformation of clip space to the window.
+    /// Transformation from clip space to the window.
     pub(super) struct VteCntl(u32) = "VAP_VTE_CNTL" {
         x_scale_ena: bool [0:0],
         x_offset_ena: bool [1:1],
@@ -182,20 +182,20 @@ word! {
         y_offset_ena: bool [3:3],
         z_scale_ena: bool [4:4],
         z_offset_ena: bool [5:5],
-        /// x and y are already divided by w.
+        /// Whether x and y are already divided by w.
         vtx_xy_fmt: bool [8:8],
         vtx_z_fmt: bool [9:9],
-        /// Whether w is w; otherwise it is 1/w.
+        /// Whether the fourth component is w. Otherwise, it is 1/w.
         vtx_w0_fmt: bool [10:10],
         serial_proc_ena: bool [11:11],
     }
-    /// The vertex unit.
+    /// Control of the vertex unit.
     pub(super) struct CntlStatus(u32) = "VAP_CNTL_STATUS" {
         vc_swap: u8 [1:0],
-        /// Vertices are already in window coordinates.
+        /// Whether vertices bypass the vertex unit, because they are already in window coordinates.
         tcl_bypass: bool [8:8],
     }
-    /// The size of the vertex unit's stores, and clip space.
+    /// Sizes of the vertex unit's memories, and definition of clip space.
     pub(super) struct VapCntl(u32) = "VAP_CNTL" {
         pvs_num_slots: u8 [3:0],
         pvs_num_cntlrs: u8 [7:4],
@@ -211,7 +211,7 @@ word! {
         pvs_xyzw_valid_inst: u16 [19:10],
         pvs_last_inst: u16 [29:20],
     }
-    /// Clipping.
+    /// Clip planes.
     pub(super) struct ClipCntl(u32) = "VAP_CLIP_CNTL" {
         ucp_ena: u8 [5:0],
         ps_ucp_mode: u8 [15:14],
@@ -226,27 +226,27 @@ word! {
         line_stuff_enable: bool [1:1],
         triangle_stuff_enable: bool [2:2],
         stencil_auto: u8 [5:4],
-        /// Two bits per set: 0 from the vertices, 1 s and t of a point, 2 s, t and r.
+        /// Two bits per set of coordinates. 0: from the vertices. 1: s and t of a point. 2: s, t and r of a point.
         tex_source: u16 [31:16],
     }
     /// Multisampling.
     pub(super) struct AaConfig(u32) = "GB_AA_CONFIG" {
         aa_enable: bool [0:0],
-        /// 0 to 3: two, three, four and six samples.
+        /// 0 to 3 mean two, three, four and six samples.
         num_aa_subsamples: u8 [2:1],
     }
     /// Flat shading of colours, and the provoking vertex.
     pub(super) struct ColorControl(u32) = "GA_COLOR_CONTROL" {
-        /// Four bits per colour: two for red, green and blue, two for alpha; 0 solid, 1 flat, 2 Gouraud.
+        /// Four bits per colour: two for red, green and blue, and two for alpha. 0: solid. 1: flat. 2: Gouraud.
         shading: u16 [15:0],
-        /// 0 the first vertex, 1 the second, 2 the third, 3 the last.
+        /// 0: the first vertex. 1: the second. 2: the third. 3: the last.
         provoking_vertex: u8 [17:16],
     }
     /// Line stipple.
     pub(super) struct LineStippleConfig(u32) = "GA_LINE_STIPPLE_CONFIG" {
-        /// Restart of the pattern: 0 never, 1 with each line, 2 with each packet.
+        /// Restart of the pattern. 0: never. 1: at each line. 2: at each packet.
         line_reset: u8 [1:0],
-        /// Upper bits of a float.
+        /// Upper 30 bits of a single.
         stipple_scale: u32 [31:2],
     }
     /// Drawing mode of polygons.
@@ -255,7 +255,7 @@ word! {
         front_ptype: u8 [6:4],
         back_ptype: u8 [9:7],
     }
-    /// Sides with polygon offset.
+    /// Sides of polygons that have a polygon offset.
     pub(super) struct PolyOffsetEnable(u32) = "SU_POLY_OFFSET_ENABLE" {
         front_enable: bool [0:0],
         back_enable: bool [1:1],
@@ -265,7 +265,7 @@ word! {
     pub(super) struct CullMode(u32) = "SU_CULL_MODE" {
         cull_front: bool [0:0],
         cull_back: bool [1:1],
-        /// Whether the front is clockwise.
+        /// Whether the vertices of a polygon run clockwise if its front is visible.
         face: bool [2:2],
     }
     /// Number of instructions of the rasteriser.
@@ -274,9 +274,9 @@ word! {
         inst_count: u8 [3:0],
         tx_offset: u8 [7:5],
     }
-    /// An interpolated value: four components, and a colour.
+    /// Source of an interpolated value: four coordinate components, and a colour.
     pub(super) struct RsIp(u32) = "RS_IP_0" {
-        /// Number of a component of all coordinates; 62 is 0, 63 is 1.
+        /// Number of the component, counted over all sets of coordinates. 62 means 0, and 63 means 1.
         tex_ptr_s: u8 [5:0],
         tex_ptr_t: u8 [11:6],
         tex_ptr_r: u8 [17:12],
@@ -285,13 +285,13 @@ word! {
         col_fmt: u8 [30:27],
         offset_en: bool [31:31],
     }
-    /// Destinations of interpolated values.
+    /// Temporaries to which interpolated values are written.
     pub(super) struct RsInst(u32) = "RS_INST_0" {
         tex_id: u8 [3:0],
         tex_cn: bool [4:4],
         tex_addr: u8 [11:5],
         col_id: u8 [15:12],
-        /// 0 none, 1 the colour, 2 the position in the frame buffer, 3 the side.
+        /// 0: nothing. 1: the colour. 2: the position in the frame buffer. 3: the visible side.
         col_cn: u8 [17:16],
         col_addr: u8 [24:18],
         tex_adj: bool [25:25],
@@ -310,7 +310,7 @@ word! {
     }
     /// State that all colour targets share.
     pub(super) struct Cctl(u32) = "RB3D_CCTL" {
-        /// Number of targets that colour 0 goes to, minus one.
+        /// Number of targets that store output 0, minus one.
         num_multiwrites: u8 [6:5],
         clrcmp_flipe_enable: bool [7:7],
         aa_compression_enable: bool [9:9],
@@ -319,7 +319,7 @@ word! {
         write_compression_disable: bool [13:13],
         independent_colorformat_enable: bool [14:14],
     }
-    /// Blending; RB3D_ABLEND has the same fields for alpha.
+    /// Blending of red, green and blue. RB3D_ABLEND has the same fields for alpha.
     pub(super) struct BlendControl(u32) = "RB3D_CBLEND" {
         alpha_blend_enable: bool [0:0],
         separate_alpha_enable: bool [1:1],
@@ -336,7 +336,7 @@ word! {
         rop_enable: bool [2:2],
         rop: u8 [11:8],
     }
-    /// Elements of a colour target.
+    /// Pitch and format of a colour target.
     pub(super) struct ColorPitch(u32) = "RB3D_COLORPITCH0" {
         /// Pitch in units of two elements.
         colorpitch: u16 [13:1],
@@ -345,13 +345,13 @@ word! {
         colorendian: u8 [20:19],
         colorformat: u8 [24:21],
     }
-    /// Resolving of samples.
+    /// Resolve of a multisampled target.
     pub(super) struct AaResolveCtl(u32) = "RB3D_AARESOLVE_CTL" {
         aaresolve_mode: bool [0:0],
         aaresolve_gamma: bool [1:1],
         aaresolve_alpha: bool [2:2],
     }
-    /// Depth and stencil tests.
+    /// Enables of the depth and stencil tests.
     pub(super) struct ZbCntl(u32) = "ZB_CNTL" {
         stencil_enable: bool [0:0],
         z_enable: bool [1:1],
@@ -361,7 +361,7 @@ word! {
         zsignedmagnitude: bool [5:5],
         stencil_refmask_front_back: bool [6:6],
     }
-    /// Comparisons and operations of depth and stencil.
+    /// Comparisons of the depth and stencil tests, and stencil operations.
     pub(super) struct ZStencilCntl(u32) = "ZB_ZSTENCILCNTL" {
         zfunc: u8 [2:0],
         stencilfunc: u8 [5:3],
@@ -380,24 +380,24 @@ word! {
         stencilmask: u8 [15:8],
         stencilwritemask: u8 [23:16],
     }
-    /// Elements of the depth buffer.
+    /// Format of the depth buffer.
     pub(super) struct ZbFormat(u32) = "ZB_FORMAT" {
         depthformat: u8 [3:0],
         invert: bool [4:4],
     }
-    /// Bandwidth of the depth unit.
+    /// Compression and clears of the depth unit.
     pub(super) struct BwCntl(u32) = "ZB_BW_CNTL" {
         hiz_enable: bool [0:0],
         hiz_min: bool [1:1],
         fast_fill: bool [2:2],
         rd_comp_enable: bool [3:3],
         wr_comp_enable: bool [4:4],
-        /// Whether the depth unit stores its clear value for each colour that the colour unit stores.
+        /// Whether the depth unit stores its clear value for each pixel that the colour unit stores.
         zb_cb_clear: bool [5:5],
-        /// Caches and compression on R500.
+        /// Cache and compression fields of R500.
         others: u32 [31:6],
     }
-    /// Rows of the depth buffer.
+    /// Pitch of the depth buffer.
     pub(super) struct DepthPitch(u32) = "ZB_DEPTHPITCH" {
         /// Pitch in units of four elements.
         depthpitch: u16 [13:2],
@@ -405,12 +405,12 @@ word! {
         depthmicrotile: u8 [18:17],
         depthendian: u8 [20:19],
     }
-    /// Filters of a texture.
+    /// Wrap modes and filters of a sampler.
     pub(super) struct TxFilter0(u32) = "TX_FILTER0_0" {
         clamp_s: u8 [2:0],
         clamp_t: u8 [5:3],
         clamp_r: u8 [8:6],
-        /// 1 nearest, 2 linear, 3 anisotropic.
+        /// 1: nearest. 2: linear. 3: anisotropic.
         mag_filter: u8 [10:9],
         min_filter: u8 [12:11],
         mip_filter: u8 [14:13],
@@ -419,11 +419,11 @@ word! {
         max_aniso: u8 [23:21],
         id: u8 [31:28],
     }
-    /// Bias of the level of detail, and other filter state.
+    /// Bias of the level of detail, and other state of a sampler.
     pub(super) struct TxFilter1(u32) = "TX_FILTER1_0" {
         chroma_key_mode: u8 [1:0],
         mc_coord_truncate: bool [2:2],
-        /// Bias in units of 1/32.
+        /// Bias in steps of 1/32.
         lod_bias: i32 [12:3],
         mc_speedup: u8 [14:14],
         tri_perf: u8 [16:15],
@@ -439,13 +439,13 @@ word! {
         /// Width in texels, minus one.
         txwidth: u16 [10:0],
         txheight: u16 [21:11],
-        /// Base-2 logarithm of the depth.
+        /// log2 of the depth.
         txdepth: u8 [25:22],
         num_levels: u8 [29:26],
         projected: bool [30:30],
         txpitch_en: bool [31:31],
     }
-    /// Format of a texture.
+    /// Format of a texture, and selection of its components.
     pub(super) struct TxFormat1(u32) = "TX_FORMAT1_0" {
         txformat: u8 [4:0],
         /// Bit n: component n is signed.
@@ -457,11 +457,11 @@ word! {
         gamma: bool [21:21],
         yuv_to_rgb: bool [22:22],
         swap_yuv: bool [23:23],
-        /// 0 two-dimensional, 1 three-dimensional, 2 a cube.
+        /// 0: two-dimensional. 1: three-dimensional. 2: a cube.
         tex_coord_type: u8 [26:25],
         cache: u8 [31:27],
     }
-    /// Pitch and other bits of a texture.
+    /// Pitch of a texture, and upper bits of its other fields.
     pub(super) struct TxFormat2(u32) = "TX_FORMAT2_0" {
         /// Pitch in texels, minus one.
         txpitch: u16 [12:0],
@@ -470,12 +470,12 @@ word! {
         txheight_11: bool [16:16],
         us_aggressive: u16 [31:17],
     }
-    /// Address of a texture.
+    /// Address and tiling of a texture.
     pub(super) struct TxOffset(u32) = "TX_OFFSET_0" {
         endian_swap: u8 [1:0],
         macro_tile: bool [2:2],
         micro_tile: u8 [4:3],
-        /// Offset in units of 32 bytes.
+        /// Offset in the buffer, in units of 32 bytes.
         txoffset: u32 [31:5],
     }
 }

@@ -1,4 +1,5 @@
-//! Runs fragment programs: reads the memories and registers of the unit, as a launch of the machine.
+//! Runs fragment programs. Reads the program, its constants and its textures from the memories and registers of the
+//! fragment unit.
 
 use std::borrow::Cow;
 use std::mem::take;
@@ -30,7 +31,7 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 use crate::texels::Select;
 
-/// State registers that affect programs of the fragment unit, with their names in the machine.
+/// Addresses of state registers that affect fragment programs, and the names that the machine uses for them.
 const REGISTERS: [(u32, &str); 6] = [
     (reg::US_CONFIG, "US_CONFIG"),
     (reg::US_PIXSIZE, "US_PIXSIZE"),
@@ -40,10 +41,11 @@ const REGISTERS: [(u32, &str); 6] = [
     (reg::US_CODE_ADDR, "US_CODE_ADDR"),
 ];
 
-/// Integer constants.
+/// Number of integer constants.
 const INTEGERS: usize = 32;
 
-/// Registers that affect a program: those of [`REGISTERS`], the integer constants, the boolean ones and FG_DEPTH_SRC.
+/// Registers that affect a program: those of [`REGISTERS`], the integer constants, the boolean constants, and
+/// FG_DEPTH_SRC.
 type FragmentRegisters = [u32; REGISTERS.len() + INTEGERS + 2];
 
 fn registers(state: &State) -> FragmentRegisters {
@@ -55,7 +57,7 @@ fn registers(state: &State) -> FragmentRegisters {
     found
 }
 
-/// Returns the registers with their names in the machine.
+/// Returns the registers with the names that the machine uses.
 fn named(registers: &[u32]) -> Vec<(String, u32)> {
     let names = REGISTERS.iter().map(|(_, name)| (*name).to_owned());
     let integers = (0..INTEGERS).map(|at| format!("US_FC_INT_CONST_{at}"));
@@ -63,28 +65,28 @@ fn named(registers: &[u32]) -> Vec<(String, u32)> {
     names.chain(integers).chain(last).zip(registers.iter().copied()).collect()
 }
 
-/// The fragment program with all its operands. It runs on any number of lanes.
+/// A fragment program with its constants and textures, which can run on any number of lanes.
 #[derive(Debug)]
 pub(super) struct Shader {
     chip: Chip,
     key: DecodedFrom,
     loaded: Loaded,
-    /// Whether the program may read each channel of a temporary.
+    /// For each channel of each temporary, whether the program may read it.
     read: Arc<[bool]>,
-    /// The constants that it reads.
+    /// Numbers of the constants that the program reads.
     constants: Arc<[u8]>,
-    /// The texel that the program outputs, if that is all that it does.
+    /// The texel that the program outputs, if it does nothing else.
     texel: Option<TexelRead>,
-    /// The units of its textures, in the order of the environment.
+    /// The texture units that are enabled, in the order of the textures in the environment.
     units: Vec<texture::TextureUnit>,
     options: Options,
 }
 
 impl Shader {
-    /// Returns the program in the unit, with its constants and textures.
+    /// Returns the program that the registers select, with its constants and textures.
     ///
     /// # Errors
-    /// The registers do not select a program.
+    /// Returns a fault if the machine cannot load the program.
     pub(super) fn new(
         chip: Chip,
         (state, images): (&mut State, &mut Images),
@@ -158,14 +160,14 @@ impl Shader {
         Ok(shader)
     }
 
-    /// Reads the present constants of the unit.
+    /// Reads the constants from the fragment unit again.
     fn take_constants(&mut self, state: &State) {
         let constants = self.constants.iter().map(|number| (*number, state.us_constant(*number)));
         self.loaded.set_constants(constants);
     }
 
-    /// Reads the present constants of the unit. Returns whether the textures are still those in memory. If they are
-    /// not, or are not known, the shader must be created anew.
+    /// Reads the constants again, so that the shader can be reused. Returns `false` if memory no longer has the same
+    /// textures, or if a texture is not in the cache. The caller must then create a new shader.
     pub(super) fn renew(&mut self, state: &State, images: &mut Images, memory: Vram<'_>) -> bool {
         let textures = &self.loaded.environment().textures;
         let mut units = self.units.iter().zip(textures);
@@ -181,14 +183,14 @@ impl Shader {
         self.read[usize::from(temp) * 4 + channel]
     }
 
-    /// Returns the program in the form for observers.
+    /// Returns the program as observers receive it.
     fn observed(&self) -> ChipProgram {
         chip_program(self.chip, &self.key.words, self.key.first, &self.key.registers)
     }
 
-    /// Returns the texels that the program copies to target A, if that is all that it does. `select` contains the
-    /// channels of the output for the components of the colour. `input` returns the input for a channel of a
-    /// temporary.
+    /// Returns the texels that the program copies to target A, if it does nothing else. `select` contains the channel
+    /// of the output for each component of the stored colour. `input` returns the draw's input that a channel of a
+    /// temporary contains.
     pub(super) fn copied(
         &self,
         select: [u8; 4],
@@ -206,17 +208,17 @@ impl Shader {
         copied::texels(&texture.image, level, select, coordinates, !unnormalised)
     }
 
-    /// Returns a recording of the fragments of a draw.
+    /// Returns a recording of the fragments of a draw, which has no lanes yet.
     pub(super) fn fragments(&self, captured: &mut Captured, draw: &Draw) -> Recording {
         let environment = self.loaded.environment().clone();
         let machine = Machine::R500(Box::new(Launch { environment, ..Launch::default() }));
         Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
-    /// Runs the program on lanes with these temporaries, and adds the run to the recording.
+    /// Runs the program on lanes with these temporaries. If there is a recording, adds the lanes to it.
     ///
     /// # Errors
-    /// The program traps, or runs too long.
+    /// Returns a fault if the program traps or exceeds the maximum number of instructions.
     pub(super) fn run(
         &self,
         fragments: &Fragments,
@@ -242,7 +244,7 @@ impl Shader {
     }
 }
 
-/// Returns the texel that a program outputs, if that is all that it does.
+/// Returns the texel that a program outputs, if the program does nothing else.
 fn texel_of(key: &DecodedFrom) -> Option<TexelRead> {
     let DecodedFrom { words, first, registers, .. } = key;
     let register = |address: u32| {
@@ -263,7 +265,7 @@ fn chip_program(chip: Chip, words: &[u32], first: usize, registers: &[u32]) -> C
     }
 }
 
-/// Returns the results of lanes, by their names in launches of the machine.
+/// Returns the results of lanes, by the names that the machine's launches use.
 fn named_outputs(left: &Outputs) -> Vec<(String, Rows)> {
     let mut found = Vec::new();
     for target in 0..TARGETS {

@@ -1,4 +1,4 @@
-//! The registers of the chip, its program memories, and the buffers that contain its addresses.
+//! The registers of the chip, the memories of its program units, and the buffers to which relocations refer.
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -13,26 +13,27 @@ use crate::pm4::RelocatedRegisters;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
 
-/// Bytes of the register space: 13 bits of words.
+/// Size of the register space in bytes. A packet addresses words with 13 bits.
 const SPACE: usize = 0x8000;
-/// Words per instruction of the fragment unit, and its number of instructions and constants.
+/// Words per instruction of the fragment unit, and its numbers of instructions and constants.
 pub(super) const US_WORDS: usize = 6;
 const US_SLOTS: usize = 512;
 const US_CONSTANTS: usize = 256;
-/// Number of vectors of the vertex unit's memory: code, constants, planes.
+/// Number of vectors in the vertex unit's memory, which contains code, constants and planes.
 const PVS_VECTORS: usize = 2048;
-/// First vectors of constants and user planes in this memory. (R500)
+/// Indices of the first constant and of the first user plane in this memory. (R500)
 pub(super) const PVS_CONSTANTS: usize = 1024;
 pub(super) const PVS_PLANES: usize = 1536;
 
-/// A port to a memory: an index register, and a data register that increments the index.
+/// A port through which registers write to a memory. One register sets the index, and writes to another register store
+/// words and advance the index.
 #[derive(Clone, Debug)]
 struct Port {
-    /// Index of the next word.
+    /// Index of the next word in the memory.
     next: usize,
 }
 
-/// The registers.
+/// The state that packets set.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     registers: RelocatedRegisters,
@@ -44,10 +45,10 @@ pub(super) struct State {
     pub(super) unknown: Unknown,
     /// The errata of the chip that are on.
     pub(super) errata: Errata,
-    /// Number of changes to state on which draws depend. Constants, planes and registers that only one packet reads
-    /// do not count.
+    /// Number of changes to state on which draws depend. Constants, planes, and registers of which each draw reads the
+    /// current value do not count.
     changes: u64,
-    /// Programs that were loaded.
+    /// Caches of programs from earlier draws.
     pub(super) fragment_programs: Kept<DecodedFrom, KeptFragmentProgram>,
     pub(super) vertex_programs: Kept<DecodedFrom, Loaded>,
 }
@@ -84,7 +85,8 @@ impl DerefMut for State {
     }
 }
 
-/// Registers that each draw reads again, or that write to memories.
+/// Registers whose changes do not count, because each draw reads them again, or because writes to them store words in
+/// memories.
 const READ_ANEW: [u32; 10] = [
     reg::GA_US_VECTOR_INDEX,
     reg::GA_US_VECTOR_DATA,
@@ -98,11 +100,11 @@ const READ_ANEW: [u32; 10] = [
     reg::ZB_ZPASS_ADDR,
 ];
 
-/// PVS_CONST_BASE_OFFSET of VAP_PVS_CONST_CNTL: the driver stores the constants of each draw after those of the
-/// previous one.
+/// Mask of PVS_CONST_BASE_OFFSET in VAP_PVS_CONST_CNTL. The driver changes this offset at each draw, because it stores
+/// the constants of a draw after those of the previous one.
 pub(super) const CONST_BASE: u32 = 0xff;
 
-/// Writes words to a memory, as far as it has room. Returns whether that changes a word before `end`.
+/// Stores words in a memory, up to its end. Returns whether this changes a word before `end`.
 fn put(memory: &mut [u32], start: usize, words: &[u32], end: usize) -> bool {
     let room = memory.get_mut(start..).unwrap_or_default();
     let count = room.len().min(words.len());
@@ -113,13 +115,13 @@ fn put(memory: &mut [u32], start: usize, words: &[u32], end: usize) -> bool {
 }
 
 impl State {
-    /// Returns a number that changes if state on which draws depend changes, apart from constants, planes, vertices
+    /// Returns a number that increases when state changes on which draws depend, except for constants, planes, vertices
     /// and texels.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Writes words to the memory of the fragment unit.
+    /// Stores words in the fragment unit's memory of instructions or of constants.
     fn put_us(&mut self, words: &[u32]) {
         let constants = self.word(reg::GA_US_VECTOR_INDEX) >> 16 & 1 != 0;
         let (memory, end) = match constants {
@@ -130,14 +132,14 @@ impl State {
         self.us_port.next += words.len();
     }
 
-    /// Writes words to the memory of the vertex unit.
+    /// Stores words in the memory of the vertex unit.
     fn put_pvs(&mut self, words: &[u32]) {
         let changes = put(&mut self.pvs, self.pvs_port.next, words, 4 * PVS_CONSTANTS);
         self.changes += u64::from(changes);
         self.pvs_port.next += words.len();
     }
 
-    /// Returns instructions of the fragment unit: words of slots in order.
+    /// Returns the words of the fragment unit's instructions in these slots.
     pub(super) fn us_code(&self, slots: Range<usize>) -> &[u32] {
         self.us_code.get(slots.start * US_WORDS..slots.end * US_WORDS).unwrap_or(&[])
     }
@@ -148,19 +150,19 @@ impl State {
         all.get(usize::from(number)).copied().unwrap_or_default()
     }
 
-    /// Returns the words of vectors of the vertex unit's memory, in order.
+    /// Returns the words of these vectors in the vertex unit's memory.
     pub(super) fn pvs_words(&self, vectors: Range<usize>) -> &[u32] {
         self.pvs.get(vectors.start * 4..vectors.end * 4).unwrap_or(&[])
     }
 
-    /// Returns a vector of the vertex unit's memory.
+    /// Returns a vector from the vertex unit's memory.
     pub(super) fn pvs(&self, number: usize) -> [u32; 4] {
         let (all, _) = self.pvs.as_chunks::<4>();
         all.get(number).copied().unwrap_or_default()
     }
 
-    /// Executes a packet that writes registers. `each` receives each address with the value and its relocation, after
-    /// the register is set.
+    /// Executes a packet that writes registers. After each register is set, `each` receives its address, its value and
+    /// the buffer of its relocation.
     pub(super) fn write(
         &mut self,
         packet: &Packet<'_>,
@@ -218,7 +220,7 @@ impl State {
 mod tests {
     use super::*;
 
-    /// The driver writes constants between draws, and registers with the values that they have.
+    /// Between draws, the driver writes constants, and registers with the values that they already have.
     #[test]
     fn what_draws_depend_on_changes_only_by_other_values() {
         let mut state = State::default();
@@ -235,7 +237,7 @@ mod tests {
         assert!(!changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[..1]));
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[1..]), "another buffer");
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &[]), "no buffer");
-        // The position of constants, but not their number.
+        // A change of the constants' offset does not count, but a change of their number does.
         assert!(!changes(reg::VAP_PVS_CONST_CNTL, false, &[4], &[]));
         assert!(changes(reg::VAP_PVS_CONST_CNTL, false, &[4 | 3 << 16], &[]));
         for (port, data, constants, code) in [
@@ -256,7 +258,7 @@ mod tests {
         assert_eq!(state.word(reg::VAP_PVS_UPLOAD_DATA), 7);
     }
 
-    /// A port stores its words one after another, and drops those past the end of its memory.
+    /// A port stores consecutive words, and drops the words past the end of its memory.
     #[test]
     fn a_port_counts_on_to_the_end_of_its_memory() {
         let mut state = State::default();

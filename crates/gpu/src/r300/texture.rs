@@ -1,8 +1,8 @@
-//! Textures: reads images from the registers of a unit and memory.
+//! Textures: reads them from the registers of a texture unit and from memory.
 //!
-//! Levels have the driver's layout in memory. Within a level, elements are stored row by row, since the driver never
-//! maps a tiled one. Source: Mesa `r300_texture_desc.c` for the layout, `r300_texture.c` and `r300_state.c` for the
-//! registers.
+//! Levels have the positions in memory that the driver computes. Within a level, elements are stored row by row,
+//! because the driver never maps a tiled level. Source: Mesa `r300_texture_desc.c` for the layout, `r300_texture.c` and
+//! `r300_state.c` for the registers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,32 +21,32 @@ use super::state::{State, fields};
 use crate::sampling;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
-/// Maximum number of padding bytes of a texture past the end of its buffer.
+/// Maximum number of bytes by which a texture's padding may extend past the end of its buffer.
 const SLACK: usize = 1 << 20;
 
-/// The code of an anisotropic filter, which is linear at each of its positions.
+/// Code of an anisotropic filter. It filters linearly at each of its positions.
 const ANISOTROPIC: u8 = 3;
 
-/// The difference between a level of detail of OpenGL and that of the chip, in steps of LOD_BIAS: 1/32. It is not
-/// documented. Mesa adds one step to every bias, to correct glean's pointSprite (`r300_create_sampler_state`). With
-/// that step, the chip does not show the next level at a whole number: RV530 and RV515 pass `compressedteximage` in
-/// all formats.
+/// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than that of OpenGL. This is not
+/// documented. Mesa adds one step to every bias to correct glean's pointSprite (`r300_create_sampler_state`). If the
+/// level of detail is a whole number, the chip still does not use the next level: RV530 and RV515 pass
+/// `compressedteximage` in all formats.
 const LOD_BEHIND: f32 = 1.;
 
-/// Images of the last textures, by the registers of the unit and the range of the texture.
+/// Cache of images from earlier draws. The key has the registers of the unit, and the range of the texture in memory.
 pub(super) type Images = crate::images::Images<([u32; 5], Range<usize>), Arc<Image>>;
 
-/// Layout of elements in tiles, which determines the padding of sizes.
+/// Tiling of elements. It determines how the sizes of levels are rounded up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tiling {
     macro_tile: bool,
-    /// 0 rows, 1 tiles, 2 square tiles of elements of two bytes.
+    /// 0: rows. 1: tiles. 2: square tiles, for elements of two bytes.
     micro_tile: u8,
 }
 
 impl Tiling {
-    /// Returns the row length in elements and the number of rows to which a level is rounded up, for elements of
-    /// `bytes` bytes.
+    /// Returns the multiples to which the width and the height of a level are rounded up, for elements of `bytes`
+    /// bytes.
     fn unit(self, bytes: usize) -> (usize, usize) {
         let log = bytes.max(1).ilog2() as usize;
         let square = self.micro_tile == 2 && log == 1;
@@ -69,25 +69,25 @@ struct Layout {
     levels: usize,
     texel: Texel,
     srgb: bool,
-    /// Whether signed RGTC decompresses without a sign, see [`Erratum::SignedRgtc`].
+    /// Whether signed RGTC is decompressed as unsigned. See [`Erratum::SignedRgtc`].
     unsigned_rgtc: bool,
     tiling: Tiling,
-    /// Texels per row of the first level, if the registers set it.
+    /// Number of texels per row of the first level, if the registers set it.
     pitch: Option<usize>,
 }
 
-/// A level in memory.
+/// Size and layout of a level in memory.
 struct Place {
     width: usize,
     height: usize,
     depth: usize,
-    /// Bytes from one row of elements to the next, and from one layer to the next.
+    /// Number of bytes from one row of elements to the next, and from one layer to the next.
     stride: usize,
     layer: usize,
 }
 
 impl Layout {
-    /// Returns a level.
+    /// Returns the size and layout of a level.
     fn level(&self, number: usize) -> Place {
         let [width, height, depth] = self.size.map(|size| (size >> number).max(1));
         let depth = if self.shape == Shape::Cube { 6 } else { depth };
@@ -115,19 +115,20 @@ impl Layout {
         Place { width, height, depth, stride, layer: stride * rows }
     }
 
-    /// Returns the number of bytes of all levels.
+    /// Returns the size of all levels in bytes.
     fn bytes(&self) -> usize {
         (0..self.levels).map(|number| self.level(number)).map(|place| place.layer * place.depth).sum()
     }
 
-    /// Returns the image in these bytes, with the components of its texels selected. `length` is the number of bytes
-    /// in the buffer.
+    /// Returns the image of the texture. `bytes` contains its bytes, of which the first `length` are in the buffer.
+    /// `select` contains the sources of the texels' components.
     fn image(&self, bytes: &Arc<Vec<u8>>, length: usize, select: [Select; 4]) -> Result<Image, String> {
         let (element, select) = match self.texel {
             Texel::Plain(format) => (TexelElement::Plain(format), select),
-            // The sign belongs to a component, not to the compression. Until 2015 Mesa's driver read signed RGTC1
-            // without the sign, and its program added it to the result. With the sign, RV530 still fails the two
-            // tests of blocks with ends of both signs, `rgtc-teximage-01` and `-02`, and passes all others.
+            // The chip applies the sign to the decompressed component. Until 2015, Mesa's driver read RGTC1 as
+            // unsigned, and its program added the sign to the result. Now the driver sets the sign, but RV530 still
+            // fails the two tests of blocks with ends of both signs, `rgtc-teximage-01` and `-02`. It passes all
+            // others.
             Texel::Block(Block::One { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::One { signed: false }), select)
             }
@@ -135,7 +136,7 @@ impl Layout {
                 (TexelElement::SignedAfter(Block::Two { signed: false }), select)
             }
             Texel::Block(block) => (TexelElement::Block { block, srgb: self.srgb }, select),
-            // The depth is in red.
+            // Component 0 is depth, which is the second component of the element.
             Texel::Depth => {
                 let depth = select.map(|select| match select {
                     Select::Component(0) => Select::Component(1),
@@ -161,9 +162,9 @@ impl Layout {
 /// The image and sampler of a texture unit.
 #[derive(Clone, Debug)]
 pub(super) struct TextureUnit {
-    /// Key of the image: the registers on which texels depend, and the range of the texture.
+    /// Key of the image in the cache: the registers on which texels depend, and the range of the buffer.
     key: ([u32; 5], Range<usize>),
-    /// The bytes of the image.
+    /// The range of the texture in memory.
     range: Range<usize>,
     layout: Layout,
     select: [Select; 4],
@@ -171,34 +172,34 @@ pub(super) struct TextureUnit {
 }
 
 impl TextureUnit {
-    /// Returns the image, with the present contents of memory.
+    /// Returns the image, with the current contents of memory.
     ///
     /// # Errors
-    /// The name of the unknown feature.
+    /// Returns the name of an unsupported feature.
     pub(super) fn image(&self, images: &mut Images, memory: Vram<'_>) -> Result<Arc<Image>, String> {
         let TextureUnit { key, range, layout, select, .. } = self;
         let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, range.len(), *select).map(Arc::new);
         images.get(key.clone(), range.clone(), memory, make)
     }
 
-    /// Returns whether an image is kept for the unit, and memory still has its bytes.
+    /// Returns whether the cache has this image for the unit, and memory has not changed.
     pub(super) fn has(&self, image: &Arc<Image>, images: &mut Images, memory: Vram<'_>) -> bool {
         images.find(&self.key, &self.range, memory).is_some_and(|found| Arc::ptr_eq(&found, image))
     }
 
-    /// Returns the texture, with the present contents of memory.
+    /// Returns the image and the sampler, with the current contents of memory.
     ///
     /// # Errors
-    /// The name of the unknown feature.
+    /// Returns the name of an unsupported feature.
     pub(super) fn texture(&self, images: &mut Images, memory: Vram<'_>) -> Result<Texture, String> {
         Ok(Texture { image: self.image(images, memory)?, sampler: self.sampler })
     }
 }
 
-/// Returns the texture unit with a number.
+/// Returns the state of a texture unit.
 ///
 /// # Errors
-/// The name of the unknown feature.
+/// Returns the name of an unsupported feature.
 pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
@@ -231,9 +232,10 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
     };
     let place = state
         .place(reg::TX_OFFSET_0, unit, offset.txoffset as usize * 32)
-        .ok_or_else(|| "TX_OFFSET_0 without a place in memory".to_owned())?;
+        .ok_or_else(|| "TX_OFFSET_0 without a buffer, or past its end".to_owned())?;
     let select = [format1.sel_red, format1.sel_green, format1.sel_blue, format1.sel_alpha];
-    // The unit exchanges x and z of a decoded block, and so does the driver's selection: the two cancel out.
+    // The unit exchanges x and z of a decoded block. The driver's selection exchanges them as well, so both have no
+    // effect together.
     let exchanged = filter1.dxtc_swizzle && (0x0f..=0x11).contains(&number);
     let select = select.map(|select| match select {
         0 if exchanged => Select::Component(2),
@@ -247,7 +249,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         reg::TX_FORMAT1_0,
         reg::TX_FORMAT2_0,
         reg::TX_OFFSET_0,
-        // Among the filter fields, only the exchange changes texels.
+        // Of the filter fields, only DXTC_SWIZZLE changes texels.
         reg::TX_FILTER1_0,
     ]
     .map(|address| state.nth(address, unit));
@@ -262,22 +264,22 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
     Ok(TextureUnit { key: (words, place), range, layout, select, sampler })
 }
 
-/// Returns the components of a border colour, which is packed as the texture's class requires.
+/// Returns the components of a border colour. Its encoding in the register depends on the texture's format.
 ///
-/// The driver writes the colour of an sRGB texture encoded. RV530 fails `texwrap bordercolor` of all of them, as if
-/// it did not decode the colour: [`Erratum::SrgbBorder`].
+/// For an sRGB texture, the driver writes the border colour on the sRGB curve. RV530 fails `texwrap bordercolor` for
+/// all these textures, as if it did not decode the colour: [`Erratum::SrgbBorder`].
 fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
     let curve = if errata.has(Erratum::SrgbBorder) { Number::Unorm } else { Number::Srgb };
     match texel {
         Texel::Plain(format) => {
             let numbers = format.numbers.map(|number| if number == Number::Srgb { curve } else { number });
             match format.bits {
-                // Formats of up to four bytes use as many bits as they have.
+                // If the format has up to four bytes, the border colour has the same format.
                 bits if format.bytes <= 4 && bits[0] != 8 && bits[0] != 10 => {
                     Format { numbers, ..format }.read(&word.to_le_bytes())
                 }
                 [10, 10, 10, 2] => Format { numbers, ..format }.read(&word.to_le_bytes()),
-                // Inferred: the driver packs fractions of eight bits for four halves, and for two or more singles.
+                // Inferred: for four halves, and for two or more singles, the driver writes fractions of eight bits.
                 _ => {
                     let numbers = numbers.map(|number| match number {
                         Number::Float => Number::Unorm,
@@ -291,7 +293,8 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
             let depth = f64::from(word >> 8) / 16_777_215.;
             [(depth as f32).to_bits(), 0, 0, 0]
         }
-        // The component of four bits at the position of y: Mesa, `r300_get_border_color`, which rounds to it.
+        // The border colour is a component of four bits, at the position of y: Mesa, `r300_get_border_color`, which
+        // rounds to four bits.
         Texel::Block(Block::One { signed }) => {
             let number = if signed { Number::Snorm } else { Number::Unorm };
             [Format::new([4; 4], number).read(&word.to_le_bytes())[1], 0, 0, 0]
@@ -311,8 +314,8 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
 fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sampler {
     let wrap = |code: u8| sampling::WRAPS[usize::from(code)];
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
-    // Inferred from Mesa's `r500_anisotropy`, which maps 1 to 16 to numbers up to 63, for its option of a better
-    // filter. The field of R500 replaces the other one, in steps of a quarter.
+    // Inferred from Mesa's `r500_anisotropy`, an option for a better filter, which maps the numbers 1 to 16 to codes up
+    // to 63. If the field ANISO of R500 is not 0, it replaces MAX_ANISO, and its steps are quarters of a position.
     let most = match filter1.aniso {
         0 => sampling::anisotropy(filter0.max_aniso.into()),
         finer => 1 + finer / 4,
@@ -326,7 +329,7 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
         min_lod: f32::from(filter0.max_mip_level),
         lod_bias: (filter1.lod_bias as f32 - LOD_BEHIND) / 32.,
         // The driver makes a linear magnification filter anisotropic even if the minification filter is not linear.
-        // It has no effect there.
+        // Magnification does not use anisotropy.
         anisotropy: if filter0.min_filter == ANISOTROPIC { most } else { 0 },
         ..Sampler::default()
     }
@@ -336,20 +339,22 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
 mod tests {
     use super::*;
 
-    /// Mesa, `r300_get_border_color`: one component of a block is the second of 4444, two are bytes, DXT is BGRA8.
+    /// Mesa, `r300_get_border_color`: for blocks with one component, the colour is the second component of 4444. For
+    /// two components, they are bytes. For DXT, the colour is BGRA8.
     #[test]
     fn border_colours_of_blocks_are_packed_by_their_kinds() {
         let border =
             |word, block| border(word, (Texel::Block(block), false), Errata::default()).map(f32::from_bits);
         assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
-        // Two's complement: Mesa halves it, and adds 1 below 0.
+        // The component is in two's complement: Mesa halves the number, and adds 1 if it is negative.
         assert_eq!(border(0x00e0, Block::One { signed: true }), [-2. / 7., 0., 0., 0.]);
         assert_eq!(border(0x0000_33ff, Block::Two { signed: false }), [1., 0.2, 0., 0.]);
         assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
         assert_eq!(border(0xff33_6600, Block::Color), [0.2, 0.4, 0., 1.]);
     }
 
-    /// Mesa `r300_get_border_color`: floats of up to 32 bits in all as they are, and wider ones in four bytes.
+    /// Mesa `r300_get_border_color`: if a floating-point texel has up to 32 bits, the colour has the same format. For
+    /// larger texels, the colour has four bytes.
     #[test]
     fn border_colours_of_wide_floats_are_fractions() {
         let border = |bits: [u8; 4], word: u32| {
@@ -363,7 +368,8 @@ mod tests {
         assert_eq!(border([32, 0, 0, 0], 0.25f32.to_bits())[0], 0.25);
     }
 
-    /// Mesa `r300_get_border_color` encodes these colours, and RV530 fails piglit's `texwrap bordercolor` of all sRGB formats.
+    /// Mesa `r300_get_border_color` writes these colours on the sRGB curve. RV530 fails piglit's `texwrap bordercolor`
+    /// for all sRGB formats.
     #[test]
     fn border_colours_of_srgb_textures_are_decoded_without_their_erratum() {
         let curved = Format::new([8; 4], Number::Srgb);
@@ -396,7 +402,8 @@ mod tests {
             let image = layout.image(&bytes, 8, Select::ALL).unwrap();
             (f32::from_bits(image.texel(0, 0, 0, 0).unwrap()[0]) * 127.).round()
         };
-        // Six sevenths of -1 and one of 5 are 0. Six sevenths of 255 and one of 5 are 219, which is -37.
+        // Six sevenths of -1 plus one seventh of 5 is about 0. Six sevenths of 255 plus one seventh of 5 is 219, which
+        // is -37 as a signed byte.
         assert_eq!([true, false].map(red), [-37., 0.]);
     }
 }

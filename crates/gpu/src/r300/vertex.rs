@@ -1,4 +1,5 @@
-//! Vertices: the words of arrays and packets as vectors of the vertex unit, and its results as vertices to draw.
+//! Vertices: converts the words of arrays and packets to input vectors of the vertex unit, and its output vectors to
+//! vertices that are drawn.
 //!
 //! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL; Mesa `r300_vs_draw.c` and `r300_state_derived.c`
 //! for the contents of the vectors.
@@ -11,40 +12,43 @@ use reconverge_raster::vertex::Vertex;
 use super::registers::{self as reg, *};
 use super::state::{PVS_PLANES, State, fields};
 
-/// Number of vectors of a vertex before and after the vertex unit.
+/// Maximum number of vectors of a vertex, before and after the vertex unit.
 pub(super) const VECTORS: usize = 16;
 /// The vectors of a vertex.
 pub(super) type Vectors = [[u32; 4]; VECTORS];
 
-/// Numbers of colours and of sets of texture coordinates of a vertex: attributes in this order.
+/// Numbers of colours and of sets of texture coordinates of a vertex. The attributes of a vertex are its colours,
+/// followed by its sets.
 pub(super) const COLORS: usize = 4;
 pub(super) const SETS: usize = 8;
 
-/// Vectors of a vertex that bypasses the vertex unit: position, size of a point, colours, coordinates.
+/// Indices of vectors of a vertex that bypasses the vertex unit: point size, first colour and first set of coordinates.
+/// Vector 0 is the position.
 const WINDOW_POINT_SIZE: usize = 1;
 const WINDOW_COLORS: usize = 2;
 const WINDOW_SETS: usize = 6;
 
-/// One vector of the input: format of its words, and destination.
+/// Conversion of some words of a vertex to one input vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Element {
-    /// DATA_TYPE.
+    /// Format of the words: DATA_TYPE.
     kind: u8,
-    /// Words that are skipped after it.
+    /// Number of words that are skipped afterwards.
     skip: usize,
-    /// Number of the destination vector.
+    /// Index of the vector.
     target: usize,
     signed: bool,
     normalized: bool,
-    /// 0: the lowest code but one is -1. 1: the same, clamped. 2: no code is zero.
+    /// Conversion of a signed integer v of n bits to a fraction. 0: v / (2^(n-1) - 1). 1: the same, but at least -1. 2:
+    /// (2v + 1) / (2^n - 1), which is never zero.
     method: u8,
-    /// For x, y, z and w: the number of a component, 4 for zero, 5 for one.
+    /// For x, y, z and w: the index of a component, 4 for zero, or 5 for one.
     select: [u8; 4],
     /// Mask of the components that are written.
     mask: u8,
 }
 
-/// Conversion of the words of a vertex to vectors.
+/// Conversion of the words of a vertex to input vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stream(Vec<Element>);
 
@@ -76,17 +80,17 @@ impl Stream {
         stream
     }
 
-    /// Returns the mask of the vectors that the stream writes: bit n is vector n.
+    /// Returns the mask of the vectors that the stream writes; bit n is vector n.
     pub(super) fn targets(&self) -> u32 {
         self.0.iter().fold(0, |targets, element| targets | 1 << element.target)
     }
 
-    /// Returns whether all formats of the stream are known.
+    /// Returns whether all formats of the stream are supported.
     pub(super) fn is_known(&self) -> bool {
         self.0.iter().all(|element| !matches!(element.kind, 13..=15))
     }
 
-    /// Returns the vectors of a vertex of these words; missing words read as 0.
+    /// Converts the words of a vertex to vectors. Missing words read as 0.
     pub(super) fn vectors(&self, words: &[u32]) -> Vectors {
         let (mut vectors, mut at) = ([[0; 4]; VECTORS], 0);
         for element in &self.0 {
@@ -109,7 +113,7 @@ impl Stream {
 }
 
 impl Element {
-    /// Returns the components, and the number of their words.
+    /// Returns the components, and the number of words that they occupy.
     fn values(&self, word: impl Fn(usize) -> u32) -> ([u32; 4], usize) {
         let mut values = [0, 0, 0, 1f32.to_bits()];
         let half = |number: usize| (word(number / 2) >> (16 * (number % 2))) as u16;
@@ -131,7 +135,8 @@ impl Element {
                 count / 2
             }
             8 | 9 => {
-                // VECTOR_3_TTT and VECTOR_3_EET: T is ten bits, E is eleven, and x is lowest as in other formats.
+                // VECTOR_3_TTT and VECTOR_3_EET: T means ten bits, and E means eleven. As in other formats, x is in the
+                // lowest bits.
                 let widths = if self.kind == 8 { [10; 3] } else { [11, 11, 10] };
                 let mut first = 0;
                 for (value, width) in values.iter_mut().zip(widths) {
@@ -154,7 +159,7 @@ impl Element {
         (values, used)
     }
 
-    /// Converts an integer of `bits` bits to a float.
+    /// Converts an integer of `bits` bits to the bits of a single.
     fn number(&self, raw: u32, bits: u32) -> u32 {
         let signed = f64::from((raw << (32 - bits)) as i32 >> (32 - bits));
         let most = f64::from((1u32 << bits) - 1);
@@ -173,13 +178,13 @@ impl Element {
     }
 }
 
-/// Vectors of vertices after the vertex unit.
+/// Output vectors of the vertex unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     format: OutputVtxFmt0,
-    /// Three bits per set: its number of components.
+    /// Three bits per set of coordinates, which are its number of components.
     sets: u32,
-    /// Whether vertices bypass the vertex unit. Each vector then has a fixed index.
+    /// Whether vertices bypass the vertex unit. If so, each vector has a fixed index.
     bypass: bool,
     clip: ClipCntl,
 }
@@ -210,7 +215,7 @@ impl Layout {
         self.bypass
     }
 
-    /// Returns the clip state.
+    /// Returns the clip planes of the registers.
     pub(super) fn clip(&self) -> ClipCntl {
         self.clip
     }
@@ -220,19 +225,19 @@ impl Layout {
         self.format.pt_size_present
     }
 
-    /// Returns whether vertices have the colour.
+    /// Returns whether vertices have the colour with this number.
     pub(super) fn has_color(&self, number: usize) -> bool {
         self.format.colors_present >> number & 1 != 0
     }
 
-    /// Returns the number of components of a set of coordinates, up to 4; 0 if vertices do not have the set.
+    /// Returns the number of components of a set of coordinates, up to 4, or 0 if vertices do not have the set.
     pub(super) fn components(&self, set: usize) -> usize {
         (self.sets >> (3 * set) & 7).min(4) as usize
     }
 
-    /// Replaces `vertices` by those that the vectors describe. The memory of the old ones is reused.
+    /// Replaces `vertices` by the vertices with these vectors. Reuses the memory of the old vertices.
     pub(super) fn vertices(&self, state: &State, all: &[Vectors], vertices: &mut Vec<Vertex>) {
-        // Index of the next vector: contiguous, or fixed for each kind.
+        // After the vertex unit, vectors are contiguous. If vertices bypass it, each kind of vector has a fixed index.
         let (mut next, mut places) = (1, [None; COLORS + SETS]);
         let mut place = |present: bool, fixed: usize| {
             let place = if self.bypass { fixed } else { next };
@@ -281,7 +286,8 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// Captured without the vertex unit: two vectors of four floats, to the position and to the first set of coordinates.
+    /// Captured without the vertex unit: two vectors of four floats, which are the position and the first set of
+    /// coordinates.
     #[test]
     fn a_captured_stream_goes_to_position_and_first_coordinates() {
         let mut state = State::default();
@@ -304,7 +310,7 @@ mod tests {
     #[test]
     fn components_are_selected_and_completed() {
         let mut state = State::default();
-        // Two floats as x, y, 0, 1; one as x, 0, 0, 1.
+        // Two floats are selected as x, y, 0, 1. One float is selected as x, 0, 0, 1.
         state.set(reg::VAP_PROG_STREAM_CNTL_0, 0x2200_0101);
         state.set(reg::VAP_PROG_STREAM_CNTL_EXT_0, 0xfb20_fb08);
         let vectors = Stream::new(&mut state).vectors(&[7, 8, 9]);
@@ -325,7 +331,7 @@ mod tests {
         assert!(state.unknown.list().is_empty());
     }
 
-    /// REG, VAP_PSC_SGN_NORM_CNTL: "no zero" is (2v + 1) / (2^n - 1).
+    /// REG, VAP_PSC_SGN_NORM_CNTL: the method "no zero" is (2v + 1) / (2^n - 1).
     #[test]
     fn integers_become_fractions() {
         let element = |signed, normalized, method| Element {

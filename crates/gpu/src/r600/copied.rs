@@ -1,4 +1,4 @@
-//! Pixel programs that only read a texel and export it, as the driver's blits do.
+//! Recognizes pixel programs that only read a texel and export it, as the driver's blits do.
 //!
 //! ```text
 //! FLOOR       R1.y, R0.x       MOV  R0.z, KC0[0].x
@@ -15,28 +15,29 @@ use reconverge_r700::words::{AluForm, CoordType, Sel, TexInst};
 
 use crate::texels::Select;
 
-/// A texel that a program exports as colour 0.
+/// The texel that a program reads and exports as colour 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TexelRead {
     pub(super) resource: u8,
-    /// For each component of the colour, the component of the resource.
+    /// For each component of the colour, the component of the texture resource.
     pub(super) select: [Select; 4],
-    /// Registers and components with the coordinates along s and t.
+    /// Register and component of coordinates s and t.
     pub(super) axes: [(u8, u8); 2],
-    /// The register and component with the level, unless level 0 is read.
+    /// Register and component of the level, or `None` if level 0 is read.
     pub(super) level: Option<(u8, u8)>,
-    /// The sampler, and whether coordinates run from 0 to 1; `None` if a texel is fetched by its numbers.
+    /// The sampler, and whether coordinates run from 0 to 1. `None` if the coordinates are the texel's column and row.
     pub(super) sampler: Option<(u8, bool)>,
 }
 
-/// A value of a program.
+/// A value that the program computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopiedValue {
-    /// A component of a register at the start.
+    /// The initial value of a register's component.
     Input(u8, u8),
-    /// The whole number below the component.
+    /// The initial value of a register's component, rounded down.
     Below(u8, u8),
-    /// An integer: the component itself, or the component rounded in any way.
+    /// The initial value of a register's component as an integer. If `below` is set, it is rounded down. Otherwise, the
+    /// rounding is not known.
     Whole {
         gpr: u8,
         chan: u8,
@@ -48,10 +49,10 @@ enum CopiedValue {
     Unknown,
 }
 
-/// Maximum length of a program that is examined, in ALU groups.
+/// Maximum number of ALU groups of a clause that is examined.
 const GROUPS: usize = 8;
 
-/// Values of registers and of the previous group.
+/// The values of registers, and the results of the previous ALU group.
 struct CopiedValues {
     registers: Vec<((u8, u8), CopiedValue)>,
     vector: [CopiedValue; 4],
@@ -59,7 +60,7 @@ struct CopiedValues {
     texel: Option<TexelRead>,
 }
 
-/// Returns the texel that a program exports, if that is all that it does.
+/// Returns the texel that a program exports, if the program does nothing else.
 pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
     let unknown = CopiedValue::Unknown;
     let mut values =
@@ -67,7 +68,7 @@ pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
     let mut exported = None;
     code.faults().next().is_none().then_some(())?;
     for (number, (addr, cf)) in code.instructions().enumerate() {
-        // The instructions must be in order, with nothing after the colour.
+        // The instructions must be in order, and the export of the colour must be the last.
         (addr as usize == number && exported.is_none()).then_some(())?;
         match &cf.op {
             CfOp::Alu(clause) => {
@@ -116,7 +117,7 @@ impl CopiedValues {
         }
     }
 
-    /// Computes a group; returns `None` if it has other effects.
+    /// Computes the values of an ALU group. Returns `None` if the group has other effects.
     fn compute(&mut self, group: Group<'_>) -> Option<()> {
         let results: Vec<CopiedValue> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
         (self.vector, self.scalar) = ([CopiedValue::Unknown; 4], CopiedValue::Unknown);
@@ -163,7 +164,8 @@ impl CopiedValues {
         })
     }
 
-    /// Reads the texel; returns `None` if it is read in another way, or if it is not the only one.
+    /// Records the texel that an instruction reads. Returns `None` if the read is not supported, or if it is not the
+    /// only one.
     fn fetch(&mut self, fetch: &Fetch) -> Option<()> {
         let FetchOp::Texture(low, high, third) = &fetch.op else { return None };
         let still = (third.offset_x, third.offset_y) == (0, 0);
@@ -213,7 +215,7 @@ impl CopiedValues {
         Some(())
     }
 
-    /// Returns the components of the exported colour; `None` if something else is exported.
+    /// Returns the source of each component of the exported colour. Returns `None` if anything else is exported.
     fn export(&self, export: &Export) -> Option<[Select; 4]> {
         let color = (export.kind, export.base, export.burst, export.rel) == (ExportKind::Pixel, 0, 1, false);
         color.then_some(())?;
@@ -241,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// Captured: the program of the driver's blits, the first of the two above.
+    /// Captured: the program of the driver's blits, which is the left one at the top of this file.
     #[rustfmt::skip]
     const BLIT: [u32; 20] = [
         0x0000_0003, 0xa010_0000, 0x0000_0008, 0x8080_0000, 0xc001_0000, 0x9420_0688,

@@ -28,24 +28,24 @@ use crate::Fault;
 use crate::capture::{FragmentRecording, Recording};
 use crate::sampling::STENCIL_OPS;
 
-/// ARRAY_BASE of the position and of what goes with it.
+/// ARRAY_BASE of the position. The exports that belong to it follow.
 const POSITION: u16 = 60;
-/// ARRAY_BASE of computed depth and stencil.
+/// ARRAY_BASE of the depth and stencil that a pixel program computes.
 const COMPUTED_Z: u16 = 61;
-/// Maximum of x and y, in multiples of w, before a primitive is clipped. Window coordinates then stay within 2^22 for
-/// a viewport of 8192.
+/// Upper limit of the guard band, which is the maximum ratio of x and y to w. Window coordinates then stay within 2^22
+/// for a viewport of 8192 pixels.
 const BAND: f32 = 256.;
 /// Maximum number of attributes of a vertex.
 const MOST_PARAMS: usize = 32;
 /// Number of viewports.
 const VIEWPORTS: u32 = 16;
 
-/// Meaning of the vertex program's exports.
+/// Registers that determine the meaning of the vertex program's exports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VertexLayout {
     out: VsOutCntl,
     clip: ClipCntl,
-    /// Number of attributes, which is the number of PARAM exports.
+    /// Number of PARAM exports, which are the attributes.
     params: usize,
 }
 
@@ -53,15 +53,15 @@ pub(super) struct VertexLayout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) topology: Topology,
-    /// Runs of vertices, by lane.
+    /// Runs of vertices. A vertex is the lane that computed it.
     pub(super) runs: Vec<Vec<usize>>,
-    /// The viewport.
+    /// Number of the viewport.
     pub(super) viewport: usize,
-    /// The slice of each target, relative to the first slice of the view.
+    /// Slice of each target to which the part is drawn, relative to the first slice of the view.
     pub(super) layer: u32,
 }
 
-/// Returns the kind of primitives; `None` for a type that does not draw anything.
+/// Returns the topology of the register, or `None` for a type that is not supported.
 pub(super) fn topology(state: &mut State) -> Option<Topology> {
     Some(match state.word(reg::VGT_PRIMITIVE_TYPE) & 0x3f {
         0x01 => Topology::Points,
@@ -95,7 +95,8 @@ impl VertexLayout {
         }
     }
 
-    /// Replaces `vertices` by the results of a run of the vertex program, by lane. Its memory is reused.
+    /// Replaces `vertices` by the results of the vertex program, one vertex per lane. Reuses the memory of the old
+    /// vertices.
     pub(super) fn vertices(
         &self,
         state: &State,
@@ -130,7 +131,7 @@ impl VertexLayout {
             };
             attributes.clear();
             attributes.extend(params[..self.params].iter().map(|param| of(param, lane)));
-            // Mesa exports an integer, 0 or 1. (`sfn_shader_vs.cpp`, VARYING_SLOT_EDGE)
+            // Mesa exports an integer that is 0 or 1. (`sfn_shader_vs.cpp`, VARYING_SLOT_EDGE)
             let inner_side = self.out.use_vtx_edge_flag && of(&misc, lane)[1] & 1 == 0;
             Vertex {
                 position,
@@ -147,8 +148,9 @@ impl VertexLayout {
         vertices.extend((vertices.len()..lanes).map(|lane| vertex(lane, Vec::new())));
     }
 
-    /// Returns the draw in parts. If vertices choose the viewport and layer, the parts are lists of primitives, in
-    /// their order. The provoking vertex of a primitive chooses for it.
+    /// Splits a draw into parts with the same viewport and layer. If vertices select the viewport or the layer, each
+    /// part is a list of primitives, and the primitives stay in order. The provoking vertex of a primitive selects
+    /// both.
     pub(super) fn parts(
         &self,
         state: &State,
@@ -190,13 +192,13 @@ impl VertexLayout {
         None.into_iter().chain(parts)
     }
 
-    /// Returns the clip planes.
+    /// Returns a mask of the clip distances and user planes that are on.
     fn planes(&self) -> u8 {
         self.out.clip_dist_ena | self.clip.ucp_ena
     }
 }
 
-/// CB_COLOR_CONTROL.SPECIAL_OP.
+/// Values of CB_COLOR_CONTROL.SPECIAL_OP.
 mod special_op {
     pub(super) const NORMAL: u8 = 0;
     pub(super) const DISABLE: u8 = 1;
@@ -204,9 +206,9 @@ mod special_op {
     pub(super) const RESOLVE_BOX: u8 = 7;
 }
 
-/// Samples of a pixel, and their use.
+/// Returns the multisampling state.
 ///
-/// Samples are stored without the compression of FMASK and CMASK, so an expansion does not change anything.
+/// In this model, FMASK and CMASK do not compress samples, so an expansion does not change anything.
 fn multisample(
     state: &mut State,
     mode: &ScMode,
@@ -228,7 +230,7 @@ fn multisample(
         return found;
     }
     let shared = [0, 1].map(|number| state.nth(reg::PA_SC_AA_SAMPLE_LOCS_MCTX, number));
-    // The first R600 has separate words for each count.
+    // The first R600 has separate words for each number of samples.
     let own = match count {
         2 => [0, 0],
         4 => [1, 1],
@@ -242,7 +244,7 @@ fn multisample(
     };
     found.places = (0..count).map(|sample| [0, 1].map(|axis| place(sample, axis))).collect();
     found.by_sample = mode.msaa_enable;
-    // One byte for each pixel of a quad, all the same.
+    // The register has one byte for each pixel of a quad. The driver sets all four to the same value.
     found.mask = state.word(reg::PA_SC_AA_MASK) as u8;
     found.alpha_to_coverage = alpha.alpha_to_mask_enable;
     found.shades_samples = mode.msaa_enable && mode.ps_iter_sample;
@@ -252,8 +254,8 @@ fn multisample(
         found.at_sample |= u64::from(input.sel_sample) << number;
     }
     if inputs.baryc_sample_cntl == 0 {
-        // CENTROIDS_ONLY, which the driver leaves unless a program reads the position. RV770 fails `interpolation N
-        // non-centroid-deriv`, which computes differences between pixels that are covered in part.
+        // CENTROIDS_ONLY. The driver sets this value unless a program reads the position. RV770 fails `interpolation N
+        // non-centroid-deriv`, which computes differences between partially covered pixels.
         found.at_centroid = !0;
     }
     found.position = (inputs.position_centroid, inputs.position_sample);
@@ -267,7 +269,7 @@ fn stipple(state: &mut State) -> Stipple {
     Stipple { pattern, factor: u16::from(word.repeat_count) + 1, restarts }
 }
 
-/// Returns the state of a draw; `None` if nothing can be drawn.
+/// Translates the registers to the state of a draw. Returns `None` if the draw cannot draw any pixel.
 pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Option<Draw> {
     let topology = part.topology;
     let clip = layout.clip;
@@ -313,7 +315,7 @@ pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Opt
         _ => linear,
     });
     let cut = !clip.clip_disable && topology != Topology::Rectangles && viewport.divides;
-    // Maximum of x and y, in multiples of w.
+    // Ratios of x and y to w.
     let adjust = |x, y| [x, y].map(|register| state.float(register, 0));
     let cut = cut.then(|| Clip {
         near: (!clip.zclip_near_disable).then_some(clip.dx_clip_space_def),
@@ -365,7 +367,7 @@ pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Opt
     })
 }
 
-/// Returns the pixels inside all scissors.
+/// Returns the pixels inside of all scissors.
 fn scissor(state: &State, viewport: usize) -> Rectangle {
     let pairs = [
         (reg::PA_SC_SCREEN_SCISSOR_TL, 0),
@@ -414,7 +416,7 @@ fn sides(state: &mut State, mode: &ScModeCntl) -> [Side; 2] {
 }
 
 fn points(state: &State, layout: &VertexLayout) -> Points {
-    // Half sizes in sixteenths of a pixel.
+    // The registers have half the size, in sixteenths of a pixel.
     let size = |word: u32| (word & 0xffff) as f32 / 8.;
     let (fixed, limits) = (state.word(reg::PA_SU_POINT_SIZE), state.word(reg::PA_SU_POINT_MINMAX));
     Points {
@@ -447,8 +449,8 @@ fn tests(state: &mut State) -> Tests {
     }
 }
 
-/// Returns a layer of a colour or depth buffer of elements of `bytes` bytes, with all their samples; `None` if no
-/// relocation gives its address.
+/// Returns a layer of a colour or depth buffer. `bytes` is the size of an element with all its samples. Returns `None`
+/// if the base register had no relocation.
 fn surface(
     state: &mut State,
     (base, number): (u32, usize),
@@ -461,7 +463,7 @@ fn surface(
     let view = fields!(state, View, state.nth(view, number));
     let pitch = (usize::from(size.pitch_tile_max) + 1) * 8;
     let elements = (size.slice_tile_max as usize + 1) * 64;
-    // If the view does not have the layer, its nearest layer is used.
+    // If the view does not contain the layer, its last slice is used.
     let slice =
         (u32::from(view.slice_start).saturating_add(layer)).min(view.slice_max.max(view.slice_start).into());
     let start = place.start + slice as usize * elements * bytes;
@@ -480,7 +482,7 @@ fn targets(state: &mut State, control: &ColorControl, layer: u32, samples: usize
     let resolves = control.special_op == special_op::RESOLVE_BOX;
     for number in 0..8 {
         let mask = if resolves { 0xf } else { (mask >> (4 * number) & 0xf) as u8 };
-        // The second target of a resolve has one sample.
+        // The second target of a resolve has one sample per pixel.
         let samples = if resolves && number == 1 { 1 } else { samples };
         let info = fields!(state, ColorInfo, state.nth(reg::CB_COLOR0_INFO, number));
         if info.format == 0 || mask == 0 {
@@ -562,7 +564,7 @@ fn blend(state: &mut State, word: u32, range: Option<(f32, f32)>) -> Blend {
     Blend { color, alpha, constant, range }
 }
 
-/// Returns the vertex attributes that the fragment program reads: input i goes to register i.
+/// Returns the inputs of the pixel program. Input i is written to register i.
 fn inputs(state: &mut State) -> Vec<Input> {
     let control = fields!(state, PsInControl0, state.word(reg::SPI_PS_IN_CONTROL_0));
     let interp = fields!(state, InterpControl, state.word(reg::SPI_INTERP_CONTROL_0));
@@ -574,7 +576,7 @@ fn inputs(state: &mut State) -> Vec<Input> {
         .map(|number| {
             let input = fields!(state, PsInputCntl, state.nth(reg::SPI_PS_INPUT_CNTL_0, number));
             let param = match input.semantic {
-                // No parameter has this number.
+                // Number 0 means that there is no parameter.
                 0 => None,
                 semantic => ids.iter().position(|id| *id == semantic),
             };
@@ -599,7 +601,7 @@ fn inputs(state: &mut State) -> Vec<Input> {
         .collect()
 }
 
-/// Registers of the pixel stage.
+/// Registers that control the inputs and exports of the pixel program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PixelControl {
     control: PsInControl0,
@@ -621,7 +623,7 @@ impl PixelControl {
     }
 }
 
-/// The pixel stage, in the form that the raster uses.
+/// The pixel stage of a draw, which implements [`FragmentProgram`].
 pub(super) struct PixelProgram<'a> {
     shader: &'a Shader,
     control: PsInControl0,
@@ -631,11 +633,11 @@ pub(super) struct PixelProgram<'a> {
     rooms: &'a PixelRooms,
 }
 
-/// Buffers of ended runs of the pixel stage, for reuse.
+/// Memory of earlier runs of pixel programs, which later runs reuse.
 #[derive(Debug, Default)]
 pub(super) struct PixelRooms(Mutex<Vec<PixelRoom>>);
 
-/// Buffers of a run of the pixel stage.
+/// Memory for a run of a pixel program.
 #[derive(Debug, Default)]
 struct PixelRoom {
     outcome: Outcome,
@@ -665,7 +667,7 @@ impl FragmentProgram for PixelProgram<'_> {
     type Error = Fault;
 
     fn reads(&self) -> ReadColumns {
-        // A captured launch has all inputs.
+        // A captured launch contains all inputs.
         if self.recording.is_on() {
             return ReadColumns::default();
         }
@@ -677,18 +679,18 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn may_skip_hidden(&self) -> bool {
-        // A captured draw runs all lanes.
+        // In a captured draw, all lanes run.
         !self.recording.is_on() && !self.exports.z_export_enable
     }
 
     fn is_uniform(&self) -> bool {
         let own = self.side.front_face_ena || self.side.fixed_pt_position_ena;
-        // A captured launch has all lanes.
+        // A captured launch contains all lanes.
         !self.recording.is_on() && !own && self.shader.is_uniform()
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
-        // A captured draw runs its program.
+        // In a captured draw, the program always runs.
         (!self.recording.is_on()).then_some(())?;
         let own = [
             self.control.position_ena.then_some(self.control.position_addr),
@@ -703,7 +705,8 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        // Registers that are not interpolated. All others keep their columns.
+        // Registers whose values are not only interpolated inputs. For all other registers, the columns of the inputs
+        // are used unchanged.
         let mut own: Vec<(u8, [LaneColumn; 4])> = Vec::new();
         let mut register = |gpr: u8| {
             let place = own.iter().position(|(number, _)| *number == gpr);
@@ -722,7 +725,7 @@ impl FragmentProgram for PixelProgram<'_> {
             let [one, other] = [1f32, -1.].map(f32::to_bits);
             let sides = (0..fragments.lanes).map(|lane| if fragments.is_front(lane) { one } else { other });
             own[place].1[usize::from(self.side.front_face_chan)] = Arc::new(sides.collect());
-            // The covered samples are the third component of the same register. (Mesa `r600_shader.c`,
+            // The third component of the same register is the mask of covered samples. (Mesa `r600_shader.c`,
             // allocate_system_value_inputs)
             let samples = (0..fragments.lanes).map(|lane| u32::from(fragments.samples(lane)));
             own[place].1[2] = Arc::new(samples.collect());
@@ -776,7 +779,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 }
 
-/// Returns the components of all lanes by column.
+/// Converts one array per lane to columns.
 fn columns_of(values: &[[u32; 4]]) -> [LaneWords; 4] {
     [0, 1, 2, 3].map(|chan| values.iter().map(|value| value[chan]).collect())
 }

@@ -1,12 +1,12 @@
-//! The chip's format numbers, and their formats.
+//! The formats of colour buffers, depth buffers and textures, by the chip's numbers.
 //!
 //! Source: Mesa `r600d.h` (V_0280A0_COLOR_*, V_028010_DEPTH_*, V_0280A0_NUMBER_*, V_0280A0_SWAP_*) and the manual's
-//! DATA_FORMAT table. A name lists the most significant component first for packed formats.
+//! DATA_FORMAT table. The name of a packed format lists the most significant component first.
 
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
-/// Returns the widths of the components from the least significant bit upward, and whether they are floats.
+/// Returns the widths of a format's components, from the least significant bit upward, and whether they are floats.
 fn layout(number: u8) -> Option<([u8; 4], bool)> {
     Some(match number {
         0x01 => ([8, 0, 0, 0], false),
@@ -48,9 +48,9 @@ fn layout(number: u8) -> Option<([u8; 4], bool)> {
     })
 }
 
-/// Returns the format of a colour buffer: FORMAT and NUMBER_TYPE. `None` if it cannot be a target.
+/// Returns the format of a colour buffer for FORMAT and NUMBER_TYPE, or `None` if it cannot be a colour buffer.
 pub(super) fn color(format: u8, number_type: u8) -> Option<Format> {
-    // Depth and stencil in a colour format: a single, then a byte of stencil.
+    // Depth and stencil as a colour format: a single, then a byte of stencil.
     if format == 0x1c {
         let numbers = [Number::Float, Number::Uint, Number::Uint, Number::Uint];
         return Some(Format { bits: [32, 8, 0, 0], numbers, bytes: 8 });
@@ -70,10 +70,11 @@ pub(super) fn color(format: u8, number_type: u8) -> Option<Format> {
     Some(Format::new(bits, number))
 }
 
-/// Returns the component of memory for red, green, blue and alpha: COMP_SWAP, by the number of components.
+/// Returns the component of the element that stores red, green, blue and alpha. This depends on COMP_SWAP and on the
+/// number of components.
 pub(super) fn places(format: &Format, comp_swap: u8) -> [Option<u8>; 4] {
     let count = format.bits.iter().filter(|width| **width != 0).count();
-    // The colour component in each component of memory.
+    // For each component of the element, the channel of the colour.
     let memory: &[usize] = match (count, comp_swap) {
         (1, 0) => &[0],
         (1, 1) => &[1],
@@ -99,7 +100,7 @@ pub(super) fn places(format: &Format, comp_swap: u8) -> [Option<u8>; 4] {
     places
 }
 
-/// Returns the format of a depth buffer; `None` for an unassigned number.
+/// Returns the format of a depth buffer, or `None` if the number is unassigned.
 pub(super) fn depth(format: u8) -> Option<DepthFormat> {
     match format {
         1 => Some(DepthFormat::Unorm16),
@@ -113,15 +114,15 @@ pub(super) fn depth(format: u8) -> Option<DepthFormat> {
 /// Fields of a texture that describe its components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Components {
-    /// FORMAT_COMP of each component: whether it is signed.
+    /// FORMAT_COMP: whether each component is signed.
     pub(super) signed: [bool; 4],
-    /// NUM_FORMAT_ALL: 0 a fraction, 1 an integer, 2 an integer as a float.
+    /// NUM_FORMAT_ALL. 0: a fraction. 1: an integer. 2: an integer that is converted to a float.
     pub(super) num_format: u8,
-    /// FORCE_DEGAMMA.
+    /// FORCE_DEGAMMA: whether red, green and blue are on the sRGB curve.
     pub(super) srgb: bool,
 }
 
-/// Returns the format of a texture's elements; `None` for compressed and unknown formats.
+/// Returns the format of a texture's elements, or `None` if it is compressed or unknown.
 pub(super) fn texture(format: u8, components: &Components) -> Option<Format> {
     if format == 0x1c {
         return color(0x1c, 0);

@@ -1,11 +1,11 @@
-//! Geometry programs: from the vertices of a draw to the emitted vertices.
+//! Geometry programs, which convert the vertices of a draw to emitted vertices.
 //!
 //! ```text
 //! vertices --> vertex program as ES --> ring --> geometry program, a lane a primitive --> ring --> copy program as VS
 //! ```
-//! Source: Mesa `r600_shader.c` (`fetch_gs_input`, `emit_gs_ring_writes`, `generate_gs_copy_shader`) and
-//! `r600_state.c` (`r600_update_gs_state`, `r600_emit_shader_stages`). Here a ring contains only the records of its
-//! draw: each stage receives the records of the previous stage, in order, and addresses in dwords as on the chip.
+//! Source: Mesa `r600_shader.c` (`fetch_gs_input`, `emit_gs_ring_writes`, `generate_gs_copy_shader`) and `r600_state.c`
+//! (`r600_update_gs_state`, `r600_emit_shader_stages`). In this model, a ring contains only the records of one draw.
+//! Each stage receives the records of the previous stage, in order. As on the chip, addresses count dwords.
 
 use reconverge_r700::outcome::{Emission, Outcome};
 use reconverge_raster::primitive::{Topology, assemble};
@@ -16,19 +16,19 @@ use super::state::State;
 use super::{Machine, Shaded};
 use crate::{Fault, capture};
 
-/// VGT_GS_MODE.MODE.
+/// Mode of the geometry stage: VGT_GS_MODE.MODE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// There is no geometry program, and vertices are shared between primitives.
     Off,
-    /// There is no geometry program, but vertices have the number of their primitive. (Scenario A)
+    /// There is no geometry program, but each vertex receives the number of its primitive. (Scenario A)
     Numbered,
     /// There is a geometry program. (Scenario G)
     Program,
 }
 
 impl Mode {
-    /// Returns the mode of a draw.
+    /// Returns the mode that the register selects.
     pub(super) fn of(state: &mut State) -> Mode {
         match state.word(reg::VGT_GS_MODE) & 3 {
             0 => Mode::Off,
@@ -42,11 +42,11 @@ impl Mode {
     }
 }
 
-/// Returns the vertices of each primitive in the order of a geometry program, as indices into the run. Adjacent
-/// vertices are in between.
+/// Returns the vertices of each primitive of `count` vertices, as indices. The order is that in which a geometry
+/// program reads them, with adjacent vertices between the others.
 ///
-/// Source: OpenGL 3.2, 2.12.1. Every other triangle of a strip with adjacency begins with its first vertex and has
-/// the other two in exchanged order: Mesa (`gs_tri_strip_adj_fix`) rotates only those, from the chip's order to
+/// Source: OpenGL 3.2, 2.12.1. In a strip with adjacency, the chip begins every other triangle with its first vertex
+/// and exchanges the other two. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order to
 /// OpenGL's.
 pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     match topology {
@@ -59,8 +59,8 @@ pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) 
             let triangles = count.saturating_sub(4) / 2;
             let one = |number: usize| {
                 let first = 2 * number;
-                // The neighbours before and after the triangle, and across the side that the next
-                // triangle shares.
+                // The adjacent vertex of the previous triangle, and the one across the side that the next triangle
+                // shares.
                 let before = if number == 0 { 1 } else { first - 2 };
                 let across = if number + 1 == triangles { first + 5 } else { first + 6 };
                 match number % 2 {
@@ -77,7 +77,7 @@ pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) 
     }
 }
 
-/// Returns the kind of primitives of emitted vertices: VGT_GS_OUT_PRIM_TYPE.
+/// Returns the topology of the emitted vertices, from VGT_GS_OUT_PRIM_TYPE.
 fn emitted_topology(state: &mut State) -> Topology {
     match state.word(reg::VGT_GS_OUT_PRIM_TYPE) & 0x3f {
         0 => Topology::Points,
@@ -90,7 +90,7 @@ fn emitted_topology(state: &mut State) -> Topology {
     }
 }
 
-/// Returns the contiguous records of some lanes, of `dwords` dwords each.
+/// Returns the bytes of a ring with these records. Each record has `dwords` dwords.
 fn ring<'a>(records: impl Iterator<Item = &'a [u32]>, dwords: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for record in records {
@@ -100,7 +100,8 @@ fn ring<'a>(records: impl Iterator<Item = &'a [u32]>, dwords: usize) -> Vec<u8> 
     bytes
 }
 
-/// Returns the vertices that each lane emitted, strip by strip, by their number in the lane.
+/// Returns the strips that each lane emitted. A strip is a list of vertices, which are numbered in each lane. A lane
+/// emits up to `most` vertices.
 fn strips(emissions: &[Emission], lanes: usize, most: usize) -> Vec<Vec<Vec<usize>>> {
     let mut found = vec![vec![Vec::new()]; lanes];
     let mut counts = vec![0; lanes];
@@ -122,11 +123,11 @@ fn strips(emissions: &[Emission], lanes: usize, most: usize) -> Vec<Vec<Vec<usiz
     found
 }
 
-/// Runs ES, the geometry program and the copy program on a draw's vertices. The outcome of the last one replaces the
-/// contents of `outcome`.
+/// Runs the vertex program as ES, the geometry program, and the copy program on a draw's vertices. `outcome` receives
+/// the results of the copy program.
 ///
 /// # Errors
-/// A program is missing, traps, or runs too long.
+/// Returns a fault if a program is missing, traps, or exceeds the maximum number of instructions.
 pub(super) fn run(
     machine: &mut Machine<'_, '_>,
     outcome: &mut Outcome,
@@ -147,7 +148,7 @@ pub(super) fn run(
     export.run(&mut exported, vertices.len(), vec![input(0, vertices)], None, None)?;
     let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
-    // One lane per primitive: the offsets of its vertices in the ring, and its number.
+    // The registers of each lane, one per primitive: the offsets of its vertices in the ring, and its number.
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let runs_an_instance = places.len() / instances.max(1);
     let mut number = 0;
@@ -173,7 +174,7 @@ pub(super) fn run(
 
     let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
     let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
-        // R600 does not have this register: the number follows from the size of an item of the ring.
+        // R600 does not have this register. The maximum follows from the size of a ring item.
         0 => dwords(machine.context.state, reg::SQ_GSVS_RING_ITEMSIZE) / item.max(1),
         most => most as usize,
     };
@@ -204,7 +205,8 @@ mod tests {
 
     use super::*;
 
-    /// OpenGL 3.2, table 2.4, for even triangles; odd ones begin with the first vertex in the strip's order.
+    /// OpenGL 3.2, table 2.4, for even triangles. Odd triangles begin with their first vertex in the order of the
+    /// strip.
     #[test]
     fn neighbours_lie_between_the_vertices_of_a_triangle() {
         let found = primitives(Topology::TriangleStripAdjacency, 10, true);
@@ -225,7 +227,7 @@ mod tests {
             emission(&[0, 1], true, false),
             emission(&[0, 1], true, false),
         ];
-        // The second lane has room for only three.
+        // The second lane emits four vertices, but only three are allowed.
         assert_eq!(strips(&all, 2, 3), [vec![vec![0, 1, 2]], vec![vec![0, 1], vec![2]]]);
     }
 }

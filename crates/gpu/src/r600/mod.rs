@@ -1,12 +1,12 @@
-//! The R600 and R700 families: their command processor, and the units that it drives.
+//! The R600 and R700 families: the command processor, and the units that it controls.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
 //! | `packet` | packets of a submission, with their relocations |
-//! | `registers` | every register with its fields, and those that do not change results |
+//! | `registers` | every register with its fields, and registers that do not change results |
 //! | `state` | the registers of a context |
 //! | `draw` | translation of registers to a draw |
-//! | `program`, `shader`, `texture`, `format` | programs and their operands |
+//! | `program`, `shader`, `texture`, `format` | programs, with their constants and textures |
 //! | `geometry` | geometry programs, between vertices and primitives |
 //! | `stream` | stream-out of vertex programs |
 //!
@@ -50,16 +50,16 @@ use shader::{Context, PIXEL, Shader, Unit, VERTEX};
 use state::State;
 use stream::Streams;
 
-/// Number of colour and depth backends that contribute to a query.
+/// Number of render backends, each of which stores a value for an occlusion query.
 pub const BACKENDS: usize = 4;
 
-/// Bit of a query's value that marks it as valid.
+/// Bit that marks the value of a query as valid.
 const VALID: u64 = 1 << 63;
 
 /// Maximum number of instructions of a wavefront before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
-/// Events of EVENT_WRITE.
+/// Event types of EVENT_WRITE.
 mod event {
     pub(super) const ZPASS_DONE: u32 = 0x15;
     pub(super) const PIPELINESTAT_START: u32 = 0x19;
@@ -69,7 +69,7 @@ mod event {
     pub(super) const SAMPLE_STREAMOUTSTATS: u32 = 0x20;
 }
 
-/// Pipeline statistics.
+/// Counters of pipeline statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Statistics {
     vertices: u64,
@@ -79,12 +79,13 @@ struct Statistics {
     geometry_primitives: u64,
     clipper_in: u64,
     clipper_out: u64,
-    /// Pixels that passed all tests, without those that are not shaded.
+    /// Number of samples that passed all tests. It counts as the number of shaded pixels.
     pixels: u64,
 }
 
 impl Statistics {
-    /// Returns the words of SAMPLE_PIPELINESTAT. (Mesa `r600_query.c`, PIPE_QUERY_PIPELINE_STATISTICS)
+    /// Returns the values that SAMPLE_PIPELINESTAT stores, in order. (Mesa `r600_query.c`,
+    /// PIPE_QUERY_PIPELINE_STATISTICS)
     fn words(&self) -> [u64; 8] {
         [
             self.pixels,
@@ -105,59 +106,60 @@ pub struct R600 {
     chip: Chip,
     options: Options,
     state: State,
-    /// Whether indices have 32 bits.
+    /// Whether indices have 32 bits instead of 16.
     wide_indices: bool,
     instances: u32,
-    /// Whether packets with a predicate are skipped.
+    /// Whether predicated packets are skipped.
     skips: bool,
-    /// Sum of the queries of the predicate.
+    /// Sum of the query results that the predicate depends on.
     predicate: u64,
-    /// Pixels that passed while counting was on.
+    /// Number of samples that passed the tests while counting was on.
     passed: u64,
     streams: Streams,
     statistics: Statistics,
-    /// Whether pipeline statistics are counted, and those of streams.
+    /// Whether pipeline statistics and the statistics of stream-out are counted.
     counts_statistics: bool,
-    /// Number of command words so far. It replaces time, so that results do not depend on the host's clock.
+    /// Number of command words so far. It is used as the time, so that results do not depend on the host's clock.
     time: u64,
     draws: u64,
     watch: Watch,
-    /// State that the last draw depended on.
+    /// State of the last draw, which the next draw may reuse.
     known: KeptDraw,
-    /// Buffers of the last draw.
+    /// Memory of the last draw, which the next draw reuses.
     memory: Option<Box<DrawMemory>>,
     indices: Vec<u32>,
     pixel_rooms: PixelRooms,
 }
 
-/// Buffers of a draw, which the next draw reuses: allocations take a tenth of the time of a small draw.
+/// Memory of a draw, which the next draw reuses. Allocations would take a tenth of the time of a small draw.
 #[derive(Debug, Default)]
 struct DrawMemory {
-    /// Registers of vertices, and runs of vertices.
+    /// Initial values of each vertex's first register, and runs of vertices.
     values: Vec<[u32; 4]>,
     runs: Vec<Vec<usize>>,
-    /// Results of the vertex program, and the vertices read from them.
+    /// Results of the vertex program, and the vertices that are created from them.
     outcome: Outcome,
     vertices: Vec<Vertex>,
 }
 
-/// Maximum number of vertices in a buffer that is kept for the next draw.
+/// Maximum number of vertices in memory that is kept for the next draw.
 const SHADED: usize = 1 << 16;
 
-/// State that draws depend on, apart from constants, vertices and texels. A part is empty until a draw needs it after a change.
+/// State that the next draw can reuse if no register has changed: everything except for constants, vertices and texels.
+/// A part is `None` until a draw needs it.
 #[derive(Debug, Default)]
 struct KeptDraw {
-    /// Registers and options from which the state was computed.
+    /// Change number and options for which the other fields were computed.
     made_from: Option<(u64, Options)>,
     layout: Option<VertexLayout>,
     vertex: Option<Box<Shader>>,
     pixel: Option<(Box<Shader>, PixelControl)>,
-    /// The draw of a viewport and layer.
+    /// The state of a draw, for a topology, a viewport and a layer.
     draw: Option<((Topology, usize, u32), Box<Draw>)>,
 }
 
 impl R600 {
-    /// Returns a chip after its reset.
+    /// Returns a chip in its state after a reset.
     pub fn new(chip: Chip) -> R600 {
         let options =
             Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
@@ -183,14 +185,14 @@ impl R600 {
         }
     }
 
-    /// Returns the chip with only these errata. By default, all are on.
+    /// Returns the chip with these errata instead of all errata.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> R600 {
         self.state.errata = errata;
         self
     }
 
-    /// Returns the number of draws that were executed.
+    /// Returns the number of draws so far.
     pub fn draws(&self) -> u64 {
         self.draws
     }
@@ -208,14 +210,15 @@ impl R600 {
             | op::SURFACE_SYNC
             | op::SURFACE_BASE_UPDATE
             | op::STRMOUT_BASE_UPDATE => {}
-            // Everything before the next packet is done when it is read.
+            // All earlier packets are complete, so no wait is needed.
             op::WAIT_REG_MEM => {}
             op::INDEX_TYPE => self.wide_indices = word(0) & 1 != 0,
             op::NUM_INSTANCES => self.instances = word(0),
             op::DRAW_INDEX_AUTO => {
                 let mut count = word(0);
                 if word(1) >> 6 & 1 != 0 {
-                    // The number of vertices that stream-out has filled: offset, filled size and stride, in dwords.
+                    // Draws the vertices that stream-out has written. The registers have the offset, the filled size
+                    // and the stride, in dwords.
                     let of = |number| self.state.nth(reg::VGT_STRMOUT_DRAW_OPAQUE_OFFSET, number);
                     count = of(1).saturating_sub(of(0)) / of(2).max(1);
                 }
@@ -319,7 +322,8 @@ impl R600 {
             }
             event::SAMPLE_STREAMOUTSTATS => {
                 let place = place()?;
-                // The driver reads the first word as needed, the second as written.
+                // The driver reads the first value as the number of primitives that need storage, and the second as the
+                // number that were written.
                 for (word, count) in [self.streams.needed, self.streams.written].into_iter().enumerate() {
                     let at = place.start + 8 * word;
                     self.store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
@@ -335,13 +339,13 @@ impl R600 {
             event::PIPELINESTAT_START => self.counts_statistics = true,
             event::PIPELINESTAT_STOP => self.counts_statistics = false,
             event::SO_VGTSTREAMOUT_FLUSH => self.state.set(reg::CP_STRMOUT_CNTL, 1),
-            // Flushes of caches.
+            // Other events flush caches.
             _ => {}
         }
         Ok(())
     }
 
-    /// Stores bytes, if the range has room for all of them.
+    /// Stores bytes at the start of a range, unless they extend past its end.
     fn store(&mut self, memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
         if bytes.len() <= place.len() {
             memory.write(place.start, bytes);
@@ -349,8 +353,8 @@ impl R600 {
         }
     }
 
-    /// STRMOUT_BUFFER_UPDATE: sets the offset at which a buffer continues, from the packet or from memory, or stores
-    /// it in memory.
+    /// Executes STRMOUT_BUFFER_UPDATE: sets the offset of a stream-out buffer from the packet or from memory, or stores
+    /// the offset in memory.
     fn update_stream(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let word = |number: usize| packet.payload.get(number).copied().unwrap_or(0);
         let buffer = (word(0) >> 8 & 3) as usize;
@@ -365,13 +369,13 @@ impl R600 {
                 self.streams.offsets[buffer] =
                     load(memory, &address(packet, number, word(3), word(4) & 0xff)?);
             }
-            // Offset unchanged, and no store.
+            // The offset is unchanged.
             _ => {}
         }
         Ok(())
     }
 
-    /// SET_PREDICATION: sets whether packets with a predicate are skipped, from the values of a query.
+    /// Executes SET_PREDICATION: determines from the results of a query whether predicated packets are skipped.
     fn set_predication(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let control = packet.payload.get(1).copied().unwrap_or(0);
         let kind = control >> 16 & 7;
@@ -404,8 +408,8 @@ impl R600 {
         Ok(())
     }
 
-    /// Returns whether a draw of `vertices` vertices fits into a launch. A larger one is reported, and nothing is
-    /// drawn.
+    /// Returns whether a draw of `vertices` vertices is within the limit of a launch. If not, the draw is reported and
+    /// must be omitted.
     fn fits(&mut self, vertices: usize) -> bool {
         let fits = LANES.check((vertices as u64).saturating_mul(self.instances.max(1).into())).is_ok();
         if !fits {
@@ -511,7 +515,7 @@ impl R600 {
         if kept.vertices.len() <= SHADED {
             self.memory = Some(kept);
         }
-        // A draw with an unknown feature must report it again next time, so it is not kept.
+        // A draw with an unsupported feature must report the feature again next time, so its state is not reused.
         if !self.watch.is_on() && self.state.unknown.times() == named {
             let is_whole = mode != geometry::Mode::Program;
             self.known = KeptDraw { vertex: is_whole.then_some(program), ..known };
@@ -552,43 +556,44 @@ impl R600 {
     }
 }
 
-/// Returns the number of primitives of runs of vertices.
+/// Returns the number of primitives that runs of vertices form.
 fn primitives(topology: Topology, runs: &[Vec<usize>]) -> u64 {
     runs.iter().map(|run| primitive::count(topology, run.len()) as u64).sum()
 }
 
-/// Runs the programs of a draw.
+/// Runs the vertex and geometry programs of a draw.
 struct Machine<'a, 'm> {
     context: Context<'a, 'm>,
     captured: &'a mut Option<Captured>,
-    /// The vertex program of the previous draw, if none of its registers has changed.
+    /// The vertex program of the previous draw, if no register has changed.
     known: Option<Box<Shader>>,
 }
 
-/// The results of a draw's vertex programs, without their outcome.
+/// Properties of the vertices that the vertex and geometry programs computed. The outcome has their values.
 struct Shaded {
-    /// The last program, whose outcome is used.
+    /// The last program, which computed the outcome.
     program: Box<Shader>,
     /// Number of vertices.
     lanes: usize,
     topology: Topology,
-    /// Runs of vertices, by lane.
+    /// Runs of vertices. A vertex is the lane that computed it.
     runs: Vec<Vec<usize>>,
 }
 
 impl Machine<'_, '_> {
-    /// Returns a stage's program.
+    /// Creates the program of a stage.
     fn shader(&mut self, unit: Unit) -> Result<Shader, Fault> {
         Shader::new(unit, &mut self.context, None)
     }
 
-    /// Returns a stage's program for vertices with these registers.
+    /// Creates the program of a stage for vertices whose first registers have these values.
     fn shader_of(&mut self, unit: Unit, vertices: &[[u32; 4]]) -> Result<Shader, Fault> {
         let numbers = self.largest(vertices);
         Shader::new(unit, &mut self.context, Some(numbers))
     }
 
-    /// Returns the vertex program for vertices with these registers: the known one, if it is the same.
+    /// Returns the vertex program for vertices whose first registers have these values. Reuses the `known` program if
+    /// possible.
     fn vertex_shader(&mut self, vertices: &[[u32; 4]]) -> Result<Box<Shader>, Fault> {
         let numbers = self.largest(vertices);
         if let Some(mut shader) = self.known.take()
@@ -599,7 +604,8 @@ impl Machine<'_, '_> {
         Ok(Shader::new(VERTEX, &mut self.context, Some(numbers))?.into())
     }
 
-    /// Returns the largest numbers of vertices with these registers: index and instance are the first and the last.
+    /// Returns the largest index and the largest instance of vertices. These are the first and the last component of a
+    /// vertex's first register.
     fn largest(&self, vertices: &[[u32; 4]]) -> Largest {
         let first_instance = self.context.state.first_instance();
         let mut numbers = Largest { index: 0, instance: 0, first_instance };
@@ -610,7 +616,7 @@ impl Machine<'_, '_> {
         numbers
     }
 
-    /// Runs only the vertex program. `outcome` becomes the outcome.
+    /// Runs the vertex program of a draw without a geometry program. `outcome` receives the results.
     fn vertices(
         &mut self,
         outcome: &mut Outcome,
@@ -628,8 +634,8 @@ impl Machine<'_, '_> {
     }
 }
 
-/// Returns the vertices of a draw once for each primitive, with its number next to the index, and the runs of lists
-/// of such primitives.
+/// Returns separate copies of the vertices of each primitive, with the primitive's number in the third component. Also
+/// returns their runs, and the list topology that the runs have.
 fn numbered(
     state: &State,
     topology: Topology,
@@ -645,7 +651,7 @@ fn numbered(
         if runs_an_instance != 0 && place % runs_an_instance == 0 {
             number = 0;
         }
-        // The triangles of a quad have the same number, and so have those of a polygon.
+        // The triangles of a quad have the same number. So do those of a polygon.
         let list = primitive::list(topology, run.len(), last);
         let halves = match topology {
             Topology::Quads | Topology::QuadStrip => 2,
@@ -666,15 +672,16 @@ fn numbered(
     (found, places, primitive::list_of(topology))
 }
 
-/// Returns the indices between restarts.
+/// Splits indices at the restart index.
 fn runs<'a>(state: &State, indices: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + Clone + use<'a> {
     let restarts = state.word(reg::VGT_MULTI_PRIM_IB_RESET_EN) & 1 != 0;
     let restart = restarts.then(|| state.word(reg::VGT_MULTI_PRIM_IB_RESET_INDX));
     indices.split(move |index| Some(*index) == restart)
 }
 
-/// Collects the vertices to shade, each once, as values of their first register: index and instance are the first and
-/// the last. For every run of every instance, `places` gets the indices of its vertices.
+/// Collects the vertices to shade, each once. `values` receives the values of their first registers, whose first
+/// component is the index and whose last component is the instance. `places` receives the vertices of each run of each
+/// instance, as indices into `values`.
 fn lanes(
     state: &State,
     indices: &[u32],
@@ -687,7 +694,7 @@ fn lanes(
     let moved = |index: &u32| (*index).clamp(low, high.max(low)).wrapping_add(offset);
     let runs = runs(state, indices);
     let all = runs.clone().flatten().map(moved);
-    // Ascending indices are all distinct.
+    // If indices are strictly ascending, each occurs only once.
     let ascend = all.clone().is_sorted_by(|one, next| one < next);
     let mut count = 0;
     values.clear();
@@ -714,14 +721,14 @@ fn lanes(
     places.truncate(count);
 }
 
-/// Returns the range from the address of a packet in the buffer of its relocation `number` to the end of that buffer.
+/// Returns the range from a packet's address in the buffer of its relocation `number` to the end of this buffer.
 fn address(packet: &Packet<'_>, number: usize, low: u32, high: u32) -> Result<Range<usize>, Fault> {
     let offset = usize::try_from(u64::from(low) | u64::from(high) << 32).unwrap_or(usize::MAX);
     let named = format!("packet {:#04x}", packet.kind.op);
     packet.place(number, offset, [&named, &format!("{named}: ")])
 }
 
-/// Returns the word at the start of a range; 0 if the range is shorter.
+/// Returns the word at the start of a range, or 0 if the range is shorter than a word.
 fn load(memory: Vram<'_>, place: &Range<usize>) -> u32 {
     if place.len() < 4 { 0 } else { memory.word(place.start).unwrap_or(0) }
 }

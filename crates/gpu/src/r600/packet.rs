@@ -1,7 +1,7 @@
-//! Packets of the command processor (PM4), with the buffers that their relocations name.
+//! Packets of the command processor (PM4), with the buffers to which their relocations refer.
 //!
-//! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes). The order of relocations follows captured streams. A
-//! relocation is a NOP packet that completes the packet before it.
+//! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes). A relocation is a NOP packet that belongs to the packet
+//! before it. The order of several relocations is that of captured streams.
 
 use crate::{Fault, Submission, pm4};
 
@@ -51,11 +51,11 @@ pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Command>;
 /// Returns the packets of a submission.
 ///
 /// # Errors
-/// See [`pm4::read`]. The driver sends only packets of types 2 and 3.
+/// See [`pm4::read`]. Only packets of types 2 and 3 are valid, because the driver sends no others.
 pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
     let command = |header: u32| match header >> 30 {
         3 => Ok(Command { op: (header >> 8) as u8, predicated: header & 1 != 0 }),
-        _ => Err("2 and 3"),
+        _ => Err("2 or 3"),
     };
     pm4::read(submission, command, |header, count| {
         format!("packet {:#04x} has {count} words of payload", (header >> 8) as u8)
@@ -89,9 +89,9 @@ mod tests {
         let error = |commands: &[u32]| of(commands, &[]).unwrap_err().to_string();
         assert_eq!(
             error(&[0xc003_6900, 1, 2]),
-            "malformed submission: word 0: packet 0x69 has 4 words of payload, 2 are left"
+            "malformed submission: word 0: packet 0x69 has 4 words of payload, but the commands end after 2"
         );
         assert!(error(&[0x4000_0000]).contains("a packet of type 1"));
-        assert!(error(&[0xc000_2f00, 1, 0xc000_1000, 8]).contains("relocation 2 of a list of 0"));
+        assert!(error(&[0xc000_2f00, 1, 0xc000_1000, 8]).contains("relocation 2 is not in the list of 0"));
     }
 }

@@ -1,4 +1,4 @@
-//! Programs in memory: their lengths, and their operands.
+//! Programs in memory: their lengths, and the registers and resources that they read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use super::copied::{TexelRead, texel_read};
 
 use crate::kept::Kept;
 
-/// Returns the words of a program: the words of its buffer from the start of the program, without the zeros at the
-/// end.
+/// Returns the words from the start of a program to the end of its buffer, without most of the zeros at the end.
 pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
     let mut words = memory.words(place.clone());
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    // The last instruction may end in zeros: a clause of a literal, a fetch.
+    // Up to four zeros may belong to the program, because its last instruction may be a fetch or a clause with a
+    // literal.
     words.truncate((used + 4).min(words.len()).next_multiple_of(2).min(words.len()));
     words
 }
 
-/// Programs of earlier draws, each up to its end.
+/// Cache of the words of programs from earlier draws, up to the end of each program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reached(Vec<(Range<usize>, Arc<[u32]>)>);
 
-/// Maximum number of programs that are kept.
+/// Maximum number of cached programs.
 const MOST_REACHED: usize = 128;
 
 impl Reached {
-    /// Returns the words of the program at an offset in memory, up to its end. They are those of earlier draws,
-    /// unless memory has changed.
+    /// Returns the words of a program, up to its end. `place` is the range from its start to the end of its buffer.
+    /// Returns the cached words if memory has not changed.
     pub(super) fn words(
         &mut self,
         memory: Vram<'_>,
@@ -48,7 +48,7 @@ impl Reached {
         }
         let mut words = words(memory, place);
         let code = Code::new(&words, 0, options);
-        // A program with words that cannot be decoded may be longer, so all of them are kept.
+        // If some words cannot be decoded, the end of the program is not known, so all words are kept.
         if code.faults().next().is_none() {
             words.truncate(2 * length(&code));
         }
@@ -62,7 +62,7 @@ impl Reached {
     }
 }
 
-/// Returns the length of a program in instruction slots of two words, up to its last reachable slot.
+/// Returns the length of a program, up to its last reachable instruction, in slots of two words.
 fn length(code: &Code) -> usize {
     let end = |(at, cf): (u32, &Cf)| {
         let clause = match &cf.op {
@@ -75,21 +75,21 @@ fn length(code: &Code) -> usize {
     code.instructions().map(end).max().unwrap_or(0)
 }
 
-/// The components that a program may read before it writes them.
+/// The register components whose initial values a program may read.
 #[derive(Debug)]
 pub(super) struct ComponentsRead {
-    /// The mask of each register: bit n is component n.
+    /// For each register, a mask of its components; bit n is component n.
     pub(super) registers: [u8; 128],
-    /// The list of these registers and components.
+    /// The same registers and components as a list.
     pub(super) components: Arc<[(u8, u8)]>,
     /// Whether the program only computes, fetches vertices and textures, and exports.
     pub(super) is_plain: bool,
-    /// The texel that the program exports, if that is all that it does.
+    /// The texel that the program exports, if it does nothing else.
     pub(super) texel: Option<TexelRead>,
 }
 
 impl ComponentsRead {
-    /// Returns the components whose initial values a program, or its fetch program, may read.
+    /// Returns the register components whose initial values a program or its fetch program may read.
     pub(super) fn read(code: &Code, fetch_code: Option<&Code>) -> ComponentsRead {
         let is_plain = code.instructions().all(|(_, cf)| match &cf.op {
             CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) => true,
@@ -101,7 +101,7 @@ impl ComponentsRead {
         });
         let is_plain = is_plain && code.faults().next().is_none();
         let mut registers = [0; 128];
-        // A register outside of the allocation reads as R0.
+        // A read of a register outside of the allocation reads R0.
         registers[0] = 0xf;
         let all: Vec<_> = [Some(code), fetch_code].into_iter().flatten().map(uses).collect();
         for read in all.iter().flat_map(|uses| uses.values().flatten()).flat_map(|uses| &uses.reads) {
@@ -123,45 +123,47 @@ impl ComponentsRead {
     }
 }
 
-/// Resources that a program and its fetch program read.
+/// Resources that a program and its fetch program may read.
 #[derive(Debug)]
 pub(super) struct ResourcesRead {
-    /// Dwords of each constant buffer, from the first on.
+    /// For each constant buffer, the number of dwords up to the last one that may be read.
     pub(super) constants: [usize; 16],
-    /// Vertex buffers. Elements are listed if all reads are selected by vertices and instances.
+    /// Vertex buffers, each with the elements that are read. `None` if an element may be selected by a number other
+    /// than the index or instance of a vertex.
     pub(super) buffers: Vec<(u8, Option<Vec<Element>>)>,
-    /// Textures and samplers.
+    /// Numbers of textures, and numbers of samplers.
     pub(super) textures: Vec<u8>,
     pub(super) samplers: Vec<u8>,
 }
 
-/// An element of a vertex buffer, selected by a vertex or instance.
+/// An element of a vertex buffer that the index or the instance of a vertex selects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element {
     by_instance: bool,
     /// Whether the number of the first instance is added (INSTANCE_DATA).
     based: bool,
-    /// CONST_BUF_NO_STRIDE
+    /// Whether the stride is 0 (CONST_BUF_NO_STRIDE).
     no_stride: bool,
-    /// Number of bytes from its start to the last one that may be read.
+    /// Number of bytes from the start of the vertex to the last byte that may be read.
     size: usize,
 }
 
-/// The largest numbers of a draw's vertices.
+/// The largest index and the largest instance of a draw's vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Largest {
     pub(super) index: u32,
     pub(super) instance: u32,
-    /// The number of the first instance.
+    /// Number of the first instance.
     pub(super) first_instance: u32,
 }
 
 impl Element {
-    /// Maximum number of bytes of an element.
+    /// Maximum size of an element in bytes.
     const MOST: usize = 16;
 
-    /// Returns the element of a fetch, and its buffer; `None` if another register selects it, or if the program may
-    /// have changed the register.
+    /// Returns the element that a fetch reads. Returns `None` if the element is not selected by the index or instance
+    /// in R0, or if the program may have changed this component of R0. `intact` states which components of R0 have
+    /// their initial values.
     fn of(fetch: &Fetch, intact: [bool; 4]) -> Option<Element> {
         let FetchOp::Vertex(low, _, third) = &fetch.op else { return None };
         let (chan, by_instance) = match low.src_sel_x {
@@ -177,11 +179,11 @@ impl Element {
         })
     }
 
-    /// Returns the end offset in a buffer of the bytes that vertices with these numbers can read.
+    /// Returns the number of bytes, from the start of the buffer, that vertices with up to these numbers can read.
     pub(super) fn end(&self, numbers: Largest, stride: usize) -> usize {
         let number = if self.by_instance { numbers.instance } else { numbers.index };
         let base = if self.based { numbers.first_instance } else { 0 };
-        // A sum that is too large wraps.
+        // The chip wraps a sum that is too large. Saturation is an upper bound.
         let number = number.saturating_add(base) as usize;
         let stride = if self.no_stride { 0 } else { stride };
         number.saturating_mul(stride).saturating_add(self.size)
@@ -189,7 +191,7 @@ impl Element {
 }
 
 impl ResourcesRead {
-    /// Returns the resources that a program and its fetch program read.
+    /// Returns the resources that a program and its fetch program may read.
     pub(super) fn read(code: &Code, fetch_code: Option<&Code>) -> ResourcesRead {
         let mut found = ResourcesRead {
             constants: [0; 16],
@@ -199,8 +201,7 @@ impl ResourcesRead {
         };
         found.add(code, |_| [false; 4]);
         if let Some(fetch_code) = fetch_code {
-            // R0 contains the numbers of the vertex at the start of the fetch program, if that is called first and
-            // only once.
+            // R0 has its initial value at the start of the fetch program, if the program calls it first and only once.
             let is_call = |cf: &Cf| matches!(cf.op, CfOp::Control(CfInst::CALL_FS, _));
             let called_first = code.instructions().next().is_some_and(|(at, cf)| at == 0 && is_call(cf));
             let called_once = code.instructions().filter(|(_, cf)| is_call(cf)).count() == 1;
@@ -226,8 +227,8 @@ impl ResourcesRead {
         found
     }
 
-    /// Adds the resources that a program reads. `intact` returns for each fetch, in order, which components of R0
-    /// still have their initial values.
+    /// Adds the resources that a program may read. `intact` is called for each fetch, in order. It returns which
+    /// components of R0 still have their initial values.
     fn add(&mut self, code: &Code, mut intact: impl FnMut(&Fetch) -> [bool; 4]) {
         for (_, cf) in code.instructions() {
             match &cf.op {
@@ -237,7 +238,7 @@ impl ResourcesRead {
                             KcacheMode::NOP => continue,
                             KcacheMode::LOCK_1 => 1,
                             KcacheMode::LOCK_2 => 2,
-                            // A loop may move the window.
+                            // A loop index may move the window.
                             KcacheMode::LOCK_LOOP_INDEX => usize::MAX,
                         };
                         let end = lines.saturating_add(window.line.into()).saturating_mul(LINE);
@@ -282,36 +283,37 @@ impl ResourcesRead {
     }
 }
 
-/// Dwords of a line of constants.
+/// Number of dwords in a line of a constant buffer.
 const LINE: usize = 64;
 
-/// The state on which decoding a program depends.
+/// The properties on which the decoding of a program depends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProgramKey {
-    /// The words, and those of the fetch program: the same list for the same address.
+    /// The words of the program and of its fetch program. Both are the same list if they have the same address.
     pub(super) words: Arc<[u32]>,
     pub(super) fetch: Option<Arc<[u32]>>,
     pub(super) stage: Stage,
-    /// SQ_PGM_RESOURCES
+    /// Value of SQ_PGM_RESOURCES.
     pub(super) resources: u32,
     pub(super) clause_temps: u8,
     pub(super) prefer_vector: bool,
     pub(super) options: Options,
 }
 
-/// A program of earlier draws.
+/// A cached program of earlier draws.
 #[derive(Clone, Debug)]
 pub(super) struct KeptProgram {
-    /// The program, decoded for an environment without resources.
+    /// The decoded program, for an environment without resources.
     pub(super) decoded: Loaded,
     pub(super) reads: Arc<ComponentsRead>,
     pub(super) resources: Arc<ResourcesRead>,
-    /// The program lowered for resources, without their contents.
+    /// The lowered program for each environment. The contents of buffers do not affect lowering, so these environments
+    /// do not contain them.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }
 
 impl KeptProgram {
-    /// Returns a kept program from its decoded form.
+    /// Returns a cached program for its decoded form.
     pub(super) fn new(decoded: Loaded) -> KeptProgram {
         let (code, fetch) = decoded.codes();
         KeptProgram {

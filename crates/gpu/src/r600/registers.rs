@@ -1,7 +1,7 @@
-//! The registers that a draw depends on, with their fields, and those that do not change results.
+//! Registers of the chip, with their fields: those that the chip model reads, and those that do not change results.
 //!
-//! Source: Mesa `r600d.h` and `r600_state.c`. Addresses are byte addresses, as in AMD's register manual. A write to a
-//! register that is not listed here is reported by name once, and counted.
+//! Source: Mesa `r600d.h` and `r600_state.c`. Addresses are byte addresses, as in AMD's register manual. Writes to a
+//! register that is not listed here are counted and reported by address.
 
 use std::sync::LazyLock;
 
@@ -13,11 +13,11 @@ use crate::register::{RegisterTable, addresses, ignored};
 addresses! {
     CP_STRMOUT_CNTL = 0x8490 * 1;
     VGT_PRIMITIVE_TYPE = 0x8958 * 1;
-    /// Only on the first R600: two samples, four, then two words for eight.
+    /// Sample positions on the first R600: one word for two samples, one for four, and two for eight.
     PA_SC_AA_SAMPLE_LOCS_2S = 0x8b40 * 4;
     SQ_CONFIG = 0x8c00 * 1;
     SQ_GPR_RESOURCE_MGMT_1 = 0x8c04 * 1;
-    /// DISABLE_CUBE_WRAP is the lowest bit.
+    /// Bit 0 is DISABLE_CUBE_WRAP.
     TA_CNTL_AUX = 0x9508 * 1;
     TD_PS_SAMPLER0_BORDER_RED = 0xa400 * 72;
     TD_VS_SAMPLER0_BORDER_RED = 0xa600 * 72;
@@ -90,7 +90,8 @@ addresses! {
     VGT_GS_OUT_PRIM_TYPE = 0x28a6c * 1;
     VGT_MULTI_PRIM_IB_RESET_EN = 0x28a94 * 1;
     VGT_STRMOUT_EN = 0x28ab0 * 1;
-    /// Size, then stride, both in dwords; 16 bytes from one buffer to the next, as with the base.
+    /// Size of a stream-out buffer, then its stride, both in dwords. The size, stride and base registers of the next
+    /// buffer are 16 bytes further.
     VGT_STRMOUT_BUFFER_SIZE_0 = 0x28ad0 * 2;
     VGT_STRMOUT_BUFFER_BASE_0 = 0x28ad8 * 1 relocated;
     VGT_STRMOUT_BUFFER_SIZE_1 = 0x28ae0 * 2;
@@ -124,7 +125,7 @@ const META: &str = "metadata of compression, which is not used";
 const SCRATCH: &str = "addresses of scratch memory; each lane has separate memory here";
 const RINGS: &str = "addresses of vertex records between stages; each stage receives its records directly";
 
-/// The registers that do not change results.
+/// Registers that do not change results.
 const IGNORED: &[Register] = &[
     ignored("CB_SHADER_CONTROL", 0x287a0, 1, "the program determines the exports"),
     ignored("SQ_PGM_EXPORTS_PS", 0x28854, 1, "the program determines the exports"),
@@ -135,7 +136,7 @@ const IGNORED: &[Register] = &[
     ignored("VGT_GS_VERTEX_REUSE", 0x88d4, 1, SPEED),
     ignored("VGT_GS_PER_VS", 0x88e8, 1, SPEED),
     ignored("PA_CL_ENHANCE", 0x8a14, 1, SPEED),
-    ignored("PA_SC_LINE_STIPPLE_STATE", 0x8b10, 1, "each draw begins a pattern anew"),
+    ignored("PA_SC_LINE_STIPPLE_STATE", 0x8b10, 1, "each draw restarts the pattern"),
     ignored("SQ_GPR_RESOURCE_MGMT_2", 0x8c08, 1, SHARES),
     ignored("SQ_THREAD_RESOURCE_MGMT", 0x8c0c, 1, SHARES),
     ignored("SQ_STACK_RESOURCE_MGMT_1", 0x8c10, 2, SHARES),
@@ -162,14 +163,14 @@ const IGNORED: &[Register] = &[
     ignored("CB_COLOR0_FRAG", 0x280e0, 8, META).relocated(),
     ignored("CB_COLOR0_MASK", 0x28100, 8, META),
     ignored("DB_HTILE_DATA_BASE", 0x28014, 1, META).relocated(),
-    ignored("DB_STENCIL_CLEAR", 0x28028, 2, "clears carry the value in their vertices"),
+    ignored("DB_STENCIL_CLEAR", 0x28028, 2, "clears draw vertices that contain the value"),
     ignored("CB_CLEAR_RED", 0x28120, 4, META),
     ignored("PA_SC_WINDOW_OFFSET", 0x28200, 1, FIXED),
     ignored("PA_SC_CLIPRECT_RULE", 0x2820c, 9, FIXED),
-    ignored("PA_SC_EDGERULE", 0x28230, 1, "the rule of left and top edges"),
+    ignored("PA_SC_EDGERULE", 0x28230, 1, "always the rule of left and top edges"),
     ignored("SX_SURFACE_SYNC", 0x28354, 1, SPEED),
     ignored("SPI_THREAD_GROUPING", 0x286c8, 1, SPEED),
-    ignored("SPI_INPUT_Z", 0x286d8, 1, "the position is interpolated wherever it is read"),
+    ignored("SPI_INPUT_Z", 0x286d8, 1, "the position is always interpolated if a program reads it"),
     ignored("SPI_FOG_CNTL", 0x286dc, 4, FIXED),
     ignored("PA_CL_NANINF_CNTL", 0x28820, 1, FIXED),
     ignored("SQ_PGM_RESOURCES_FS", 0x288a4, 1, FIXED),
@@ -182,17 +183,17 @@ const IGNORED: &[Register] = &[
     ignored("VGT_ENHANCE", 0x28a50, 1, SPEED),
     ignored("VGT_DMA_NUM_INSTANCES", 0x28a88, 1, FIXED),
     ignored("VGT_INSTANCE_STEP_RATE_0", 0x28aa0, 2, FIXED),
-    ignored("VGT_REUSE_OFF", 0x28ab4, 1, "a vertex is the same each time it is shaded"),
+    ignored("VGT_REUSE_OFF", 0x28ab4, 1, "shading a vertex again has the same result"),
     ignored("VGT_VTX_CNT_EN", 0x28ab8, 1, SPEED),
     ignored("PA_SC_LINE_CNTL", 0x28c00, 1, "the last pixel of a line"),
-    ignored("PA_SU_VTX_CNTL", 0x28c08, 1, "centres at a half, 1/256 of a pixel"),
+    ignored("PA_SU_VTX_CNTL", 0x28c08, 1, "pixel centres at 0.5, positions in steps of 1/256 of a pixel"),
     ignored("CB_CLRCMP_CONTROL", 0x28c30, 4, FIXED),
     ignored("DB_RENDER_OVERRIDE", 0x28d10, 1, SPEED),
     ignored("DB_HTILE_SURFACE", 0x28d24, 5, META),
     ignored("VGT_VERTEX_REUSE_BLOCK_CNTL", 0x28c58, 2, SPEED),
 ];
 
-/// Returns the register at a byte address, if it is known.
+/// Returns the entry of the register at a byte address, if it is known.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
     static TABLE: LazyLock<RegisterTable> = LazyLock::new(|| RegisterTable::new(&[READ, IGNORED]));
     TABLE.get(address)
@@ -203,10 +204,10 @@ word! {
     pub(super) struct Size(u32) = "CB_COLOR0_SIZE" {
         /// Pitch in units of eight elements, minus one.
         pitch_tile_max: u16 [9:0],
-        /// Elements of a slice in units of 64, minus one.
+        /// Number of elements per slice in units of 64, minus one.
         slice_tile_max: u32 [29:10],
     }
-    /// Slices of a colour or depth buffer for drawing.
+    /// Range of slices of a colour or depth buffer to which a draw may write.
     pub(super) struct View(u32) = "CB_COLOR0_VIEW" {
         slice_start: u16 [10:0],
         slice_max: u16 [23:13],
@@ -260,7 +261,7 @@ word! {
         stencilmask: u8 [15:8],
         stencilwritemask: u8 [23:16],
     }
-    /// Outputs of the fragment program other than colours.
+    /// Exports of the pixel program other than colours.
     pub(super) struct DbShaderControl(u32) = "DB_SHADER_CONTROL" {
         z_export_enable: bool [0:0],
         stencil_ref_export_enable: bool [1:1],
@@ -295,7 +296,7 @@ word! {
         target_blend_enable: u8 [15:8],
         rop3: u8 [23:16],
     }
-    /// Blending.
+    /// Blending of a colour target.
     pub(super) struct BlendControl(u32) = "CB_BLEND_CONTROL" {
         color_srcblend: u8 [4:0],
         color_comb_fcn: u8 [7:5],
@@ -312,7 +313,7 @@ word! {
         alpha_test_enable: bool [3:3],
         alpha_test_bypass: bool [8:8],
     }
-    /// Clipping.
+    /// Clip planes, and the definition of clip space.
     pub(super) struct ClipCntl(u32) = "PA_CL_CLIP_CNTL" {
         ucp_ena: u8 [5:0],
         ps_ucp_y_scale_neg: bool [13:13],
@@ -329,7 +330,7 @@ word! {
         zclip_near_disable: bool [26:26],
         zclip_far_disable: bool [27:27],
     }
-    /// Transformation of clip space to the window.
+    /// Transformation from clip space to the window.
     pub(super) struct VteCntl(u32) = "PA_CL_VTE_CNTL" {
         vport_x_scale_ena: bool [0:0],
         vport_x_offset_ena: bool [1:1],
@@ -341,7 +342,7 @@ word! {
         vtx_z_fmt: bool [9:9],
         vtx_w0_fmt: bool [10:10],
     }
-    /// Position exports in addition to the position.
+    /// Exports of the vertex program that follow the position.
     pub(super) struct VsOutCntl(u32) = "PA_CL_VS_OUT_CNTL" {
         clip_dist_ena: u8 [7:0],
         cull_dist_ena: u8 [15:8],
@@ -354,7 +355,7 @@ word! {
         vs_out_ccdist0_vec_ena: bool [22:22],
         vs_out_ccdist1_vec_ena: bool [23:23],
     }
-    /// Sides of polygons.
+    /// State of the front and back sides of polygons.
     pub(super) struct ScModeCntl(u32) = "PA_SU_SC_MODE_CNTL" {
         cull_front: bool [0:0],
         cull_back: bool [1:1],
@@ -370,7 +371,7 @@ word! {
         persp_corr_dis: bool [20:20],
         multi_prim_ib_ena: bool [21:21],
     }
-    /// An input of the fragment program.
+    /// An input of the pixel program.
     pub(super) struct PsInputCntl(u32) = "SPI_PS_INPUT_CNTL_0" {
         semantic: u8 [7:0],
         default_val: u8 [9:8],
@@ -381,7 +382,7 @@ word! {
         pt_sprite_tex: bool [17:17],
         sel_sample: bool [18:18],
     }
-    /// Number of inputs, and destination of the position.
+    /// Number of inputs of the pixel program, and the register that receives the position.
     pub(super) struct PsInControl0(u32) = "SPI_PS_IN_CONTROL_0" {
         num_interp: u8 [5:0],
         position_ena: bool [8:8],
@@ -395,7 +396,7 @@ word! {
         position_sample: bool [30:30],
         baryc_at_sample_ena: bool [31:31],
     }
-    /// Destination of the polygon's side.
+    /// Register that receives the visible side of the polygon.
     pub(super) struct PsInControl1(u32) = "SPI_PS_IN_CONTROL_1" {
         gen_index_pix: bool [0:0],
         gen_index_pix_addr: u8 [7:1],
@@ -422,28 +423,28 @@ word! {
         msaa_enable: bool [0:0],
         cliprect_enable: bool [1:1],
         line_stipple_enable: bool [2:2],
-        /// State that affects only speed.
+        /// Fields that affect only speed.
         order: u16 [16:3],
         ps_iter_sample: bool [17:17],
-        /// R700's scissor of viewports, which R600 always has.
+        /// Fields of R700. One enables the viewport scissors, which are always on for R600.
         others: u16 [31:18],
     }
-    /// Samples of a pixel.
+    /// Number of samples per pixel.
     pub(super) struct AaConfig(u32) = "PA_SC_AA_CONFIG" {
-        /// Base-2 logarithm of the number of samples.
+        /// log2 of the number of samples.
         msaa_num_samples: u8 [1:0],
         aa_mask_centroid_dtmn: bool [4:4],
         max_sample_dist: u8 [16:13],
     }
-    /// The pattern of lines.
+    /// Line stipple.
     pub(super) struct LineStipple(u32) = "PA_SC_LINE_STIPPLE" {
         line_pattern: u16 [15:0],
-        /// Repeat count, minus one.
+        /// Number of pixels per bit, minus one.
         repeat_count: u8 [23:16],
         pattern_bit_order: bool [28:28],
         auto_reset_cntl: u8 [30:29],
     }
-    /// Alpha as coverage.
+    /// Conversion of alpha to coverage.
     pub(super) struct AlphaToMask(u32) = "DB_ALPHA_TO_MASK" {
         alpha_to_mask_enable: bool [0:0],
         alpha_to_mask_offset0: u8 [9:8],

@@ -1,4 +1,4 @@
-//! Runs programs: reads the operands of a stage from registers and memory.
+//! Runs programs. Reads the programs of a stage, their constants and their resources from registers and memory.
 
 use std::mem::take;
 use std::ops::Range;
@@ -33,7 +33,7 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 use crate::texels::Select;
 
-/// A stage of the pipeline: its first registers and resources.
+/// A stage of the pipeline: its registers, and the numbers of its first resource, sampler and loop constant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub(super) stage: Stage,
@@ -49,7 +49,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// Returns the stage of its programs, in the terms that all machines use.
+    /// Returns the program stage that all machines use for this stage.
     fn program_stage(self) -> program::Stage {
         match self.stage {
             Stage::Pixel => program::Stage::Pixel,
@@ -73,7 +73,7 @@ pub(super) const PIXEL: Unit = Unit {
     borders: reg::TD_PS_SAMPLER0_BORDER_RED,
 };
 
-/// The vertex stage. Its fetch program names resources relative to the same base.
+/// The vertex stage. Its fetch program uses the same first resource.
 pub(super) const VERTEX: Unit = Unit {
     stage: Stage::Vertex,
     name: "vertex shader",
@@ -87,7 +87,7 @@ pub(super) const VERTEX: Unit = Unit {
     borders: reg::TD_VS_SAMPLER0_BORDER_RED,
 };
 
-/// The vertex program before a geometry program. It has the constants and resources of the vertex stage.
+/// The vertex program before a geometry program. It uses the constants and resources of the vertex stage.
 pub(super) const EXPORT: Unit =
     Unit { start: reg::SQ_PGM_START_ES, resources: reg::SQ_PGM_RESOURCES_ES, ..VERTEX };
 
@@ -105,32 +105,32 @@ pub(super) const GEOMETRY: Unit = Unit {
     borders: reg::TD_GS_SAMPLER0_BORDER_RED,
 };
 
-/// The resource through which a stage reads the ring of the previous stage. (Mesa `r600_pipe.h`,
+/// Number of the resource through which a stage reads the ring of the previous stage. (Mesa `r600_pipe.h`,
 /// R600_GS_RING_CONST_BUFFER)
 const RING: u8 = 17;
 
-/// A stage's program with all its operands. It runs on any number of lanes.
+/// A stage's program with its constants and resources, which can run on any number of lanes.
 #[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
     /// The words of the program.
     words: Arc<[u32]>,
-    /// Range of the words in memory.
+    /// Offset of the words in memory.
     place: usize,
-    /// The fetch program: its range, and its words.
+    /// The fetch program: its offset in memory, and its words.
     fetch: Option<(usize, Arc<[u32]>)>,
-    /// Resources that the program and its fetch program read.
+    /// Resources that the program and its fetch program may read.
     resources: Arc<ResourcesRead>,
-    /// Word 2 of each vertex buffer, in the order of the environment.
+    /// Word 2 of each vertex buffer's resource, in the order of the environment.
     layouts: Vec<u32>,
-    /// The program, loaded for an environment that is lowered in the same way.
+    /// The lowered program. It may have been lowered for another environment with the same result.
     loaded: Loaded,
     environment: Arc<Environment>,
     reads: Arc<ComponentsRead>,
     options: Options,
 }
 
-/// The state and memory from which a shader is made.
+/// The state and memory from which a shader is created.
 pub(super) struct Context<'a, 'm> {
     pub(super) chip: Chip,
     pub(super) state: &'a mut State,
@@ -140,11 +140,11 @@ pub(super) struct Context<'a, 'm> {
 }
 
 impl Shader {
-    /// Returns the program that the registers select, with the resources that it fetches from. `numbers`: the largest
-    /// numbers of the vertices that it runs on.
+    /// Returns the program that the registers select, with its resources. `numbers` limits the bytes of vertex buffers
+    /// that are read. `None` means all bytes.
     ///
     /// # Errors
-    /// No program is selected.
+    /// Returns a fault if no program is selected, or if the machine cannot load it.
     pub(super) fn new(
         unit: Unit,
         context: &mut Context<'_, '_>,
@@ -161,7 +161,7 @@ impl Shader {
             if !watch.is_on() {
                 return reached.words(*memory, place, options_of_code);
             }
-            // An observer receives all words, and may change them.
+            // An observer receives all words and may change them.
             watch.program(chip_program(*chip, stage, words(*memory, place))).words.into()
         };
         let words = found(&place, unit.program_stage());
@@ -181,7 +181,7 @@ impl Shader {
             options: *options,
         };
         let mut programs = take(&mut state.programs);
-        // An observer receives whole resources.
+        // An observer receives complete resources.
         let numbers = numbers.filter(|_| !watch.is_on());
         let loaded = loaded(&mut programs, unit, context, key, numbers);
         context.state.programs = programs;
@@ -196,9 +196,10 @@ impl Shader {
         Ok(Shader { unit, words, place, fetch, resources, layouts, loaded, environment, reads, options })
     }
 
-    /// Reads constants and vertices from memory again. Returns whether the shader is still the one of the state: the
-    /// program, textures and layouts of vertex buffers are unchanged. No register on which a shader depends may have
-    /// changed, except for those of constant buffers.
+    /// Reads constants and vertices from memory again, so that the shader can be reused. Returns `false` if the
+    /// program, a texture or the layout of a vertex buffer has changed. The caller must then create a new shader. The
+    /// caller must also create a new shader if any other register on which the shader depends has changed. Registers of
+    /// constant buffers are an exception.
     pub(super) fn renew(&mut self, context: &mut Context<'_, '_>, numbers: Option<Largest>) -> bool {
         let memory = context.memory;
         let holds = |place: usize, words: &[u32]| memory.holds_words(place, words);
@@ -248,21 +249,21 @@ impl Shader {
         true
     }
 
-    /// Returns the program in the form for observers.
+    /// Returns the program as observers receive it.
     fn observed(&self) -> ChipProgram {
         let chip = self.environment.chip;
         chip_program(chip, self.unit.program_stage(), self.words.to_vec())
     }
 
-    /// Returns the state at the start of a run, without its lanes and their registers.
+    /// Returns the launch as observers receive it, without its lanes and their registers.
     fn machine(&self) -> Machine {
         let mut launch = Launch::of(self.environment.clone(), 0, Vec::new());
         launch.environment_mut().resources.vertex_buffers.iter_mut().for_each(|(_, buffer)| shorten(buffer));
         Machine::R700(Box::new(launch))
     }
 
-    /// Returns a recording of vertices, each with the values of its first register: index, zero, number of the
-    /// primitive, instance.
+    /// Returns a recording of vertices. `vertices` contains the values of their first registers: index, zero, number of
+    /// the primitive, and instance.
     pub(super) fn vertices(&self, vertices: &[[u32; 4]]) -> Recording {
         let vertices = vertices.iter().map(|[index, _, _, instance]| [*index, *instance]).collect();
         Recording::vertices(&self.observed(), self.machine(), self.options, vertices)
@@ -278,7 +279,8 @@ impl Shader {
     pub(super) fn set_ring(&mut self, state: &State, bytes: Vec<u8>) {
         let resource = state.resource(self.unit.first_resource + u32::from(RING));
         let mut words = resource.map_or([0; 7], |resource| resource.words);
-        // The size is that of the driver's ring, which a draw overwrites many times.
+        // The size in the resource is that of the driver's ring, which wraps many times in a draw. This ring contains
+        // all records, so its size is not limited.
         words[1] = u32::MAX;
         let ring = VertexBuffer::from_resource(words, bytes);
         let environment = Arc::make_mut(&mut self.environment);
@@ -292,12 +294,13 @@ impl Shader {
         self.loaded.codes().0
     }
 
-    /// Returns the components of a register that the program reads; bit n is component n.
+    /// Returns a mask of the components of a register that the program reads; bit n is component n.
     pub(super) fn reads(&self, gpr: u8) -> u8 {
         self.reads.registers[usize::from(gpr) & 127]
     }
 
-    /// Returns the texels that the program copies, if that is all that it does. Registers of `others` are not interpolated.
+    /// Returns the texels that the program copies, if it does nothing else. `others` contains the registers that are
+    /// not interpolated inputs.
     pub(super) fn copied(&self, others: &[u8]) -> Option<CopiedTexels> {
         let TexelRead { resource, select, axes, level, sampler } = self.reads.texel.as_ref()?;
         let resources = &self.environment.resources;
@@ -330,11 +333,11 @@ impl Shader {
         self.reads.is_plain
     }
 
-    /// Runs the program on fragments with these registers by column, and adds the run to the recording. An empty
-    /// column is zeros. `outcome` becomes the outcome.
+    /// Runs the program on fragments whose registers have these columns. An empty column reads as zeros. If there is a
+    /// recording, adds the lanes to it. `outcome` receives the results.
     ///
     /// # Errors
-    /// As for [`Shader::run`].
+    /// See [`Shader::run`].
     pub(super) fn run_fragments(
         &self,
         outcome: &mut Outcome,
@@ -360,11 +363,11 @@ impl Shader {
         }
     }
 
-    /// Runs the program on lanes with these registers, and adds the run to the recording, with the pixels of
-    /// fragments. `outcome` becomes the outcome.
+    /// Runs the program on lanes with these registers. If there is a recording, adds the lanes to it, with the pixels
+    /// of `fragments`. `outcome` receives the results.
     ///
     /// # Errors
-    /// The program traps, or runs too long.
+    /// Returns a fault if the program traps or exceeds the maximum number of instructions.
     pub(super) fn run(
         &self,
         outcome: &mut Outcome,
@@ -377,7 +380,7 @@ impl Shader {
             let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
             recording.start(lanes, inputs, fragments);
         }
-        // The components that a program reads are known if it only accesses memory through fetches.
+        // The list of components is complete only if the program accesses memory through fetches alone.
         let read = self.reads.is_plain.then(|| self.reads.components.clone());
         let launch = Launch { read, reports: false, ..Launch::of(self.environment.clone(), lanes, inputs) };
         self.loaded.run_in(outcome, launch).map_err(|error| self.fault(error))?;
@@ -391,8 +394,8 @@ impl Shader {
     }
 }
 
-/// Removes zeros at the end of a buffer, which reads as zero past its end: drivers put the vertices of many draws
-/// into one large buffer. An element, of up to 16 bytes, that is not zero stays whole.
+/// Removes the zeros at the end of a buffer, which also reads as zero past its end. Drivers store the vertices of many
+/// draws in one large buffer. 16 bytes are kept, so that the last element that is not zero is complete.
 fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {
@@ -410,11 +413,11 @@ fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgr
     ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base: 0, state: Vec::new() }
 }
 
-/// A program, loaded for an environment that is lowered in the same way; its environment; and the components and
-/// resources that it reads.
+/// A lowered program, its environment, and the components and resources that it may read. The program may have been
+/// lowered for another environment with the same result.
 type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>, Arc<ResourcesRead>);
 
-/// Returns the program of a key with the resources that it reads.
+/// Returns the lowered program with this key, and its resources.
 fn loaded(
     programs: &mut Kept<ProgramKey, KeptProgram>,
     unit: Unit,
@@ -447,14 +450,15 @@ fn loaded(
     Ok((lowered.clone(), environment, program.reads.clone(), program.resources.clone()))
 }
 
-/// Returns the texture of a resource, if it is kept and memory still has its bytes; `None` without a resource.
+/// Returns `None` if there is no resource with this number. Otherwise, returns its cached texture, or `Some(None)` if
+/// the texture is not in the cache or memory has changed.
 fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Option<Texture>> {
     let resource = state.resource(resource).cloned()?;
     Some(texture::find(&mut state.images, &resource, memory))
 }
 
-/// Drops the programs that were lowered for images whose bytes memory no longer holds, if the program now reads such
-/// an image. Bytes without other references are then not copied as a whole when the image is created again.
+/// Drops lowered programs that refer to images whose bytes in memory have changed, if the program reads such an image
+/// now. If nothing else refers to the bytes of such an image, only their changed parts are then read again.
 fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: Vram<'_>) {
     let stale = program.resources.textures.iter().any(|id| {
         let found = find_texture(state, unit.first_resource + u32::from(*id), memory);
@@ -466,7 +470,7 @@ fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: 
     }
 }
 
-/// Returns the environment of a program without its resources.
+/// Returns the environment of a program, without resources.
 fn bare_environment(mut environment: Environment, key: &ProgramKey) -> Environment {
     environment.set_pgm_resources(key.resources);
     environment.clause_temps = key.clause_temps;
@@ -476,7 +480,7 @@ fn bare_environment(mut environment: Environment, key: &ProgramKey) -> Environme
     environment
 }
 
-/// Returns the environment without the contents on which lowering does not depend.
+/// Returns the environment without the contents of buffers, on which lowering does not depend.
 fn without_contents(environment: &Environment) -> Environment {
     let mut bare = environment.clone();
     bare.resources.constant_buffers = Default::default();
@@ -484,7 +488,7 @@ fn without_contents(environment: &Environment) -> Environment {
     bare
 }
 
-/// Returns the range of a constant buffer, of which `read` bytes are read; `None` if there are none.
+/// Returns the range in memory of a constant buffer, up to `read` bytes. Returns `None` if it has no bytes.
 fn constant_range(unit: Unit, state: &State, bank: usize, read: usize) -> Option<Range<usize>> {
     if read == 0 {
         return None;
@@ -499,8 +503,8 @@ fn is_bound(unit: Unit, state: &State, id: u8) -> bool {
     state.resource(unit.first_resource + u32::from(id)).is_some_and(|buffer| !buffer.buffers.is_empty())
 }
 
-/// Returns the range of a vertex buffer that vertices with these numbers read; `None` if no relocation selected the
-/// buffer.
+/// Returns the range of a vertex buffer that vertices with up to these numbers can read. Returns `None` if the buffer
+/// had no relocation.
 fn vertex_range(
     buffer: &Resource,
     elements: Option<&[Element]>,
@@ -518,7 +522,7 @@ fn vertex_range(
     Some(start..place.end.min(start.saturating_add(size)))
 }
 
-/// Returns the resources that the programs of a stage read.
+/// Returns the resources that the program of a stage may read.
 fn resources(
     unit: Unit,
     context: &mut Context<'_, '_>,
@@ -530,7 +534,7 @@ fn resources(
     let state = &mut *context.state;
     let mut all = Resources::default();
     for (bank, read) in reads.constants.iter().enumerate() {
-        // An observer receives whole buffers.
+        // An observer receives complete buffers.
         let read = if observed { usize::MAX } else { read.saturating_mul(4) };
         if let Some(range) = constant_range(unit, state, bank, read) {
             all.constant_buffers[bank] = memory.words(range);

@@ -1,4 +1,4 @@
-//! The registers of a context, with the buffers that contain their addresses.
+//! The registers of the chip, the resources, and the buffers to which relocations refer.
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -14,11 +14,11 @@ use crate::pm4::RelocatedRegisters;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
 
-/// Words of a resource and of a sampler.
+/// Number of words of a resource, and of a sampler.
 const RESOURCE_WORDS: u32 = 7;
 const SAMPLER_WORDS: u32 = 3;
 
-/// Byte addresses from which the packets that set registers count.
+/// Byte addresses to which the packets that set registers add their offsets.
 const CONFIG: u32 = 0x8000;
 const CONTEXT: u32 = 0x28000;
 const ALU_CONST: u32 = 0x30000;
@@ -28,10 +28,10 @@ const CTL_CONST: u32 = 0x3cff0;
 const LOOP_CONST: u32 = 0x3e200;
 const BOOL_CONST: u32 = 0x3e380;
 
-/// Bytes of the register space: packets have 16 bits for words from the last of the addresses above on.
+/// Size of the register space in bytes. A packet adds up to 16 bits of words to the last of these addresses.
 const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
 
-/// The registers.
+/// The state that packets set, and the caches of programs and images.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     registers: RelocatedRegisters,
@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) reached: Reached,
     /// See [`State::changes`].
     changes: u64,
-    /// Programs that were loaded.
+    /// Cache of programs from earlier draws.
     pub(super) programs: Kept<ProgramKey, KeptProgram>,
 }
 
@@ -76,7 +76,7 @@ impl DerefMut for State {
     }
 }
 
-/// Registers that each draw reads again: addresses and sizes of constant buffers.
+/// Registers whose changes do not count, because each draw reads them again: addresses and sizes of constant buffers.
 const READ_ANEW: [u32; 6] = [
     reg::ALU_CONST_BUFFER_SIZE_PS_0,
     reg::ALU_CONST_BUFFER_SIZE_VS_0,
@@ -86,7 +86,7 @@ const READ_ANEW: [u32; 6] = [
     reg::ALU_CONST_CACHE_GS_0,
 ];
 
-/// Number of constant buffers of a stage.
+/// Number of constant buffers per stage.
 const CONSTANT_BUFFERS: u32 = 16;
 
 fn is_read_anew(address: u32) -> bool {
@@ -94,8 +94,8 @@ fn is_read_anew(address: u32) -> bool {
 }
 
 impl State {
-    /// Returns a number that changes if a register or a buffer on which draws depend changes, except for those of
-    /// constant buffers.
+    /// Returns a number that increases when a register or a buffer changes on which draws depend, except for constant
+    /// buffers.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -107,7 +107,7 @@ impl State {
         self.registers.set(address, word);
     }
 
-    /// Sets the buffer that contains the address in a register.
+    /// Sets the buffer to which the relocation of a register refers.
     fn set_buffer(&mut self, address: u32, buffer: Option<&Range<usize>>) {
         let changes = self.buffers.get(&address) != buffer && !is_read_anew(address);
         self.changes += u64::from(changes);
@@ -117,9 +117,9 @@ impl State {
         };
     }
 
-    /// Returns the range in memory from the address in register `number` of those at `address`, in units of 256
-    /// bytes, to the end of its buffer. Returns `None` if no relocation selected a buffer, or if the address is past
-    /// its end.
+    /// Returns the range in memory from the address in a register to the end of its buffer. The register is number
+    /// `number` of those at `address`, and contains units of 256 bytes. Returns `None` if it had no relocation, or if
+    /// the address is past the end of the buffer.
     pub(super) fn place(&self, address: u32, number: usize) -> Option<Range<usize>> {
         self.registers.place(address, number, self.nth(address, number) as usize * 256)
     }
@@ -133,12 +133,12 @@ impl State {
         [0, 1, 2].map(|word| self.nth(SAMPLER, (number * SAMPLER_WORDS + word) as usize))
     }
 
-    /// Returns SQ_LOOP_CONST.
+    /// Returns a loop constant (SQ_LOOP_CONST).
     pub(super) fn loop_constant(&self, number: usize) -> u32 {
         self.nth(LOOP_CONST, number)
     }
 
-    /// Returns SQ_VTX_START_INST_LOC: the first instance.
+    /// Returns the number of the first instance (SQ_VTX_START_INST_LOC).
     pub(super) fn first_instance(&self) -> u32 {
         self.word(CTL_CONST + 4)
     }
@@ -151,7 +151,7 @@ impl State {
         }
     }
 
-    /// Executes a packet that sets registers. Returns `false` if the packet does something else.
+    /// Executes a packet that sets registers. Returns `false` if the packet is of another kind.
     pub(super) fn set_packet(&mut self, packet: &Packet<'_>) -> bool {
         let base = match packet.kind.op {
             op::SET_CONFIG_REG => CONFIG,

@@ -1,7 +1,8 @@
-//! Stream-out: writes the exports of a vertex program to its streams into buffers, primitive by primitive.
+//! Stream-out: writes the vertices of a vertex program to buffers, primitive by primitive.
 //!
-//! Source: Mesa `r600_streamout.c` and `r600_shader.c` (`emit_streamout`): sizes, strides and offsets count dwords, and
-//! stream i goes to buffer i. OpenGL 3.0, 2.15: a primitive that does not fit into every buffer is not written at all.
+//! Source: Mesa `r600_streamout.c` and `r600_shader.c` (`emit_streamout`). Sizes, strides and offsets count dwords, and
+//! stream i is written to buffer i. OpenGL 3.0, 2.15: if a primitive does not fit in every buffer, it is not written at
+//! all.
 
 use reconverge_isa::sets::SortedSet;
 use reconverge_r700::code::{CfOp, Code};
@@ -13,10 +14,10 @@ use reconverge_simt::vram::Vram;
 use super::registers as reg;
 use super::state::State;
 
-/// Number of buffers.
+/// Number of stream-out buffers.
 pub(super) const BUFFERS: usize = 4;
 
-/// Registers of the size of each buffer; the stride follows.
+/// Register of each buffer's size. The next register is its stride.
 const SIZES: [u32; BUFFERS] = [
     reg::VGT_STRMOUT_BUFFER_SIZE_0,
     reg::VGT_STRMOUT_BUFFER_SIZE_1,
@@ -24,7 +25,7 @@ const SIZES: [u32; BUFFERS] = [
     reg::VGT_STRMOUT_BUFFER_SIZE_3,
 ];
 
-/// Registers of the base of each buffer.
+/// Register of each buffer's base.
 const BASES: [u32; BUFFERS] = [
     reg::VGT_STRMOUT_BUFFER_BASE_0,
     reg::VGT_STRMOUT_BUFFER_BASE_1,
@@ -37,13 +38,13 @@ const BASES: [u32; BUFFERS] = [
 pub(super) struct Streams {
     /// Offset of the next vertex in each buffer, in dwords.
     pub(super) offsets: [u32; BUFFERS],
-    /// Number of primitives that needed storage.
+    /// Number of primitives for which storage was needed.
     pub(super) needed: u64,
     /// Number of primitives that were written.
     pub(super) written: u64,
 }
 
-/// Returns the dwords of a vertex that a program writes to each stream.
+/// Returns, for each stream, the dwords of a vertex that a program writes.
 pub(super) fn dwords(code: &Code) -> [SortedSet<usize>; BUFFERS] {
     let mut found: [SortedSet<usize>; BUFFERS] = Default::default();
     for (_, cf) in code.instructions() {
@@ -65,8 +66,8 @@ pub(super) fn dwords(code: &Code) -> [SortedSet<usize>; BUFFERS] {
 }
 
 impl Streams {
-    /// Writes the primitives of runs of vertices, each an index into the outcome. The provoking vertex is the first
-    /// or the last, as in a list of the primitives.
+    /// Writes the primitives of runs of vertices, which are lanes of the outcome. A primitive's vertices are in the
+    /// order of a list topology, in which the provoking vertex is the first or the last.
     pub(super) fn write(
         &mut self,
         memory: Vram<'_>,
@@ -126,8 +127,8 @@ mod tests {
 
     use super::*;
 
-    /// Mesa `r600_shader.c`, `emit_streamout`: a single y is written with elements of one dword and the ARRAY_BASE
-    /// minus one.
+    /// Mesa `r600_shader.c`, `emit_streamout`: to write only y, Mesa uses elements of one dword and subtracts one from
+    /// ARRAY_BASE.
     #[test]
     fn a_component_alone_goes_where_its_number_says() {
         // MEM_STREAM0 WRITE 0 = R1.y, ELEM_SIZE 0, COMP_MASK y, ARRAY_SIZE FFF; end of program.

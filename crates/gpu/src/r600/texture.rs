@@ -1,7 +1,7 @@
-//! Texture resources and samplers: reads images from their words and memory.
+//! Texture resources and samplers. Reads the images of textures from memory.
 //!
-//! Levels have the layout of libdrm_radeon in memory. Within a level, elements are stored row by row, since the
-//! driver never maps a tiled one.
+//! Levels have the positions in memory that libdrm_radeon computes. Within a level, elements are stored row by row,
+//! because the driver never maps a tiled level.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::images::OwnBytes;
 use crate::sampling;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
-/// FMT_5_9_9_9_SHAREDEXP.
+/// Number of the format FMT_5_9_9_9_SHAREDEXP.
 const SHARED_EXPONENT: u8 = 0x2b;
 
-/// A texture or buffer: its words, and its memory.
+/// A texture or vertex buffer: the words of its resource, and its memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Resource {
     pub(super) words: [u32; 7],
-    /// The buffers of its relocations: one for a buffer, two for a texture.
+    /// Buffers to which the relocations refer: one for a vertex buffer, two for a texture.
     pub(super) buffers: Vec<Range<usize>>,
 }
 
-/// Images of earlier draws.
+/// Cache of images from earlier draws.
 pub(super) type Images = crate::images::Images<Resource, Texture>;
 
 impl OwnBytes for Texture {
@@ -38,10 +38,10 @@ impl OwnBytes for Texture {
     }
 }
 
-/// Returns a texture, or one that was made of the same words and bytes.
+/// Returns the texture of a resource. Uses the cached one if memory has not changed.
 ///
 /// # Errors
-/// The name of an unsupported feature.
+/// Returns the name of an unsupported feature.
 pub(super) fn texture(
     images: &mut Images,
     (resource, errata): (&Resource, Errata),
@@ -51,7 +51,7 @@ pub(super) fn texture(
     images.get(resource.clone(), layout.range.clone(), memory, |bytes| layout.image(bytes, errata))
 }
 
-/// Returns the texture that was made of the same words and bytes, if it is kept.
+/// Returns the cached texture of a resource, if memory has not changed.
 pub(super) fn find(images: &mut Images, resource: &Resource, memory: Vram<'_>) -> Option<Texture> {
     let layout = TextureLayout::new(resource).ok()?;
     images.find(resource, &layout.range, memory)
@@ -62,7 +62,7 @@ pub(super) fn find(images: &mut Images, resource: &Resource, memory: Vram<'_>) -
 struct Words {
     dim: u32,
     tile_mode: u32,
-    /// Elements per row of the first level.
+    /// Number of elements per row of the first level.
     pitch: usize,
     size: [usize; 3],
     format: u8,
@@ -95,7 +95,7 @@ impl Words {
     }
 }
 
-/// Returns the kind of block compression, if the format is compressed.
+/// Returns the block compression of a format, or `None` if the format is not compressed.
 fn block(words: &Words) -> Option<Block> {
     let signed = words.components.signed[0];
     match words.format {
@@ -108,10 +108,10 @@ fn block(words: &Words) -> Option<Block> {
     }
 }
 
-/// Returns the elements of a texture.
+/// Returns the encoding of a texture's elements.
 ///
 /// # Errors
-/// The number of an unknown format.
+/// Returns a message with the number of an unknown format.
 fn element(words: &Words) -> Result<TexelElement, String> {
     if let Some(block) = block(words) {
         return Ok(TexelElement::Block { block, srgb: words.components.srgb });
@@ -123,23 +123,23 @@ fn element(words: &Words) -> Result<TexelElement, String> {
     format.map(TexelElement::Plain).ok_or_else(|| format!("textures of DATA_FORMAT {:#x}", words.format))
 }
 
-/// A texture and its range in memory.
+/// Properties of a texture, and its range in memory.
 struct TextureLayout {
     words: Words,
     shape: Shape,
     element: TexelElement,
     samples: usize,
-    /// Memory with all levels.
+    /// Range in memory that contains all levels.
     range: Range<usize>,
-    /// Levels, or samples of the only level, by their offsets in the range.
+    /// Levels, or the samples of the only level, by their offsets in the range.
     levels: Vec<LevelPlace>,
 }
 
 impl TextureLayout {
-    /// Returns the layout of a texture.
+    /// Returns the layout of a resource.
     ///
     /// # Errors
-    /// The name of an unsupported feature.
+    /// Returns the name of an unsupported feature.
     fn new(resource: &Resource) -> Result<TextureLayout, String> {
         let words = Words::new(&resource.words);
         let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
@@ -165,8 +165,8 @@ impl TextureLayout {
             4 | 5 | 7 => words.layers.len().max(1),
             _ => 1,
         };
-        // LAST_LEVEL of a texture with samples is the logarithm of their number. The samples of a layer are
-        // contiguous, and are read as levels of one size.
+        // For a multisampled texture, LAST_LEVEL is log2 of the number of samples. The samples of a layer are
+        // contiguous. They are read as levels of the same size.
         let samples = if matches!(words.dim, 6 | 7) { 1 << words.last_level.min(3) } else { 1 };
         let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
         let mut levels = Vec::new();
@@ -183,7 +183,7 @@ impl TextureLayout {
             let slices = match words.dim {
                 2 => shrunk(words.size[2]).next_power_of_two(),
                 3 => 8,
-                // Captured: 5 layers occupy the space of 8.
+                // Captured: a texture with 5 layers has the size of 8 layers.
                 4 | 5 | 7 => whole.next_power_of_two(),
                 _ => 1,
             };
@@ -215,10 +215,10 @@ impl TextureLayout {
         Ok(TextureLayout { words, shape, element, samples, range: start..end.max(start), levels })
     }
 
-    /// Returns the texture with the elements in a copy of its range.
+    /// Returns the texture. `bytes` is a copy of its range in memory.
     ///
     /// # Errors
-    /// The name of an unsupported feature.
+    /// Returns the name of an unsupported feature.
     fn image(&self, bytes: &Arc<Vec<u8>>, errata: Errata) -> Result<Texture, String> {
         let TextureLayout { words, shape, element, samples, levels, .. } = self;
         let levels = levels.iter().map(|place| texels::level(bytes, *place, *element, Select::ALL)).collect();
@@ -237,25 +237,25 @@ impl TextureLayout {
     }
 }
 
-/// Returns the number of rows of the first level of a texture. The driver only sets its pitch.
+/// Returns the number of rows of a texture's first level, including padding. The resource has only its pitch.
 fn padded_height(tile_mode: u32, height: usize) -> usize {
     if tile_mode >= 2 { height.next_multiple_of(8) } else { height }
 }
 
-/// Layout of a level in memory.
+/// Size of a level in memory, in elements.
 struct Place {
     pitch: usize,
     height: usize,
 }
 
-/// Bytes of a group, banks and pipes of TILING_CONFIG 0.
+/// Size of a group in bytes, and numbers of banks and pipes, for TILING_CONFIG 0.
 const GROUP: usize = 256;
 const BANKS: usize = 4;
 const PIPES: usize = 1;
 
 impl Place {
-    /// Returns a level of this size, padded as its mode requires. A level that is too small for two-dimensional tiles
-    /// has one-dimensional ones, and so do all later levels.
+    /// Returns the size of a level, with the padding that its tile mode requires. If a level is too small for
+    /// two-dimensional tiles, this level and all later levels have one-dimensional tiles.
     fn new(tile_mode: &mut u32, width: usize, height: usize, bytes: usize) -> Place {
         let wide = (8 * BANKS).max(GROUP * BANKS / (8 * bytes));
         if *tile_mode >= 4 && (width < wide || height < 8 * PIPES) {
@@ -270,15 +270,15 @@ impl Place {
     }
 }
 
-/// Returns a sampler; `border` contains its border registers.
+/// Returns the sampler with these words. `border` contains its border colour registers.
 ///
-/// Filters of cubes cross the edges of faces if TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, whatever CLAMP_X and CLAMP_Y are.
+/// If TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, filters cross the edges of a cube's faces, whatever CLAMP_X and CLAMP_Y are.
 /// Inferred from `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Mesa sets SQ_TEX_WRAP
-/// since 2023, because the modes have an effect on another chip of the families.
+/// since 2023, because the clamp modes have an effect on another chip of the families.
 pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];
-    // 0 point, 1 bilinear; 4 and 5 add anisotropy. (REG, SQ_TEX_SAMPLER_WORD0)
+    // 0: point. 1: bilinear. 4 and 5: the same with anisotropy. (REG, SQ_TEX_SAMPLER_WORD0)
     let filter = |low: u32| if field(0, low + 2, low) & 1 != 0 { Filter::Linear } else { Filter::Nearest };
     let is_anisotropic = |low: u32| matches!(field(0, low + 2, low), 4 | 5);
     let fixed = |value: u32| value as f32 / 64.;
@@ -301,7 +301,7 @@ pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> Tex
             lod_bias: bias as f32 / 64.,
             unnormalised: false,
             seamless: cube_wrap,
-            // The driver writes the same code to both filters: Mesa, `r600_tex_filter`.
+            // The driver sets the same code for both filters: Mesa, `r600_tex_filter`.
             anisotropy: if is_anisotropic(12) { sampling::anisotropy(field(0, 21, 19)) } else { 0 },
         },
         compare: Compare::ALL[field(0, 28, 26) as usize],
@@ -314,7 +314,7 @@ mod tests {
 
     use super::*;
 
-    /// Captured: a mipmapped texture of 64 x 64, RGBA8; its second level is at 4000h, its words are these.
+    /// Captured: the words of a mipmapped RGBA8 texture of 64 x 64 texels, whose second level is at 4000h.
     #[test]
     fn the_levels_of_a_captured_texture_are_where_the_driver_put_them() {
         let words = [0x01f8_0721, 0x6800_003f, 0, 0x40, 0x0688_4000, 6, 0x8000_0010];
@@ -343,7 +343,7 @@ mod tests {
         assert!(!integer_border(Errata::ALL) && integer_border(Errata::ALL.without(Erratum::IntegerBorder)));
     }
 
-    /// Captured: GL's default.
+    /// Captured: the default sampler of OpenGL.
     #[test]
     fn the_default_sampler_reads_as_gl_says() {
         let found = sampler([0x0c04_0200, 0x000f_0000, 0x8000_0000], [0; 4], false);
@@ -353,7 +353,8 @@ mod tests {
         assert!(!found.sampler.seamless);
     }
 
-    /// Mesa `r600_tex_aniso_filter`: MAX_ANISO_RATIO is the logarithm. REG: filters 4 and 5 are anisotropic, of points and bilinear.
+    /// Mesa `r600_tex_aniso_filter`: MAX_ANISO_RATIO is log2 of the anisotropy. REG: filters 4 and 5 are anisotropic
+    /// forms of point and bilinear.
     #[test]
     fn a_ratio_counts_with_an_anisotropic_filter() {
         let read = |filter: u32, ratio: u32| {
@@ -365,7 +366,7 @@ mod tests {
         assert_eq!([read(4, 2), read(1, 2)], [(Filter::Nearest, 4), (Filter::Linear, 0)]);
     }
 
-    /// Captured of `arb_seamless_cubemap`: SQ_TEX_CLAMP_LAST_TEXEL along all axes.
+    /// Captured from `arb_seamless_cubemap`: SQ_TEX_CLAMP_LAST_TEXEL along all axes.
     #[test]
     fn filters_cross_faces_of_cubes_whatever_the_clamp_modes_are() {
         let seamless = |clamp: u32, cube_wrap| sampler([clamp, 0, 0], [0; 4], cube_wrap).sampler.seamless;

@@ -1,13 +1,13 @@
-//! Blending by rows: computes [`Blend::apply`] for all lanes, and converts colours to the bytes of elements.
+//! Blends by rows: computes [`Blend::apply`] for all lanes of a row, and converts colours to the bytes of elements.
 
 use super::{Floats, LANES, Words};
 use crate::blend::{Blend, Equation, Factor, stored_bits};
 use crate::state::Target;
 
-/// Returns the written components of colours as bytes at their positions in an element.
+/// Converts the written components of colours to bytes, at their positions in an element.
 #[inline(always)]
 pub(super) fn placed(target: &Target, colors: [&Words; 4]) -> Words {
-    // One loop processes all components, so its intermediate values stay in registers.
+    // One loop processes all components, so that intermediate values stay in registers.
     let is_written = |chan: usize| target.mask >> chan & 1 != 0 && target.places[chan].is_some();
     let masks = [0, 1, 2, 3].map(|chan| if is_written(chan) { 0xff } else { 0 });
     let shifts = target.places.map(|place| 8 * place.map_or(0, u32::from));
@@ -23,7 +23,8 @@ pub(super) fn placed(target: &Target, colors: [&Words; 4]) -> Words {
 /// Converts a fraction to a byte, like [`Format::write`](crate::format::Format::write).
 #[inline(always)]
 fn byte(value: f32) -> u32 {
-    /// In a sum with 1.5 * 2^23, the lowest bits are a whole number. The product is not rounded before.
+    /// 1.5 * 2^23. Adding it to a single rounds the single to a whole number, which is in the lowest bits of the sum.
+    /// The fused multiply-add does not round the product first.
     const WHOLE: f32 = 12_582_912.;
     unit(value).mul_add(255., WHOLE).to_bits() & 0xff
 }
@@ -46,9 +47,9 @@ pub(super) fn reads_second(blend: &Blend) -> bool {
     [blend.color, blend.alpha].iter().any(|(source, _, destination)| second(*source) || second(*destination))
 }
 
-/// Computes [`Blend::apply`] and [`placed`] for the usual sums of fractions, whose factors depend on alpha at most.
-/// Returns `None` for others. All components of a pixel are blended together, so they stay in registers. Products are
-/// of numbers from 0 to 1.
+/// Computes [`Blend::apply`] and [`placed`] for common sums of fractions, whose factors are 1 or depend on source
+/// alpha. Returns `None` for other blends. All components of a pixel are blended in one loop, so that they stay in
+/// registers. Colours and factors are from 0 to 1, so a factor of 0 needs no special case.
 #[inline(always)]
 pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored: &Words) -> Option<Words> {
     let pixels = (source, target, stored);
@@ -67,7 +68,7 @@ pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored:
     })
 }
 
-/// Returns sums of source and destination with factors of the source's alpha, as bytes at their positions.
+/// Adds source and destination with factors that depend on source alpha. Returns the sums as bytes at their positions.
 #[inline(always)]
 fn weighted(
     (source, target, stored): ([&Words; 4], &Target, &Words),
@@ -90,7 +91,7 @@ fn weighted(
     words
 }
 
-/// Computes [`Blend::apply`] for rows.
+/// Computes [`Blend::apply`] for the lanes of a row.
 pub(super) struct Blending<'a> {
     blend: &'a Blend,
     source: [Floats; 4],
@@ -124,7 +125,7 @@ fn clamped(range: Option<(f32, f32)>, rows: [&Words; 4]) -> [Floats; 4] {
     colors
 }
 
-/// Returns a row with the same value in each lane.
+/// Returns a row with the value that a function returns for each lane.
 #[inline(always)]
 fn each(value: impl Fn(usize) -> f32) -> Floats {
     let mut values = [0.; LANES];
@@ -134,7 +135,7 @@ fn each(value: impl Fn(usize) -> f32) -> Floats {
     values
 }
 
-/// Converts a byte to a fraction: the single-precision quotient by 255, computed by a product and its correction.
+/// Converts a byte to a fraction. A product and its correction compute the single-precision quotient by 255.
 #[inline(always)]
 fn fraction(byte: u32) -> f32 {
     const RECIPROCAL: f32 = 1. / 255.;
@@ -143,7 +144,7 @@ fn fraction(byte: u32) -> f32 {
     (-near).mul_add(255., byte).mul_add(RECIPROCAL, near)
 }
 
-/// Returns the colours of four-byte elements. Missing components are 0, 0, 0, 1.
+/// Returns the colours in elements of four bytes. Missing components are 0, 0, 0, 1.
 #[inline(always)]
 pub(super) fn fractions_of(target: &Target, stored: &Words) -> [Floats; 4] {
     let mut colors = [[0.; LANES], [0.; LANES], [0.; LANES], [1.; LANES]];
@@ -155,7 +156,7 @@ pub(super) fn fractions_of(target: &Target, stored: &Words) -> [Floats; 4] {
     colors
 }
 
-/// Returns a colour times a factor. The product with a factor of 0 is 0, also for infinities and NaNs.
+/// Returns a colour times a factor. If the factor is 0, the product is 0, even if the colour is infinite or a NaN.
 #[inline(always)]
 fn product(color: f32, factor: f32) -> f32 {
     if factor == 0. { 0. } else { color * factor }
@@ -184,7 +185,7 @@ impl<'a> Blending<'a> {
         }
     }
 
-    /// Returns the components of the result.
+    /// Returns the components of the blended colours.
     #[inline(always)]
     pub(super) fn colors(&self) -> [Words; 4] {
         let mut colors = [[0; LANES]; 4];
@@ -193,7 +194,7 @@ impl<'a> Blending<'a> {
             let weighs = !matches!(equation, Equation::Min | Equation::Max);
             let (mut left, mut right) = ([0.; LANES], [0.; LANES]);
             for chan in chans.clone() {
-                // A factor that is the same for all components is computed once.
+                // A factor that is equal for all components is computed once.
                 if weighs && (chan == chans.start || has_components(by_source)) {
                     left = self.factor(by_source, chan);
                 }
@@ -219,7 +220,7 @@ impl<'a> Blending<'a> {
         colors
     }
 
-    /// Returns a factor for a component.
+    /// Returns the values of a factor for a component.
     #[inline(always)]
     fn factor(&self, factor: Factor, at: usize) -> Floats {
         let Blending { source, destination, constant, .. } = self;

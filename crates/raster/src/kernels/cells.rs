@@ -8,36 +8,38 @@ use super::{Group, LANES, Live, Words};
 use crate::setup::Quad;
 use crate::state::{SampleOrder, Surface};
 
-/// A surface whose rows start at a word boundary.
+/// The elements of one sample in a surface whose rows start at word boundaries.
 #[derive(Debug)]
 pub(super) struct Cells<'a> {
     words: &'a [AtomicU32],
     /// Size of an element in bytes: 1, 2, 4, 8 or 16.
     pub(super) bytes: usize,
-    /// Number of elements from one row to the next, and total number of elements.
+    /// Number of elements from one row to the next, and total number of elements in memory.
     pitch: usize,
     count: usize,
     rows: usize,
-    /// Index of the element of pixel (0, 0), and number of elements from one pixel to the next, along each axis.
+    /// Column and row of the element of pixel (0, 0), and number of elements from one pixel to the next along each
+    /// axis.
     first: [usize; 2],
     scale: [usize; 2],
 }
 
-/// Positions of a group's lanes in a surface. The value is on the stack during one step.
+/// Indices of the elements of a group's lanes. The value is on the stack during one step.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Places {
-    /// Two rows, starting at these words.
+    /// Two contiguous rows: the indices of their first elements.
     Rows(usize, usize),
-    /// Quads that are completely in the surface: the first element of each, their number, and the elements from row
-    /// to row.
+    /// Quads that are completely inside of the surface: the index of each quad's first element, the number of quads,
+    /// and the number of elements from one row to the next.
     Quads([usize; LANES / 4], usize, usize),
-    /// An arbitrary element for each lane.
+    /// The index of the element of each lane.
     Each([usize; LANES]),
 }
 
 impl<'a> Cells<'a> {
-    /// Returns the elements of a sample of a surface in memory, or `None` if its rows do not begin with words.
+    /// Returns the elements of a sample. Returns `None` if rows do not start at word boundaries, or if the size of an
+    /// element is not supported.
     pub(super) fn new(surface: &Surface, sample: usize, bytes: usize, memory: Vram<'a>) -> Option<Cells<'a>> {
         let Surface { pitch, rows, order, .. } = *surface;
         let plane = if order == SampleOrder::Planes { sample } else { 0 };
@@ -45,13 +47,13 @@ impl<'a> Cells<'a> {
         let start = surface.start.checked_add(start)?;
         let by_words = matches!(bytes, 1 | 2 | 4 | 8 | 16) && pitch.checked_mul(bytes)?.is_multiple_of(4);
         let length = surface.end.min(memory.len()).checked_sub(start).filter(|_| by_words)?;
-        // Fills of rows are stored before rows are read or written: see `Batches::merge`.
+        // `Batches::merge` has stored the fills of the rows that are accessed.
         let words = memory.as_stored().units(start, length / 4 * 4)?;
         let (first, scale) = (order.offset(sample), order.scale());
         Some(Cells { words, bytes, pitch, count: length / 4 * 4 / bytes, rows, first, scale })
     }
 
-    /// Returns the position of a pixel, if it is in the surface.
+    /// Returns the index of a pixel's element, if the pixel is inside of the surface.
     #[inline(always)]
     fn place(&self, x: i32, y: i32) -> Option<usize> {
         let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
@@ -60,8 +62,8 @@ impl<'a> Cells<'a> {
         (x < self.pitch && y < self.rows && place < self.count).then_some(place)
     }
 
-    /// Returns the positions of a group's lanes, and the lanes of `live` that are in the surface. Stores the
-    /// positions in `room` if not all lanes are.
+    /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. `room`
+    /// receives these lanes if each had to be checked.
     #[inline(always)]
     pub(super) fn places<'l>(
         &self,
@@ -93,19 +95,19 @@ impl<'a> Cells<'a> {
         (Places::Each(places), live)
     }
 
-    /// Returns the words of both rows of a group.
+    /// Returns the words of both rows of a group whose elements are words.
     #[inline(always)]
     fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
         Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
     }
 
-    /// Returns the words of both rows of a quad.
+    /// Returns the words of both rows of a quad whose elements are words.
     #[inline(always)]
     fn quad(&self, first: usize) -> Option<[&'a [AtomicU32; 2]; 2]> {
         Some([self.words.get(first..)?.first_chunk()?, self.words.get(first + self.pitch..)?.first_chunk()?])
     }
 
-    /// Returns the words of live lanes. Words of other lanes are undefined.
+    /// Returns the elements of live lanes, which are words. The words of other lanes are undefined.
     #[inline(always)]
     pub(super) fn load(&self, places: &Places, live: &Live) -> Words {
         let mut words = [0; LANES];
@@ -143,8 +145,8 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores words of live lanes. In a row of adjacent quads, the words of other lanes are stored unchanged: no
-    /// other thread draws to this row, and a store is faster without a branch per lane.
+    /// Stores elements of live lanes, which are words. For [`Places::Rows`], the words of other lanes are stored
+    /// unchanged, because a store without a branch per lane is faster. No other thread writes to these rows meanwhile.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
@@ -190,7 +192,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns elements of two or four bytes for live lanes.
+    /// Returns the elements of live lanes, which have two or four bytes.
     #[inline(always)]
     pub(super) fn load_word(&self, places: &Places, live: &Live) -> Words {
         match self.bytes {
@@ -199,19 +201,19 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns words of a row of a group, starting at a word.
+    /// Returns `count` words, starting at word `first`.
     #[inline(always)]
     fn half_row(&self, first: usize, count: usize) -> Option<&'a [AtomicU32]> {
         self.words.get(first..)?.get(..count)
     }
 
-    /// Returns `COUNT` words of a row, starting at an element.
+    /// Returns `COUNT` words, starting at an element.
     #[inline(always)]
     fn part<const COUNT: usize>(&self, element: usize) -> Option<&'a [AtomicU32; COUNT]> {
         self.words.get(element * self.bytes / 4..)?.first_chunk()
     }
 
-    /// Returns elements of `N` words for live lanes.
+    /// Returns the elements of live lanes, which have `N` words.
     #[inline(always)]
     pub(super) fn load_many<const N: usize>(&self, places: &Places, live: &Live, words: &mut [Words; N]) {
         match places {
@@ -239,7 +241,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Stores elements of `N` words for live lanes.
+    /// Stores elements of live lanes, which have `N` words.
     #[inline(always)]
     pub(super) fn store_many<const N: usize>(&self, places: &Places, live: &Live, words: &[Words; N]) {
         match places {
@@ -272,7 +274,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns elements of `BYTES` bytes, one or two, for live lanes.
+    /// Returns the elements of live lanes, which have `BYTES` bytes, one or two.
     #[inline(always)]
     pub(super) fn load_parts<const BYTES: usize>(&self, places: &Places, live: &Live) -> Words {
         let mut words = [0; LANES];
@@ -301,8 +303,8 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores elements of `BYTES` bytes, one or two, for live lanes. Other bytes of a word are unchanged, also if
-    /// another thread writes to them.
+    /// Stores elements of live lanes, which have `BYTES` bytes, one or two. The other bytes of a word stay unchanged,
+    /// even if another thread writes to them meanwhile.
     #[inline(always)]
     pub(super) fn store_parts<const BYTES: usize>(&self, places: &Places, live: &Live, words: &Words) {
         let (in_word, mask) = (4 / BYTES, u32::MAX >> (32 - 8 * BYTES));
@@ -334,11 +336,11 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Maximum number of words in half a group: 32 elements of 16 bytes.
+/// Maximum number of words in one row of a group: 32 elements of 16 bytes.
 const MOST_IN_A_ROW: usize = LANES / 2 * 4;
 
 impl Places {
-    /// Returns the position of a lane.
+    /// Returns the index of a lane's element.
     #[inline(always)]
     fn of(&self, lane: usize) -> usize {
         match self {

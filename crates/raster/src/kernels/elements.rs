@@ -1,4 +1,4 @@
-//! Colours of any format by rows: computes [`Target::store`] and [`Target::color`] for all lanes.
+//! Converts colours of any format by rows: computes [`Target::store`] and [`Target::color`] for all lanes of a row.
 
 use super::{Cells, Floats, LANES, Live, Places, Words, floats};
 use crate::format::{Number, SrgbBytes, from_value, to_value};
@@ -7,7 +7,7 @@ use crate::state::Target;
 /// Number of words in the largest element.
 pub(super) const MOST: usize = 4;
 
-/// A component of an element.
+/// Position and type of a component in an element.
 #[derive(Clone, Copy, Debug)]
 struct ElementPart {
     /// Index of the word that contains the component, and its lowest bit in that word.
@@ -17,20 +17,20 @@ struct ElementPart {
     number: Number,
 }
 
-/// The elements of a target.
+/// The elements of a target, and their components.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     pub(super) cells: Cells<'a>,
-    /// The components of red, green, blue and alpha.
+    /// The components that store red, green, blue and alpha.
     parts: [Option<ElementPart>; 4],
-    /// Mask of the bits that are written.
+    /// Mask of the bits that are written in each word of an element.
     written: [u32; MOST],
     /// Whether all bits of an element are written.
     pub(super) writes_all: bool,
 }
 
 impl<'a> Elements<'a> {
-    /// Returns the elements of a target, or `None` if they have a component that rows do not convert.
+    /// Returns the elements of a target. Returns `None` if rows cannot convert one of their components.
     pub(super) fn new(target: &Target, cells: Cells<'a>) -> Option<Elements<'a>> {
         let (mut components, mut at) = ([None; 4], 0);
         for (component, (width, number)) in
@@ -49,7 +49,7 @@ impl<'a> Elements<'a> {
         for (chan, place) in target.places.iter().enumerate() {
             let Some(place) = place else { continue };
             let part: ElementPart = components[usize::from(*place)]?;
-            // Two channels are stored in one component.
+            // Not supported: two channels in one component.
             (seen >> place & 1 == 0).then_some(())?;
             seen |= 1 << place;
             parts[chan] = Some(part);
@@ -63,7 +63,7 @@ impl<'a> Elements<'a> {
         Some(Elements { cells, parts, written, writes_all })
     }
 
-    /// Returns the colours of elements; missing components are 0, 0, 0, 1.
+    /// Returns the colours in elements. Missing components are 0, 0, 0, 1.
     #[inline(always)]
     pub(super) fn colors(&self, stored: &[Words; MOST]) -> [Floats; 4] {
         let mut colors = [[0.; LANES], [0.; LANES], [0.; LANES], [1.; LANES]];
@@ -75,7 +75,7 @@ impl<'a> Elements<'a> {
         colors
     }
 
-    /// Returns the words of elements with these colours, for the components that are written.
+    /// Returns the words of elements with these colours. Components that are not written are 0.
     #[inline(always)]
     pub(super) fn words(&self, colors: [&Words; 4]) -> [Words; MOST] {
         let mut words = [[0; LANES]; MOST];
@@ -93,7 +93,7 @@ impl<'a> Elements<'a> {
         words
     }
 
-    /// Replaces bits that are not written by the stored ones.
+    /// Replaces the bits that are not written by the stored bits.
     #[inline(always)]
     pub(super) fn keep(&self, words: &mut [Words; MOST], stored: &[Words; MOST]) {
         for ((words, stored), written) in words.iter_mut().zip(stored).zip(self.written) {
@@ -103,7 +103,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Returns the words of live lanes.
+    /// Returns the words of the elements of live lanes.
     #[inline(always)]
     pub(super) fn load(&self, places: &Places, live: &Live) -> [Words; MOST] {
         let mut words = [[0; LANES]; MOST];
@@ -117,7 +117,7 @@ impl<'a> Elements<'a> {
         words
     }
 
-    /// Stores the words of live lanes.
+    /// Stores the words of the elements of live lanes.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &[Words; MOST]) {
         match self.cells.bytes {
@@ -141,15 +141,15 @@ fn each(words: &Words, function: impl Fn(u32) -> u32) -> Words {
 }
 
 impl ElementPart {
-    /// Returns the values of the component in words.
+    /// Returns the values of the component in the words of a row.
     #[inline(always)]
     fn values(&self, words: &Words) -> Words {
         let ElementPart { first, width, number, .. } = *self;
         let mask = u32::MAX >> (32 - width);
         let raw = each(words, |word| word >> first & mask);
-        // The compiler emits a loop for each arm, without a choice per lane.
+        // With one arm per number type, the compiler emits a loop for each type, without a decision per lane.
         match number {
-            // A quotient of doubles, rounded to a single, equals the quotient of singles.
+            // This quotient of singles equals the quotient of doubles, rounded to a single.
             Number::Unorm if width <= 24 => each(&raw, |raw| (raw as f32 / mask as f32).to_bits()),
             Number::Unorm => each(&raw, |raw| to_value(raw, width, Number::Unorm)),
             Number::Snorm => each(&raw, |raw| to_value(raw, width, Number::Snorm)),
@@ -168,7 +168,7 @@ impl ElementPart {
         }
     }
 
-    /// Returns the bits of the component for values.
+    /// Returns the bits of the component for the values of a row.
     #[inline(always)]
     fn codes(&self, values: &Words) -> Words {
         let ElementPart { width, number, .. } = *self;
