@@ -1,5 +1,5 @@
-//! The arithmetic operations: one row for each, with its name, its exactness and the sentence of `explain`.
-//! [`crate::meaning`] calls the function of [`crate::lane`].
+//! The arithmetic operations. Each has one row with its name, its exactness and the sentence of `explain`.
+//! [`crate::meaning`] calls the function of [`crate::lane`] that computes an operation.
 
 use reconverge_simt::Fidelity;
 
@@ -18,7 +18,7 @@ macro_rules! operations {
         $Name:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })?
             => $name:literal, $grade:ident, $does:expr;
     )*) => {
-        /// Arithmetic: one variant for each function of [`crate::lane`], called by [`crate::meaning`].
+        /// An arithmetic operation. [`crate::meaning`] calls one function of [`crate::lane`] for each variant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Arith { $(
             $(#[$doc])*
@@ -26,12 +26,12 @@ macro_rules! operations {
         )* }
 
         impl Arith {
-            /// Returns the name in reports, and how exact the operation is, whatever its modifiers.
+            /// Returns the name of the operation in reports, and its exactness with any modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( Arith::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
 
-            /// Returns the sentence of `explain`.
+            /// Returns the sentence that `explain` prints for the operation.
             #[allow(unused_variables, reason = "a row uses the fields that it needs")]
             pub(crate) fn sentence(self, words: &Words) -> String {
                 fn of(does: impl Fn(&Words) -> String, words: &Words) -> String {
@@ -72,7 +72,7 @@ operations! {
         |Words { dst, a, b, .. }| format!("{dst} becomes {a} + {b}, modulo 2^16.");
 
     // Integer (5)
-    /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]; carry in from `guard.c`. \[add sub subr addc\]
+    /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]; the carry in comes from `guard.c`. \[add sub subr addc\]
     Add {
         /// The kind of addition.
         addition: Addition,
@@ -96,7 +96,7 @@ operations! {
         product: Product,
     } => "mul", Exact,
         |Words { dst, a, b, .. }| format!("{dst} becomes {}.", in_words(product, a, b));
-    /// [`crate::lane::integer::mad`]; src\[2\] is added, with a carry in from `guard.c`. \[add ( mul )\]
+    /// [`crate::lane::integer::mad`]; src\[2\] is added, and the carry in comes from `guard.c`. \[add ( mul )\]
     Mad {
         /// The kind of product.
         product: Product,
@@ -193,7 +193,7 @@ operations! {
     Shl {
         /// Width of the operation.
         width: Width,
-        /// The count is modulo 32. Chips do not do that; only [`driver_fixes`](crate::driver_fixes) sets it.
+        /// Take the count modulo 32. Chips do not do this; only [`driver_fixes`](crate::driver_fixes) sets the field.
         wrap: bool,
     } => "shl", Exact,
         |Words { dst, a, b, .. }| {
@@ -206,7 +206,7 @@ operations! {
         width: Width,
         /// Shift arithmetically.
         signed: bool,
-        /// The count is modulo 32, as for [`Arith::Shl`].
+        /// Take the count modulo 32, as in [`Arith::Shl`].
         wrap: bool,
     } => "shr", Exact,
         |Words { dst, a, b, .. }| {
@@ -215,10 +215,11 @@ operations! {
             format!("{dst} becomes {a} shifted right by {b}{count}, {} bits; {fill} come in.", bits(width))
         };
 
-    // f32 (6.2, 6.3). Sources with `modifiers`, abs before neg.
+    // f32 (6.2, 6.3). `modifiers` apply to the sources, abs before neg.
     /// [`crate::lane::float::add`] \[add f32\]
     FAdd {
-        /// Nearest or zero. The description recommends to treat the two invalid codes as the other directions.
+        /// To nearest or toward zero. The description recommends treating the two invalid codes as the other two
+        /// directions.
         rounding: Rounding,
         /// Saturate.
         sat: bool,
@@ -229,12 +230,12 @@ operations! {
     FMul {
         /// Rounding, as in [`Arith::FAdd`].
         rounding: Rounding,
-        /// Saturate; not set for chips that ignore the bit.
+        /// Saturate. Always `false` for chips that ignore the bit.
         sat: bool,
     } => "mul f32", Exact,
         |Words { dst, ma, mb, .. }|
             format!("{dst} becomes {ma} * {mb} in f32, {}{}.", rounded(rounding), clamped(sat));
-    /// [`crate::lane::float::mad`]; `modifiers[0].neg` negates the product, `modifiers[2].neg` src\[2\].
+    /// [`crate::lane::float::mad`]; `modifiers[0].neg` negates the product, and `modifiers[2].neg` negates src\[2\].
     /// \[add f32 ( mul )\]
     FMad {
         /// Saturate.
@@ -265,12 +266,12 @@ operations! {
     Slct => "slct", Exact,
         |Words { dst, a, b, mc, .. }| format!("{dst} becomes {a} where {mc} is at least 0 as f32, else {b}.");
 
-    // Conversions (6.4, 6.5). Source with `modifiers[0]`.
+    // Conversions (6.4, 6.5). `modifiers[0]` applies to the source.
     /// [`crate::lane::convert::i2i`] \[cvt\]
     I2I {
         /// Destination type.
         to: Integer,
-        /// Width of the destination register: that of a byte result.
+        /// Width of the destination register. A byte result is extended to this width.
         register: Width,
         /// Source type.
         from: Integer,
@@ -319,7 +320,7 @@ operations! {
         );
     /// [`crate::lane::convert::f2f32`] \[cvt f32\]
     F2F32 {
-        /// Round to a whole number in this mode.
+        /// Rounding mode if the result is rounded to a whole number.
         integral: Option<Rounding>,
         /// Saturate.
         sat: bool,
@@ -330,7 +331,7 @@ operations! {
             format!("{dst} becomes {ma}, an {}, as f32{}{}.", float(from), whole(integral), clamped(sat));
     /// [`crate::lane::convert::f2f16`] \[cvt f16\]
     F2F16 {
-        /// Round to a whole number first.
+        /// Round to a whole number before the conversion.
         integral: bool,
         /// Rounding.
         rounding: Rounding,
@@ -395,25 +396,25 @@ operations! {
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f32, as f64.");
     /// [`crate::lane::convert64::f64_to_f64`] \[cvt f64 f64\]
     F64ToF64 {
-        /// Round to a whole number in this mode.
+        /// Rounding mode if the result is rounded to a whole number.
         integral: Option<Rounding>,
     } => "cvt f64 float", Exact,
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f64{}.", whole(integral));
 
     // f64 (6.5)
-    /// [`crate::lane::double::add`]; `modifiers[0].neg`, `modifiers[1].neg`. \[add f64\]
+    /// [`crate::lane::double::add`] with `modifiers[0].neg` and `modifiers[1].neg`. \[add f64\]
     DAdd {
         /// Rounding.
         rounding: Rounding,
     } => "add f64", Exact,
         |Words { dst, ma, mb, .. }| format!("{dst} becomes {ma} + {mb} in f64, {}.", rounded(rounding));
-    /// [`crate::lane::double::mul`]; `modifiers[0].neg`. \[mul f64\]
+    /// [`crate::lane::double::mul`] with `modifiers[0].neg`. \[mul f64\]
     DMul {
         /// Rounding.
         rounding: Rounding,
     } => "mul f64", Exact,
         |Words { dst, ma, mb, .. }| format!("{dst} becomes {ma} * {mb} in f64, {}.", rounded(rounding));
-    /// [`crate::lane::double::fma`]; `modifiers[0].neg`, `modifiers[2].neg`. \[fma f64\]
+    /// [`crate::lane::double::fma`] with `modifiers[0].neg` and `modifiers[2].neg`. \[fma f64\]
     DFma {
         /// Rounding.
         rounding: Rounding,
@@ -434,7 +435,7 @@ operations! {
         |Words { dst, ma, mb, .. }|
             format!("{dst} becomes all ones {}, else 0; both are f64.", compared(compare, ma, mb));
 
-    // Special functions (8). Source with `modifiers[0]`.
+    // Special functions (8). `modifiers[0]` applies to the source.
     /// [`crate::lane::special::rcp`] \[rcp\]
     Rcp => "rcp", Exact,
         |words| words.function("reciprocal", false);

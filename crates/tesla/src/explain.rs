@@ -10,8 +10,8 @@ use crate::lane::quad::{QuadOp, QuadSource};
 use crate::parts::CONDITION_NAMES;
 use crate::sentence::{Words, signedness};
 
-/// Returns the effects of `inst` on the lanes of its warp and on the token stack, one sentence each. The list is
-/// empty for an instruction that every active lane executes and that continues at the next one. (tesla.md 9)
+/// Returns the effects of `inst` on the lanes of its warp and on the token stack, one sentence each. The list is empty
+/// if every active lane executes the instruction and continues at the next one. (tesla.md 9)
 pub fn flow(inst: &Inst) -> Vec<&'static str> {
     let mut text = Vec::new();
     if !inst.guard.is_always() {
@@ -101,7 +101,6 @@ fn of_dst(dst: &Dst) -> String {
 fn of_operand(operand: &Operand) -> String {
     match operand {
         Operand::None => "nothing".to_owned(),
-        // This register is absent in every program and reads 0.
         Operand::R32(r) => format!("$r{r}"),
         Operand::R16(half) => format!("$r{}{}", half.register(), if half.is_high() { "h" } else { "l" }),
         Operand::R64(r) => format!("$r{r}d"),
@@ -430,7 +429,7 @@ mod tests {
         assert_eq!(flow(&exit), ["exit: every active lane of the warp ends after it"]);
     }
 
-    /// Visits words of every row of the table. The bits that a row leaves open are random.
+    /// Visits instruction words for every row of the table. Bits that a row does not fix are random.
     fn some_words(mut visit: impl FnMut([u32; 2], Chip, Stage)) {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut random = || {
