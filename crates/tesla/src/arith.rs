@@ -244,8 +244,8 @@ operations! {
         |Words { dst, a, b, mc, negated, .. }| {
             let minus = if *negated { "-" } else { "" };
             format!(
-                "{dst} becomes {minus}({a} * {b}) + {mc} in f32; the product is cut to f32 before the sum, which is rounded to the \
-                 nearest{}.",
+                "{dst} becomes {minus}({a} * {b}) + {mc} in f32; the product is truncated to f32 before the sum, \
+                 which is rounded to the nearest{}.",
                 clamped(sat)
             )
         };
@@ -438,29 +438,30 @@ operations! {
     // Special functions (8). `modifiers[0]` applies to the source.
     /// [`crate::lane::special::rcp`] \[rcp\]
     Rcp => "rcp", Exact,
-        |words| words.function("reciprocal", false);
+        |words| words.function("reciprocal");
     /// [`crate::lane::special::rsqrt`] \[rsqrt\]
     Rsqrt => "rsqrt", Exact,
-        |words| words.function("reciprocal square root", false);
+        |words| words.function("reciprocal square root");
     /// [`crate::lane::special::lg2`] \[lg2\]
     Lg2 => "lg2", Exact,
-        |words| words.function("logarithm to base 2", false);
+        |words| words.function("logarithm to base 2");
     /// [`crate::lane::special::sin`] \[sin\]
     Sin => "sin", Exact,
-        |words| words.function("sine, of what `presin` made", false);
+        |Words { dst, ma, .. }| format!("{dst} becomes the sine of {ma}, which `presin` has prepared.");
     /// [`crate::lane::special::cos`] \[cos\]
     Cos => "cos", Exact,
-        |words| words.function("cosine, of what `presin` made", false);
+        |Words { dst, ma, .. }| format!("{dst} becomes the cosine of {ma}, which `presin` has prepared.");
     /// [`crate::lane::special::ex2`] \[ex2\]
     Ex2 {
         /// Saturate.
         sat: bool,
     } => "ex2", Exact,
-        |words| words.function("power of 2, of what `preex2` made", sat);
+        |Words { dst, ma, .. }|
+            format!("{dst} becomes 2 to the power of {ma}, which `preex2` has prepared{}.", clamped(sat));
     /// [`crate::lane::special::presin`] \[presin\]
     PreSin => "presin", Exact,
-        |words| words.function("form that `sin` and `cos` take", false);
+        |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f32, in the form that `sin` and `cos` read.");
     /// [`crate::lane::special::preex2`] \[preex2\]
     PreEx2 => "preex2", Exact,
-        |words| words.function("form that `ex2` takes", false);
+        |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f32, in the form that `ex2` reads.");
 }

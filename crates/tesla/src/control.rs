@@ -103,14 +103,14 @@ controls! {
     /// Kills the lane's fragment. \[discard\]
     Discard => "discard", Specified, Guarded, Effect::Next,
         |_| "Kills the lane's fragment.".to_owned(),
-        "lanes that take it are dead: they go on only as helpers and write nothing";
+        "lanes that execute it are dead: they continue only as helpers and write nothing";
     /// Branches to a byte address. \[bra\]
     Bra {
         /// Byte address.
         target: u32,
     } => "bra", Specified, Guarded, Effect::Goto(target),
         |words| format!("Goes to {target:#x}{}.", words.taken_by),
-        "lanes that take it go to the target; when only some do, the fall-through side is pushed as a BRANCH entry";
+        "lanes that take it go to the target; if only some do, the fall-through side is pushed as a BRANCH entry";
     /// Branches to the byte address that src\[0\], an operand in c[], holds. \[bra c[]\]
     BraIndirect {
         /// Whether the branch is limited.
@@ -141,7 +141,7 @@ controls! {
     /// Returns. \[ret\]
     Ret => "ret", Specified, Guarded, Effect::Leave(TokenType::Call),
         |_| "Returns from the function; without a call, the lane ends.".to_owned(),
-        "lanes that execute it wait for the innermost CALL entry; its address is next after all have returned";
+        "lanes that execute it wait for the innermost CALL entry; after all have returned, they continue at its address";
     /// Pushes the address at which `break` continues. \[breakaddr\]
     Breakaddr {
         /// Byte address.
@@ -152,7 +152,7 @@ controls! {
     /// Leaves the loop. \[break\]
     Break => "break", Specified, Guarded, Effect::Leave(TokenType::Break),
         |_| "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
-        "lanes that execute it wait for the innermost BREAK entry; its address is next after all have left";
+        "lanes that execute it wait for the innermost BREAK entry; after all have left, they continue at its address";
     /// Pushes the address at which lanes reconverge. \[joinat\]
     Joinat {
         /// Byte address.
@@ -212,8 +212,8 @@ impl Control {
 /// Returns the sentence of `explain` about the effect of a barrier on the lanes.
 const fn bar_on_lanes(inc: bool, wait: bool) -> &'static str {
     match (inc, wait) {
-        (_, true) => "the warp waits until the barrier has the warps that it waits for",
-        (true, false) => "the warp counts as arrived and goes on",
+        (_, true) => "the warp waits until the barrier is complete",
+        (true, false) => "the warp counts as arrived and continues",
         (false, false) => "none: the warp neither counts as arrived nor waits",
     }
 }

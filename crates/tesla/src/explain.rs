@@ -22,8 +22,8 @@ pub fn flow(inst: &Inst) -> Vec<&'static str> {
         End::None => None,
         End::Exit => Some("exit: every active lane of the warp ends after it"),
         End::Join => Some(
-            "join, before it: a side that still waits runs first; after all have arrived, the JOINAT entry is dropped \
-             and they continue together",
+            "join, before the instruction: a side that still waits runs first; after all lanes have arrived, the JOINAT \
+             entry is popped and they continue together",
         ),
     });
     text
@@ -178,7 +178,7 @@ fn of_memory(memory: &Memory, inst: &Inst) -> String {
         Memory::Interp { position } => {
             let at = match position {
                 Position::Centre => "at the fragment's centre",
-                Position::Centroid => "at the centroid of what is covered",
+                Position::Centroid => "at the centroid of the covered part",
                 Position::Flat => "flat, of the provoking vertex",
             };
             let times = match inst.src[1] {
@@ -189,13 +189,10 @@ fn of_memory(memory: &Memory, inst: &Inst) -> String {
         }
         Memory::Atom { atomic, signed } => {
             let new = atomic_in_words(*atomic, *signed, &b, &c);
-            format!("{dst} becomes {a}, and that becomes {new}, in one step.")
+            format!("{dst} becomes {a}, and {a} becomes {new}, in one step.")
         }
         Memory::Atom64 { atomic } => {
-            format!(
-                "{dst} becomes {a}, and that becomes {}, in one step.",
-                atomic64_in_words(*atomic, &b, &c)
-            )
+            format!("{dst} becomes {a}, and {a} becomes {}, in one step.", atomic64_in_words(*atomic, &b, &c))
         }
         Memory::Red { atomic, signed } => {
             format!("The {place} becomes {}, in one step.", atomic_in_words(*atomic, *signed, &b, &c))
@@ -328,7 +325,7 @@ fn of_idle(idle: &Idle, end: End) -> String {
     match (idle, end) {
         (Idle::Nop, End::None) => "Computes nothing.".to_owned(),
         (Idle::Nop, End::Join) => {
-            "Lets the sides that the JOINAT parted meet here: the first to arrive waits, and the last continues with all. \
+            "Lets the sides of a branch reconverge: the first to arrive waits, and the last continues with all lanes. \
              It computes nothing else."
                 .to_owned()
         }

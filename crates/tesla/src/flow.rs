@@ -84,7 +84,7 @@ impl fmt::Display for Fault {
             Fault::StackMismatch => "STACK_MISMATCH: the entry on top of the stack has the wrong type",
             Fault::QuadonActive => "QUADON_ACTIVE: control instruction between quadon and quadpop",
             Fault::StackLimit => "STACK_LIMIT: the stack is full",
-            Fault::TargetsDiffer => "active lanes name different targets of an indirect branch",
+            Fault::TargetsDiffer => "active lanes have different targets in an indirect branch",
         })
     }
 }

@@ -128,7 +128,7 @@ impl Subject<'_> {
                         self.find(&OUTSIDE, node.pc, format!("control {how} to {to:#x}, outside the code"));
                     }
                     Err(Cause::UnalignedLongInstruction) => {
-                        self.find(&UNALIGNED, to, "two words at an odd word");
+                        self.find(&UNALIGNED, to, "a two-word instruction starts at an odd word");
                     }
                     _ if !starts.contains(to) => {
                         self.find(&INSIDE, node.pc, format!("{to:#x} is inside an instruction"));

@@ -27,8 +27,8 @@ pub(crate) struct Words {
 
 impl Words {
     /// Returns a sentence about a function of the first source, which is an f32.
-    pub(crate) fn function(&self, name: &str, sat: bool) -> String {
-        format!("{} becomes the {name} of {}, an f32{}.", self.dst, self.ma, clamped(sat))
+    pub(crate) fn function(&self, name: &str) -> String {
+        format!("{} becomes the {name} of {}, an f32.", self.dst, self.ma)
     }
 }
 

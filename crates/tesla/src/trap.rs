@@ -105,7 +105,7 @@ pub enum Cause {
         accesses: Box<[SharedAccess; 2]>,
     },
     /// An input word that the launch does not provide.
-    #[error("{space} {address:#x}: the launch gives no such input")]
+    #[error("{space} {address:#x}: the launch does not provide this input")]
     NoInput {
         /// The space: a[], p[] or v[].
         space: Space,

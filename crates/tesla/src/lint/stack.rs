@@ -179,7 +179,7 @@ impl Walk<'_, '_> {
             }
             Effect::Quadpop => match quadon {
                 Some(_) => next.push(Move::Pop((At::Before(behind), waiting))),
-                None => self.broken(&QUADPOP, pc, "no quadon may have pushed what it pops"),
+                None => self.broken(&QUADPOP, pc, "the token on top may not be that of a quadon"),
             },
             Effect::Barrier => {
                 if waiting.apart || waiting.away {
@@ -207,7 +207,7 @@ impl Walk<'_, '_> {
     fn unwind(&mut self, leave: Leave, pc: u32, waiting: Waiting, top: Option<Token>, next: &mut Moves) {
         let Some(token) = top else {
             if leave == Leave::Break {
-                self.broken(&BREAK_EMPTY, pc, "no breakaddr may be before it");
+                self.broken(&BREAK_EMPTY, pc, "there may be no breakaddr before it");
             }
             return;
         };
@@ -333,7 +333,7 @@ fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     };
     let uncalled = by(false);
     let mixed = by(true).iter().filter(|pc| uncalled.contains(*pc)).collect::<Vec<_>>();
-    let message = || "it is reached by a call and without one".to_owned();
+    let message = || "paths reach it with and without a call".to_owned();
     found.extend(mixed.into_iter().map(|pc| (&RET_MIXED, pc, message())));
 }
 
@@ -359,14 +359,14 @@ fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) 
         } else if let Some(by) =
             [TokenType::Joinat, TokenType::Break, TokenType::Quadon].into_iter().find_map(of)
         {
-            found.push((&STACK_GROWS, by, "its token may lie on one of an earlier round".to_owned()));
+            found.push((&STACK_GROWS, by, "its token may lie on a token of an earlier iteration".to_owned()));
         }
     }
     let entries = entries(paths);
     let declared = subject.program.resources.stack.map(|entries| entries as usize);
     let most = declared.unwrap_or(DEFAULT_STACK_ENTRIES);
     if entries > most {
-        let has = if declared.is_some() { "are declared" } else { "is the most that there can be" };
+        let has = if declared.is_some() { "are declared" } else { "is the maximum" };
         found.push((&STACK_NEED, subject.code.base(), format!("{entries} entries are needed, {most} {has}")));
     }
 }

@@ -375,8 +375,10 @@ impl<'a> Assembler<'a> {
                 continue;
             };
             let Some(bits) = label.bits(address) else {
-                self.errors
-                    .push(Diagnostic::error(span, format!("the address {address:#x} is out of reach")));
+                self.errors.push(Diagnostic::error(
+                    span,
+                    format!("the address {address:#x} does not fit into the instruction"),
+                ));
                 continue;
             };
             let words = &mut self.program().words[index..];
@@ -482,7 +484,7 @@ impl<'a> Assembler<'a> {
             ".base" => {
                 if let Some(base) = self.number(&mut cursor) {
                     if !self.program().words.is_empty() || !self.labels.is_empty() {
-                        self.error(span, "`.base` must stand before the first instruction and label");
+                        self.error(span, "`.base` must come before the first instruction and label");
                     } else if base & 3 != 0 {
                         self.error(span, "`.base` must be a multiple of 4");
                     } else {
@@ -530,7 +532,7 @@ impl<'a> Assembler<'a> {
         }
         if !cursor.at_end() && self.errors.last().is_none_or(|error| error.span.start < start) {
             let span = Span::new(cursor.offset(), offset + line.len());
-            self.error(span, format!("`{name}` takes no more than that"));
+            self.error(span, format!("unexpected text after the operands of `{name}`"));
         }
     }
 
@@ -664,7 +666,7 @@ impl<'a> Assembler<'a> {
             [Slot { bank, offset, addend: 0 }] => Place::Constant { bank, offset },
             _ => {
                 let here = Span::new(cursor.offset(), cursor.offset());
-                self.error(here, "a variable has one place: `c0[0x10]`, or `global`");
+                self.error(here, "expected one position of the variable: `c0[0x10]`, or `global`");
                 return;
             }
         };

@@ -197,9 +197,9 @@ fn refuse_predicated_end(line: &str) -> Result<(), Box<Diagnostic>> {
     let message = format!("`{name}` is not predicated: it acts for all lanes that are active");
     let help = match name {
         "exit" => {
-            "`ret` outside subroutines ends the lanes for which its predicate holds; `exit` stands before a predicate"
+            "`ret` outside subroutines ends the lanes for which its predicate holds; `exit` must be before a predicate"
         }
-        _ => "branch around it; `join` stands before a predicate",
+        _ => "branch around it; `join` must be before a predicate",
     };
     Err(wrong(Span::new(at, at + name.len()), (message, help.to_owned())))
 }
@@ -331,7 +331,7 @@ fn place(name: &str, space: &str, names: Names<'_>) -> Result<i64, (String, Stri
     let bank = space.strip_prefix('c').and_then(|bank| bank.parse::<u32>().ok());
     let Some(bank) = bank else {
         return Err((
-            format!("`{name}` has no place in {space}[]"),
+            format!("`{name}` has no address in {space}[]"),
             "parameters have one in s[], and variables of the module in their constant bank".to_owned(),
         ));
     };
@@ -410,7 +410,7 @@ mod tests {
             ("add b16 $r0l $r1l -40000", "18..24: `-40000` has more than 16 bits"),
             ("mov b32 $r0 s[m]", "14..15: unknown parameter `m` (expected one of out, n"),
             ("mov b32 $r0 c1[tabel]", "15..20: unknown variable `tabel` in c1[] (did you mean `table`?"),
-            ("mov b32 $r0 g14[n]", "16..17: `n` has no place in g14[]"),
+            ("mov b32 $r0 g14[n]", "16..17: `n` has no address in g14[]"),
             ("cvt u32 $r1 u16 threadIdx.y", "16..27: `threadIdx.y` is not an operand: shift and mask $r0"),
             ("cvt u32 $r1 u16 blockIdx.z", "16..26: unknown operand `blockIdx.z`"),
             ("mov b32 $r0 1.2.3", "12..17: `1.2.3` is not a number"),
