@@ -1,8 +1,8 @@
 //! Memory operands of one lane: addresses, loads, stores, post-increments. (3.3, 4)
 //!
-//! All engines call these functions for one lane at a time, in ascending order of the lanes. An access outside s[] or
-//! l[] traps in strict and in lenient mode, and the trap names the lane and the address. A read past the end of c[]
-//! returns 0.
+//! All engines call these functions for one lane at a time, in ascending order of the lanes. An access outside s[], l[]
+//! or g[] traps in strict and in lenient mode, unless it is in a lenient segment of g[]. The trap names the lane and
+//! the address. A read past the end of c[] returns 0.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::{Lane, Mode};

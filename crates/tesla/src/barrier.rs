@@ -21,7 +21,7 @@ pub const COUNT_ALL: u32 = 0xfff;
 pub enum Count {
     /// Every warp of the block that has not ended, see `Barriers::warps_expected_by_all`.
     All,
-    /// This number of increments.
+    /// A number of increments.
     Warps(u32),
 }
 
@@ -134,7 +134,7 @@ impl Barriers {
     }
 
     /// **Open** (13.7): a barrier for all warps does not wait for warps that have ended. Compiled programs with early
-    /// exits rely on this; otherwise they would hang. The documents do not describe it.
+    /// exits rely on this, and would hang otherwise. The documents do not describe it.
     fn warps_expected_by_all(&self) -> u32 {
         self.running
     }

@@ -183,7 +183,7 @@ impl Code {
         &self.words
     }
 
-    /// Returns the two words at an address; 0 for words outside the code.
+    /// Returns the two words at an address. Words outside the code are 0.
     pub fn words_at(&self, pc: u32) -> [u32; 2] {
         let place = self.place(pc);
         [0, 1].map(|next| place.and_then(|place| self.words.get(place + next)).copied().unwrap_or(0))

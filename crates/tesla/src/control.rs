@@ -1,5 +1,5 @@
 //! The control-flow operations. Each has one row with its name, its effect on lanes and token stack, and the sentences
-//! of `explain`. [`crate::flow`] executes the operations; the graph, the linter and `explain` read the rows. (9)
+//! of `explain`. [`crate::flow`] executes the operations. The graph, the linter and `explain` read the rows. (9)
 
 use reconverge_simt::Fidelity;
 
@@ -53,7 +53,7 @@ impl Effect {
 /// The number of warps that a barrier waits for. (9.7)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierCount {
-    /// This number of warps; 0xfff means all warps of the block.
+    /// A number of warps. 0xfff means all warps of the block.
     Count(u16),
     /// All warps of the block.
     All,

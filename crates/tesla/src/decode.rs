@@ -56,7 +56,7 @@ pub fn decode(words: [u32; 2], chip: Chip, stage: Stage) -> Result<Inst, NoReadi
 /// Returns the row of the table for these words.
 ///
 /// # Errors
-/// The same as those of [`decode`].
+/// The errors of [`decode`].
 pub fn row(words: [u32; 2], chip: Chip, stage: Stage) -> Result<&'static Row, NoReading> {
     TABLE.find(joined(words), here(chip, stage))
 }
@@ -64,7 +64,7 @@ pub fn row(words: [u32; 2], chip: Chip, stage: Stage) -> Result<&'static Row, No
 /// Describes every bit of an instruction, in the order of its text. Bit n of the second word is bit 32 + n.
 ///
 /// # Errors
-/// The same as those of [`decode`].
+/// The errors of [`decode`].
 pub fn describe(words: [u32; 2], chip: Chip, stage: Stage) -> Result<Vec<Described>, NoReading> {
     TABLE.describe(joined(words), here(chip, stage))
 }

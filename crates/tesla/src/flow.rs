@@ -10,8 +10,8 @@
 //!
 //! The flow state does not access registers, memory or predicates. For a predicated instruction (`bra`, `ret`, `break`,
 //! `discard`), the method takes the lanes whose predicate holds. For other instructions, it acts on all active lanes.
-//! Addresses are byte addresses in the stage's code window. Barriers belong to the block, not to the warp; see
-//! `barrier.rs`.
+//! Addresses are byte addresses in the stage's code window. Barriers belong to the block, not to the warp
+//! (`barrier.rs`).
 
 use std::fmt;
 
@@ -108,7 +108,8 @@ impl Default for Limits {
 
 impl Limits {
     /// Returns the number of stack entries for a `STACK_SIZE_LOG` value. The value is 1 plus the binary logarithm of
-    /// the entries in memory, which are at least 4; the value 0 means none. Values above 13 count as 13. (9.1)
+    /// the number of entries in memory. There are at least 4 of them, or none for the value 0. Values above 13 count as
+    /// 13. (9.1)
     ///
     /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to be added to the entries in memory. A driver sets 4 (8 entries)
     /// for all programs, and compiled fragment programs need up to 20 entries.
@@ -120,7 +121,7 @@ impl Limits {
     }
 
     /// Returns the maximum number of outstanding limited calls for a `CALL_LIMIT_LOG` value. 0 allows none, 1 to 8
-    /// allow 2^(n-1), and 15 sets no limit (`None`). The meaning of 9 to 14 is unknown; they also return `None`. (9.1)
+    /// allow 2^(n-1), and 15 sets no limit (`None`). The meaning of 9 to 14 is unknown. They also return `None`. (9.1)
     pub fn call_limit_log(value: u32) -> Option<u32> {
         match value {
             0 => Some(0),
@@ -199,7 +200,7 @@ impl Flow {
         self.pc
     }
 
-    /// Returns the active lanes; none if the warp has finished.
+    /// Returns the active lanes. A finished warp has none.
     #[inline]
     pub fn active(&self) -> Mask {
         self.active
@@ -444,7 +445,7 @@ impl Flow {
     /// warp to that side. If the JOINAT entry is on top, the arrival reconverges all lanes. (9.4)
     ///
     /// # Errors
-    /// [`Fault::StackMismatch`]; [`Fault::StackUnderflow`] in strict mode.
+    /// [`Fault::StackMismatch`], and in strict mode [`Fault::StackUnderflow`].
     #[inline]
     pub fn join<O: Observer>(&mut self, o: &mut O) -> Result<Join, Fault> {
         if self.joined.any() {
@@ -490,7 +491,7 @@ impl Flow {
     /// this to show the lanes of the next instruction. The later call of [`Flow::join`] then does nothing.
     ///
     /// # Errors
-    /// None if [`Flow::join_leads`] returns [`Join::Run`]. Otherwise the same as those of [`Flow::join`].
+    /// Returns no error if [`Flow::join_leads`] returns [`Join::Run`]. Otherwise, returns the errors of [`Flow::join`].
     pub fn join_ahead<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
         let arrived = self.active;
         if self.join(o)? == Join::Run {
@@ -601,8 +602,8 @@ impl Flow {
     }
 
     /// **Open** (9.8): "No other control instruction may run in between". In strict mode, any such instruction is
-    /// [`Fault::QuadonActive`]. In lenient mode, only instructions that would change the QUADON entry are (unwinding,
-    /// joining, nesting).
+    /// [`Fault::QuadonActive`]. In lenient mode, only instructions that would change the QUADON entry are such a fault
+    /// (unwinding, joining, nesting).
     #[inline]
     fn control_inside_quadon(&self) -> Result<(), Fault> {
         match (self.mode, self.stack.last()) {

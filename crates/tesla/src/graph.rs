@@ -115,9 +115,10 @@ impl Passes {
 /// Returns the graph of a program that starts at the first word of `code`. `constants` are the constant blocks in the
 /// program's container.
 ///
-/// A `bra c[]` can continue at every code address in its constant bank. If no `$a` indexes the bank, only the word that
-/// it reads counts. The bank may be missing in the container, because a launch provides it. The branch can then
-/// continue at every target of a call, and after every exit or return, because subroutines begin at such positions.
+/// A `bra c[]` can continue at every code address in its constant bank. If no `$a` indexes the bank, the only target is
+/// the address in the word that the instruction reads. The bank may be missing in the container, because a launch
+/// provides it. The branch can then continue at every target of a call, and after every exit or return, because
+/// subroutines begin at such positions.
 pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     let slots = code.words().len();
     let (edges, joins) = (vec![SortedSet::new(); slots], vec![NumberSet::new(); slots]);

@@ -6,8 +6,8 @@
 //!
 //! Conventions for all forms (short, immediate, long, control):
 //! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, whatever their field in the encoding. For
-//!   example, the long f32 `add` encodes its second operand in the field SRC3, but the operand is `src[1]` here. Short
-//!   and immediate `mad` and `sad` have the destination register as accumulator; `src[2]` repeats it.
+//!   example, the long f32 `add` encodes its second operand in the field SRC3, but the operand is `src[1]` here. In
+//!   short and immediate `mad` and `sad`, the accumulator is the destination register, and `src[2]` repeats it.
 //! * If an instruction does not have a source, the source is [`Operand::None`].
 //! * Memory offsets are in bytes, already scaled and sign-extended.
 //! * Code addresses are **byte** addresses in the code window: the word address of the encoding times 4.
@@ -334,7 +334,7 @@ impl Access {
 /// The base of a memory operand's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// An address register `$a0` to `$a7`, 16 bits; `$a0` reads 0. Operands that cannot be indexed have `$a0`.
+    /// An address register `$a0` to `$a7`, 16 bits. `$a0` reads 0. Operands that cannot be indexed have `$a0`.
     A(u8),
     /// A general register, 32 bits. Only operands in g[] have this base.
     R(u8),

@@ -194,7 +194,7 @@ impl Compute {
     /// `program`.
     ///
     /// # Errors
-    /// The same as those of [`Setup::of`].
+    /// The errors of [`Setup::of`].
     pub fn of(program: &Program, chip: Chip) -> Result<Self, LaunchError> {
         Ok(Compute {
             setup: Setup::of(program, chip)?.into(),

@@ -67,7 +67,7 @@ pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap
 /// the lanes that were active before the join.
 ///
 /// # Errors
-/// The same as those of [`step`].
+/// The errors of [`step`].
 pub fn step_joined<G: Store, O: Observer>(
     turn: &mut Turn<'_, G, O>,
     arrived: Mask,
@@ -81,8 +81,8 @@ pub fn step_joined<G: Store, O: Observer>(
     })
 }
 
-/// The cause of a trap, and the lanes that it concerns, or `None` for all active lanes. The box makes the results of
-/// all lane operations smaller; failures are rare.
+/// The cause of a trap, and the lanes that it concerns, or `None` for all active lanes. Failures are rare, and the box
+/// makes the results of all lane operations smaller.
 type Failure = Box<(Option<Mask>, Cause)>;
 
 fn everyone(cause: impl Into<Cause>) -> Failure {

@@ -77,7 +77,7 @@ impl Loaded {
     /// unless the setups [lower alike](Setup::lowers_alike).
     ///
     /// # Errors
-    /// The same as those of [`Loaded::new`].
+    /// The errors of [`Loaded::new`].
     pub fn with_setup(&self, setup: Arc<Setup>) -> Result<Loaded, LaunchError> {
         setup.check(self.code.words().len())?;
         let same = setup.lowers_alike(&self.environment.setup);
@@ -114,7 +114,7 @@ impl Loaded {
     /// [`Compute::memory`]: crate::launch::Compute::memory
     ///
     /// # Errors
-    /// The same as those of [`Loaded::run`].
+    /// The errors of [`Loaded::run`].
     pub fn run_on(&self, launch: Launch, memory: &mut Memory) -> Result<Outcome, RunError> {
         let (grid, _) = self.grid(launch).map_err(RunError::Launch)?;
         let totals = self.totals(&grid, memory)?;
@@ -126,7 +126,7 @@ impl Loaded {
     /// see writes through other mappings.
     ///
     /// # Errors
-    /// The same as those of [`Loaded::run`]. Also returns an error if ranges overlap or are not in memory below 4 GiB.
+    /// The errors of [`Loaded::run`]. Also returns an error if ranges overlap or are not in memory below 4 GiB.
     #[allow(unsafe_code)]
     pub fn run_in_place(
         &self,
@@ -162,7 +162,7 @@ impl Loaded {
     /// Instructions are not counted, and results of vertices and primitives do not contain registers.
     ///
     /// # Errors
-    /// The same as those of [`Loaded::run`].
+    /// The errors of [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
         match &mut self.grid(launch) {
             // The grid is used in place, because a small launch takes no longer than a few copies of it.
@@ -197,10 +197,10 @@ impl Loaded {
     ///
     /// To find the warp of an event, step a [`Run`]. Data events come from the reference interpreter, whatever the
     /// options are. Issues and flow events come from the engine in the options. In lockstep, the observer only receives
-    /// paths ([`Observer::path`]). If it requests events, the fast engine runs instead of lockstep.
+    /// paths ([`Observer::path`]). If the observer requests events, the fast engine runs instead of lockstep.
     ///
     /// # Errors
-    /// The same as those of [`Loaded::run`].
+    /// The errors of [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         watched!(watch, |observer| self.observed(launch, observer))
     }
@@ -268,7 +268,7 @@ impl Loaded {
 /// Loads a program and executes a launch, see [`Loaded::run`].
 ///
 /// # Errors
-/// The same as those of [`Loaded::run`].
+/// The errors of [`Loaded::run`].
 pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outcome, RunError> {
     loaded(program, &launch, options)?.run(launch)
 }
@@ -276,7 +276,7 @@ pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outco
 /// Loads a program and runs it with an observer, see [`Loaded::run_watched`].
 ///
 /// # Errors
-/// The same as those of [`Loaded::run`].
+/// The errors of [`Loaded::run`].
 pub fn run_watched(
     program: &Program,
     launch: Launch,

@@ -1,7 +1,7 @@
 //! The memory spaces that warps share: c0..c15[], s[], g0..g15[]. (1.7)
 //!
-//! l[] belongs to one lane; `state.rs` has it, and also the stage's inputs and outputs a[], v[], p[] and o[]. All data
-//! is little endian.
+//! `state.rs` has l[], which belongs to one lane, and the stage's inputs and outputs a[], v[] and o[]. `context.rs` has
+//! p[]. All data is little endian.
 
 use std::ops::Range;
 

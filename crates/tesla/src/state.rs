@@ -44,7 +44,7 @@ pub struct LaneResult {
     pub registers: Vec<u32>,
     /// o[] by word, up to the last word that the warp wrote.
     pub outputs: Vec<u32>,
-    /// Whether the fragment was discarded or not covered. Nothing of such a fragment is written.
+    /// Whether the fragment was discarded or not covered. No result of such a fragment is written.
     pub dead: bool,
     /// The vertices and strip ends that a geometry program emitted, in order.
     pub emitted: Vec<Emitted>,

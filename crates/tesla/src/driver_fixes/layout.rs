@@ -298,7 +298,7 @@ pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clon
 }
 
 /// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have this
-/// load; in a compute program, the compiler intends an argument with an index (F5).
+/// load. In a compute program, the compiler intends an argument with an index (F5).
 pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
     let indexed = inst.src[0].mem().is_some_and(|mem| {

@@ -197,8 +197,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(())
     }
 
-    /// Switches to the next warp that can run, after the current warp has ended or waits at a barrier. Returns `false`
-    /// if it does not switch; the caller then returns to the block of warps, which selects the next warp.
+    /// Switches to the next warp that can run, after the current warp has ended or waits at a barrier. If it does not
+    /// switch, returns `false`. The caller then returns to the block of warps, which selects the next warp.
     pub(super) fn pass_turn(&mut self) -> bool {
         let Arrivals { barriers, warp, waits } = &mut self.barriers;
         let (Some(warps), false) = (&mut self.warps, self.budget == 0) else { return false };
@@ -386,7 +386,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     pub(super) fn run_conditional<W: Wide>(&mut self, wide: W, conditional: &Conditional) {
         let Conditional { branch, guard, diamond, .. } = conditional;
         self.announce_chain(2);
-        // SAFETY: lowering numbers only blocks that it creates.
+        // SAFETY: all block numbers come from lowering, which has created the blocks.
         let block = unsafe { self.lowered.blocks.get_unchecked(*branch as usize) };
         self.budget -= block.size;
         // SAFETY: `branch` is the number of the block.

@@ -43,7 +43,7 @@ pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
 }
 
 /// Returns products rounded to nearest. Returns `None` if a factor is zero or denormal, or if a product is zero,
-/// denormal, NaN or ±2^-126; the caller then uses [`rare_mul`]. A product of ±2^-126 may have been rounded from a
+/// denormal, NaN or ±2^-126. The caller then uses [`rare_mul`]. A product of ±2^-126 may have been rounded from a
 /// smaller magnitude, which is to be flushed.
 #[inline(always)]
 pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
@@ -90,13 +90,13 @@ pub(super) fn zero_mul<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WA
 }
 
 /// Returns sums of a product truncated to 24 bits and an addend. Returns `None` if a source is zero, denormal or NaN,
-/// if the product is below 2^-100 or not finite, or if the sum is not finite; the caller then uses [`rare_mad`]. The
+/// if the product is below 2^-100 or not finite, or if the sum is not finite. The caller then uses [`rare_mad`]. The
 /// sum is not a denormal. If the addend is below 2^-101, the sum is at least 2^-101. Otherwise, the product and the
 /// addend are multiples of 2^-124, and so is the sum.
 ///
-/// The product is truncated without doubles. A fused multiply-add returns the remainder of the rounded product. Its
-/// sign shows whether rounding to nearest went away from zero; the rounded product is then one unit too large. The
-/// remainder is exact if the product is at least 2^-100.
+/// The product is truncated without doubles. A fused multiply-add returns the remainder of the rounded product. The
+/// sign of the remainder shows whether rounding to nearest went away from zero. If so, the rounded product is one unit
+/// too large. The remainder is exact if the product is at least 2^-100.
 #[inline(always)]
 pub(super) fn mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     if !W::FUSED {

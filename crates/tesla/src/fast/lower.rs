@@ -129,7 +129,7 @@ impl Test {
     }
 }
 
-/// Instructions that run together. The struct has only the data that every run reads; [`Inside`] has further data.
+/// Instructions that run together. The struct has only the data that every run reads. [`Inside`] has further data.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Block {
@@ -203,7 +203,7 @@ pub(super) struct Conditional {
     pub(super) most: u32,
 }
 
-/// Means that there is no block.
+/// The number that stands for no block.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The result of lowering.

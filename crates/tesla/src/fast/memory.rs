@@ -250,7 +250,7 @@ impl Warp {
         (lowest, highest)
     }
 
-    /// Returns the offset of each lane's address from the lowest address; 0 for lanes outside the set.
+    /// Returns the offset of each lane's address from the lowest address. It is 0 for lanes outside the set.
     #[inline(always)]
     fn offsets(&self, lowest: u32) -> Row {
         let mut offsets = [0; WARP];

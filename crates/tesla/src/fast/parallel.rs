@@ -37,7 +37,7 @@ const TOGETHER: usize = 16;
 /// time.
 const IN_ORDER: usize = 32;
 
-/// Number of instructions that a block which runs ahead may issue in any case. If it exceeds [`LONGER`] as well, it is
+/// Number of instructions that a block which runs ahead may issue in any case. A block that also exceeds [`LONGER`] is
 /// stopped.
 const PATIENCE: u64 = 1 << 18;
 
@@ -72,8 +72,8 @@ struct Ahead<'a, E> {
 }
 
 impl<E: Executor> Ahead<'_, E> {
-    /// Runs some blocks in order against a view of the memory; the memory itself does not change. `in_turn` means that
-    /// all earlier blocks are complete; a block is then never stopped.
+    /// Runs some blocks in order against a view of the memory. The memory itself does not change. `in_turn` means that
+    /// all earlier blocks are complete. The blocks are then never stopped.
     fn attempt(&self, blocks: Range<usize>, memory: &Memory, in_turn: bool, spare: &mut Spare) -> Attempt {
         let Ahead { executor, grid, longest, plan } = self;
         let mut view = Tracked::with(memory, plan, std::mem::take(&mut spare.shadow));

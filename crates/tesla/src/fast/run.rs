@@ -297,7 +297,7 @@ impl<O: Observer> Cursor<'_, '_, O> {
             }
             self.counted = self.budget;
             let (block, diamond, taken) = loop {
-                // SAFETY: lowering numbers only blocks that it creates.
+                // SAFETY: all block numbers come from lowering, which has created the blocks.
                 let mut block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
                 let exit = match &mut runner {
                     Some(runner) if !O::ENABLED => match runner.node(self.block, self.budget) {
@@ -314,7 +314,7 @@ impl<O: Observer> Cursor<'_, '_, O> {
                     Exit::Halt(halt) => return halt,
                     Exit::Apart(number) => {
                         self.block = number;
-                        // SAFETY: lowering numbers only blocks that it creates.
+                        // SAFETY: all block numbers come from lowering, which has created the blocks.
                         block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
                         let covered = block.chained <= self.budget;
                         if !covered || !self.run_block(number, block) {

@@ -102,8 +102,8 @@ impl Terms {
     }
 }
 
-// Tests for an exponent of 0 or 255 compare whole words. If they compare the exponent field, the compiler uses
-// comparisons of bytes, which it must pack and unpack.
+// Tests for an exponent of 0 or 255 compare whole words. If the tests compared the exponent field, the compiler would
+// use comparisons of bytes, and would have to pack and unpack them.
 
 /// Packs an exponent field and a significand from 2^23 to 2^24 (inclusive) as a float. Returns zero below the range of
 /// normal numbers, and infinity above.

@@ -35,8 +35,8 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     // one of them is a one and a carry from below has cleared the top bit of the sum.
     let carry_out = ((a & b) | ((a | b) & !sum)) & top != 0;
     let overflow = (a ^ sum) & (b ^ sum) & top != 0;
-    // The largest positive number if `a` is positive; one more, which is the smallest negative number, if `a` is
-    // negative.
+    // If `a` is positive, this is the largest positive number. If `a` is negative, it is one more, which is the
+    // smallest negative number.
     let limit = (top - 1) + (a & top != 0) as u32;
     let result = if sat & overflow { limit } else { sum };
     (result, Flags::of(result == 0, result & top != 0, carry_out, overflow))

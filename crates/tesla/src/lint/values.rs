@@ -84,8 +84,8 @@ fn before(
     known
 }
 
-/// Returns the number of general registers of a program. If it is not declared, returns the number that covers all
-/// registers that the program writes.
+/// Returns the number of general registers of a program. If the program does not declare the number, returns the
+/// smallest number that covers all registers that it writes.
 fn registers(subject: &Subject<'_>) -> u32 {
     let highest = || {
         let insts = subject.graph.nodes.iter().filter_map(|node| subject.code.at(node.pc).ok());
@@ -118,8 +118,8 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     };
     let written = before(subject, inputs, &|_, inst, places| {
         let Accesses { reads, writes, .. } = accesses(inst, stage);
-        // The copy of an unwritten location is also unwritten. Only an instruction that computes with it breaks the
-        // rule.
+        // The copy of an unwritten location is also unwritten. Only an instruction that computes with the value breaks
+        // the rule.
         if is_copy(inst) && reads.iter().any(|(place, _, _)| exists(place) && !places.has(*place)) {
             return places;
         }

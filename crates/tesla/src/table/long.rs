@@ -183,7 +183,7 @@ pub(super) static LONG_ROWS: &[Row] = &[
     imad!("l.imad.6", [0x6000_0001, 0xc000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("u24"), LSRC1W, LSRC2W], |d| mad(d, bits24(false, true), false)),
     imad!("l.imad.7", [0x6000_0001, 0xe000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), false)),
     imad!("l.imad.8", [0x7000_0001, 0x0000_0000], 0xe000_0000, [Part::Text("sat")], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), true)),
-    // All other secondary opcodes multiply as u24. This was measured; compilers do not emit them.
+    // All other secondary opcodes multiply as u24, as measurements show. Compilers do not emit them.
     imad!("l.imad.9", [0x7000_0001, 0x0000_0000], 0x0000_0000, [], [MUL_U24_ALIAS, LSRC1W, LSRC2W], |d| mad(d, bits24(false, false), false)),
 
     // Interpolation (6.7)

@@ -171,7 +171,7 @@ struct Assembler<'a> {
     own_chip: Chip,
     reader: LineReader<'static, Draft>,
     modules: Vec<Module>,
-    /// Whether directives belong to the last module. This is so between `.module` and `.kernel`.
+    /// Whether directives belong to the last module. They do between `.module` and `.kernel`.
     in_module: bool,
     /// Whether a `.kernel` directive opened the last program.
     opened: bool,

@@ -2,7 +2,7 @@
 //!
 //! A kernel is an operation that is known at compile time. The compiler then reduces the list of operations in
 //! [`crate::meaning`] to one call of a function of [`crate::lane`] with constant arguments. Operations without a kernel
-//! are rare; [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares kernels and lane
+//! are rare, and [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares kernels and lane
 //! functions, instruction by instruction.
 
 use reconverge_simt::Level;

@@ -28,7 +28,8 @@ impl Lower<'_> {
         })
     }
 
-    /// Sets the sources of an operation. At most one source may differ between lanes; its load is returned.
+    /// Sets the sources of an operation. If a source differs between lanes, returns its load. At most one source may
+    /// differ.
     pub(super) fn sources(
         &mut self,
         inst: &Inst,
