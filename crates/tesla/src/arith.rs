@@ -78,7 +78,7 @@ operations! {
         addition: Addition,
         /// Width of the operation.
         width: Width,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "add", Exact,
         |Words { dst, a, b, carry, .. }| {
@@ -102,7 +102,7 @@ operations! {
         product: Product,
         /// The kind of addition.
         addition: Addition,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "mad", Exact,
         |Words { dst, a, b, c, carry, .. }| {
@@ -173,9 +173,9 @@ operations! {
         logic: Logic,
         /// Width of the operation.
         width: Width,
-        /// Invert src\[0\].
+        /// Whether to invert src\[0\].
         not1: bool,
-        /// Invert src\[1\].
+        /// Whether to invert src\[1\].
         not2: bool,
     } => "and or xor mov2", Exact,
         |Words { dst, a, b, .. }| {
@@ -193,7 +193,8 @@ operations! {
     Shl {
         /// Width of the operation.
         width: Width,
-        /// Take the count modulo 32. Chips do not do this; only [`driver_fixes`](crate::driver_fixes) sets the field.
+        /// Whether to take the count modulo 32. Chips do not do this, and only [`driver_fixes`](crate::driver_fixes)
+        /// sets the field.
         wrap: bool,
     } => "shl", Exact,
         |Words { dst, a, b, .. }| {
@@ -204,9 +205,9 @@ operations! {
     Shr {
         /// Width of the operation.
         width: Width,
-        /// Shift arithmetically.
+        /// Whether the shift is arithmetic.
         signed: bool,
-        /// Take the count modulo 32, as in [`Arith::Shl`].
+        /// Whether to take the count modulo 32, as in [`Arith::Shl`].
         wrap: bool,
     } => "shr", Exact,
         |Words { dst, a, b, .. }| {
@@ -218,19 +219,19 @@ operations! {
     // f32 (6.2, 6.3). `modifiers` apply to the sources, abs before neg.
     /// [`crate::lane::float::add`] \[add f32\]
     FAdd {
-        /// To nearest or toward zero. The description recommends treating the two invalid codes as the other two
-        /// directions.
+        /// The rounding mode: to nearest or toward zero. The description recommends treating the two invalid codes as
+        /// the other two directions.
         rounding: Rounding,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "add f32", Exact,
         |Words { dst, ma, mb, .. }|
             format!("{dst} becomes {ma} + {mb} in f32, {}{}.", rounded(rounding), clamped(sat));
     /// [`crate::lane::float::mul`] \[mul f32\]
     FMul {
-        /// Rounding, as in [`Arith::FAdd`].
+        /// The rounding mode, as in [`Arith::FAdd`].
         rounding: Rounding,
-        /// Saturate. Always `false` for chips that ignore the bit.
+        /// Whether to saturate the result. Always `false` for chips that ignore the bit.
         sat: bool,
     } => "mul f32", Exact,
         |Words { dst, ma, mb, .. }|
@@ -238,7 +239,7 @@ operations! {
     /// [`crate::lane::float::mad`]; `modifiers[0].neg` negates the product, and `modifiers[2].neg` negates src\[2\].
     /// \[add f32 ( mul )\]
     FMad {
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "mad f32", Exact,
         |Words { dst, a, b, mc, negated, .. }| {
@@ -282,9 +283,9 @@ operations! {
     I2F32 {
         /// Source type.
         from: Integer,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "cvt f32 integer", Exact,
         |Words { dst, ma, .. }|
@@ -293,9 +294,9 @@ operations! {
     I2F16 {
         /// Source type.
         from: Integer,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "cvt f16 integer", Exact,
         |Words { dst, ma, .. }|
@@ -304,9 +305,9 @@ operations! {
     F2I {
         /// Destination width.
         to: Width,
-        /// Destination type is signed.
+        /// Whether the destination type is signed.
         signed: bool,
-        /// Rounding to an integer.
+        /// The rounding mode for the integer result.
         rounding: Rounding,
         /// Source type.
         from: FloatSize,
@@ -322,7 +323,7 @@ operations! {
     F2F32 {
         /// Rounding mode if the result is rounded to a whole number.
         integral: Option<Rounding>,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
         /// Source type.
         from: FloatSize,
@@ -331,11 +332,11 @@ operations! {
             format!("{dst} becomes {ma}, an {}, as f32{}{}.", float(from), whole(integral), clamped(sat));
     /// [`crate::lane::convert::f2f16`] \[cvt f16\]
     F2F16 {
-        /// Round to a whole number before the conversion.
+        /// Whether to round to a whole number before the conversion.
         integral: bool,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
         /// Source type.
         from: FloatSize,
@@ -353,7 +354,7 @@ operations! {
     I2F64 {
         /// Source type.
         from: convert64::Integer,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "cvt f64 integer", Exact,
         |Words { dst, ma, .. }|
@@ -362,7 +363,7 @@ operations! {
     I64ToF32 {
         /// Source type.
         from: convert64::Integer,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "cvt f32 integer", Exact,
         |Words { dst, ma, .. }|
@@ -371,7 +372,7 @@ operations! {
     F64ToI {
         /// Destination type.
         to: convert64::Integer,
-        /// Rounding to an integer.
+        /// The rounding mode for the integer result.
         rounding: Rounding,
     } => "cvt integer float", Exact,
         |Words { dst, ma, .. }|
@@ -380,14 +381,14 @@ operations! {
     F32ToI64 {
         /// Destination type.
         to: convert64::Integer,
-        /// Rounding to an integer.
+        /// The rounding mode for the integer result.
         rounding: Rounding,
     } => "cvt integer float", Exact,
         |Words { dst, ma, .. }|
             format!("{dst} becomes {ma}, an f32, {}, as {}, saturated.", rounded(rounding), wide_integer(to));
     /// [`crate::lane::convert64::f64_to_f32`] \[cvt f32 f64\]
     F64ToF32 {
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "cvt f32 float", Exact,
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f64, as f32, {}.", rounded(rounding));
@@ -404,19 +405,19 @@ operations! {
     // f64 (6.5)
     /// [`crate::lane::double::add`] with `modifiers[0].neg` and `modifiers[1].neg`. \[add f64\]
     DAdd {
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "add f64", Exact,
         |Words { dst, ma, mb, .. }| format!("{dst} becomes {ma} + {mb} in f64, {}.", rounded(rounding));
     /// [`crate::lane::double::mul`] with `modifiers[0].neg`. \[mul f64\]
     DMul {
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "mul f64", Exact,
         |Words { dst, ma, mb, .. }| format!("{dst} becomes {ma} * {mb} in f64, {}.", rounded(rounding));
     /// [`crate::lane::double::fma`] with `modifiers[0].neg` and `modifiers[2].neg`. \[fma f64\]
     DFma {
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "fma f64", Exact,
         |Words { dst, b, ma, mc, .. }|
@@ -453,7 +454,7 @@ operations! {
         |Words { dst, ma, .. }| format!("{dst} becomes the cosine of {ma}, which `presin` has prepared.");
     /// [`crate::lane::special::ex2`] \[ex2\]
     Ex2 {
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "ex2", Exact,
         |Words { dst, ma, .. }|

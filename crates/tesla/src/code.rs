@@ -178,7 +178,7 @@ impl Code {
         self.decoded(place).as_ref().map_err(Clone::clone)
     }
 
-    /// Returns all words.
+    /// Returns all words of the program.
     pub fn words(&self) -> &[u32] {
         &self.words
     }

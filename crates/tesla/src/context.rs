@@ -28,7 +28,7 @@ pub struct Context {
     pub segments: Segments,
     /// Number of allocated barriers, or `None` if unspecified: the program may then use all barriers.
     pub barriers: Option<u32>,
-    /// p[] by word.
+    /// The words of p[].
     pub vertices: Vec<u32>,
     /// The handling of undefined behaviour.
     pub mode: Mode,
@@ -103,9 +103,9 @@ impl Context {
 pub struct Common {
     /// Index of the block in the grid; `[number, 0]` for graphics stages.
     pub index: [u32; 2],
-    /// s[]
+    /// The shared memory s[].
     pub shared: Shared,
-    /// Barriers.
+    /// The barriers of the block.
     pub barriers: Barriers,
     /// The counters. An instruction counts when it executes, for all lanes that are active at that time, even if their
     /// guard does not hold. An instruction that its `join` skips counts only when it executes later. A divergent branch
@@ -157,7 +157,7 @@ pub struct Turn<'a, G, O> {
     pub context: &'a Context,
     /// The state that the warps of the block share.
     pub common: &'a mut Common,
-    /// The warp.
+    /// The warp that runs.
     pub warp: &'a mut Warp,
     /// Number of the warp in the block.
     pub number: usize,

@@ -106,7 +106,7 @@ controls! {
         "lanes that execute it are dead: they continue only as helpers and write nothing";
     /// Branches to a byte address. \[bra\]
     Bra {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
     } => "bra", Specified, Guarded, Effect::Goto(target),
         |words| format!("Goes to {target:#x}{}.", words.taken_by),
@@ -120,7 +120,7 @@ controls! {
         "all active lanes go to the address in $a, which must be the same for all";
     /// Calls a byte address. \[call\]
     Call {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
         /// Whether the call is limited.
         lim: bool,
@@ -130,7 +130,7 @@ controls! {
         "pushes a CALL entry with the next address and goes to the target";
     /// Pushes a return address. \[preret\]
     Preret {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
         /// Whether the operation counts as a limited call.
         lim: bool,
@@ -144,7 +144,7 @@ controls! {
         "lanes that execute it wait for the innermost CALL entry; after all have returned, they continue at its address";
     /// Pushes the address at which `break` continues. \[breakaddr\]
     Breakaddr {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
     } => "breakaddr", Specified, Active, Effect::push(TokenType::Break, target),
         |_| format!("A later `break` continues at {target:#x}."),
@@ -155,7 +155,7 @@ controls! {
         "lanes that execute it wait for the innermost BREAK entry; after all have left, they continue at its address";
     /// Pushes the address at which lanes reconverge. \[joinat\]
     Joinat {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
     } => "joinat", Specified, Active, Effect::push(TokenType::Joinat, target),
         |_| format!("Lanes that diverge after this instruction reconverge at {target:#x}."),
@@ -171,9 +171,9 @@ controls! {
         "pops the QUADON entry and restores its lanes";
     /// Counts at a barrier of the block, waits at it, or both. \[bar\]
     Bar {
-        /// Count this warp.
+        /// Whether the warp counts as arrived.
         inc: bool,
-        /// Wait until the barrier is complete.
+        /// Whether the warp waits until the barrier is complete.
         wait: bool,
         /// Barrier number, 0 to 15.
         barrier: u8,

@@ -108,8 +108,8 @@ impl Default for Limits {
 
 impl Limits {
     /// Returns the number of stack entries for a `STACK_SIZE_LOG` value. The value is 1 plus the binary logarithm of
-    /// the number of entries in memory. There are at least 4 of them, or none for the value 0. Values above 13 count as
-    /// 13. (9.1)
+    /// the number of entries in memory. There are at least 4 of them, or none for the value 0. Values above 13 are
+    /// clamped to 13 (9.1).
     ///
     /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to be added to the entries in memory. A driver sets 4 (8 entries)
     /// for all programs, and compiled fragment programs need up to 20 entries.

@@ -30,7 +30,7 @@ pub(crate) enum At {
 }
 
 impl At {
-    /// Returns the address.
+    /// Returns the address of the position.
     fn pc(self) -> u32 {
         match self {
             At::Before(pc) | At::Joined(pc) | At::Left(_, pc) => pc,

@@ -273,21 +273,21 @@ impl Half {
 /// A memory space. (1.7)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// c0..c15[]
+    /// c0..c15[], the constant banks.
     Const(u8),
-    /// l[]
+    /// l[], the local memory of a thread.
     Local,
-    /// s[]
+    /// s[], the shared memory of a block.
     Shared,
-    /// g0..g15[]
+    /// g0..g15[], segments of global memory.
     Global(u8),
-    /// a[]
+    /// a[], the inputs of vertex and geometry programs.
     Attribute,
-    /// p[]
+    /// p[], the attributes of the vertices of a primitive.
     Primitive,
-    /// v[]
+    /// v[], the interpolants of fragment programs.
     Varying,
-    /// o[]
+    /// o[], the outputs.
     Output,
 }
 
@@ -393,13 +393,13 @@ impl Special {
     }
 }
 
-/// A source.
+/// A source of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// The instruction has no such source.
     #[default]
     None,
-    /// `$r`, 32 bits.
+    /// A general register `$r`, 32 bits.
     R32(u8),
     /// A half of a `$r`.
     R16(Half),
@@ -411,9 +411,9 @@ pub enum Operand {
     Imm(u32),
     /// Memory that the instruction reads, or the address of a load or store.
     Mem(Mem),
-    /// `$a`, zero-extended.
+    /// An address register `$a`, zero-extended.
     A(u8),
-    /// `$c`, zero-extended.
+    /// A condition register `$c`, zero-extended.
     C(u8),
     /// A special register.
     Special(Special),
@@ -434,7 +434,7 @@ pub enum Dst {
     None,
     /// The bit bucket: the result is dropped, but flags are still written.
     Discard,
-    /// `$r`, 32 bits.
+    /// A general register `$r`, 32 bits.
     R32(u8),
     /// A half of a `$r`; the other half keeps its value.
     R16(Half),
@@ -442,7 +442,7 @@ pub enum Dst {
     R64(u8),
     /// Four registers. The number is as encoded.
     R128(u8),
-    /// `$a`, the low 16 bits.
+    /// An address register `$a`, which receives the low 16 bits.
     A(u8),
     /// `$c`, for `mov $c, $r` and `vote`. It is written even if `Inst::cdst` is `None`.
     C(u8),
@@ -640,7 +640,7 @@ pub struct Inst {
     pub op: Op,
     /// The encoding form, which determines the length.
     pub form: Form,
-    /// Exit or join.
+    /// The exit or join modifier.
     pub end: End,
     /// The predicate.
     pub guard: Guard,

@@ -40,8 +40,8 @@ pub const PARAMETERS: u32 = 0x10;
 /// The maximum size of l[] of a thread, in bytes. (1.6)
 pub const MOST_LOCAL: u32 = 0x1_0000;
 
-/// The maximum number of threads per block. Hardware allows 512 (CUDA), and the encoding could express 64 · 1024 ·
-/// 65536. Larger blocks than 512 also run here.
+/// The maximum number of threads per block. The encoding could express 64 · 1024 · 65536 threads, and hardware allows
+/// 512 threads (CUDA). Larger blocks also run here.
 pub const MOST_THREADS: u32 = 1 << 16;
 
 /// The maximum size of l[] of all threads of a block together, in bytes. With [`MOST_THREADS`], it limits the host
@@ -60,7 +60,7 @@ pub struct Setup {
     /// Address of the first word of the code in the code window. Branch targets are absolute addresses in this window.
     /// (11.4)
     pub code_base: u32,
-    /// c0..c15[]
+    /// The constant banks c0..c15[].
     pub constants: Constants,
     /// Textures and samplers.
     pub textures: Textures,
@@ -351,7 +351,7 @@ pub struct Geometry {
     /// a[] by word number, with one word per primitive. For each input vertex, the word is the p[] address of the
     /// vertex's attributes.
     pub inputs: LiteMap<u16, Vec<u32>>,
-    /// p[] by word.
+    /// The words of p[].
     pub vertices: Vec<u32>,
 }
 
@@ -560,9 +560,9 @@ pub enum LaunchError {
     /// Constants outside the banks.
     #[error("constants at c{bank}[{offset:#x}]: there are sixteen banks of 64 KiB")]
     Constants {
-        /// The bank.
+        /// Number of the bank.
         bank: u32,
-        /// The first byte.
+        /// Offset of the first byte in the bank.
         offset: u32,
     },
     /// Global memory whose layout is invalid.

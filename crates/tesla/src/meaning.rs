@@ -41,7 +41,7 @@ impl Modes {
 /// The operands of one lane's operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands {
-    /// Source values.
+    /// The values of the sources.
     pub src: [u64; 3],
     /// abs and neg of the sources.
     pub modifiers: [Modifiers; 3],

@@ -158,11 +158,11 @@ pub struct Parts<'a> {
     pub flow: &'a mut Flow,
     /// The general registers, followed by the rows that [`Warp::add_room`] added.
     pub rows: &'a mut [Row<WARP>],
-    /// `$a1` to `$a4`
+    /// The address registers `$a1` to `$a4`.
     pub a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
-    /// `$c0` to `$c3`. Only the low four bits of each lane may be set.
+    /// The condition registers `$c0` to `$c3`. Only the low four bits of each lane may be set.
     pub c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
-    /// l[]
+    /// The l[] of all lanes.
     pub local: Local<'a>,
     /// a[] or v[] by word number.
     pub inputs: &'a [Option<Input>],

@@ -56,19 +56,19 @@ pub enum Cause {
     /// An error of the token stack.
     #[error("{0}")]
     Flow(#[from] Fault),
-    /// TRAP_INSTRUCTION.
+    /// TRAP_INSTRUCTION: the program executed `trap`.
     #[error("TRAP_INSTRUCTION: the program executed `trap`")]
     TrapInstruction,
     /// ILLEGAL_OPCODE and the other decode errors: no instruction of this chip and stage has these words.
     #[error("ILLEGAL_OPCODE: {0}")]
     Undecodable(String),
-    /// UNALIGNED_LONG_INSTRUCTION.
+    /// UNALIGNED_LONG_INSTRUCTION: a two-word instruction starts at an odd word.
     #[error("UNALIGNED_LONG_INSTRUCTION: a two-word instruction at an odd word")]
     UnalignedLongInstruction,
     /// The program counter is outside the code.
     #[error("no code at this address")]
     OutsideCode,
-    /// ILLEGAL_POSTINCR.
+    /// ILLEGAL_POSTINCR: this address register cannot be incremented.
     #[error("ILLEGAL_POSTINCR: $a{0} cannot be incremented")]
     IllegalPostincr(u8),
     /// An address register that does not exist.
@@ -77,7 +77,7 @@ pub enum Cause {
     /// The address is outside the memory: a local, shared or global limit is exceeded.
     #[error("{access} of {bytes} bytes at {space} {address:#x}: outside every buffer")]
     Memory {
-        /// The space.
+        /// The memory space.
         space: Space,
         /// The kind of access.
         access: Access,

@@ -26,13 +26,13 @@ use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O};
 /// A location that holds one value per lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// `$r`
+    /// A general register `$r`.
     R(u8),
     /// A half of a `$r`, by the value of its field in the encoding.
     Half(u8),
-    /// `$a1` to `$a4`.
+    /// One of the address registers `$a1` to `$a4`.
     A(u8),
-    /// `$c`
+    /// A condition register `$c`.
     C(u8),
     /// A word of o[].
     O(u16),

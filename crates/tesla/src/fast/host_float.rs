@@ -16,9 +16,9 @@ type Row = [u32; WARP];
 
 const INFINITY: u32 = 0x7f80_0000;
 const MAGNITUDE: u32 = 0x7fff_ffff;
-/// 2^-126
+/// The bits of 2^-126, the smallest normal f32.
 const SMALLEST: u32 = 1 << 23;
-/// 2^-100
+/// The bits of 2^-100 as an f32.
 const LEAST: u32 = (127 - 100) << 23;
 
 /// Returns sums rounded to nearest, or `None` unless each sum is zero, infinite, or at least 2^-100 in magnitude.

@@ -93,13 +93,13 @@ pub(super) enum Template {
     },
     /// [`Predicate`] without a restriction to some lanes of each quad.
     Predicate(Condition),
-    /// [`SharedWord`](super::bodies::SharedWord)
+    /// The operation [`SharedWord`](super::bodies::SharedWord).
     SharedWord,
-    /// [`FromA`](super::bodies::FromA)
+    /// The operation [`FromA`](super::bodies::FromA).
     FromA,
-    /// [`ToA`](super::bodies::ToA)
+    /// The operation [`ToA`](super::bodies::ToA).
     ToA,
-    /// [`FromInput`](super::stage::FromInput)
+    /// The operation [`FromInput`](super::stage::FromInput).
     FromInput,
 }
 

@@ -18,7 +18,7 @@ pub(super) type Place = place::Place<WARP>;
 /// Operands of an operation. The body defines which of them it uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// Sources.
+    /// The rows of the sources.
     pub(super) src: [Place; 3],
     /// The row of the result.
     pub(super) dst: Place,

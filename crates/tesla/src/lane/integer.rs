@@ -53,7 +53,7 @@ pub enum Product {
         /// Whether SRC2 is signed.
         signed2: bool,
     },
-    /// 24 by 24 bits.
+    /// 24 by 24 bits, both signed or both unsigned.
     Bits24 {
         /// Whether both sources are signed.
         signed: bool,
@@ -148,7 +148,7 @@ pub enum Logic {
     Or,
     /// a ^ b
     Xor,
-    /// b
+    /// b, the second source.
     Mov2,
 }
 

@@ -9,7 +9,7 @@ use super::{Flags, Rounding};
 /// The position at which an interpolant is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
-    /// The fragment's centre.
+    /// The centre of the fragment.
     Centre,
     /// The centroid of the part of the fragment that the primitive covers. (`cent`)
     Centroid,

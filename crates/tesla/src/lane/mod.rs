@@ -127,16 +127,16 @@ impl Width {
 /// how they differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modifiers {
-    /// Clear the sign.
+    /// Whether to clear the sign of the source.
     pub abs: bool,
-    /// Flip the sign.
+    /// Whether to flip the sign of the source.
     pub neg: bool,
 }
 
 impl Modifiers {
     /// No modifier.
     pub const NONE: Modifiers = Modifiers { abs: false, neg: false };
-    /// Only `neg`.
+    /// The modifier `neg` only.
     pub const NEG: Modifiers = Modifiers { abs: false, neg: true };
 
     /// Applies the modifiers to the bits of an f32.

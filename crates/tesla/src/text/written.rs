@@ -69,9 +69,9 @@ enum Type {
     Float,
     /// 32 bits without a type: floats and integers are both valid.
     Bits32,
-    /// 16 bits.
+    /// The text contains a 16-bit type.
     Bits16,
-    /// Integers.
+    /// Other instructions: only integers are valid.
     Integer,
 }
 
