@@ -178,8 +178,7 @@ pub fn shl(width: Width, a: u32, count: u32) -> (u32, Flags) {
     shifted(width, x, result, count, carry)
 }
 
-/// Computes shr, which fills with the sign if `signed` is set. The bits of the count that matter are those in [`shl`].
-/// (5.9)
+/// Computes shr, which fills with the sign if `signed` is set. It uses the same bits of the count as [`shl`]. (5.9)
 #[inline(always)]
 pub fn shr(width: Width, signed: bool, a: u32, count: u32) -> (u32, Flags) {
     let (x, count) = (a & width.mask(), count & width.mask());
