@@ -1,7 +1,8 @@
 //! Memory operands of one lane: addresses, loads, stores, post-increments. (3.3, 4)
 //!
-//! These functions handle one lane at a time, in ascending order, for all engines. An access outside the memory is
-//! a trap with the lane and the address, in both modes; only c[] reads zero past its end.
+//! All engines call these functions for one lane at a time, in ascending order of the lanes. An access outside s[], l[]
+//! or g[] traps in strict and in lenient mode, unless it is in a lenient segment of g[]. The trap names the lane and
+//! the address. A read past the end of c[] returns 0.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::{Lane, Mode};
@@ -43,8 +44,8 @@ pub fn check_address_register(context: &Context, register: u8) -> Result<(), Cau
     }
 }
 
-/// Applies the post-increment of an access, `$a` + offset, for a lane that made it. (3.3; **Open** 13.22: a lane
-/// that did not keeps its `$a`.)
+/// Adds the offset of an access with post-increment to its address register, for a lane that made the access. (3.3;
+/// **Open** 13.22: the register is unchanged in lanes that did not make the access.)
 pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
     if let (Base::A(register), true) = (mem.base, mem.increment) {
         let next = warp.a(lane, register).wrapping_add(mem.offset as u16);
@@ -87,8 +88,8 @@ pub fn load<G: Store>(
 
 /// Stores the low bytes of `value` at an address from [`address`].
 ///
-/// Lanes of one instruction that store to the same byte do so in ascending order (**Open**: documents do not say
-/// which value remains).
+/// If lanes of one instruction store to the same byte, they do so in ascending order. (**Open**: the documents do not
+/// say which value remains.)
 ///
 /// # Errors
 /// The address is outside the memory space, or the space cannot be written.
@@ -125,8 +126,8 @@ pub fn store<G: Store>(
     }
 }
 
-/// Reads and writes one word of g[] (4 or 8 bytes), one lane at a time, in ascending order (**Open**, 6.8). Returns
-/// the old value.
+/// Reads, modifies and writes one word of g[] (4 or 8 bytes) for one lane, and returns the old value. The caller
+/// proceeds lane by lane, in ascending order (**Open**, 6.8).
 ///
 /// # Errors
 /// The address is outside the memory space.
@@ -167,7 +168,8 @@ pub fn input(
     }
 }
 
-/// Returns a word of p[], like [`input`].
+/// Returns a word of p[]. As for [`input`], a word that the launch does not provide traps in strict mode and reads 0 in
+/// lenient mode.
 fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
     match (context.vertices.get(address as usize / 4), context.mode) {
         (Some(word), _) => Ok(*word),
@@ -176,12 +178,12 @@ fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
     }
 }
 
-/// Returns the bytes of a word from the address on.
+/// Returns the bytes of a word, starting at the byte that `address` selects.
 fn part_of_word(word: u32, address: u32) -> u128 {
     u128::from(word >> (8 * (address & 3)))
 }
 
-/// Returns the low bytes of the access, extended to 32 bits if there are fewer.
+/// Returns the loaded bytes of an access, extended to 32 bits if the access is narrower.
 #[inline(always)]
 pub fn extended(raw: u128, access: Access) -> u128 {
     match access {

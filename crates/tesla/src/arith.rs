@@ -1,5 +1,5 @@
-//! The arithmetic operations: one row for each, with its name, its exactness and the sentence of `explain`.
-//! [`crate::meaning`] calls the function of [`crate::lane`].
+//! The arithmetic operations. Each has one row with its name, its exactness and the sentence of `explain`.
+//! [`crate::meaning`] calls the function of [`crate::lane`] that computes an operation.
 
 use reconverge_simt::Fidelity;
 
@@ -18,7 +18,7 @@ macro_rules! operations {
         $Name:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })?
             => $name:literal, $grade:ident, $does:expr;
     )*) => {
-        /// Arithmetic: one variant for each function of [`crate::lane`], called by [`crate::meaning`].
+        /// An arithmetic operation. [`crate::meaning`] calls one function of [`crate::lane`] for each variant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Arith { $(
             $(#[$doc])*
@@ -26,12 +26,12 @@ macro_rules! operations {
         )* }
 
         impl Arith {
-            /// Returns the name in reports, and how exact the operation is, whatever its modifiers.
+            /// Returns the name of the operation in reports, and its exactness with any modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( Arith::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
 
-            /// Returns the sentence of `explain`.
+            /// Returns the sentence that `explain` prints for the operation.
             #[allow(unused_variables, reason = "a row uses the fields that it needs")]
             pub(crate) fn sentence(self, words: &Words) -> String {
                 fn of(does: impl Fn(&Words) -> String, words: &Words) -> String {
@@ -72,13 +72,13 @@ operations! {
         |Words { dst, a, b, .. }| format!("{dst} becomes {a} + {b}, modulo 2^16.");
 
     // Integer (5)
-    /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]; carry in from `guard.c`. \[add sub subr addc\]
+    /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]; the carry in comes from `guard.c`. \[add sub subr addc\]
     Add {
         /// The kind of addition.
         addition: Addition,
         /// Width of the operation.
         width: Width,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "add", Exact,
         |Words { dst, a, b, carry, .. }| {
@@ -96,13 +96,13 @@ operations! {
         product: Product,
     } => "mul", Exact,
         |Words { dst, a, b, .. }| format!("{dst} becomes {}.", in_words(product, a, b));
-    /// [`crate::lane::integer::mad`]; src\[2\] is added, with a carry in from `guard.c`. \[add ( mul )\]
+    /// [`crate::lane::integer::mad`]; src\[2\] is added, and the carry in comes from `guard.c`. \[add ( mul )\]
     Mad {
         /// The kind of product.
         product: Product,
         /// The kind of addition.
         addition: Addition,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "mad", Exact,
         |Words { dst, a, b, c, carry, .. }| {
@@ -173,9 +173,9 @@ operations! {
         logic: Logic,
         /// Width of the operation.
         width: Width,
-        /// Invert src\[0\].
+        /// Whether to invert src\[0\].
         not1: bool,
-        /// Invert src\[1\].
+        /// Whether to invert src\[1\].
         not2: bool,
     } => "and or xor mov2", Exact,
         |Words { dst, a, b, .. }| {
@@ -193,7 +193,8 @@ operations! {
     Shl {
         /// Width of the operation.
         width: Width,
-        /// The count is modulo 32. Chips do not do that; only [`driver_fixes`](crate::driver_fixes) sets it.
+        /// Whether to take the count modulo 32. Chips do not do this, and only [`driver_fixes`](crate::driver_fixes)
+        /// sets the field.
         wrap: bool,
     } => "shl", Exact,
         |Words { dst, a, b, .. }| {
@@ -204,9 +205,9 @@ operations! {
     Shr {
         /// Width of the operation.
         width: Width,
-        /// Shift arithmetically.
+        /// Whether the shift is arithmetic.
         signed: bool,
-        /// The count is modulo 32, as for [`Arith::Shl`].
+        /// Whether to take the count modulo 32, as in [`Arith::Shl`].
         wrap: bool,
     } => "shr", Exact,
         |Words { dst, a, b, .. }| {
@@ -215,36 +216,37 @@ operations! {
             format!("{dst} becomes {a} shifted right by {b}{count}, {} bits; {fill} come in.", bits(width))
         };
 
-    // f32 (6.2, 6.3). Sources with `modifiers`, abs before neg.
+    // f32 (6.2, 6.3). `modifiers` apply to the sources, abs before neg.
     /// [`crate::lane::float::add`] \[add f32\]
     FAdd {
-        /// Nearest or zero. The description recommends to treat the two invalid codes as the other directions.
+        /// The rounding mode: to nearest or toward zero. The description recommends treating the two invalid codes as
+        /// the other two directions.
         rounding: Rounding,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "add f32", Exact,
         |Words { dst, ma, mb, .. }|
             format!("{dst} becomes {ma} + {mb} in f32, {}{}.", rounded(rounding), clamped(sat));
     /// [`crate::lane::float::mul`] \[mul f32\]
     FMul {
-        /// Rounding, as in [`Arith::FAdd`].
+        /// The rounding mode, as in [`Arith::FAdd`].
         rounding: Rounding,
-        /// Saturate; not set for chips that ignore the bit.
+        /// Whether to saturate the result. Always `false` for chips that ignore the bit.
         sat: bool,
     } => "mul f32", Exact,
         |Words { dst, ma, mb, .. }|
             format!("{dst} becomes {ma} * {mb} in f32, {}{}.", rounded(rounding), clamped(sat));
-    /// [`crate::lane::float::mad`]; `modifiers[0].neg` negates the product, `modifiers[2].neg` src\[2\].
+    /// [`crate::lane::float::mad`]; `modifiers[0].neg` negates the product, and `modifiers[2].neg` negates src\[2\].
     /// \[add f32 ( mul )\]
     FMad {
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "mad f32", Exact,
         |Words { dst, a, b, mc, negated, .. }| {
             let minus = if *negated { "-" } else { "" };
             format!(
-                "{dst} becomes {minus}({a} * {b}) + {mc} in f32; the product is cut to f32 before the sum, which is rounded to the \
-                 nearest{}.",
+                "{dst} becomes {minus}({a} * {b}) + {mc} in f32; the product is truncated to f32 before the sum, \
+                 which is rounded to the nearest{}.",
                 clamped(sat)
             )
         };
@@ -265,12 +267,12 @@ operations! {
     Slct => "slct", Exact,
         |Words { dst, a, b, mc, .. }| format!("{dst} becomes {a} where {mc} is at least 0 as f32, else {b}.");
 
-    // Conversions (6.4, 6.5). Source with `modifiers[0]`.
+    // Conversions (6.4, 6.5). `modifiers[0]` applies to the source.
     /// [`crate::lane::convert::i2i`] \[cvt\]
     I2I {
         /// Destination type.
         to: Integer,
-        /// Width of the destination register: that of a byte result.
+        /// Width of the destination register. A byte result is extended to this width.
         register: Width,
         /// Source type.
         from: Integer,
@@ -281,9 +283,9 @@ operations! {
     I2F32 {
         /// Source type.
         from: Integer,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "cvt f32 integer", Exact,
         |Words { dst, ma, .. }|
@@ -292,9 +294,9 @@ operations! {
     I2F16 {
         /// Source type.
         from: Integer,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "cvt f16 integer", Exact,
         |Words { dst, ma, .. }|
@@ -303,9 +305,9 @@ operations! {
     F2I {
         /// Destination width.
         to: Width,
-        /// Destination type is signed.
+        /// Whether the destination type is signed.
         signed: bool,
-        /// Rounding to an integer.
+        /// The rounding mode for the integer result.
         rounding: Rounding,
         /// Source type.
         from: FloatSize,
@@ -319,9 +321,9 @@ operations! {
         );
     /// [`crate::lane::convert::f2f32`] \[cvt f32\]
     F2F32 {
-        /// Round to a whole number in this mode.
+        /// Rounding mode if the result is rounded to a whole number.
         integral: Option<Rounding>,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
         /// Source type.
         from: FloatSize,
@@ -330,11 +332,11 @@ operations! {
             format!("{dst} becomes {ma}, an {}, as f32{}{}.", float(from), whole(integral), clamped(sat));
     /// [`crate::lane::convert::f2f16`] \[cvt f16\]
     F2F16 {
-        /// Round to a whole number first.
+        /// Whether to round to a whole number before the conversion.
         integral: bool,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
         /// Source type.
         from: FloatSize,
@@ -352,7 +354,7 @@ operations! {
     I2F64 {
         /// Source type.
         from: convert64::Integer,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "cvt f64 integer", Exact,
         |Words { dst, ma, .. }|
@@ -361,7 +363,7 @@ operations! {
     I64ToF32 {
         /// Source type.
         from: convert64::Integer,
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "cvt f32 integer", Exact,
         |Words { dst, ma, .. }|
@@ -370,7 +372,7 @@ operations! {
     F64ToI {
         /// Destination type.
         to: convert64::Integer,
-        /// Rounding to an integer.
+        /// The rounding mode for the integer result.
         rounding: Rounding,
     } => "cvt integer float", Exact,
         |Words { dst, ma, .. }|
@@ -379,14 +381,14 @@ operations! {
     F32ToI64 {
         /// Destination type.
         to: convert64::Integer,
-        /// Rounding to an integer.
+        /// The rounding mode for the integer result.
         rounding: Rounding,
     } => "cvt integer float", Exact,
         |Words { dst, ma, .. }|
             format!("{dst} becomes {ma}, an f32, {}, as {}, saturated.", rounded(rounding), wide_integer(to));
     /// [`crate::lane::convert64::f64_to_f32`] \[cvt f32 f64\]
     F64ToF32 {
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "cvt f32 float", Exact,
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f64, as f32, {}.", rounded(rounding));
@@ -395,27 +397,27 @@ operations! {
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f32, as f64.");
     /// [`crate::lane::convert64::f64_to_f64`] \[cvt f64 f64\]
     F64ToF64 {
-        /// Round to a whole number in this mode.
+        /// Rounding mode if the result is rounded to a whole number.
         integral: Option<Rounding>,
     } => "cvt f64 float", Exact,
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f64{}.", whole(integral));
 
     // f64 (6.5)
-    /// [`crate::lane::double::add`]; `modifiers[0].neg`, `modifiers[1].neg`. \[add f64\]
+    /// [`crate::lane::double::add`] with `modifiers[0].neg` and `modifiers[1].neg`. \[add f64\]
     DAdd {
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "add f64", Exact,
         |Words { dst, ma, mb, .. }| format!("{dst} becomes {ma} + {mb} in f64, {}.", rounded(rounding));
-    /// [`crate::lane::double::mul`]; `modifiers[0].neg`. \[mul f64\]
+    /// [`crate::lane::double::mul`] with `modifiers[0].neg`. \[mul f64\]
     DMul {
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "mul f64", Exact,
         |Words { dst, ma, mb, .. }| format!("{dst} becomes {ma} * {mb} in f64, {}.", rounded(rounding));
-    /// [`crate::lane::double::fma`]; `modifiers[0].neg`, `modifiers[2].neg`. \[fma f64\]
+    /// [`crate::lane::double::fma`] with `modifiers[0].neg` and `modifiers[2].neg`. \[fma f64\]
     DFma {
-        /// Rounding.
+        /// The rounding mode.
         rounding: Rounding,
     } => "fma f64", Exact,
         |Words { dst, b, ma, mc, .. }|
@@ -434,32 +436,33 @@ operations! {
         |Words { dst, ma, mb, .. }|
             format!("{dst} becomes all ones {}, else 0; both are f64.", compared(compare, ma, mb));
 
-    // Special functions (8). Source with `modifiers[0]`.
+    // Special functions (8). `modifiers[0]` applies to the source.
     /// [`crate::lane::special::rcp`] \[rcp\]
     Rcp => "rcp", Exact,
-        |words| words.function("reciprocal", false);
+        |words| words.function("reciprocal");
     /// [`crate::lane::special::rsqrt`] \[rsqrt\]
     Rsqrt => "rsqrt", Exact,
-        |words| words.function("reciprocal square root", false);
+        |words| words.function("reciprocal square root");
     /// [`crate::lane::special::lg2`] \[lg2\]
     Lg2 => "lg2", Exact,
-        |words| words.function("logarithm to base 2", false);
+        |words| words.function("logarithm to base 2");
     /// [`crate::lane::special::sin`] \[sin\]
     Sin => "sin", Exact,
-        |words| words.function("sine, of what `presin` made", false);
+        |Words { dst, ma, .. }| format!("{dst} becomes the sine of {ma}, which `presin` has prepared.");
     /// [`crate::lane::special::cos`] \[cos\]
     Cos => "cos", Exact,
-        |words| words.function("cosine, of what `presin` made", false);
+        |Words { dst, ma, .. }| format!("{dst} becomes the cosine of {ma}, which `presin` has prepared.");
     /// [`crate::lane::special::ex2`] \[ex2\]
     Ex2 {
-        /// Saturate.
+        /// Whether to saturate the result.
         sat: bool,
     } => "ex2", Exact,
-        |words| words.function("power of 2, of what `preex2` made", sat);
+        |Words { dst, ma, .. }|
+            format!("{dst} becomes 2 to the power of {ma}, which `preex2` has prepared{}.", clamped(sat));
     /// [`crate::lane::special::presin`] \[presin\]
     PreSin => "presin", Exact,
-        |words| words.function("form that `sin` and `cos` take", false);
+        |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f32, in the form that `sin` and `cos` read.");
     /// [`crate::lane::special::preex2`] \[preex2\]
     PreEx2 => "preex2", Exact,
-        |words| words.function("form that `ex2` takes", false);
+        |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f32, in the form that `ex2` reads.");
 }

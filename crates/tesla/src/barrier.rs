@@ -1,11 +1,10 @@
-//! The barriers of a block: counters of warps. (9.7)
+//! The barriers of a block: counters of the warps that have arrived. (9.7)
 //!
 //! ```text
 //! inc : v = v + 1; if v == count: v = 0
 //! wait: the warp is blocked until v == 0
 //! ```
-//! `inc` and `wait` are executed once for each warp, whatever its active mask. This file does not access registers
-//! or memory.
+//! A warp executes `inc` and `wait` once, whatever its active mask. This file does not access registers or memory.
 
 use reconverge_simt::races::Races;
 
@@ -20,9 +19,9 @@ pub const COUNT_ALL: u32 = 0xfff;
 /// The number of warps for which a barrier waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// Every warp of the block, see `Barriers::warps_expected_by_all`.
+    /// Every warp of the block that has not ended, see `Barriers::warps_expected_by_all`.
     All,
-    /// This number of increments.
+    /// A number of increments.
     Warps(u32),
 }
 
@@ -56,7 +55,7 @@ pub struct Barriers {
 }
 
 impl Barriers {
-    /// Creates the barriers of a block of `warps` warps, all at zero.
+    /// Creates the barriers of a block with `warps` warps. All counters are zero.
     pub fn new(warps: usize) -> Self {
         Barriers {
             value: [0; BARRIERS],
@@ -76,8 +75,8 @@ impl Barriers {
         *running = finished.len() as u32;
     }
 
-    /// Executes `bar`: `warp` increments, or waits, or both. Barrier numbers are taken modulo [`BARRIERS`]. The
-    /// order that this imposes on accesses goes to `races`.
+    /// Executes `bar`: `warp` increments the counter, waits at the barrier, or does both. Barrier numbers are taken
+    /// modulo [`BARRIERS`]. `races` receives the order that the barrier imposes on memory accesses.
     pub fn bar(
         &mut self,
         warp: usize,
@@ -90,7 +89,8 @@ impl Barriers {
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            // A warp that waits executes nothing until all have met.
+            // Only a warp that continues needs its own release. The accesses of a warp that waits are ordered when the
+            // barrier is complete.
             if let (false, Some(races)) = (wait, &mut races) {
                 races.release(warp as u32, place as u32);
             }
@@ -133,13 +133,14 @@ impl Barriers {
         self.value[usize::from(barrier) % BARRIERS]
     }
 
-    /// **Open** (13.7): a warp that has ended no longer counts for a barrier that waits for all. Compiled programs
-    /// with early exits rely on this; otherwise they would hang. The documents do not describe it.
+    /// **Open** (13.7): a barrier for all warps does not wait for warps that have ended. Compiled programs with early
+    /// exits rely on this, and would hang otherwise. The documents do not describe it.
     fn warps_expected_by_all(&self) -> u32 {
         self.running
     }
 
-    /// Releases the warps that wait, if all have arrived. `arrives` is the warp that has just arrived and waits.
+    /// Releases the warps that wait at a barrier if the barrier is complete. `arrives` is a warp that has just arrived
+    /// and is about to wait.
     fn release_if_complete(&mut self, place: usize, arrives: Option<usize>, races: Option<&mut Races>) {
         let complete = match self.expected[place] {
             Count::All => self.value[place] >= self.warps_expected_by_all(),
@@ -160,7 +161,7 @@ impl Barriers {
 }
 
 impl Barriers {
-    /// Orders the accesses of the warps that meet at a barrier.
+    /// Reports to `races` that a barrier orders the accesses of its warps.
     fn order(&self, place: usize, arrives: Option<usize>, races: &mut Races) {
         let meets = |warp: usize| self.waiting[warp] == Some(place as u8) || arrives == Some(warp);
         let counts_ended = self.expected[place] == Count::All;

@@ -1,11 +1,11 @@
 //! The warps of one block: the order in which they run, and how they wait for each other.
 //!
-//! The order is fixed and does not depend on the number of threads. The warp with the lowest number runs until it
-//! waits at a barrier, ends, or has run its [`SLICE`] of instructions. Then the next warp in a circle that can run
-//! has its turn. Slices exist so that a warp that spins on a lock or on shared memory does not stop the others.
+//! The order is fixed and does not depend on the number of threads. The warp with the lowest number runs until it waits
+//! at a barrier, ends, or has run [`SLICE`] instructions. Then the next warp that can run follows, in cyclic order of
+//! the numbers. Because of the slices, a warp that spins on a lock or on shared memory does not stop the others.
 //! Graphics stages use a block of one warp.
 
-// The engine may pass the turn from warp to warp: the block states why that is sound.
+// An engine can switch from warp to warp within one call. `Block` states why that is sound.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -19,25 +19,26 @@ use crate::state::Warp;
 use crate::trap::{Access, Cause, SharedAccess};
 use crate::turns::Warps;
 
-/// Number of instructions that a warp runs before another has its turn. Any number produces a legal order. For
-/// programs whose warps race, this one is part of the meaning of "deterministic".
+/// Number of instructions that a warp runs before the block switches to another warp. Any number produces a legal
+/// order. If the warps of a program race, its results depend on this number.
 pub const SLICE: u32 = 1024;
 
-/// Number of times that an engine may pass the turn by itself, between two checks of whether the run must stop.
+/// Maximum number of times that an engine may switch to another warp by itself, between two checks of whether the run
+/// must stop.
 const PASSES: u32 = 64;
 
-/// Maximum number of instructions that the other warps run in the search for a race with a read.
+/// Maximum number of instructions that the other warps run in the search for a write that races with a read.
 const LOOK_AHEAD: u64 = 1 << 20;
 
-/// An engine that is ready for a program and executes the instructions of a warp.
+/// An engine that is ready to execute one program, warp by warp.
 pub trait Executor: Sync {
-    /// Returns the level of the code that sets up warps; `None` sets them up lane by lane.
+    /// Returns the level of vector instructions that set up warps, or `None` to set them up lane by lane.
     fn level(&self) -> Option<Level> {
         None
     }
 
-    /// Returns the general registers that the start of a warp sets to zero; `None` for all. With `whole`, all lanes of
-    /// the warp run.
+    /// Returns the general registers that the start of a warp sets to zero, or `None` for all registers. `_whole` means
+    /// that all lanes of the warp run.
     fn cleared(&self, _whole: bool) -> Option<&[u8]> {
         None
     }
@@ -45,26 +46,26 @@ pub trait Executor: Sync {
     /// Adds the engine's own data to a new block of a launch with this setup.
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
-    /// Returns a block of a graphics stage that an earlier launch of the program left, prepared for a launch with
-    /// this setup.
+    /// Returns a block of a graphics stage that [`Executor::keep`] has stored, prepared for a launch with this setup.
     fn spare(&self, _setup: &Setup) -> Option<Box<Block>> {
         None
     }
 
-    /// Keeps a block of a graphics stage for a later launch.
+    /// Stores a block of a graphics stage for a later launch.
     fn keep(&self, _block: Box<Block>) {}
 
     /// Runs a warp for at least one and up to `most` instructions, until it ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;
 
-    /// Brings [`Common::issued`] up to date.
+    /// Adds the counts that the engine holds elsewhere to [`Common::issued`].
     fn settle(&self, _common: &mut Common) {}
 }
 
-/// The result of a turn.
+/// The result of running a warp for some instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran<End = ()> {
-    /// Number of instructions that the warp has attempted, including one that its join skips and one that traps.
+    /// Number of instructions that the warp has attempted. This includes an instruction that its `join` skips to switch
+    /// to another path, and an instruction that traps.
     pub tried: u32,
     /// Result of the last instruction.
     pub end: Result<End, Trap<Cause>>,
@@ -81,7 +82,7 @@ pub struct Block {
     pub first_group: usize,
     current: usize,
     slice: u32,
-    /// Warps that the search for a race excludes.
+    /// Warps that do not run during the search for a race.
     parked: Vec<usize>,
 }
 
@@ -93,8 +94,8 @@ impl Block {
         block
     }
 
-    /// Resets to another block of the same launch that is about to start. `start` sets up each warp, by its number.
-    /// s[] keeps its contents.
+    /// Resets to another block of the same launch that is about to start. Calls `start` for each warp, in order of the
+    /// numbers, to set it up. s[] keeps its contents.
     pub fn begin(&mut self, index: [u32; 2], start: impl FnMut(&mut Warp)) {
         self.common.begin(index);
         (self.current, self.slice) = (0, 0);
@@ -102,7 +103,7 @@ impl Block {
         self.start();
     }
 
-    /// Chooses the warp of the first turn.
+    /// Selects the first warp to run.
     fn start(&mut self) {
         for (number, warp) in self.warps.iter().enumerate() {
             if warp.flow.finished() {
@@ -112,34 +113,34 @@ impl Block {
         self.choose();
     }
 
-    /// Returns the warp whose turn it is; after the end, the last that ran.
+    /// Returns the current warp: the one that runs next or, after the end, the one that ran last.
     pub fn current(&self) -> &Warp {
         &self.warps[self.current]
     }
 
-    /// Returns the index in [`Block::warps`] of the warp whose turn it is.
+    /// Returns the index of the current warp in [`Block::warps`].
     pub(crate) fn current_place(&self) -> usize {
         self.current
     }
 
-    /// Returns the warp whose turn it is, for changes such as fault injection. [`Block::yield_turn`] must follow a
-    /// change to its flow.
+    /// Returns the current warp, for changes such as fault injection. After a change to its flow state, the caller must
+    /// call [`Block::yield_turn`].
     pub fn current_mut(&mut self) -> &mut Warp {
         &mut self.warps[self.current]
     }
 
-    /// Passes the turn to the next warp if a change from outside has ended the current one.
+    /// Selects the next warp if a change from outside has ended the current warp.
     pub fn yield_turn(&mut self) {
         self.pass_turn();
     }
 
-    /// Returns the name of the current warp in messages.
+    /// Returns the group of the current warp, as messages name it.
     pub fn group(&self) -> GroupId {
         GroupId::Warp { block: self.common.index, warp: self.current().number }
     }
 
-    /// Runs the warp whose turn it is for at least one and up to `most` instructions. Attempts nothing if the block
-    /// has ended, the watchdog stops it, or every warp waits.
+    /// Runs the current warp for at least one and up to `most` instructions. Attempts no instruction if the block has
+    /// ended, the watchdog stops it, or every warp waits.
     #[inline]
     pub fn advance<E: Executor, G: Store, O: Observer>(
         &mut self,
@@ -152,7 +153,7 @@ impl Block {
         self.advance_by(executor, context, global, observer, most, 0)
     }
 
-    /// Runs like [`Block::advance`]. The engine may pass the turn up to `passes` times.
+    /// Runs like [`Block::advance`], but the engine may switch to another warp up to `passes` times.
     #[inline]
     fn advance_by<E: Executor, G: Store, O: Observer>(
         &mut self,
@@ -170,8 +171,8 @@ impl Block {
         ran
     }
 
-    /// Runs a turn like [`Block::advance`], without a check of the other warps. The engine may pass the turn up to
-    /// `passes` times.
+    /// Runs the current warp like [`Block::advance`], but does not search the other warps for a race. The engine may
+    /// switch to another warp up to `passes` times.
     fn turn<E: Executor, G: Store, O: Observer>(
         &mut self,
         executor: &E,
@@ -196,7 +197,7 @@ impl Block {
         let most = most.min(SLICE - *slice).min(u32::try_from(remaining).unwrap_or(u32::MAX));
         let passes = if O::ENABLED || O::PATHS || !parked.is_empty() { 0 } else { passes };
         let all = Warps::new(warps, context.watchdog, passes);
-        // SAFETY: the block has the warps, and nothing refers to them.
+        // SAFETY: `all` refers to the warps of this block, and no other reference to them is in use.
         let warp = unsafe { all.warp(*current) };
         let warps = (passes > 0 && warp.local_bytes() == 0).then_some(all);
         let mut turn = Turn { context, common, warp, number: *current, global, observer, warps };
@@ -215,8 +216,8 @@ impl Block {
         Ran { tried, end: self.end(observer) }
     }
 
-    /// Returns the trap for a read of bytes that were not written. It is a race if another warp would write the
-    /// bytes with no barrier between. A copy of the block runs ahead to find such a write.
+    /// Returns the trap for a read of bytes that were not written. If another warp would write these bytes without a
+    /// barrier between the two accesses, the trap reports a race. A copy of the block runs ahead to find such a write.
     #[cold]
     fn explained<E: Executor>(
         &self,
@@ -250,7 +251,7 @@ impl Block {
                     let accesses = Box::new([writer, reader]);
                     return Trap { cause: Cause::Race { address, accesses }, ..trap };
                 }
-                // The block has trapped, or all warps that can run have ended.
+                // All warps that can run have ended.
                 Ok(Step::Done) => break,
                 Err(_) if block.can_run(block.current) => {
                     block.parked.push(block.current);
@@ -278,8 +279,8 @@ impl Block {
         self.run_while(executor, context, global, observer, |_| true).map(|_| ())
     }
 
-    /// Runs to the end, or until runs must [stop], or until `go_on` returns `false`. `go_on` is called from time to
-    /// time with the number of instructions issued.
+    /// Runs to the end, until runs must [stop], or until `go_on` returns `false`. `go_on` is called from time to time
+    /// with the number of instructions issued.
     ///
     /// # Errors
     /// The program trapped.
@@ -300,7 +301,7 @@ impl Block {
         }
     }
 
-    /// Returns the trap with its place in the launch.
+    /// Returns the trap together with its group and the words of its instruction.
     pub fn locate(&self, context: &Context, trap: Trap<Cause>) -> GroupTrap<Cause> {
         GroupTrap { group: self.group(), words: Some(context.code.words_at(trap.pc)), trap }
     }
@@ -313,8 +314,8 @@ impl Block {
             && (self.parked.is_empty() || !self.parked.contains(&warp))
     }
 
-    /// Passes the turn on after instructions of the current warp, if the warp cannot run or has run its slice.
-    /// Returns whether some warp can run.
+    /// Selects the next warp if the current warp cannot run or has used up its slice. Returns whether some warp can
+    /// run.
     fn pass_turn(&mut self) -> bool {
         if self.warps[self.current].flow.finished() {
             self.common.barriers.finish(self.current, self.common.shared.races_mut());
@@ -323,12 +324,13 @@ impl Block {
         keeps_turn || self.choose()
     }
 
-    /// Passes the turn to the next warp that can run. Returns whether such a warp exists.
+    /// Selects the next warp that can run. Returns whether such a warp exists.
     fn choose(&mut self) -> bool {
         let count = self.warps.len();
-        // At the start the circle begins with warp 0, later with the warp after the current one.
+        // The search begins with warp 0 at the start of the block, and later with the warp after the current one.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
-        // One loop: with two ranges, the search takes as long as the rest of a turn that ends at a barrier.
+        // A single loop is faster. With a loop over each of two ranges, the search takes as long as all other work of a
+        // switch at a barrier.
         let mut next = first;
         for _ in 0..count {
             next = if next < count { next } else { 0 };
@@ -341,7 +343,8 @@ impl Block {
         false
     }
 
-    /// Ends the block if no warp can run: either all have ended, or the others wait forever.
+    /// Returns the result of a block in which no warp can run. Either all warps have ended, or the remaining warps wait
+    /// forever and the block traps.
     #[cold]
     fn end<O: Observer>(&self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let waiting = || self.common.barriers.waiting();
@@ -360,7 +363,7 @@ fn stopped<O: Observer>(warp: &Warp, cause: Cause, observer: &mut O) -> Trap<Cau
     Trap { pc: warp.flow.pc(), lanes, cause }
 }
 
-/// Global memory with changes that do not reach the store below.
+/// Global memory whose stores go to `written` and do not change the store `under` it.
 struct Overlay<'a> {
     under: &'a mut dyn Store,
     written: BTreeMap<u32, u8>,

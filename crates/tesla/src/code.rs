@@ -11,7 +11,7 @@ use crate::trap::Cause;
 /// The parameters of the search for races between accesses to s[].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedChecks {
-    /// Bytes of the header and the parameters, rounded up to whole words.
+    /// Number of bytes of the header and the parameters in s[], rounded up to whole words.
     pub given: u32,
     /// Whether the program stores to s[].
     pub stored: bool,
@@ -26,14 +26,14 @@ pub struct Code {
     base: u32,
     stage: Stage,
     chip: Chip,
-    /// For every word, the instruction that starts there, once it is decoded. A branch may go to any of them.
+    /// For every word, the instruction that starts there, once it is decoded. A branch may go to any word.
     slots: Vec<OnceLock<Result<Inst, Cause>>>,
 }
 
 impl Code {
-    /// Decodes `words` from every word on. The first word is at byte address `base`.
+    /// Decodes the instruction that starts at each of the words. The first word is at byte address `base`.
     ///
-    /// Words that cannot be decoded trap only when they are reached, because data may lie between instructions.
+    /// Words that cannot be decoded trap only when control reaches them, because data may lie between instructions.
     pub fn new(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         let code = Code::undecoded(words, base, stage, chip);
         for place in 0..words.len() {
@@ -43,7 +43,7 @@ impl Code {
     }
 
     /// Creates the same code as [`Code::new`], but decodes only the instructions that are reachable from the first.
-    /// Others are decoded when control reaches them.
+    /// Other instructions are decoded when control reaches them.
     pub fn reachable(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);
@@ -53,8 +53,8 @@ impl Code {
         }
     }
 
-    /// Returns the valid instructions that are reachable from the first, and decodes them. Returns `None` if an indirect
-    /// branch can reach any instruction.
+    /// Decodes the instructions that are reachable from the first, and returns the valid ones. Returns `None` if an
+    /// indirect branch can reach any instruction.
     pub(crate) fn reached(&self) -> Option<Vec<&Inst>> {
         let (mut open, mut seen, mut reached) = (vec![self.base], vec![false; self.slots.len()], Vec::new());
         while let Some(pc) = open.pop() {
@@ -77,8 +77,8 @@ impl Code {
         Some(reached)
     }
 
-    /// Creates the same code as [`Code::new`] from decoded instructions, each with the index of its first word.
-    /// Others are decoded when control reaches them.
+    /// Creates the same code as [`Code::new`] from decoded instructions, each with the index of its first word. Other
+    /// instructions are decoded when control reaches them.
     pub fn of(words: &[u32], base: u32, (stage, chip): (Stage, Chip), insts: &[(usize, Inst)]) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);
@@ -88,7 +88,7 @@ impl Code {
         code
     }
 
-    /// Returns the program with other instructions at the same indices: `map` applied to the decoded ones.
+    /// Returns the program after `map` has replaced each decoded instruction. The indices do not change.
     pub(crate) fn mapped(&self, map: impl Fn(usize, &Inst) -> Inst) -> Code {
         let mapped = Code::undecoded(&self.words, self.base, self.stage, self.chip);
         for (place, slot) in mapped.slots.iter().enumerate() {
@@ -178,12 +178,12 @@ impl Code {
         self.decoded(place).as_ref().map_err(Clone::clone)
     }
 
-    /// Returns all words.
+    /// Returns all words of the program.
     pub fn words(&self) -> &[u32] {
         &self.words
     }
 
-    /// Returns the two words at an address; 0 for words outside the code.
+    /// Returns the two words at an address. Words outside the code are 0.
     pub fn words_at(&self, pc: u32) -> [u32; 2] {
         let place = self.place(pc);
         [0, 1].map(|next| place.and_then(|place| self.words.get(place + next)).copied().unwrap_or(0))

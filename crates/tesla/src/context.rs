@@ -1,5 +1,5 @@
-//! The state that an instruction accesses: the fixed settings of a launch, the state that the warps of a block
-//! share, and one warp with both.
+//! The state that an instruction accesses: the fixed settings of a launch, the state that the warps of a block share,
+//! and the warp itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,9 +28,9 @@ pub struct Context {
     pub setup: Arc<Setup>,
     /// The location of g0..g15[].
     pub segments: Segments,
-    /// Barriers allocated; `None`: unspecified, all may be used.
+    /// Number of allocated barriers, or `None` if unspecified: the program may then use all barriers.
     pub barriers: Option<u32>,
-    /// p[] by word.
+    /// The words of p[].
     pub vertices: Vec<u32>,
     /// The handling of undefined behaviour.
     pub mode: Mode,
@@ -38,7 +38,8 @@ pub struct Context {
     pub checks: Option<SharedChecks>,
     /// Maximum number of instructions that a block may issue.
     pub watchdog: u64,
-    /// Whether an access beyond a lenient segment's limit was dropped, including in a block that ran again.
+    /// Whether an access beyond the limit of a lenient segment was dropped. Accesses of blocks that run a second time
+    /// count as well.
     pub dropped: Arc<AtomicBool>,
 }
 
@@ -104,18 +105,18 @@ impl Context {
 pub struct Common {
     /// Index of the block in the grid; `[number, 0]` for graphics stages.
     pub index: [u32; 2],
-    /// s[]
+    /// The shared memory s[].
     pub shared: Shared,
-    /// Barriers.
+    /// The barriers of the block.
     pub barriers: Barriers,
-    /// The counters. An instruction counts when it executes, for the lanes that are active then, including those
-    /// that are predicated off. An instruction that its join skips counts when it executes later. Divergent
-    /// branches are `bra`, `ret` and `break` on which the active lanes do not agree.
+    /// The counters. An instruction counts when it executes, for all lanes that are active at that time, even if their
+    /// guard does not hold. An instruction that its `join` skips counts only when it executes later. A divergent branch
+    /// is a `bra`, `ret` or `break` on which the active lanes disagree.
     pub statistics: Statistics,
-    /// By word of the code: the number of issues of the instruction there, by all blocks in this memory since the
-    /// counts were last taken.
+    /// Number of issues of the instruction at each word of the code, since the counts were last taken. Blocks that use
+    /// this memory one after another share the counts.
     pub issued: Vec<u64>,
-    /// By basic block of the fast engine: the number of complete runs that are not yet in `issued`.
+    /// For each basic block of the fast engine, the number of complete runs that are not yet in `issued`.
     pub runs: Vec<u64>,
 }
 
@@ -132,7 +133,7 @@ impl Common {
         }
     }
 
-    /// Resets to the state of another block of the same launch before its first instruction. s[] keeps its
+    /// Resets to the state of another block of the same launch before the block's first instruction. s[] keeps its
     /// contents, and `issued` and `runs` keep their counts.
     pub fn begin(&mut self, index: [u32; 2]) {
         let Common { index: own_index, shared: _, barriers, statistics, issued: _, runs: _ } = self;
@@ -151,14 +152,14 @@ impl Common {
     }
 }
 
-/// A warp that an engine runs, with the state that it accesses.
+/// A warp that an engine runs, with the state that the warp accesses.
 #[derive(Debug)]
 pub struct Turn<'a, G, O> {
     /// The settings that all blocks of the launch share.
     pub context: &'a Context,
     /// The state that the warps of the block share.
     pub common: &'a mut Common,
-    /// The warp.
+    /// The warp that runs.
     pub warp: &'a mut Warp,
     /// Number of the warp in the block.
     pub number: usize,
@@ -166,7 +167,7 @@ pub struct Turn<'a, G, O> {
     pub global: &'a mut G,
     /// Receives the events.
     pub observer: &'a mut O,
-    /// All warps of the block, if the engine may pass the turn to another. The engine then sets `warp` and `number` to
-    /// the warp that has the turn.
+    /// All warps of the block, if the engine may switch to another warp. After a switch, the engine sets `warp` and
+    /// `number` to the new warp.
     pub warps: Option<Warps>,
 }

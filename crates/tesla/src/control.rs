@@ -1,5 +1,5 @@
-//! The control-flow operations: one row for each, with its name, its effect on lanes and token stack, and the sentences of
-//! `explain`. [`crate::flow`] executes them; the graph, the linter and `explain` read the rows. (9)
+//! The control-flow operations. Each has one row with its name, its effect on lanes and token stack, and the sentences
+//! of `explain`. [`crate::flow`] executes the operations. The graph, the linter and `explain` read the rows. (9)
 
 use reconverge_simt::Fidelity;
 
@@ -22,7 +22,7 @@ pub(crate) enum Effect {
     Next,
     /// The lanes continue at an address.
     Goto(u32),
-    /// The lanes continue at an address from memory.
+    /// The lanes continue at an address that the program reads from memory.
     Indirect,
     /// The warp pushes a token and continues.
     Push {
@@ -31,14 +31,14 @@ pub(crate) enum Effect {
         address: Option<u32>,
         /// The address at which the warp continues; `None` for the next instruction.
         goes: Option<u32>,
-        /// A limited operation pushes nothing if too many limited calls are outstanding.
+        /// Whether the operation is limited: it pushes nothing if too many limited calls are outstanding.
         limited: bool,
     },
-    /// The lanes wait for the innermost token of this type.
+    /// The lanes wait until the innermost token of this type is popped.
     Leave(TokenType),
     /// The warp pops a QUADON token.
     Quadpop,
-    /// The warp waits for others.
+    /// The warp waits for other warps.
     Barrier,
     /// The launch ends.
     Stop,
@@ -53,7 +53,7 @@ impl Effect {
 /// The number of warps that a barrier waits for. (9.7)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierCount {
-    /// This number; 0xfff means all warps of the block.
+    /// A number of warps. 0xfff means all warps of the block.
     Count(u16),
     /// All warps of the block.
     All,
@@ -65,7 +65,7 @@ macro_rules! controls {
         $Name:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })?
             => $name:literal, $grade:ident, $executing:ident, $effect:expr, $does:expr, $lanes:expr;
     )*) => {
-        /// Control flow. (9)
+        /// A control-flow operation. (9)
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Control { $(
             $(#[$doc])*
@@ -74,7 +74,7 @@ macro_rules! controls {
 
         #[allow(unused_variables, reason = "a row uses the fields that it needs")]
         impl Control {
-            /// Returns the name in reports, and how exact the operation is, whatever its modifiers.
+            /// Returns the name of the operation in reports, and its exactness with any modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( Control::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
@@ -87,8 +87,8 @@ macro_rules! controls {
                 match self { $( Control::$Name $({ $($field),* })? => $effect, )* }
             }
 
-            /// Returns the action of an instruction, and its effect on the lanes of the warp and on the token
-            /// stack.
+            /// Returns two sentences of `explain`: the action of an instruction, and its effect on the lanes of the
+            /// warp and on the token stack.
             pub(crate) fn sentences(self, words: &Words) -> (String, &'static str) {
                 fn of(does: impl Fn(&Words) -> String, words: &Words) -> String {
                     does(words)
@@ -103,26 +103,26 @@ controls! {
     /// Kills the lane's fragment. \[discard\]
     Discard => "discard", Specified, Guarded, Effect::Next,
         |_| "Kills the lane's fragment.".to_owned(),
-        "lanes that take it are dead: they go on only as helpers and write nothing";
+        "lanes that execute it are dead: they continue only as helpers and write nothing";
     /// Branches to a byte address. \[bra\]
     Bra {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
     } => "bra", Specified, Guarded, Effect::Goto(target),
         |words| format!("Goes to {target:#x}{}.", words.taken_by),
-        "lanes that take it go to the target; when only some do, the fall-through side is pushed as a BRANCH entry";
-    /// Branches to the byte address in src\[0\], c[]. \[bra c[]\]
+        "lanes that take it go to the target; if only some do, the fall-through side is pushed as a BRANCH entry";
+    /// Branches to the byte address that src\[0\], an operand in c[], holds. \[bra c[]\]
     BraIndirect {
-        /// Limited.
+        /// Whether the branch is limited.
         lim: bool,
     } => "bra c[]", Recommended, Active, Effect::Indirect,
         |words| format!("Goes to the address that is {}.", words.a),
         "all active lanes go to the address in $a, which must be the same for all";
     /// Calls a byte address. \[call\]
     Call {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
-        /// Limited.
+        /// Whether the call is limited.
         lim: bool,
     } => "call", Specified, Active,
         Effect::Push { token: TokenType::Call, address: None, goes: Some(target), limited: lim },
@@ -130,9 +130,9 @@ controls! {
         "pushes a CALL entry with the next address and goes to the target";
     /// Pushes a return address. \[preret\]
     Preret {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
-        /// Limited.
+        /// Whether the operation counts as a limited call.
         lim: bool,
     } => "preret", Recommended, Active,
         Effect::Push { token: TokenType::Call, address: Some(target), goes: None, limited: lim },
@@ -141,10 +141,10 @@ controls! {
     /// Returns. \[ret\]
     Ret => "ret", Specified, Guarded, Effect::Leave(TokenType::Call),
         |_| "Returns from the function; without a call, the lane ends.".to_owned(),
-        "lanes that execute it wait for the innermost CALL entry; its address is next after all have returned";
+        "lanes that execute it wait for the innermost CALL entry; after all have returned, they continue at its address";
     /// Pushes the address at which `break` continues. \[breakaddr\]
     Breakaddr {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
     } => "breakaddr", Specified, Active, Effect::push(TokenType::Break, target),
         |_| format!("A later `break` continues at {target:#x}."),
@@ -152,10 +152,10 @@ controls! {
     /// Leaves the loop. \[break\]
     Break => "break", Specified, Guarded, Effect::Leave(TokenType::Break),
         |_| "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
-        "lanes that execute it wait for the innermost BREAK entry; its address is next after all have left";
+        "lanes that execute it wait for the innermost BREAK entry; after all have left, they continue at its address";
     /// Pushes the address at which lanes reconverge. \[joinat\]
     Joinat {
-        /// Byte address.
+        /// The byte address that the instruction contains.
         target: u32,
     } => "joinat", Specified, Active, Effect::push(TokenType::Joinat, target),
         |_| format!("Lanes that diverge after this instruction reconverge at {target:#x}."),
@@ -171,13 +171,13 @@ controls! {
         "pops the QUADON entry and restores its lanes";
     /// Counts at a barrier of the block, waits at it, or both. \[bar\]
     Bar {
-        /// Count this warp.
+        /// Whether the warp counts as arrived.
         inc: bool,
-        /// Wait until the barrier is complete.
+        /// Whether the warp waits until the barrier is complete.
         wait: bool,
         /// Barrier number, 0 to 15.
         barrier: u8,
-        /// The number of warps that complete it.
+        /// The number of warps that complete the barrier.
         count: BarrierCount,
     } => "bar", Recommended, Active, Effect::Barrier,
         |_| bar_in_words(inc, wait, barrier, count),
@@ -209,11 +209,11 @@ impl Control {
     }
 }
 
-/// Returns the effect of a barrier on the flow of lanes.
+/// Returns the sentence of `explain` about the effect of a barrier on the lanes.
 const fn bar_on_lanes(inc: bool, wait: bool) -> &'static str {
     match (inc, wait) {
-        (_, true) => "the warp waits until the barrier has the warps that it waits for",
-        (true, false) => "the warp counts as arrived and goes on",
+        (_, true) => "the warp waits until the barrier is complete",
+        (true, false) => "the warp counts as arrived and continues",
         (false, false) => "none: the warp neither counts as arrived nor waits",
     }
 }

@@ -1,4 +1,4 @@
-//! Decodes words to an [`Inst`], and describes every bit.
+//! Decodes words to an [`Inst`], and describes each bit of the words.
 
 pub use reconverge_isa::read::{Described, NoReading};
 
@@ -7,7 +7,7 @@ use crate::inst::{Chip, Form, Inst, Stage};
 use crate::parts::here;
 use crate::table::{Row, TABLE};
 
-/// Returns the form of an instruction. The second word counts only if the instruction has one. (2)
+/// Returns the form of an instruction. The second word is ignored if the instruction has only one. (2)
 #[inline(always)]
 pub const fn form([first, second]: [u32; 2]) -> Form {
     match (first & 3, second & 3) {
@@ -25,17 +25,17 @@ pub const fn length(first: u32) -> u32 {
     1 + (first & 1)
 }
 
-/// Returns both words as one number; a one-word instruction has no second word.
+/// Returns both words as one number. For a one-word instruction, the second word counts as 0.
 #[inline(always)]
 pub(crate) const fn joined([first, second]: [u32; 2]) -> u64 {
     let second = if length(first) == 2 { second } else { 0 };
     first as u64 | (second as u64) << 32
 }
 
-/// Returns the instruction that starts with these words. The second word does not count for a one-word instruction.
+/// Returns the instruction that starts with these words. The second word is ignored if the instruction has only one.
 ///
 /// # Errors
-/// No instruction of this chip and stage has these bits: ILLEGAL_OPCODE. (10)
+/// No instruction of this chip and stage has these bits. The chip reports ILLEGAL_OPCODE. (10)
 ///
 /// ```
 /// use reconverge_tesla::decode::decode;
@@ -56,7 +56,7 @@ pub fn decode(words: [u32; 2], chip: Chip, stage: Stage) -> Result<Inst, NoReadi
 /// Returns the row of the table for these words.
 ///
 /// # Errors
-/// See [`decode`].
+/// The errors of [`decode`].
 pub fn row(words: [u32; 2], chip: Chip, stage: Stage) -> Result<&'static Row, NoReading> {
     TABLE.find(joined(words), here(chip, stage))
 }
@@ -64,7 +64,7 @@ pub fn row(words: [u32; 2], chip: Chip, stage: Stage) -> Result<&'static Row, No
 /// Describes every bit of an instruction, in the order of its text. Bit n of the second word is bit 32 + n.
 ///
 /// # Errors
-/// See [`decode`].
+/// The errors of [`decode`].
 pub fn describe(words: [u32; 2], chip: Chip, stage: Stage) -> Result<Vec<Described>, NoReading> {
     TABLE.describe(joined(words), here(chip, stage))
 }

@@ -1,4 +1,4 @@
-//! The values that the parts of a row produce while a word is decoded, before it has a meaning.
+//! The values that the parts of a row read from a word. The row builds the instruction from these values.
 
 use reconverge_isa::row;
 
@@ -8,33 +8,33 @@ use crate::lane::integer::{Addition, Logic};
 use crate::lane::quad::{QuadOp, QuadSource};
 use crate::lane::{Compare, Rounding};
 
-/// The partial instruction, and the modifiers from which its row builds an [`Op`].
+/// A partial instruction, and the modifiers from which its row builds an [`Op`].
 #[derive(Debug)]
 pub struct Draft {
     /// All fields except for the operation.
     pub inst: Inst,
-    /// add, sub, subr, addc.
+    /// The kind of addition: add, sub, subr or addc.
     pub addition: Addition,
     /// The comparison of `set`.
     pub compare: Compare,
-    /// and, or, xor, mov2.
+    /// The logic operation: and, or, xor or mov2.
     pub logic: Logic,
-    /// Whether the types of the first and second source are signed. If there is one type, the first applies to
-    /// both.
+    /// Whether the types of the first and second source are signed. If the instruction has one type, the first entry
+    /// applies to both sources.
     pub signed: [bool; 2],
-    /// Upper bits of a 24-bit product.
+    /// Whether to take the upper bits of a 24-bit product.
     pub high: bool,
-    /// Inverted sources.
+    /// Whether to invert the first and the second source.
     pub not: [bool; 2],
     /// Rounding mode.
     pub rounding: Rounding,
-    /// Saturation.
+    /// Whether to saturate the result.
     pub sat: bool,
-    /// A 64-bit atomic.
+    /// Whether an atomic operation has 64 bits.
     pub wide: bool,
-    /// `st unlock`.
+    /// Whether a store is `st unlock`.
     pub unlock: bool,
-    /// The type of a memory access whose operand follows.
+    /// The type of a memory access. The part for the memory operand follows and uses the type.
     pub access: Access,
     /// Integer source type of a conversion.
     pub from: Integer,
@@ -46,11 +46,11 @@ pub struct Draft {
     pub tex: Tex,
     /// Code address.
     pub target: u32,
-    /// Limited call.
+    /// Whether a jump or call is limited.
     pub lim: bool,
-    /// A barrier's `inc` and `wait`.
+    /// Whether a `bar` increments and whether it waits.
     pub barrier: [bool; 2],
-    /// Two numbers: a barrier and its count, or an event.
+    /// Numeric operands: a barrier and its count, or the number of an event.
     pub numbers: [u32; 2],
 }
 

@@ -1,21 +1,21 @@
-//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. The fixed programs have the intended
-//! addresses.
+//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. Fixed programs have the intended
+//! addresses. Fault numbers such as F2 refer to docs/mesa.md.
 //!
-//! s[] begins with 0x14 bytes that the hardware and the driver write; arguments of a kernel follow, then variables.
-//! The compiler counts both arguments and variables from 0 (F2). A load of an argument that is not folded into
-//! another instruction has the form of a shader's inputs: without the type of the access, and with the offset
-//! divided by its size (F5). Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp`
-//! (`Converter::visit`, which does not add `inputOffset`), `nv50_ir_lowering_nv50.cpp`
+//! s[] begins with 0x14 bytes that the hardware and the driver write. The arguments of the kernel follow, then its
+//! variables. The compiler counts both arguments and variables from 0 (F2). If it does not fold the load of an argument
+//! into another instruction, it encodes the load like that of a shader's input. Such a load has no access type, and its
+//! offset is divided by the size of the argument (F5). Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`:
+//! `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add `inputOffset`), `nv50_ir_lowering_nv50.cpp`
 //! (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
 //!
-//! Two more faults lose bits. A load without a type, and an operand in s[] of another instruction, have five bits
-//! for an offset. The compiler writes seven, and two of them overlap the bits of the type (`setSrc`, `srcAddr16`;
-//! `TargetNV50::insnCanLoad` allows 127). Values of 8 and 16 bits live in registers of 32 bits
-//! (`Converter::convert` of a `nir_ssa_def`), but their numbers are written to fields that hold the number of a
-//! half register (F6).
+//! Two more faults lose bits. First, a load without a type has five bits for an offset, and so does an operand in s[]
+//! of another instruction. The compiler writes seven bits, and two of them overlap the bits of the type (`setSrc`,
+//! `srcAddr16`; `TargetNV50::insnCanLoad` allows 127). Second, the compiler keeps values of 8 and 16 bits in 32-bit
+//! registers (`Converter::convert` of a `nir_ssa_def`), but writes the numbers of these registers to fields that hold
+//! the number of a half register (F6).
 //!
-//! The compiler assumes that shift counts are modulo 32 (F9, `emitShift`), and that conversions to 8 and 16 bits
-//! drop bits, while the chip saturates (F10). It writes comparisons and shifts of 64 bits as those of 16 bits
+//! The compiler assumes that shift counts are modulo 32 (F9, `emitShift`). It also assumes that conversions to 8 and 16
+//! bits drop bits, while the chip saturates (F10). It encodes comparisons and shifts of 64 bits as those of 16 bits
 //! (F17).
 
 mod layout;
@@ -30,40 +30,40 @@ use crate::lane::Width;
 
 pub use self::layout::{is_indexed_argument, words_with_indexed_arguments};
 
-/// The parts of a launch on which the addresses of a program depend.
+/// The properties of a launch from which the fix derives the addresses of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverFixes {
-    /// Bytes of the arguments, without those that the driver itself adds.
+    /// Number of bytes of the arguments, without the arguments that the driver itself adds.
     pub argument_bytes: u32,
-    /// Bytes of s[] of a block, including header, arguments and variables.
+    /// Number of bytes of s[] per block, including header, arguments and variables.
     pub shared_bytes: u32,
 }
 
 impl DriverFixes {
-    /// The name of these fixes in launch files, and of the option of `drm`.
+    /// The name of these fixes in launch files and in an option of `drm`.
     pub const NAME: &str = "nv50-compute";
 }
 
 /// A fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramFault {
-    /// F2: a variable or an argument has an address that counts from s\[0x0\].
+    /// F2: the address of a variable or an argument counts from s\[0x0\].
     Offset,
-    /// F5: an argument is loaded in a form without a type.
+    /// F5: the load of an argument has a form without a type.
     Form,
     /// F6: the number of a 32-bit register is in the field of a half register.
     Half,
-    /// F10: a conversion to fewer bits that the compiler intends without saturation.
+    /// F10: a conversion to fewer bits saturates, but the compiler intends it to drop the upper bits.
     Saturates,
-    /// F9: a shift count that the compiler intends modulo 32.
+    /// F9: a shift takes its whole count, but the compiler intends the count modulo 32.
     Shift,
-    /// F17: a comparison or a shift of 64 bits is written as one of 16.
+    /// F17: a comparison or a shift of 64 bits is encoded as one of 16 bits.
     Long,
-    /// An operand may mean several addresses.
+    /// The bits of an operand fit several addresses.
     Ambiguous,
 }
 
-/// Returns the program with the intended addresses.
+/// Returns the program with the addresses and operations that the compiler intends.
 pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     let arguments = fixes.argument_bytes;
     let (code, indexed) = &with_indexed_arguments(code);
@@ -167,7 +167,7 @@ mod tests {
         DriverFixes { argument_bytes, shared_bytes: 0x200 }
     }
 
-    /// Returns the operands in s[] of a program after the fix.
+    /// Fixes a program and returns the access types and offsets of its operands in s[].
     fn places(code: &Code, argument_bytes: u32) -> Vec<(Access, i32)> {
         let fixed = fixed(code, fixes(argument_bytes));
         let mut all = Vec::new();
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!(faults, [(ProgramFault::Offset, 0)]);
     }
 
-    /// Captured from rusticl: `k(global uint *o, uchar c, short s)`. The instruction that reads a small argument
-    /// has its type. The numbers of the half registers are those of registers: 1 and 2.
+    /// Captured from rusticl: `k(global uint *o, uchar c, short s)`. The type of a small argument comes from the
+    /// instruction that reads it. The fields for half registers hold the numbers of the registers 1 and 2.
     #[test]
     fn loads_in_the_form_of_inputs_get_their_type() {
         let code = code(
@@ -215,7 +215,8 @@ mod tests {
         assert_eq!(halves.collect::<Vec<_>>(), [2, 4, 4]);
     }
 
-    /// Captured from rusticl: a `char` at byte 198 of the arguments. The form has no bit 7.
+    /// Captured from rusticl: the load of a `char` at byte 198 of the arguments. The form of the load has no field for
+    /// bit 7 of that number.
     #[test]
     fn numbers_of_small_arguments_have_15_bits() {
         let number = 198;
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(places(&code, 0x100), [(Access::U8, 198 + 0x14)]);
     }
 
-    /// Captured from rusticl: `s.e[i & 7]` of an argument that is a structure.
+    /// Captured from rusticl: the load of `s.e[i & 7]`, for an argument `s` that is a structure.
     #[test]
     fn arguments_with_an_index_are_loaded_from_shared_memory() {
         let words = [0x0400_0009, 0x0423_c780, 0xf000_0001, 0xe000_0001];
@@ -239,8 +240,9 @@ mod tests {
         assert_eq!((load.op, load.dst, load.src), (meant.op, meant.dst, meant.src));
     }
 
-    /// Captured from rusticl: `a * (short)i + b` with two components, whose factors are registers 1 and 5, 2 and 5;
-    /// and a 32-bit product, which is split into three products of halves.
+    /// Captured from rusticl: `a * (short)i + b` with two components, and a 32-bit product. The factors of the
+    /// components are registers 1 and 5, and registers 2 and 5. The 32-bit product is split into three products of
+    /// halves.
     #[test]
     fn a_product_alone_is_one_of_small_values() {
         let code = code(
@@ -265,8 +267,8 @@ mod tests {
         assert_eq!(found, [[12, 11], [13, 10], [12, 10], [2, 10], [4, 10]]);
     }
 
-    /// Captured from rusticl: the offset of the grid, at byte 0x10 of the arguments, and a variable with the same
-    /// offset.
+    /// Captured from rusticl: a kernel that adds the offset of the grid, at byte 0x10 of the arguments. It also has a
+    /// variable with the same offset.
     #[test]
     fn the_offset_of_the_grid_is_added_to_the_first_item_of_a_block() {
         let code = code(
@@ -285,7 +287,7 @@ mod tests {
         assert_eq!(places(&code, 0x1c), all);
     }
 
-    /// Captured from rusticl: `i < n` of `long` in registers 0 and 8, and of `ushort` in registers 2 and 4.
+    /// Captured from rusticl: `i < n` for `long` in registers 0 and 8, and for `ushort` in registers 2 and 4.
     #[test]
     fn comparisons_of_64_bits_take_the_lower_words() {
         let code = code(
@@ -310,7 +312,7 @@ mod tests {
         assert!(faults(&code, fixes(0x40)).iter().any(|(fault, _)| *fault == ProgramFault::Long));
     }
 
-    /// `setSrc` combines bits 5 and 6 of the number of a word with those of its type.
+    /// `setSrc` combines bits 5 and 6 of an operand's word offset with the bits of its type.
     #[test]
     fn lost_bits_of_an_offset_are_found_where_one_place_fits() {
         let code = code(
@@ -320,7 +322,7 @@ mod tests {
              cvt u32 $r4 u16 b32 s[0xc]
              exit nop",
         );
-        // The pointer is at 0 or 0x80, and another instruction loads the latter; the 16 bits are at 0x86 or 0xc6.
+        // The pointer is at 0 or 0x80, and another instruction loads 0x80. The 16-bit argument is at 0x86 or 0xc6.
         let all = [(Access::B32, 0x94), (Access::B32, 0x14), (Access::U16, 0x86 + 0x14)];
         assert_eq!(places(&code, 0x88), all);
         assert!(faults(&code, fixes(0x88)).iter().any(|(fault, _)| *fault == ProgramFault::Ambiguous));
@@ -364,7 +366,7 @@ mod tests {
         };
         assert_eq!(names(8, 0x40), [ProgramFault::Offset, ProgramFault::Ambiguous]);
         assert_eq!(names(0, 0x40), [ProgramFault::Offset]);
-        // Bits of a larger offset may be lost.
+        // With more bytes of s[], the offset may have lost upper bits.
         assert_eq!(names(0, 0x200), [ProgramFault::Offset, ProgramFault::Ambiguous]);
     }
 }

@@ -10,8 +10,8 @@ use crate::lane::quad::{QuadOp, QuadSource};
 use crate::parts::CONDITION_NAMES;
 use crate::sentence::{Words, signedness};
 
-/// Returns the effects of `inst` on the lanes of its warp and on the token stack, one sentence each. The list is
-/// empty for an instruction that every active lane executes and that continues at the next one. (tesla.md 9)
+/// Returns the effects of `inst` on the lanes of its warp and on the token stack, one sentence each. The list is empty
+/// if every active lane executes the instruction and continues at the next one. (tesla.md 9)
 pub fn flow(inst: &Inst) -> Vec<&'static str> {
     let mut text = Vec::new();
     if !inst.guard.is_always() {
@@ -22,8 +22,8 @@ pub fn flow(inst: &Inst) -> Vec<&'static str> {
         End::None => None,
         End::Exit => Some("exit: every active lane of the warp ends after it"),
         End::Join => Some(
-            "join, before it: a side that still waits runs first; after all have arrived, the JOINAT entry is dropped \
-             and they continue together",
+            "join, before the instruction: a side that still waits runs first; after all lanes have arrived, the JOINAT \
+             entry is popped and they continue together",
         ),
     });
     text
@@ -101,7 +101,6 @@ fn of_dst(dst: &Dst) -> String {
 fn of_operand(operand: &Operand) -> String {
     match operand {
         Operand::None => "nothing".to_owned(),
-        // This register is absent in every program and reads 0.
         Operand::R32(r) => format!("$r{r}"),
         Operand::R16(half) => format!("$r{}{}", half.register(), if half.is_high() { "h" } else { "l" }),
         Operand::R64(r) => format!("$r{r}d"),
@@ -179,7 +178,7 @@ fn of_memory(memory: &Memory, inst: &Inst) -> String {
         Memory::Interp { position } => {
             let at = match position {
                 Position::Centre => "at the fragment's centre",
-                Position::Centroid => "at the centroid of what is covered",
+                Position::Centroid => "at the centroid of the covered part",
                 Position::Flat => "flat, of the provoking vertex",
             };
             let times = match inst.src[1] {
@@ -190,13 +189,10 @@ fn of_memory(memory: &Memory, inst: &Inst) -> String {
         }
         Memory::Atom { atomic, signed } => {
             let new = atomic_in_words(*atomic, *signed, &b, &c);
-            format!("{dst} becomes {a}, and that becomes {new}, in one step.")
+            format!("{dst} becomes {a}, and {a} becomes {new}, in one step.")
         }
         Memory::Atom64 { atomic } => {
-            format!(
-                "{dst} becomes {a}, and that becomes {}, in one step.",
-                atomic64_in_words(*atomic, &b, &c)
-            )
+            format!("{dst} becomes {a}, and {a} becomes {}, in one step.", atomic64_in_words(*atomic, &b, &c))
         }
         Memory::Red { atomic, signed } => {
             format!("The {place} becomes {}, in one step.", atomic_in_words(*atomic, *signed, &b, &c))
@@ -329,7 +325,7 @@ fn of_idle(idle: &Idle, end: End) -> String {
     match (idle, end) {
         (Idle::Nop, End::None) => "Computes nothing.".to_owned(),
         (Idle::Nop, End::Join) => {
-            "Lets the sides that the JOINAT parted meet here: the first to arrive waits, and the last continues with all. \
+            "Lets the sides of a branch reconverge: the first to arrive waits, and the last continues with all lanes. \
              It computes nothing else."
                 .to_owned()
         }
@@ -430,7 +426,7 @@ mod tests {
         assert_eq!(flow(&exit), ["exit: every active lane of the warp ends after it"]);
     }
 
-    /// Visits words of every row of the table. The bits that a row leaves open are random.
+    /// Visits instruction words for every row of the table. Bits that a row does not fix are random.
     fn some_words(mut visit: impl FnMut([u32; 2], Chip, Stage)) {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut random = || {

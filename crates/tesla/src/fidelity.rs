@@ -6,10 +6,11 @@ use crate::inst::{Arith, Control, Group, Memory, Op, TexOp};
 use crate::lane::Rounding;
 use crate::lane::interpolate::Position;
 
-/// Returns name and grade of an operation: those of its row in [`crate::inst`], unless its modifiers matter.
+/// Returns the name and the grade of an operation. They are those of its row in [`crate::inst`], unless the modifiers
+/// matter.
 ///
-/// Arithmetic, conversions, special functions and atomics equal models that were compared with the chips. Moves,
-/// memory and the common control flow are as documented. All others follow recommended interpretations.
+/// Arithmetic, conversions, special functions and atomics equal models that were compared with the chips. Moves, memory
+/// and the common control flow are as documented. All other operations follow recommended interpretations.
 pub const fn of(op: &Op) -> (&'static str, Fidelity) {
     match op {
         Op::Arith(op) => arith(op),
@@ -26,7 +27,8 @@ pub const fn of(op: &Op) -> (&'static str, Fidelity) {
 const fn arith(op: &Arith) -> (&'static str, Fidelity) {
     let (name, grade) = op.fidelity();
     match op {
-        // The two codes that were not compared on hardware, interpreted as the other directions. (13.16)
+        // These two codes were not compared on hardware. They are interpreted as the other two rounding directions.
+        // (13.16)
         Arith::FAdd { rounding: Rounding::Down | Rounding::Up, .. }
         | Arith::FMul { rounding: Rounding::Down | Rounding::Up, .. } => (name, Fidelity::Recommended),
         _ => (name, grade),

@@ -1,17 +1,17 @@
-//! The divergence and reconvergence of the lanes of a warp: the token stack of one warp.
+//! The divergence and reconvergence of the lanes of a warp, by means of its token stack.
 //!
 //! This file follows docs/tesla.md, section 9: the field layout and limits of the hardware stack \[mp.xml,
-//! compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If those
-//! leave a gap, the interpretation chosen here is a separate constant or function, marked **Open**, so that a
-//! reader with the hardware can settle it in one place. Open interpretations of this file:
+//! compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If these
+//! sources leave a gap, the interpretation chosen here is a separate constant or function, marked **Open**. A reader
+//! with the hardware can then correct it at a single position. Open interpretations of this file:
 //! [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`, `Flow::break_through_call`,
-//! `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`],
-//! `Flow::control_inside_quadon`, `Flow::call_beyond_limit`.
+//! `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`], `Flow::control_inside_quadon`,
+//! `Flow::call_beyond_limit`.
 //!
-//! The flow does not access registers, memory or predicates. For a predicated instruction (`bra`, `ret`, `break`,
-//! `discard`), the method takes the lanes whose predicate held. For the others, it acts on all active lanes.
-//! Addresses are byte addresses in the stage's code window. Barriers belong to the block, not to the warp: see
-//! `barrier.rs`.
+//! The flow state does not access registers, memory or predicates. For a predicated instruction (`bra`, `ret`, `break`,
+//! `discard`), the method takes the lanes whose predicate holds. For other instructions, it acts on all active lanes.
+//! Addresses are byte addresses in the stage's code window. Barriers belong to the block, not to the warp
+//! (`barrier.rs`).
 
 use std::fmt;
 
@@ -20,22 +20,22 @@ use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer,
 /// Number of lanes of a warp. (1.3)
 pub const WARP: usize = 32;
 
-/// **Open** (13.2): after a divergent `bra`, the taken side runs first and the fall-through side is pushed, as in
-/// the patents' token algorithm. Programs without races produce the same results either way.
+/// **Open** (13.2): after a divergent `bra`, the taken side runs first, and an entry for the fall-through side is
+/// pushed, as in the patents' token algorithm. Programs without races produce the same results in either order.
 pub const TAKEN_SIDE_RUNS_FIRST: bool = true;
 
-/// **Open** (9.1): the depth of a stack, in entries, if the launch does not specify it. 4096 is the largest memory
-/// that `STACK_SIZE_LOG` can express.
+/// **Open** (9.1): the depth of a stack, in entries, if the launch does not specify it. The largest value of
+/// `STACK_SIZE_LOG` provides memory for 4096 entries.
 pub const DEFAULT_STACK_ENTRIES: usize = 4096;
 
-/// Entries of a warp's stack that are on chip; deeper ones spill to memory. (9.1)
+/// Number of entries of a warp's stack that are on chip. Deeper entries spill to memory. (9.1)
 pub const ON_CHIP_ENTRIES: usize = 16;
 
 reconverge_isa::choices! {
-    /// Purpose of an entry of the stack. (Type field, bits 29..31 of the hardware entry; 9.1.)
+    /// The purpose of a stack entry. (Type field, bits 29..31 of the hardware entry; 9.1.)
     #[derive(Hash, PartialOrd, Ord)]
     pub enum TokenType {
-        /// 1: pushed by a divergent `bra`: the side that waits.
+        /// 1: pushed by a divergent `bra`, for the side that waits.
         Branch = "BRANCH",
         /// 2: pushed by `call` and `preret`.
         Call = "CALL",
@@ -55,24 +55,25 @@ reconverge_isa::choices! {
 pub struct Token {
     /// Purpose of the entry.
     pub token: TokenType,
-    /// Byte address: BRANCH the fall-through, CALL the return address, BREAK and JOINAT their operand, QUADON 0.
+    /// Byte address. BRANCH: the start of the side that waits. CALL: the return address. BREAK and JOINAT: their
+    /// operand. QUADON: 0.
     pub pc: u32,
-    /// BRANCH: the lanes that did not take the branch. All others: the lanes that were active at the push.
+    /// BRANCH: the lanes of the side that waits. All other types: the lanes that were active at the push.
     pub mask: Mask,
 }
 
-/// An error that the stack detects in a program. (`ERROR_CODE` bits and MPC traps; section 10.)
+/// An error in a program that the stack detects. (`ERROR_CODE` bits and MPC traps; section 10.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// An entry was needed and the stack was empty.
+    /// An entry was needed, but the stack was empty.
     StackUnderflow,
     /// The entry on top has the wrong type.
     StackMismatch,
-    /// A control instruction between `quadon` and `quadpop`.
+    /// A control instruction ran between `quadon` and `quadpop`.
     QuadonActive,
-    /// More entries than the stack can hold.
+    /// The stack was full when an entry was pushed.
     StackLimit,
-    /// A `bra c[]` whose active lanes have different targets. This is not a hardware code. (9.9)
+    /// The active lanes of a `bra c[]` have different targets. This is not a hardware code. (9.9)
     TargetsDiffer,
 }
 
@@ -83,19 +84,19 @@ impl fmt::Display for Fault {
             Fault::StackMismatch => "STACK_MISMATCH: the entry on top of the stack has the wrong type",
             Fault::QuadonActive => "QUADON_ACTIVE: control instruction between quadon and quadpop",
             Fault::StackLimit => "STACK_LIMIT: the stack is full",
-            Fault::TargetsDiffer => "active lanes name different targets of an indirect branch",
+            Fault::TargetsDiffer => "active lanes have different targets in an indirect branch",
         })
     }
 }
 
 impl std::error::Error for Fault {}
 
-/// The stack's part of the launch configuration.
+/// The stack limits in the configuration of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Entries of the stack. See [`Limits::stack_size_log`].
+    /// Number of entries of the stack. See [`Limits::stack_size_log`].
     pub stack_entries: usize,
-    /// Maximum number of outstanding limited calls; `None`: no limit. See [`Limits::call_limit_log`].
+    /// Maximum number of outstanding limited calls, or `None` for no limit. See [`Limits::call_limit_log`].
     pub calls: Option<u32>,
 }
 
@@ -106,11 +107,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the number of entries for a `STACK_SIZE_LOG` value: log2(entries) + 1 of the memory, at least 4
-    /// entries, none for 0. Values above 13 count as 13. (9.1)
+    /// Returns the number of stack entries for a `STACK_SIZE_LOG` value. The value is 1 plus the binary logarithm of
+    /// the number of entries in memory. There are at least 4 of them, or none for the value 0. Values above 13 are
+    /// clamped to 13 (9.1).
     ///
-    /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to come in addition. A driver sets 4 (8 entries) for all
-    /// programs, and compiled fragment programs need up to 20.
+    /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to be added to the entries in memory. A driver sets 4 (8 entries)
+    /// for all programs, and compiled fragment programs need up to 20 entries.
     pub fn stack_size_log(value: u32) -> usize {
         match value {
             0 => ON_CHIP_ENTRIES,
@@ -119,8 +121,7 @@ impl Limits {
     }
 
     /// Returns the maximum number of outstanding limited calls for a `CALL_LIMIT_LOG` value. 0 allows none, 1 to 8
-    /// allow 2^(n-1), and 15 sets no limit. The meaning of the values between is unknown; they also return `None`.
-    /// (9.1)
+    /// allow 2^(n-1), and 15 sets no limit (`None`). The meaning of 9 to 14 is unknown. They also return `None`. (9.1)
     pub fn call_limit_log(value: u32) -> Option<u32> {
         match value {
             0 => Some(0),
@@ -139,16 +140,16 @@ pub enum Decision {
     Divergent,
 }
 
-/// The effect of a join on the instruction that carries it.
+/// The effect of a join on the instruction that has it as a modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
     /// The instruction runs, for the lanes that are active after the join.
     Run,
-    /// The warp continues on another path; the instruction is not executed now.
+    /// The warp continues on another path. The instruction is not executed now.
     Away,
 }
 
-/// Program counter, active lanes, lane states and token stack of one warp.
+/// The flow state of one warp: program counter, active lanes, lane states and token stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     pc: u32,
@@ -167,7 +168,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Creates the flow of a warp at `pc` in which the `launched` lanes run.
+    /// Creates the flow state of a warp that starts at `pc` with the `launched` lanes active.
     pub fn new(pc: u32, launched: Mask, limits: Limits, mode: Mode) -> Self {
         let launched = launched & Mask::first(WARP);
         Flow {
@@ -199,20 +200,21 @@ impl Flow {
         self.pc
     }
 
-    /// Returns the active lanes; none if the warp has finished.
+    /// Returns the active lanes. A finished warp has none.
     #[inline]
     pub fn active(&self) -> Mask {
         self.active
     }
 
-    /// Returns the lanes that never existed, helper lanes and discarded lanes: the texture unit's "live" mask,
-    /// inverted.
+    /// Returns the lanes that were never launched, helper lanes and discarded lanes. This is the inverse of the texture
+    /// unit's "live" mask.
     pub fn dead(&self) -> Mask {
         self.dead
     }
 
-    /// Returns the lanes that do not run again, except for their quad between `quadon` and `quadpop`. Such a lane
-    /// was never launched, exited, or returned without a CALL entry that waits for it. Its outputs are final. (9.6)
+    /// Returns the lanes that do not run again, except as part of their quad between `quadon` and `quadpop`. Such a
+    /// lane was never launched, exited, or returned without a CALL entry that waits for it. Its outputs are final.
+    /// (9.6)
     pub fn ended(&self) -> Mask {
         let is_call = |entry: &&Token| matches!(entry.token, TokenType::Call | TokenType::CallLim);
         let callers = self.stack.iter().filter(is_call).fold(Mask::NONE, |all, entry| all | entry.mask);
@@ -230,13 +232,14 @@ impl Flow {
         &self.stack
     }
 
-    /// Returns the lanes that are neither BRK, RET nor EXIT: they run, or have branched off and wait.
+    /// Returns the lanes that are not in the state BRK, RET or EXIT. They are active, or wait at a join or on the other
+    /// side of a branch.
     #[inline]
     fn run(&self) -> Mask {
         self.launched - self.brk - self.ret - self.exited
     }
 
-    /// Executes any instruction that is not control flow: continues at `next`.
+    /// Executes an instruction that is not control flow: the warp continues at `next`.
     #[inline]
     pub fn advance(&mut self, next: u32) {
         self.pc = next;
@@ -274,9 +277,9 @@ impl Flow {
         Ok(Decision::Divergent)
     }
 
-    /// Applies a `bra` that divides the active lanes together with its first side's arrival at a join, if no
-    /// control flow lies between. The second side, `last`, is then at the join, and the BRANCH entry has been
-    /// pushed and popped again. Returns `false` and changes nothing if `bra` would be a fault.
+    /// Applies two steps at once: a `bra` that divides the active lanes, and the arrival of its first side at a join.
+    /// There must be no control flow between them. Afterwards, the second side, `last`, is at the join, and the BRANCH
+    /// entry has been pushed and popped. If the `bra` would fault, returns `false` and changes nothing.
     #[inline]
     pub fn meet(&mut self, join: u32, last: Mask) -> bool {
         if self.stack.len() >= self.limits.stack_entries || self.control_inside_quadon().is_err() {
@@ -287,17 +290,17 @@ impl Flow {
         true
     }
 
-    /// Applies branches on which some lanes stayed active and others left. The lanes `broke` executed `break`, and
-    /// `returned` executed `ret`, while others stayed. All other lanes that are no longer active wait at a join or
-    /// in an entry of their own.
+    /// Applies branches on which some lanes continued and others left. The lanes `broke` executed `break`, and the
+    /// lanes `returned` executed `ret`. All other lanes that are no longer active wait at a join or in a stack entry of
+    /// their own.
     pub fn stay(&mut self, active: Mask, broke: Mask, returned: Mask) {
         self.brk |= broke;
         self.ret |= returned;
         self.active = active & self.active;
     }
 
-    /// Returns whether control flow may push `entries` entries now. With room for two, `joinat`, a `bra` and the
-    /// joins of its sides leave the warp in the same state, if no control flow lies between.
+    /// Returns whether control flow may push `entries` entries now. A caller that replaces a `joinat`, its `bra` and
+    /// the joins of both sides by one step needs two. The flow state after such a step is the same as before it.
     #[inline]
     pub fn has_room_for(&self, entries: usize) -> bool {
         self.stack.len() + entries <= self.limits.stack_entries && self.control_inside_quadon().is_ok()
@@ -312,7 +315,7 @@ impl Flow {
         }
     }
 
-    /// Executes `bra c[]`: every active lane continues at `target`, see [`Flow::uniform_target`]. (9.9)
+    /// Executes `bra c[]`: all active lanes continue at `target`. See [`Flow::uniform_target`]. (9.9)
     ///
     /// # Errors
     /// [`Fault::QuadonActive`].
@@ -322,7 +325,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `joinat`: `target` is the address at which lanes wait for each other.
+    /// Executes `joinat`. `target` is the address at which lanes wait for each other.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -334,7 +337,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `breakaddr`: `target` is the address at which lanes that `break` continue.
+    /// Executes `breakaddr`. `target` is the address at which lanes continue after a `break`.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -358,7 +361,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `call lim`: a call that is skipped if too many are outstanding, see `Flow::call_beyond_limit`.
+    /// Executes `call lim`, a call that is skipped if too many limited calls are outstanding. See
+    /// `Flow::call_beyond_limit`.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -374,7 +378,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `preret`: sets the return address of an indirect call that follows as `bra c[]`.
+    /// Executes `preret`, which sets the return address of an indirect call. The call itself is a later `bra c[]`.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -385,7 +389,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `preret lim`: pushes nothing if too many limited calls are outstanding.
+    /// Executes `preret lim`. It pushes nothing if too many limited calls are outstanding.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -399,10 +403,10 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `break`: the lanes `leaving` wait for the BREAK entry; the others continue at `next`.
+    /// Executes `break`: the lanes `leaving` wait for the BREAK entry, and the other active lanes continue at `next`.
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`]; if no lane continues, also the faults of unwinding.
+    /// [`Fault::QuadonActive`]. If no lane continues, unwinding can also fault.
     #[inline]
     pub fn break_<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
         self.control_inside_quadon()?;
@@ -411,11 +415,11 @@ impl Flow {
         self.retire(leaving, next, o)
     }
 
-    /// Executes `ret`: the lanes `leaving` wait for the CALL entry; the others continue at `next`. Without a CALL
-    /// entry it ends the lane.
+    /// Executes `ret`: the lanes `leaving` wait for the CALL entry, and the other active lanes continue at `next`.
+    /// Without a CALL entry, the lanes end.
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`]; if no lane continues, also the faults of unwinding.
+    /// [`Fault::QuadonActive`]. If no lane continues, unwinding can also fault.
     #[inline]
     pub fn ret<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
         self.control_inside_quadon()?;
@@ -424,7 +428,7 @@ impl Flow {
         self.retire(leaving, next, o)
     }
 
-    /// Executes the exit modifier: after its instruction, all active lanes end, whatever the predicate.
+    /// Executes the exit modifier. After its instruction, all active lanes end, whatever the predicate.
     ///
     /// # Errors
     /// [`Fault::QuadonActive`] and the faults of unwinding.
@@ -437,11 +441,11 @@ impl Flow {
         self.unwind(ran, o)
     }
 
-    /// Executes the join modifier, before its instruction. Each arrival first sends the warp to the side that still
-    /// waits. The arrival that finds the JOINAT entry on top reconverges all lanes. (9.4)
+    /// Executes the join modifier, before its instruction. If a side of a branch still waits, an arrival switches the
+    /// warp to that side. If the JOINAT entry is on top, the arrival reconverges all lanes. (9.4)
     ///
     /// # Errors
-    /// [`Fault::StackMismatch`]; [`Fault::StackUnderflow`] in strict mode.
+    /// [`Fault::StackMismatch`], and in strict mode [`Fault::StackUnderflow`].
     #[inline]
     pub fn join<O: Observer>(&mut self, o: &mut O) -> Result<Join, Fault> {
         if self.joined.any() {
@@ -471,8 +475,8 @@ impl Flow {
         Ok(arrival)
     }
 
-    /// Returns the effect that the join of the next instruction would have, or `None` if it would have no effect or
-    /// be a fault.
+    /// Returns the effect that the join of the next instruction would have. Returns `None` if the join would have no
+    /// effect or would fault.
     pub fn join_leads(&self) -> Option<Join> {
         let top = self.stack.last().filter(|_| self.active.any() && self.joined.is_empty())?;
         match top.token {
@@ -483,11 +487,11 @@ impl Flow {
         }
     }
 
-    /// Executes the join of the next instruction, if it reconverges lanes, before the instruction. A front end uses
-    /// it to show the lanes of the next instruction. [`Flow::join`] then does nothing.
+    /// Executes the join of the next instruction without the instruction, if the join reconverges lanes. Front ends use
+    /// this to show the lanes of the next instruction. The later call of [`Flow::join`] then does nothing.
     ///
     /// # Errors
-    /// None if [`Flow::join_leads`] returns [`Join::Run`]; otherwise those of [`Flow::join`].
+    /// Returns no error if [`Flow::join_leads`] returns [`Join::Run`]. Otherwise, returns the errors of [`Flow::join`].
     pub fn join_ahead<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
         let arrived = self.active;
         if self.join(o)? == Join::Run {
@@ -496,7 +500,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Undoes the mark of [`Flow::join_ahead`]: the instruction was replaced by one without a join.
+    /// Reverts the mark of [`Flow::join_ahead`], after an instruction without a join has replaced the next instruction.
     pub fn forget_join(&mut self) {
         self.joined = Mask::NONE;
     }
@@ -507,7 +511,7 @@ impl Flow {
         if self.joined.any() { self.joined } else { self.active }
     }
 
-    /// Executes `quadon`: every lane of each quad with an active lane runs, whatever its state. (9.8)
+    /// Executes `quadon`: activates every lane of each quad with an active lane, whatever the state of the lane. (9.8)
     ///
     /// # Errors
     /// [`Fault::QuadonActive`] if nested, [`Fault::StackLimit`].
@@ -524,7 +528,7 @@ impl Flow {
     /// Executes `quadpop`: restores the lanes that were active before `quadon`. (9.8)
     ///
     /// # Errors
-    /// [`Fault::StackMismatch`], [`Fault::StackUnderflow`], in both modes.
+    /// [`Fault::StackMismatch`], [`Fault::StackUnderflow`]. Both occur in strict and in lenient mode.
     pub fn quadpop<O: Observer>(&mut self, next: u32, o: &mut O) -> Result<(), Fault> {
         let top = *self.stack.last().ok_or(Fault::StackUnderflow)?;
         if top.token != TokenType::Quadon {
@@ -536,21 +540,21 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `discard`: the lanes `killed` become dead. They continue as helpers for their quad. A warp whose
-    /// lanes are all dead runs to its end like any other (**Open** 13.11: hardware may end it early). (6.10)
+    /// Executes `discard`: the lanes `killed` become dead. They continue as helpers for their quad. A warp whose lanes
+    /// are all dead also runs to its end. (**Open** 13.11: hardware may end it early.) (6.10)
     pub fn discard(&mut self, killed: Mask, next: u32) {
         self.dead |= killed & self.active;
         self.pc = next;
     }
 
-    /// Marks lanes that run only for the derivatives of their quad, at launch.
+    /// Marks lanes that run only for the derivatives of their quad, at the start of the warp.
     pub fn mark_helpers(&mut self, helpers: Mask) {
         self.dead |= helpers & self.launched;
     }
 
-    /// Returns the target of a `bra c[]`. **Open** (13.8): `bra c[]` reads its target through an address register
-    /// that may differ between lanes. In strict mode, differing targets are a fault; in lenient mode, the lowest
-    /// active lane decides.
+    /// Returns the target of a `bra c[]`. **Open** (13.8): `bra c[]` reads its target through an address register that
+    /// may differ between lanes. In strict mode, different targets are a fault. In lenient mode, the target of the
+    /// lowest active lane is used.
     ///
     /// # Errors
     /// [`Fault::TargetsDiffer`] in strict mode.
@@ -563,8 +567,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.4): a join with an empty stack is an underflow in strict mode and has no effect in lenient
-    /// mode. (Barra restores the initial mask.)
+    /// **Open** (13.4): a join with an empty stack is an underflow in strict mode, and has no effect in lenient mode.
+    /// (Barra restores the initial mask instead.)
     fn join_without_token(&self) -> Result<Join, Fault> {
         match self.mode {
             Mode::Strict => Err(Fault::StackUnderflow),
@@ -572,8 +576,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (9.5): a `break` in a subroutine for a loop outside. In strict mode, it is a mismatch. In lenient
-    /// mode, the CALL entry is popped as if returned, and unwinding continues to the BREAK entry.
+    /// **Open** (9.5): a `break` in a subroutine leaves a loop of the caller. In strict mode, this is a mismatch. In
+    /// lenient mode, the CALL entry is popped as for a return, and unwinding continues to the BREAK entry.
     fn break_through_call(&self, call: &Token) -> Result<(), Fault> {
         match self.mode {
             Mode::Strict if (call.mask & self.brk).any() => Err(Fault::StackMismatch),
@@ -581,8 +585,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.5): lanes that executed `break` and found no BREAK entry down to the bottom of the stack. In
-    /// strict mode, this is an underflow; in lenient mode, the lanes count as exited.
+    /// **Open** (13.5): lanes have executed `break`, and the stack has no BREAK entry. In strict mode, this is an
+    /// underflow. In lenient mode, the lanes count as exited.
     fn broken_at_the_end(&self) -> Result<(), Fault> {
         match self.mode {
             Mode::Strict if self.brk.any() => Err(Fault::StackUnderflow),
@@ -590,16 +594,16 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.3): unwinding that reaches a JOINAT entry for which lanes wait resumes at its address and
-    /// leaves the entry, because the instruction there carries the join that pops it. An entry for which no lane
-    /// waits is popped.
+    /// **Open** (13.3): if unwinding reaches a JOINAT entry for which lanes wait, these lanes resume at the entry's
+    /// address. The entry stays on the stack, because the join at that address pops it. If no lane waits for the entry,
+    /// unwinding pops it. Returns whether the entry is popped.
     fn joinat_while_unwinding(waiting: Mask) -> bool {
         waiting.is_empty()
     }
 
-    /// **Open** (9.8): "No other control instruction may run in between". In strict mode, such an instruction is
-    /// [`Fault::QuadonActive`]. In lenient mode, only those are that would disturb the entry (unwinding, joining,
-    /// nesting).
+    /// **Open** (9.8): "No other control instruction may run in between". In strict mode, any such instruction is
+    /// [`Fault::QuadonActive`]. In lenient mode, only instructions that would change the QUADON entry are such a fault
+    /// (unwinding, joining, nesting).
     #[inline]
     fn control_inside_quadon(&self) -> Result<(), Fault> {
         match (self.mode, self.stack.last()) {
@@ -608,8 +612,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.6): returns whether a limited call is skipped, because the number of outstanding calls has
-    /// reached the limit. Each limited call that is made adds one to the count; popping its entry subtracts one.
+    /// **Open** (13.6): returns whether a limited call is skipped because the number of outstanding calls has reached
+    /// the limit. A limited call that is not skipped adds one to the number, and popping its entry subtracts one.
     fn call_beyond_limit(&self) -> bool {
         self.limits.calls.is_some_and(|limit| self.calls >= limit)
     }
@@ -631,7 +635,8 @@ impl Flow {
         Ok(decision)
     }
 
-    /// Finds the lanes that run next after no lane remains on the current path, where `ran` ran. (9.3)
+    /// Unwinds the stack after no lane remains on the current path, and finds the lanes that run next. `ran` are the
+    /// lanes that ran last. (9.3)
     fn unwind<O: Observer>(&mut self, ran: Mask, o: &mut O) -> Result<(), Fault> {
         while let Some(&top) = self.stack.last() {
             match top.token {
@@ -671,7 +676,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Pushes an entry without announcing it.
+    /// Pushes an entry without an event.
     #[inline]
     fn add(&mut self, token: TokenType, pc: u32, mask: Mask) -> Result<(), Fault> {
         if self.stack.len() >= self.limits.stack_entries {
@@ -688,7 +693,7 @@ impl Flow {
         }
     }
 
-    /// Pops an entry without announcing it.
+    /// Pops an entry without an event.
     #[inline]
     fn remove(&mut self) -> Option<Token> {
         let top = self.stack.pop()?;
@@ -705,7 +710,7 @@ impl Flow {
     }
 }
 
-/// The address bits of the word that `bra c[]` reads: 24-bit byte address, low two bits 0. (9.3)
+/// The address bits of the word that `bra c[]` reads: a 24-bit byte address whose low two bits are 0. (9.3)
 pub(crate) const INDIRECT_TARGET_BITS: u32 = 0x00ff_fffc;
 
 /// Returns all lanes of each quad that has a lane in `lanes`.
@@ -714,14 +719,14 @@ pub fn whole_quads(lanes: Mask) -> Mask {
     Mask(pairs | (pairs >> 2 & 0x3333_3333) | (pairs << 2 & 0xcccc_cccc))
 }
 
-/// Announces the push of an entry.
+/// Emits the event for the push of an entry.
 #[inline(always)]
 pub(crate) fn announce_push<O: Observer>(o: &mut O, token: TokenType) {
     announce(o, Event::Push { kind: token.name() });
 }
 
-/// Announces that a `bra` divides the active lanes: the entry for the lanes that wait, and the target of the
-/// others.
+/// Emits the events of a `bra` that divides the active lanes: the push of the entry for the lanes that wait, the
+/// divergence, and the jump to the side that runs first.
 #[inline(always)]
 pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Mask, second: Mask) {
     announce_push(o, TokenType::Branch);
@@ -729,8 +734,8 @@ pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Ma
     announce(o, Event::Jump { to: first_pc });
 }
 
-/// Announces an arrival of lanes at a join: the entry that it pops, the jump to that entry's address if it is a
-/// BRANCH, and the lanes that run now, if they changed.
+/// Emits the events of an arrival at a join: the pop of the entry, the jump to the entry's address if it is a BRANCH,
+/// and the change of the active lanes, if any.
 #[inline(always)]
 pub(crate) fn announce_arrival<O: Observer>(
     o: &mut O,
@@ -746,7 +751,7 @@ pub(crate) fn announce_arrival<O: Observer>(
     announce_active(o, arrived, active);
 }
 
-/// Announces the lanes that run next, after the lanes `before` ran.
+/// Emits the event for the lanes that run next, if they are not the lanes `before` that ran last.
 #[inline(always)]
 fn announce_active<O: Observer>(o: &mut O, before: Mask, active: Mask) {
     if O::ENABLED
@@ -781,7 +786,7 @@ impl FlowView for Flow {
         if self.brk.has(lane) {
             return Why::Break;
         }
-        // The innermost entry that resumes the lane.
+        // Finds the innermost entry at which the lane resumes.
         let waits_for = |token: TokenType| match token {
             TokenType::Call | TokenType::CallLim => self.ret.has(lane),
             TokenType::Branch | TokenType::Joinat => !self.ret.has(lane),
@@ -801,7 +806,7 @@ impl FlowView for Flow {
         self.stack.iter().rev().map(row).collect()
     }
 
-    /// [`Observer::depth`] is not called: every push and pop has an event, and every entry takes one place.
+    /// [`Observer::depth`] is not called, because every push and pop has an event, and all entries have the same size.
     fn depths(&self) -> Vec<Depth> {
         let room = u32::try_from(self.limits.stack_entries).ok();
         vec![Depth { of: "token stack", used: self.stack.len() as u32, room }]

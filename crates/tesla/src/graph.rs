@@ -1,10 +1,10 @@
-//! The control flow of a program as a graph: where each lane can continue after each instruction, according to the
-//! token stack.
+//! The control-flow graph of a program: the instructions at which a lane can continue after each instruction, according
+//! to the token stack.
 //!
-//! A lane sees those tokens of the stack that were pushed while it was active: JOINAT, BREAK and CALL. BRANCH
-//! tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`, and `ret` after
-//! the call whose token is on the stack. A `join` that sends the warp away holds the lane until the lane continues
-//! after that join.
+//! The graph follows a single lane. The lane sees the tokens that were pushed while it was active: JOINAT, BREAK and
+//! CALL. BRANCH tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`, and
+//! `ret` after the call whose token is on the stack. If a `join` switches the warp to another path, the lane waits
+//! until it continues after that join.
 
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 use reconverge_isa::program::ConstantBlock;
@@ -17,19 +17,20 @@ use crate::flow::{INDIRECT_TARGET_BITS, TokenType};
 use crate::inst::{Base, Condition, End, Guard, Inst, Op, Operand, Space};
 use crate::paths::{Move, Paths};
 
-/// Activity of a lane or a warp.
+/// The position of a lane or a warp, and its next step there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum At {
-    /// The next step is the join of an instruction, if any.
+    /// At an address. The next step is the join of the instruction, if it has one.
     Before(u32),
-    /// The join of an instruction is done, and the instruction is next.
+    /// At an address. The join of the instruction is done, and the instruction is the next step.
     Joined(u32),
-    /// The lane, or all lanes of the warp's path, left at an address, and the stack is unwound.
+    /// The lane, or all lanes of the warp's current path, left by the instruction at an address. The next step is to
+    /// unwind the stack.
     Left(Leave, u32),
 }
 
 impl At {
-    /// Returns the address.
+    /// Returns the address of the position.
     fn pc(self) -> u32 {
         match self {
             At::Before(pc) | At::Joined(pc) | At::Left(_, pc) => pc,
@@ -37,7 +38,7 @@ impl At {
     }
 }
 
-/// Ways in which lanes leave.
+/// The instructions by which lanes leave a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Leave {
     Exit,
@@ -45,36 +46,36 @@ pub(crate) enum Leave {
     Break,
 }
 
-/// The lanes of a warp that wait. The graph does not track them, so its states have none.
+/// Facts about the lanes of a warp that wait. The graph follows a single lane, so all facts are `false` there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Waiting {
-    /// Whether lanes wait at a join, or on the other side of a branch.
+    /// Whether lanes wait at a join or on the other side of a branch.
     pub(crate) apart: bool,
-    /// Whether lanes have left by `break` or `ret` and continue later.
+    /// Whether lanes have left by `break` or `ret`, and continue later.
     pub(crate) away: bool,
     /// Whether a CALL token is on the stack.
     pub(crate) called: bool,
 }
 
-/// Activity of a lane or a warp, with the lanes that wait.
+/// The position of a lane or a warp, with the facts about lanes that wait.
 pub(crate) type State = (At, Waiting);
 
 /// A token that an instruction pushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Token {
     pub(crate) kind: TokenType,
-    /// Address of the instruction.
+    /// Address of the instruction that pushed the token.
     pub(crate) by: u32,
     /// Address of the token, see [`crate::flow::Token`].
     pub(crate) to: u32,
-    /// The lanes that waited at the push.
+    /// The facts about waiting lanes at the push.
     pub(crate) then: Waiting,
 }
 
-/// The next steps of a state, with the resulting states and their effects on the stack.
+/// The possible next states of a state, with their effects on the stack.
 pub(crate) type Moves = Vec<Move<State, Token>>;
 
-/// The lanes that pass a guard.
+/// The lanes for which a guard holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passes {
     /// No lane, whatever the flags.
@@ -86,7 +87,7 @@ pub(crate) enum Passes {
 }
 
 impl Passes {
-    /// Returns the lanes that pass a guard.
+    /// Returns the lanes for which a guard holds.
     pub(crate) fn of(guard: Guard) -> Passes {
         match guard.condition {
             condition if condition.table() == Condition::NEVER.table() => Passes::None,
@@ -95,27 +96,29 @@ impl Passes {
         }
     }
 
-    /// Returns the lanes that pass the guard of a control-flow operation. (9.2)
+    /// Returns the lanes that execute a control-flow operation with this guard. (9.2)
     pub(crate) fn by(control: Control, guard: Guard) -> Passes {
         if control.is_predicated() { Passes::of(guard) } else { Passes::All }
     }
 
-    /// Returns whether some lanes may pass.
+    /// Returns whether the guard may hold for some lane.
     pub(crate) fn any(self) -> bool {
         self != Passes::None
     }
 
-    /// Returns whether some lanes may fail to pass.
+    /// Returns whether the guard may fail for some lane.
     pub(crate) fn but_some(self) -> bool {
         self != Passes::All
     }
 }
 
-/// Returns the graph of a program that starts at the first word of `code`. `constants` are those of its container.
+/// Returns the graph of a program that starts at the first word of `code`. `constants` are the constant blocks in the
+/// program's container.
 ///
-/// A `bra c[]` continues at every code address in its bank, or only at the one in its word if no `$a` indexes it.
-/// If the container does not provide the bank, because a launch does, the branch continues at every instruction
-/// that a call names, and at those after an exit or a return: subroutines begin in such places.
+/// A `bra c[]` can continue at every code address in its constant bank. If no `$a` indexes the bank, the only target is
+/// the address in the word that the instruction reads. The bank may be missing in the container, because a launch
+/// provides it. The branch can then continue at every target of a call, and after every exit or return, because
+/// subroutines begin at such positions.
 pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     let slots = code.words().len();
     let (edges, joins) = (vec![SortedSet::new(); slots], vec![NumberSet::new(); slots]);
@@ -145,12 +148,12 @@ pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     Graph { entries: entries.iter().collect(), nodes }
 }
 
-/// Returns the state of a lane.
+/// Returns the state of a lane at a position.
 fn lane(at: At) -> State {
     (at, Waiting::default())
 }
 
-/// Returns whether the predicate of an instruction decides where lanes continue. (9.2)
+/// Returns whether the predicate of an instruction determines where lanes continue. (9.2)
 fn predicated_flow(inst: &Inst) -> bool {
     matches!(inst.op, Op::Control(control) if control.is_predicated() && control.leaves())
 }
@@ -158,9 +161,9 @@ fn predicated_flow(inst: &Inst) -> bool {
 struct Walk<'a> {
     code: &'a Code,
     constants: &'a [ConstantBlock],
-    /// Edges for each index of the code.
+    /// The edges from each instruction, by the index of the instruction in the code.
     edges: Vec<SortedSet<(u32, EdgeKind)>>,
-    /// For each instruction that pushes a JOINAT token, the indices at which the lanes that wait for it continue.
+    /// For each instruction that pushes a JOINAT token, the addresses at which lanes that wait for the token continue.
     joins: Vec<NumberSet>,
 }
 
@@ -181,13 +184,13 @@ impl Walk<'_> {
                     Leave::Ret | Leave::Exit => (TokenType::Call, EdgeKind::Return),
                 };
                 match top {
-                    // 13.5: without a BREAK token, the lane is lost.
+                    // 13.5: without a BREAK token, the lane does not continue.
                     None => {}
                     Some(token) if token.kind == wanted => {
                         self.edge(pc, token.to, kind);
                         next.push(Move::Pop(lane(At::Before(token.to))));
                     }
-                    // 9.5: lenient mode unwinds through a call.
+                    // 9.5: in lenient mode, unwinding pops the token of a call.
                     Some(_) => next.push(Move::Pop(lane(at))),
                 }
             }
@@ -198,20 +201,20 @@ impl Walk<'_> {
         let joins = self.code.at(pc).is_ok_and(|inst| inst.end == End::Join);
         match top {
             _ if !joins => next.push(Move::Go(lane(At::Joined(pc)))),
-            // 13.4: lenient mode continues.
+            // 13.4: in lenient mode, the lane continues.
             None => next.push(Move::Go(lane(At::Joined(pc)))),
             Some(Token { kind: TokenType::Joinat, by, to, .. }) => {
                 if let Some(place) = self.code.place(by) {
                     self.joins[place].extend([pc, to]);
                 }
                 next.push(Move::Pop(lane(At::Joined(pc))));
-                // 13.3: if the paths of the other lanes end elsewhere, the waiting lanes continue at the token's
+                // 13.3: if the paths of the other lanes end before the join, the waiting lanes continue at the token's
                 // address.
                 if to != pc {
                     next.push(Move::Go(lane(At::Before(to))));
                 }
             }
-            // STACK_MISMATCH
+            // This join traps with STACK_MISMATCH.
             Some(_) => {}
         }
     }
@@ -266,7 +269,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the addresses that `bra c[]` can find in the constants.
+    /// Returns the target addresses that `bra c[]` can read from the constants.
     fn indirect_targets(&self, inst: &Inst) -> NumberSet {
         let Operand::Mem(mem) = inst.src[0] else { return NumberSet::new() };
         let Space::Const(bank) = mem.space else { return NumberSet::new() };
@@ -284,9 +287,9 @@ impl Walk<'_> {
         if known.is_empty() { subroutines(self.code) } else { known }
     }
 
-    /// Adds the edges of lanes that wait at a join. Such a lane continues where the token is popped, or at the
-    /// token's address, which is usually the same join. If it is not, the lane does not pass the instruction at
-    /// which it waited.
+    /// Adds the edges of lanes that wait at a join. Such a lane continues at the join that pops the token, or at the
+    /// token's address. Usually both are the instruction at which the lane waited. Otherwise, the lane does not execute
+    /// that instruction.
     fn edges_of_waiting(&mut self) {
         for places in self.joins.iter().filter(|places| places.len() > 1) {
             for next in &mut self.edges {
@@ -309,7 +312,7 @@ pub(crate) fn listed(code: &Code) -> impl Iterator<Item = (u32, Option<&Inst>)> 
     })
 }
 
-/// Returns the instructions that calls name, and those after the end of a program or subroutine.
+/// Returns the targets of calls, and the instructions after the end of a program or subroutine.
 fn subroutines(code: &Code) -> NumberSet {
     let (mut called, mut named) = (NumberSet::new(), NumberSet::new());
     for (_, inst) in listed(code) {
@@ -323,7 +326,7 @@ fn subroutines(code: &Code) -> NumberSet {
     let begins = |inst: &Inst, next: &u32| {
         let always = !Passes::of(inst.guard).but_some();
         match inst.op {
-            // The other side of an `if` may be here.
+            // The next instruction may be the other side of an `if`.
             Op::Control(Control::Bra { .. } | Control::Break) => always && !named.contains(*next),
             Op::Control(control) if control.leaves() => always || !control.is_predicated(),
             Op::Control(_) | Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => {

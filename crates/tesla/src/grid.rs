@@ -1,4 +1,4 @@
-//! The blocks of a launch: the state of each before its first instruction, and the results of all.
+//! The blocks of a launch: the state of each block before its first instruction, and the results of all blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::spaces::Segments;
 use crate::state::{MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// The parts of a launch outside its environment: bytes of s[] and the checks of its accesses; the words of a[] or
-/// v[] that every lane has, if they matter; barriers; and p[], if any. It is an option, because the comparison of
-/// two empty lists takes a call.
+/// The parts of a launch outside its environment on which lowering depends. In order: the number of bytes of s[] and
+/// the checks of its accesses; the words of a[] or v[] that every lane has, if they matter; the number of barriers;
+/// p[], if any. p[] is an option because a comparison of two empty lists takes a call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A valid launch: its decoded program, and its blocks by number.
@@ -33,9 +33,9 @@ pub struct Grid {
     context: Context,
     launch: Launch,
     local_bytes: u32,
-    /// `$r0` at the start of each warp of a block; none for graphics stages.
+    /// `$r0` at the start of each warp of a block. Empty for graphics stages.
     threads: Vec<Row<WARP>>,
-    /// Whether instructions are not counted.
+    /// Whether the counts of instructions are disabled.
     uncounted: bool,
 }
 
@@ -50,7 +50,7 @@ impl Grid {
         Grid::of(Arc::new(code), launch, options)
     }
 
-    /// Creates the grid like [`Grid::new`], for a decoded program.
+    /// Creates the grid like [`Grid::new`], for a program that is already decoded.
     pub(crate) fn of(
         code: Arc<Code>,
         mut launch: Launch,
@@ -102,12 +102,12 @@ impl Grid {
         &self.launch
     }
 
-    /// Disables the counts.
+    /// Disables the counts of instructions.
     pub(crate) fn do_not_count(&mut self) {
         self.uncounted = true;
     }
 
-    /// Gives back the columns of a[] of a vertex launch that has ended, by [`LaneResults::give_back`].
+    /// Returns the memory of a[] of a vertex launch that has ended to [`LaneResults::give_back`], for later launches.
     pub(crate) fn give_inputs_back(&mut self) {
         if let Launch::Vertex(vertex) = &mut self.launch {
             let columns = std::mem::take(&mut vertex.inputs).into_tuple_vec();
@@ -115,7 +115,7 @@ impl Grid {
         }
     }
 
-    /// Returns the launch with another program of the same number of words.
+    /// Returns the same launch with another program. Both programs have the same number of words.
     pub(crate) fn with_code(&self, code: Arc<Code>) -> Grid {
         let checks = self.context.checks.and_then(|checks| code.checks(checks.given));
         Grid { context: Context { code, checks, ..self.context.clone() }, ..self.clone() }
@@ -135,15 +135,15 @@ impl Grid {
         self.launch.blocks()
     }
 
-    /// Returns block `number` before its first instruction, for an engine. `spare` is a block of this launch that
-    /// has ended and whose memory is reused.
+    /// Returns block `number` before its first instruction, prepared for an engine. `spare` is a block of this launch
+    /// that has ended and whose memory is reused.
     pub fn block<E: Executor>(&self, executor: &E, number: usize, spare: Option<Block>) -> Block {
         let mut spare = spare.map(Box::new);
         self.begin(executor, number, &mut spare);
         *spare.expect("a block that was begun")
     }
 
-    /// Creates the block like [`Grid::block`], but in place: `spare` becomes the block.
+    /// Creates block `number` like [`Grid::block`], but in place. Afterwards, `spare` holds the block.
     pub(crate) fn begin<'a, E: Executor>(
         &self,
         executor: &E,
@@ -180,7 +180,7 @@ impl Grid {
         block
     }
 
-    /// Creates a block of a compute launch. 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
+    /// Creates a block of a compute launch. See 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
     fn compute_block<'a, E: Executor>(
         &self,
         executor: &E,
@@ -213,7 +213,7 @@ impl Grid {
         block
     }
 
-    /// Creates a block of one warp, in which these lanes run. `give` sets its inputs.
+    /// Creates a block of one warp in which the given lanes run. `give` sets the inputs of the warp.
     fn graphics_block<'a, E: Executor>(
         &self,
         executor: &E,
@@ -252,8 +252,9 @@ impl Grid {
         })
     }
 
-    /// Returns the lanes of a warp that run, and those that are dead from the start, if the lanes are vertices
-    /// or whole quads. Otherwise returns `None`, because lanes of other quads read neighbours that do not run.
+    /// Returns the lanes of a warp that run, and the lanes that are dead from the start, if the lanes are vertices or
+    /// whole quads. Returns `None` for other warps, because lanes of an incomplete quad read neighbours that do not
+    /// run.
     #[inline]
     pub(crate) fn straight_lanes(&self, number: usize) -> Option<(Mask, Mask)> {
         let all = Mask::first(WARP);
@@ -271,19 +272,19 @@ impl Grid {
         (launched.any() && whole_quads(launched) == launched).then_some((launched, all - live))
     }
 
-    /// Returns the number of lanes of graphics block `number` whose results count.
+    /// Returns the number of lanes of graphics block `number` that are lanes of the launch.
     fn lanes_of(&self, number: usize) -> usize {
         self.launch.lanes().saturating_sub(number * WARP).min(WARP)
     }
 
-    /// Returns the number of registers in results.
+    /// Returns the number of registers that the results contain.
     fn kept(&self) -> usize {
         let declared = (self.launch.setup().registers as usize).min(MOST_REGISTERS);
         self.wanted().unwrap_or(declared).min(declared)
     }
 
-    /// Returns the number of registers that results need, or `None` for all. If counts are disabled, vertices and
-    /// primitives need none.
+    /// Returns the number of registers that the results need, or `None` for all. If counts are disabled, launches of
+    /// vertices and primitives need no registers.
     fn wanted(&self) -> Option<usize> {
         match &self.launch {
             Launch::Vertex(_) | Launch::Geometry(_) if self.uncounted => Some(0),
@@ -292,11 +293,11 @@ impl Grid {
     }
 }
 
-/// Returns `$r0` at the start of each warp of a block of this size: x, y from bit 16 on, z from bit 26 on. The lanes
-/// after the last thread have 0. (1.3)
+/// Returns `$r0` at the start of each warp of a block of this size. It holds the position of the thread: x in the low
+/// bits, y from bit 16 on, z from bit 26 on. It is 0 in lanes after the last thread. (1.3)
 fn threads([x, y, z]: [u32; 3]) -> Vec<Row<WARP>> {
     let mut rows = vec![Row::ZERO; (x * y * z).div_ceil(WARP as u32) as usize];
-    // The position in the block, incremented from thread to thread.
+    // The position of the next thread in the block.
     let [mut tx, mut ty, mut tz] = [0; 3];
     for position in rows.iter_mut().flat_map(|row| &mut row.0).take((x * y * z) as usize) {
         *position = tx | ty << 16 | tz << 26;
@@ -323,7 +324,7 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
     let (eights, others) = known.as_chunks();
     let mut bits = !Mask::first(known.len()).0;
     for (place, eight) in eights.iter().enumerate() {
-        // Each 0 or 1 moves to its bit of the upper byte.
+        // The product moves each byte, which is 0 or 1, to its bit of the uppermost byte.
         let product = u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080);
         bits |= product >> 56 << (8 * place);
     }
@@ -337,10 +338,10 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) statistics: Statistics,
-    /// By word of the code: the number of issues of the instruction there.
+    /// For each word of the code, the number of issues of the instruction at that word.
     issued: Vec<u64>,
     lanes: LaneResults,
-    /// Whether instructions are not counted.
+    /// Whether the counts of instructions are disabled.
     uncounted: bool,
 }
 
@@ -354,7 +355,8 @@ impl Totals {
         totals
     }
 
-    /// Adds a block that has ended, except for its counts of issued instructions: [`Totals::take_issued`] adds them later.
+    /// Adds the results of a block that has ended. [`Totals::take_issued`] later adds its counts of issued
+    /// instructions.
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
         if !self.uncounted {
             self.statistics.add(&block.common.statistics);
@@ -364,19 +366,20 @@ impl Totals {
         }
     }
 
-    /// Returns the columns of the registers that are kept, to which [`Totals::add_whole`] adds lanes.
+    /// Returns the columns of the registers in the results. The caller appends the values of a warp, and then calls
+    /// [`Totals::add_whole`].
     pub(crate) fn columns(&mut self, grid: &Grid) -> &mut [Vec<u32>] {
         self.lanes.columns_mut(grid.kept())
     }
 
-    /// Adds a warp that has ended, by its number: its dead lanes, and o[]. Its registers are already in the
-    /// columns.
+    /// Adds a warp that has ended: its dead lanes, and o[]. The caller has already added its registers to the columns.
     #[inline]
     pub(crate) fn add_whole(&mut self, grid: &Grid, number: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);
     }
 
-    /// Counts warps and lanes that have all executed the instructions at these indices of the code once.
+    /// Counts the instructions at these indices of the code as executed once by some warps, with all of the given
+    /// lanes.
     pub(crate) fn count_whole(&mut self, [warps, lanes]: [usize; 2], places: &[usize]) {
         if self.uncounted {
             return;
@@ -390,7 +393,7 @@ impl Totals {
         places.iter().for_each(|place| self.issued[*place] += warps);
     }
 
-    /// Adds the issue counts of the blocks that ran in this memory, and resets them.
+    /// Adds the issue counts of the blocks that have used this memory, and resets the counts in it.
     pub(crate) fn take_issued<E: Executor>(&mut self, executor: &E, block: &mut Block) {
         match self.uncounted {
             true => block.common.runs.fill(0),
@@ -402,7 +405,7 @@ impl Totals {
         block.common.issued.fill(0);
     }
 
-    /// Adds the results of later blocks.
+    /// Adds the totals of later blocks.
     pub(crate) fn add(&mut self, other: Totals) {
         self.statistics.add(&other.statistics);
         self.count(&other.issued);

@@ -1,4 +1,4 @@
-//! The inputs of a warp of fragments: words of single lanes, and planes at the positions of the lanes.
+//! The inputs of a fragment warp: a word for each lane, or planes that are evaluated at the positions of the lanes.
 
 use reconverge_simt::level::{Level, Task};
 use reconverge_simt::registers::Row;
@@ -9,7 +9,7 @@ use crate::lane::interpolate::{Interpolant, Position, interp, interp_row};
 use crate::launch::{Fragment, Varying};
 use crate::state::{Input, Warp};
 
-/// The positions of the lanes of a warp in the window, by axis.
+/// The positions of the lanes of a warp in the window, as one list per axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Positions {
     x: [f32; WARP],
@@ -17,7 +17,7 @@ pub(crate) struct Positions {
 }
 
 impl Positions {
-    /// Returns the centres and the centroids of the warp whose first lane is fragment `first`.
+    /// Returns the pixel centres and the centroids for a warp. The warp's first lane is fragment `first`.
     #[inline(always)]
     pub(crate) fn of(fragment: &Fragment, first: usize) -> [Positions; 2] {
         let mut centres = Positions::default_centres(first);
@@ -27,7 +27,7 @@ impl Positions {
         [centres, centroids]
     }
 
-    /// Returns the centres of a row of quads: quad q covers x = 2q and 2q+1, y = 0 and 1.
+    /// Returns the pixel centres of a row of quads. Quad q covers x = 2q and 2q+1, and y = 0 and 1.
     #[inline(always)]
     fn default_centres(first: usize) -> Self {
         let mut centres = Positions { x: [0.0; WARP], y: [0.0; WARP] };
@@ -39,7 +39,7 @@ impl Positions {
         centres
     }
 
-    /// Replaces positions by those of the list, which may have fewer or more entries than lanes.
+    /// Replaces positions by those of a list. The list may have fewer or more entries than there are lanes.
     #[inline(always)]
     fn take(&mut self, given: &[[f32; 2]]) {
         for (lane, [x, y]) in given.iter().take(WARP).enumerate() {
@@ -53,24 +53,24 @@ impl Positions {
         Row(interp_row(of, [&self.x, &self.y]))
     }
 
-    /// Returns [`Positions::interpolated`], lane by lane.
+    /// Computes [`Positions::interpolated`] lane by lane.
     fn by_lane(&self, of: Interpolant) -> Row<WARP> {
-        // Passed both as centre and as centroid: only the centre is evaluated here.
+        // The same position is passed as centre and as centroid, because only the centre is evaluated here.
         let at = |lane: usize| [self.x[lane], self.y[lane]];
         Row(std::array::from_fn(|lane| interp(of, Position::Centre, at(lane), at(lane), None)))
     }
 }
 
-/// A warp of fragments without its inputs.
+/// A fragment warp whose inputs are to be set.
 pub(crate) struct Fragments<'a> {
     pub(crate) fragment: &'a Fragment,
-    /// The fragment of the first lane.
+    /// Index of the fragment in the first lane.
     pub(crate) first: usize,
     pub(crate) warp: &'a mut Warp,
 }
 
 impl Fragments<'_> {
-    /// Sets the inputs by code for a level, or lane by lane. A level takes a seventh of the time (AVX2).
+    /// Sets the inputs with code for a level, or lane by lane for `None`. Code for AVX2 takes a seventh of the time.
     pub(crate) fn set_inputs(self, level: Option<Level>) {
         match level {
             Some(level) => level.run(self),
@@ -95,7 +95,7 @@ impl Fragments<'_> {
                     let [centres, centroids] =
                         positions.get_or_insert_with(|| Positions::of(fragment, first));
                     let centre = interpolated(centres, of);
-                    // Most launches do not provide centroids.
+                    // Most launches do not provide centroids. The centre then serves as the centroid.
                     let centroid =
                         if fragment.centroids.is_empty() { centre } else { interpolated(centroids, of) };
                     warp.set_input(slot, Input::of(centre, centroid, Row([flat; WARP])));

@@ -1,18 +1,18 @@
-//! The result of decoding: one [`Inst`] per instruction. Everything after decoding works with this type.
+//! The result of decoding: one [`Inst`] per instruction. All components that use decoded instructions use this type.
 //!
-//! Execution does not access the table. Every modifier is a typed value. Most modifiers are inside the [`Op`], in
-//! the types that the functions of [`crate::lane`] take. The meaning of an operation is therefore one call:
+//! Execution does not access the table of encodings. Every modifier is a typed value. Most modifiers are inside the
+//! [`Op`], in the types that the functions of [`crate::lane`] take. The meaning of an operation is therefore one call:
 //! `Arith::Add { addition, width, sat }` is `lane::integer::add(addition, width, sat, a, b, carry)`.
 //!
 //! Conventions for all forms (short, immediate, long, control):
-//! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, whatever their field in the encoding.
-//!   The long f32 `add` has its second operand in the field SRC3; here it is `src[1]`. The accumulator of short and
-//!   immediate `mad` and `sad`, which is the destination register, is repeated in `src[2]`.
-//! * A source that an instruction does not have is [`Operand::None`].
+//! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, whatever their field in the encoding. For
+//!   example, the long f32 `add` encodes its second operand in the field SRC3, but the operand is `src[1]` here. In
+//!   short and immediate `mad` and `sad`, the accumulator is the destination register, and `src[2]` repeats it.
+//! * If an instruction does not have a source, the source is [`Operand::None`].
 //! * Memory offsets are in bytes, already scaled and sign-extended.
 //! * Code addresses are **byte** addresses in the code window: the word address of the encoding times 4.
 //!
-//! Section numbers are those of the machine's description.
+//! Numbers in parentheses are sections of docs/tesla.md.
 
 use reconverge_simt::Fidelity;
 
@@ -31,17 +31,17 @@ reconverge_isa::choices! {
         G80 = "G80",
         /// 0x84 to 0x98: sm_11.
         G84 = "G84",
-        /// 0xa0, GT200: sm_13, the only one with f64.
+        /// 0xa0, GT200: sm_13, the only group with f64.
         G200 = "G200",
-        /// 0xaa, 0xac: as G200 without f64.
+        /// 0xaa, 0xac: like G200, but without f64.
         Mcp77 = "MCP77",
-        /// 0xa3, 0xa5, 0xa8, 0xaf: sm_12, and the additions of Direct3D 10.1.
+        /// 0xa3, 0xa5, 0xa8, 0xaf: sm_12, with the additions of Direct3D 10.1.
         Gt215 = "GT215",
     }
 }
 
 impl Chip {
-    /// Other names of the chip group: its products, the CUDA target, chip numbers.
+    /// Returns other names of the chip group: its products, the CUDA target, chip numbers.
     #[rustfmt::skip]
     pub const fn aliases(self) -> &'static [&'static str] {
         match self {
@@ -61,7 +61,7 @@ impl Chip {
         Chip::ALL.into_iter().find(is).or_else(|| Chip::from_id(number()?))
     }
 
-    /// Returns the group of a chip number. (1.1)
+    /// Returns the chip group that contains a chip number. (1.1)
     pub const fn from_id(id: u32) -> Option<Chip> {
         Some(match id {
             0x50 => Chip::G80,
@@ -83,7 +83,7 @@ impl Chip {
         }
     }
 
-    /// Feature `sm12`: locks on s[], `vote`, 64-bit atomics, `sat` on f32 `mul`.
+    /// Returns whether the chip has the feature `sm12`: locks on s[], `vote`, 64-bit atomics, `sat` on f32 `mul`.
     pub const fn has_sm12(self) -> bool {
         match self {
             Chip::G80 | Chip::G84 => false,
@@ -93,22 +93,23 @@ impl Chip {
 }
 
 reconverge_isa::choices! {
-    /// The program types, in the order of the pipeline. An encoding can have another meaning in another type. (1.2)
+    /// The program types, in the order of the pipeline. The same encoding can have different meanings in different
+    /// program types. (1.2)
     #[derive(Hash, PartialOrd, Ord)]
     pub enum Stage {
-        /// VP
+        /// VP, a vertex program.
         Vertex = "VP",
-        /// GP
+        /// GP, a geometry program.
         Geometry = "GP",
-        /// FP
+        /// FP, a fragment program.
         Fragment = "FP",
-        /// CP
+        /// CP, a compute program.
         Compute = "CP",
     }
 }
 
 impl Stage {
-    /// Returns the stage with this name: `VP`, `vp`, `vertex`, and the like for the others.
+    /// Returns the stage with this name. For example, the vertex stage is `VP`, `vp` or `vertex`.
     pub fn from_name(name: &str) -> Option<Stage> {
         Some(match name.trim().to_ascii_lowercase().as_str() {
             "vp" | "vertex" => Stage::Vertex,
@@ -146,20 +147,21 @@ impl Stage {
 /// The encoding form of an instruction. (2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// One word. Unconditional, writes no `$c`.
+    /// One word. The instruction has no predicate and does not write a `$c`.
     Short,
-    /// Two words, the second mostly an immediate. Unconditional, writes no `$c`.
+    /// Two words, of which the second is mostly an immediate. The instruction has no predicate and does not write a
+    /// `$c`.
     Immediate,
-    /// Two words, with predicate, `$c` output, exit and join.
+    /// Two words. The instruction has fields for a predicate, a `$c` output, exit and join.
     Long,
-    /// Two words, control flow.
+    /// Two words: a control-flow instruction.
     Control,
-    /// One word, control flow: `trap` and `brkpt` only.
+    /// One word: the control-flow instructions `trap` and `brkpt`.
     ShortControl,
 }
 
 impl Form {
-    /// Length of the instruction in words.
+    /// Returns the length of the instruction in words.
     pub const fn words(self) -> u32 {
         match self {
             Form::Short | Form::ShortControl => 1,
@@ -167,13 +169,13 @@ impl Form {
         }
     }
 
-    /// Length in bytes, by which the program counter advances.
+    /// Returns the length of the instruction in bytes, by which the program counter advances.
     pub const fn bytes(self) -> u32 {
         4 * self.words()
     }
 }
 
-/// The exit or join that a long instruction carries. Neither is predicated. (2.2, 9.3)
+/// The exit or join modifier of a long instruction. Neither modifier is predicated. (2.2, 9.3)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum End {
     /// No exit and no join.
@@ -181,7 +183,7 @@ pub enum End {
     None,
     /// All active lanes end after the instruction.
     Exit,
-    /// The warp joins before the instruction. The join may set another program counter.
+    /// The warp joins before the instruction. The join may switch the warp to another path.
     Join,
 }
 
@@ -191,7 +193,7 @@ pub struct Condition(u8);
 
 /// For each condition code, its truth table: bit f is the result for the flag nibble f. (2.3)
 ///
-/// Codes 0x14 to 0x1b are unassigned; measured as always false (13.1).
+/// Codes 0x14 to 0x1b are unassigned. Measurements show that they are always false (13.1).
 const CONDITIONS: [u16; 32] = [
     0x0000, 0xbb44, 0x2222, 0x3366, 0x4411, 0x5555, 0xcc33, 0x7777, // never l e le g lg ge lge
     0x8888, 0x33cc, 0xaaaa, 0xbbee, 0xcc99, 0xdddd, 0x44bb, 0xffff, // u lu eu leu gu lgu geu always
@@ -210,7 +212,7 @@ impl Condition {
         Condition(code & 31)
     }
 
-    /// The code, 0 to 31.
+    /// Returns the code, 0 to 31.
     pub const fn code(self) -> u8 {
         self.0
     }
@@ -227,33 +229,35 @@ impl Condition {
     }
 }
 
-/// The predicate of an instruction: the active lanes whose `$c` satisfies the condition execute it. (2.2)
+/// The predicate of an instruction. The instruction executes in the active lanes whose `$c` satisfies the condition.
+/// (2.2)
 ///
-/// An instruction that also reads a `$c` as data (`addc`) reads this same register.
+/// An instruction that also reads a `$c` as data (`addc`) reads the same register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
-    /// The condition. [`Condition::ALWAYS`] for instructions without a predicate.
+    /// The condition. Instructions without a predicate have [`Condition::ALWAYS`].
     pub condition: Condition,
     /// Number of the `$c`, 0 to 3. 0 for short and immediate forms.
     pub c: u8,
 }
 
 impl Guard {
-    /// All active lanes.
+    /// The guard that holds for all active lanes.
     pub const ALWAYS: Guard = Guard { condition: Condition::ALWAYS, c: 0 };
 
-    /// Returns whether every lane passes the guard, whatever its flags.
+    /// Returns whether the guard holds for every lane, whatever its flags.
     pub const fn is_always(self) -> bool {
         self.condition.0 == Condition::ALWAYS.0
     }
 }
 
-/// A 16-bit half of a general register, as its field value F: a half of `$r<F/2>`, the high one if F is odd. (1.4)
+/// A 16-bit half of a general register. The value is the field F of the encoding: a half of `$r<F/2>`, the high half if
+/// F is odd. (1.4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Half(pub u8);
 
 impl Half {
-    /// Number of the general register.
+    /// Returns the number of the general register.
     #[inline(always)]
     pub const fn register(self) -> u8 {
         self.0 >> 1
@@ -269,21 +273,21 @@ impl Half {
 /// A memory space. (1.7)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// c0..c15[]
+    /// c0..c15[], the constant banks.
     Const(u8),
-    /// l[]
+    /// l[], the local memory of a thread.
     Local,
-    /// s[]
+    /// s[], the shared memory of a block.
     Shared,
-    /// g0..g15[]
+    /// g0..g15[], segments of global memory.
     Global(u8),
-    /// a[]
+    /// a[], the inputs of vertex and geometry programs.
     Attribute,
-    /// p[]
+    /// p[], the attributes of the vertices of a primitive.
     Primitive,
-    /// v[]
+    /// v[], the interpolants of fragment programs.
     Varying,
-    /// o[]
+    /// o[], the outputs.
     Output,
 }
 
@@ -307,7 +311,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Bytes moved.
+    /// Returns the number of bytes that an access moves.
     pub const fn bytes(self) -> u32 {
         match self {
             Access::U8 | Access::S8 => 1,
@@ -330,9 +334,9 @@ impl Access {
 /// The base of a memory operand's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// An address register `$a0` to `$a7`, 16 bits; `$a0` reads 0. Operands that cannot be indexed have `$a0`.
+    /// An address register `$a0` to `$a7`, 16 bits. `$a0` reads 0. Operands that cannot be indexed have `$a0`.
     A(u8),
-    /// A general register, 32 bits: g[] only.
+    /// A general register, 32 bits. Only operands in g[] have this base.
     R(u8),
 }
 
@@ -344,33 +348,33 @@ pub enum Base {
 pub struct Mem {
     /// The space, with its bank.
     pub space: Space,
-    /// Width and extension. For a b16 operand of an ordinary instruction in c[], a[] or p[], the width that is
-    /// read.
+    /// Width and extension. If an ordinary instruction has a b16 operand in c[], a[] or p[], this is the width that it
+    /// reads.
     pub access: Access,
     /// The register to which the offset is added.
     pub base: Base,
-    /// Post-increment.
+    /// Whether the access has a post-increment.
     pub increment: bool,
-    /// Offset in bytes. Signed if the encoding has a sign (post-increment of short and long operands).
+    /// Offset in bytes. It is signed if the encoding has a sign (post-increment of short and long operands).
     pub offset: i32,
 }
 
 /// A special register. (1.5)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Special {
-    /// 0: lane, warp, multiprocessor, TPC.
+    /// 0: numbers of the lane, warp, multiprocessor and TPC.
     Physid,
     /// 1: cycle counter.
     Clock,
     /// 2: reads 0.
     Sr2,
-    /// 3: spacing of the attributes of one vertex.
+    /// 3: spacing of the attributes of a vertex.
     Vstride,
-    /// 4 to 7, as 0 to 3: performance counters.
+    /// 4 to 7: performance counters, numbered 0 to 3 here.
     Pm(u8),
     /// 8: sample number.
     Sampleid,
-    /// 9 to 15: unknown; the description recommends to read 0.
+    /// 9 to 15: unknown. The description recommends that they read 0.
     Unknown(u8),
 }
 
@@ -389,27 +393,27 @@ impl Special {
     }
 }
 
-/// A source.
+/// A source of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// The instruction has no such source.
     #[default]
     None,
-    /// `$r`, 32 bits.
+    /// A general register `$r`, 32 bits.
     R32(u8),
     /// A half of a `$r`.
     R16(Half),
-    /// An aligned pair; the number is as encoded and may be odd, which is undefined.
+    /// An aligned pair of registers. The number is as encoded; the effect of an odd number is undefined.
     R64(u8),
-    /// Four registers; the number is as encoded.
+    /// Four registers. The number is as encoded.
     R128(u8),
-    /// An immediate; 16-bit operations use its low half.
+    /// An immediate. 16-bit operations use its low half.
     Imm(u32),
     /// Memory that the instruction reads, or the address of a load or store.
     Mem(Mem),
-    /// `$a`, zero-extended.
+    /// An address register `$a`, zero-extended.
     A(u8),
-    /// `$c`, zero-extended.
+    /// A condition register `$c`, zero-extended.
     C(u8),
     /// A special register.
     Special(Special),
@@ -425,22 +429,22 @@ impl Operand {
 /// The destination of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dst {
-    /// The instruction has no result besides flags, memory or control.
+    /// The instruction has no result. It may affect flags, memory or control flow.
     #[default]
     None,
     /// The bit bucket: the result is dropped, but flags are still written.
     Discard,
-    /// `$r`, 32 bits.
+    /// A general register `$r`, 32 bits.
     R32(u8),
     /// A half of a `$r`; the other half keeps its value.
     R16(Half),
-    /// An aligned pair; the number is as encoded.
+    /// An aligned pair of registers. The number is as encoded.
     R64(u8),
-    /// Four registers; the number is as encoded.
+    /// Four registers. The number is as encoded.
     R128(u8),
-    /// `$a`, the low 16 bits.
+    /// An address register `$a`, which receives the low 16 bits.
     A(u8),
-    /// `$c`, always written, whatever the value of `Inst::cdst`: `mov $c, $r` and `vote`.
+    /// `$c`, for `mov $c, $r` and `vote`. It is written even if `Inst::cdst` is `None`.
     C(u8),
     /// o[] at a byte address that is a multiple of 4: 32 bits.
     Out32(u16),
@@ -476,17 +480,17 @@ pub enum TexOp {
 pub struct Tex {
     /// The operation.
     pub op: TexOp,
-    /// The cube form.
+    /// Whether the instruction has the cube form.
     pub cube: bool,
-    /// Skip lanes whose dead bit is set.
+    /// Whether to skip lanes whose dead bit is set.
     pub live: bool,
     /// Whether derivatives are used outside fragment programs as well.
     pub deriv: bool,
-    /// First register of sources and results.
+    /// Number of the first register of the sources and of the results.
     pub base: u8,
     /// Number of source registers, 1 to 4.
     pub count: u8,
-    /// Mask of the components written: x = 1, y = 2, z = 4, w = 8. The others do not take a register.
+    /// Mask of the components written: x = 1, y = 2, z = 4, w = 8. Other components do not use a register.
     pub mask: u8,
     /// Texture number.
     pub texture: u8,
@@ -514,7 +518,7 @@ macro_rules! operations {
         )* }
 
         impl $Class {
-            /// Returns the name in reports, and how exact the operation is, whatever its modifiers.
+            /// Returns the name of the operation in reports, and its exactness with any modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( $Class::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
@@ -536,43 +540,46 @@ pub enum Op {
     Group(Group),
     /// Controls the flow of the warp and sets the program counter.
     Control(Control),
-    /// Has no effect that a program can observe.
+    /// Has no effect that a program can detect.
     Idle(Idle),
 }
 
 operations! {
-    /// Memory accesses, one lane at a time, in ascending order.
+    /// Memory accesses. They execute one lane at a time, in ascending order.
     Memory {
-        /// dst = src\[0\], memory of any space but o[]. \[ld\]
+        /// dst = src\[0\], memory of any space except for o[]. \[ld\]
         Ld => "ld", Specified;
-        /// src\[0\], memory = src\[1\]. \[st\]
+        /// src\[0\] (memory) = src\[1\]. \[st\]
         St => "st", Specified;
-        /// dst = src\[0\], s[]; takes its lock. `cdst` (always given) is S if the lane gets the lock. \[ld lock\]
+        /// dst = src\[0\] (s[]). Takes the lock of that word. `cdst`, which is always given, becomes S if the lane gets
+        /// the lock. \[ld lock\]
         LdLock => "ld lock", Recommended;
-        /// src\[0\], s[] = src\[1\]; releases its lock. \[st unlock\]
+        /// src\[0\] (s[]) = src\[1\]. Releases the lock of that word. \[st unlock\]
         StUnlock => "st unlock", Recommended;
-        /// dst = the interpolant src\[0\], v[], times src\[1\] (`modifiers[1]`) unless src\[1\] is none. \[interp\]
+        /// dst = the interpolant src\[0\] (v[]). If src\[1\] is not none, the interpolant is multiplied by src\[1\]
+        /// with `modifiers[1]`. \[interp\]
         Interp {
             /// The position at which the interpolant is evaluated.
             position: Position,
         } => "interp", Recommended;
-        /// dst = old word of src\[0\], g[]; [`crate::lane::atomic::atomic32`] with src\[1\], src\[2\]. \[ld add, exch, cas, ...\]
+        /// dst = the old word of src\[0\] (g[]). [`crate::lane::atomic::atomic32`] computes the new word from the old
+        /// word, src\[1\] and src\[2\]. \[ld add, exch, cas, ...\]
         Atom {
             /// The operation.
             atomic: Atomic,
-            /// s32 rather than u32.
+            /// Whether the type is s32 rather than u32.
             signed: bool,
         } => "atomic", Exact;
-        /// An atomic on 64 bits, [`crate::lane::atomic::atomic64`].
+        /// An atomic on 64 bits. [`crate::lane::atomic::atomic64`] computes the new value.
         Atom64 {
             /// The operation.
             atomic: Atomic64,
         } => "atomic", Exact;
-        /// A reduction, an atomic without a result: src\[1\] onto src\[0\]. \[red\]
+        /// A reduction, which is an atomic without a result: combines src\[1\] with the word of src\[0\]. \[red\]
         Red {
             /// The operation.
             atomic: Atomic,
-            /// s32 rather than u32.
+            /// Whether the type is s32 rather than u32.
             signed: bool,
         } => "red", Exact;
         /// A reduction on 64 bits.
@@ -584,9 +591,9 @@ operations! {
 }
 
 operations! {
-    /// Operations of several lanes together.
+    /// Operations on several lanes together.
     Group {
-        /// [`crate::lane::quad::quadop`] of src\[0\] of the selected lane and the lane's own src\[1\]. \[quadop\]
+        /// [`crate::lane::quad::quadop`] of the selected lane's src\[0\] and the lane's own src\[1\]. \[quadop\]
         Quadop {
             /// The operation of each lane of the quad.
             ops: [QuadOp; 4],
@@ -597,15 +604,15 @@ operations! {
         Tex(Tex) => "tex", Recommended;
         /// Emits o[] as a vertex, ends the strip, or both in that order. \[emit restart\]
         Emit {
-            /// Emit a vertex.
+            /// Whether to emit a vertex.
             vertex: bool,
-            /// End the strip.
+            /// Whether to end the strip.
             restart: bool,
         } => "emit restart", Specified;
-        /// dst, a [`Dst::C`] of **all** active lanes = whether any or all of them satisfy `guard`. Here `guard` is
-        /// data and does not predicate. \[vote\]
+        /// In **all** active lanes, dst (a [`Dst::C`]) = whether any or all of these lanes satisfy `guard`. Here
+        /// `guard` is an operand, not a predicate. \[vote\]
         Vote {
-            /// `all` rather than `any`.
+            /// Whether the vote is `all` rather than `any`.
             all: bool,
         } => "vote", Recommended;
     }
@@ -621,7 +628,7 @@ operations! {
             /// The number of the event, 0 to 15.
             event: u8,
         } => "pmevent", Specified;
-        /// P in the long form: breakpoint. \[brkpt\]
+        /// A breakpoint. It has a predicate in the long form. \[brkpt\]
         Brkpt => "brkpt", Specified;
     }
 }
@@ -633,14 +640,14 @@ pub struct Inst {
     pub op: Op,
     /// The encoding form, which determines the length.
     pub form: Form,
-    /// Exit or join.
+    /// The exit or join modifier.
     pub end: End,
     /// The predicate.
     pub guard: Guard,
     /// The `$c` that receives the flags.
     pub cdst: Option<u8>,
-    /// Mask of the lanes of each quad that are written, bit (lane & 3): 15 except for `mov` and `ld a[]` with a
-    /// lane prefix. (3.4)
+    /// Mask of the lanes of each quad that the instruction writes: bit (lane & 3). It is 15 except for `mov` and `ld
+    /// a[]` with a lane prefix. (3.4)
     pub lanes: u8,
     /// The destination of the result.
     pub dst: Dst,
@@ -666,10 +673,10 @@ impl Inst {
         }
     }
 
-    /// Returns the general register that the destination *field* selects, if it selects one.
+    /// Returns the general register in the destination *field* of the encoding, if the field selects a register.
     ///
-    /// If the program's register count does not include it, hardware drops the whole instruction. Stores to l[] and
-    /// g[] and reductions have their data register in that field, so the rule also holds for them. (1.4)
+    /// If the program does not have this register, the hardware drops the whole instruction. Stores to l[] and g[] and
+    /// reductions have their data register in the destination field, so the rule also holds for them. (1.4)
     pub const fn gate(&self) -> Option<u8> {
         match self.dst {
             Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => return Some(register),

@@ -27,12 +27,11 @@ use crate::state::MOST_REGISTERS;
 use crate::texture::Textures;
 use crate::trap::Cause;
 
-/// Registers of a program whose container does not specify their number. It is the most that compilers use.
-/// Registers $r124 to $r127 are then absent: they read zero and writes to them are dropped, as compiled code
-/// expects. (1.4)
+/// Number of registers of a program whose container does not specify it. Compilers do not use more. Registers $r124 to
+/// $r127 are then absent: they read zero and writes to them are dropped, as compiled code expects. (1.4)
 pub const UNSPECIFIED_REGISTERS: u32 = 124;
 
-/// The maximum size of s[] of a block, in bytes, and its size if the container does not specify one. (1.6)
+/// The maximum size of s[] per block, in bytes. It is also the size if the container does not specify one. (1.6)
 pub const MOST_SHARED: u32 = 0x4000;
 
 /// Byte address of the first parameter in s[]. (1.6)
@@ -41,41 +40,43 @@ pub const PARAMETERS: u32 = 0x10;
 /// The maximum size of l[] of a thread, in bytes. (1.6)
 pub const MOST_LOCAL: u32 = 0x1_0000;
 
-/// The maximum number of threads per block. The encoding could express 64 · 1024 · 65536; hardware allows 512
-/// (CUDA). Larger blocks also run here.
+/// The maximum number of threads per block. The encoding could express 64 · 1024 · 65536 threads, and hardware allows
+/// 512 threads (CUDA). Larger blocks also run here.
 pub const MOST_THREADS: u32 = 1 << 16;
 
-/// The maximum l[] of all threads of a block together, in bytes. With [`MOST_THREADS`] it bounds the host memory of
-/// a launch. 512 threads with all the l[] that hardware allows need an eighth of it.
+/// The maximum size of l[] of all threads of a block together, in bytes. With [`MOST_THREADS`], it limits the host
+/// memory of a launch. 512 threads with the largest l[] of the hardware need an eighth of it.
 pub const MOST_LOCAL_OF_BLOCK: u64 = 1 << 28;
 
 /// The fields that every stage has.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The chip, which determines the instructions that can be decoded, and a few results.
+    /// The chip. It determines which instructions can be decoded, and a few results.
     pub chip: Chip,
-    /// General registers per thread. Registers beyond this count read zero.
+    /// Number of general registers per thread. Registers beyond this number read zero.
     pub registers: u32,
-    /// Bytes of l[] per thread: 0, or rounded up to a power of two from 0x10 on. (1.6)
+    /// Number of bytes of l[] per thread: 0, or rounded up to a power of two that is at least 0x10. (1.6)
     pub local_bytes: u32,
-    /// Address of the first word of the code in the code window; branch targets are absolute. (11.4)
+    /// Address of the first word of the code in the code window. Branch targets are absolute addresses in this window.
+    /// (11.4)
     pub code_base: u32,
-    /// c0..c15[]
+    /// The constant banks c0..c15[].
     pub constants: Constants,
     /// Textures and samplers.
     pub textures: Textures,
     /// Limits of the token stack.
     pub limits: Limits,
-    /// Mode bits that change f32 results.
+    /// Mode bits that affect f32 results.
     pub modes: Modes,
-    /// Fixes for a program of Mesa's compiler, which then runs with the intended addresses in s[].
+    /// Fixes for a program of Mesa's compiler. The program then runs with the intended addresses in s[].
     pub driver_fixes: Option<DriverFixes>,
     /// $pm0 to $pm3, which no instruction changes.
     pub counters: [u32; 4],
 }
 
 impl Setup {
-    /// Creates a setup for `chip` with nothing bound, [`UNSPECIFIED_REGISTERS`] and code at address 0.
+    /// Creates a setup for `chip` with [`UNSPECIFIED_REGISTERS`] and code at address 0. No constants, textures or
+    /// samplers are bound.
     pub fn new(chip: Chip) -> Self {
         Setup {
             chip,
@@ -94,7 +95,7 @@ impl Setup {
     /// Returns the setup that the container of `program` specifies: registers, local memory, constants.
     ///
     /// # Errors
-    /// A constant block lies outside the sixteen banks of 64 KiB.
+    /// A constant block is outside the sixteen banks of 64 KiB.
     pub fn of(program: &Program, chip: Chip) -> Result<Self, LaunchError> {
         let mut setup = Setup::new(chip);
         setup.registers = program.resources.registers.unwrap_or(UNSPECIFIED_REGISTERS);
@@ -110,7 +111,7 @@ impl Setup {
     /// Checks that a program of `words` words fits the machine.
     ///
     /// # Errors
-    /// The registers, the addresses of the code or l[] do not fit the machine.
+    /// The number of registers, the addresses of the code or the size of l[] exceed the machine's limits.
     pub fn check(&self, words: usize) -> Result<(), LaunchError> {
         if self.registers as usize > MOST_REGISTERS {
             return Err(LaunchError::Registers(self.registers));
@@ -122,8 +123,8 @@ impl Setup {
         self.local_size().map(|_| ())
     }
 
-    /// Returns whether lowering produces the same program for both setups. They then differ at most in the contents
-    /// of c[]. Images are the same only if they are shared.
+    /// Returns whether lowering produces the same program for both setups. They then differ at most in the contents of
+    /// c[]. Images count as equal only if they are shared.
     pub fn lowers_alike(&self, other: &Setup) -> bool {
         let Setup {
             chip,
@@ -143,7 +144,7 @@ impl Setup {
             && textures.is_same(&other.textures)
     }
 
-    /// Returns the allocated bytes of l[] per thread. (1.6)
+    /// Returns the number of bytes of l[] that are allocated per thread. (1.6)
     pub(crate) fn local_size(&self) -> Result<u32, LaunchError> {
         match self.local_bytes {
             0 => Ok(0),
@@ -162,25 +163,25 @@ pub struct Environment {
     pub setup: Arc<Setup>,
 }
 
-/// A grid of blocks of a compute program.
+/// A launch of a compute program: a grid of blocks.
 #[derive(Clone, Debug)]
 pub struct Compute {
-    /// The fields that every stage has. Shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
-    /// Blocks in x and y, at least 1 and at most 0xffff each.
+    /// Number of blocks in x and y, 1 to 0xffff each.
     pub grid: [u32; 2],
-    /// Threads of a block in x, y and z.
+    /// Number of threads of a block in x, y and z.
     pub block: [u32; 3],
-    /// s[] of a block without the dynamic part, in bytes, including header and parameters. `None`: unspecified, the
-    /// block gets all of s[].
+    /// Number of bytes of s[] per block, including header and parameters, but without the dynamic part. `None` means
+    /// unspecified: the block gets all of s[].
     pub shared_bytes: Option<u32>,
-    /// Further bytes of s[], after the others.
+    /// Number of bytes of the dynamic part of s[], which follows the other bytes.
     pub dynamic_shared: u32,
-    /// The number of the grid, which goes to s\[0x0\].
+    /// The number of the grid, which is written to s\[0x0\].
     pub grid_id: u16,
-    /// The parameter area, which goes to s\[0x10\] on.
+    /// The parameter area, which is copied to s[] from s\[0x10\] on.
     pub params: Vec<u8>,
-    /// Barriers allocated. `None`: unspecified, all may be used.
+    /// Number of allocated barriers, or `None` if unspecified: the program may then use all barriers.
     pub barriers: Option<u32>,
     /// The location of g0..g15[] in the memory.
     pub segments: Segments,
@@ -189,11 +190,11 @@ pub struct Compute {
 }
 
 impl Compute {
-    /// Returns a launch of one block of one thread, without parameters or memory, with the setup of the container
-    /// of `program`.
+    /// Returns a launch of one block of one thread, without parameters or memory. Its setup is that of the container of
+    /// `program`.
     ///
     /// # Errors
-    /// See [`Setup::of`].
+    /// The errors of [`Setup::of`].
     pub fn of(program: &Program, chip: Chip) -> Result<Self, LaunchError> {
         Ok(Compute {
             setup: Setup::of(program, chip)?.into(),
@@ -209,12 +210,12 @@ impl Compute {
         })
     }
 
-    /// The setup, for modification.
+    /// Returns the setup for modification.
     pub fn setup_mut(&mut self) -> &mut Setup {
         Arc::make_mut(&mut self.setup)
     }
 
-    /// Returns the bytes of s[]: header, parameters, static and dynamic variables, in steps of 0x40. (1.6)
+    /// Returns the number of bytes of s[]: header, parameters, static and dynamic variables, in steps of 0x40. (1.6)
     fn shared_size(&self) -> u64 {
         let least = u64::from(PARAMETERS) + self.params.len() as u64;
         match self.shared_bytes {
@@ -225,15 +226,14 @@ impl Compute {
         }
     }
 
-    /// Loads the data that the programs of a module share: constants, and variables in global memory. (11.1, 11.4)
+    /// Loads the data that the programs of a module share: constants and variables in global memory. (11.1, 11.4)
     ///
     /// Global variables become buffers from `address` on, at least 256 bytes apart, in the module's order. Their
-    /// addresses go to the constant slots that are reserved for them (usually in c14\[\]). Returns the names and
-    /// addresses of the variables.
+    /// addresses are written to the constant slots that are reserved for them (usually in c14\[\]). Returns the names
+    /// and addresses of the variables.
     ///
     /// # Errors
-    /// A constant or slot lies outside the banks, or the buffers do not fit next to those of
-    /// [`Compute::memory`].
+    /// A constant or slot is outside the banks, or the buffers overlap those of [`Compute::memory`].
     pub fn load_module(&mut self, module: &Module, address: u32) -> Result<Vec<(String, u32)>, LaunchError> {
         let constants = &mut Arc::make_mut(&mut self.setup).constants;
         for block in &module.constants {
@@ -262,47 +262,48 @@ impl Compute {
     }
 }
 
-/// The word of v\[\] with the sample numbers that `$sampleid` reads, if fragments are single samples. Programs that
-/// a driver creates do not read it as an interpolant.
+/// The word of v\[\] that holds the sample numbers, if fragments are single samples. `$sampleid` reads it. Programs
+/// that a driver creates do not read it as an interpolant.
 pub const SAMPLE_ID: u16 = 0xfe;
 
 /// One interpolant word of a fragment program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Varying {
-    /// By fragment: the word that interpolation returns at every position, including flat. For a perspective
-    /// attribute, this is the attribute divided by w; the program multiplies by w itself. (6.7) The column is
+    /// For each fragment, the word that interpolation returns at every position, including flat. For a perspective
+    /// attribute, this word is the attribute divided by w, and the program itself multiplies by w. (6.7) The column is
     /// shared, so that launches with the same column need no copy.
     Lanes(Arc<Vec<u32>>),
-    /// A plane, evaluated at the fragment's position. For a perspective attribute, the plane of attribute / w.
+    /// A plane, evaluated at the fragment's position. For a perspective attribute, it is the plane of attribute / w.
     Plane {
         /// Value at position (0, 0).
         base: f32,
-        /// Change with x.
+        /// Change of the value per pixel in x.
         dx: f32,
-        /// Change with y.
+        /// Change of the value per pixel in y.
         dy: f32,
         /// Result of flat interpolation: the word of the provoking vertex.
         flat: u32,
     },
 }
 
-/// Fragments of a fragment program. Lanes 4q to 4q+3 are the quad q: upper left, upper right, lower left, lower
-/// right.
+/// A launch of a fragment program. Lanes 4q to 4q+3 are the quad q: upper left, upper right, lower left, lower right.
 #[derive(Clone, Debug)]
 pub struct Fragment {
-    /// The fields that every stage has. Shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of fragments. Helper lanes fill the last quad if `helpers` is set.
     pub lanes: usize,
-    /// Whether lanes of a quad that are not covered, or beyond `lanes`, run as helpers for derivatives.
+    /// Whether lanes of a quad run as helpers for derivatives if they are not covered or beyond `lanes`.
     pub helpers: bool,
-    /// Whether each fragment is covered. If the list is empty, all are. An uncovered fragment runs only as a helper.
+    /// Whether each fragment is covered. If the list is empty, all fragments are. An uncovered fragment runs only as a
+    /// helper.
     pub covered: Vec<bool>,
-    /// By fragment: the position of its centre; missing ones are laid out as a row of quads from (0.5, 0.5).
+    /// For each fragment, the position of its centre. Fragments without an entry are laid out as a row of quads from
+    /// (0.5, 0.5).
     pub centres: Vec<[f32; 2]>,
-    /// By fragment: the centroid of its covered samples; missing ones are the centre.
+    /// For each fragment, the centroid of its covered samples. Fragments without an entry use their centre.
     pub centroids: Vec<[f32; 2]>,
-    /// Number of registers in the results, from `$r0` on: four per colour. `None`: all.
+    /// Number of registers in the results, from `$r0` on: four per colour. `None` means all registers.
     pub kept: Option<usize>,
     /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w; its default is 1.0.
     pub varyings: LiteMap<u16, Varying>,
@@ -323,38 +324,38 @@ impl Fragment {
         }
     }
 
-    /// The setup, for modification.
+    /// Returns the setup for modification.
     pub fn setup_mut(&mut self) -> &mut Setup {
         Arc::make_mut(&mut self.setup)
     }
 }
 
-/// Vertices of a vertex program.
+/// A launch of a vertex program.
 #[derive(Clone, Debug)]
 pub struct Vertex {
-    /// The fields that every stage has. Shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of vertices.
     pub lanes: usize,
-    /// a[] by word number (byte address / 4): one word per vertex.
+    /// a[] by word number (byte address / 4), with one word per vertex.
     pub inputs: LiteMap<u16, Vec<u32>>,
 }
 
-/// Primitives of a geometry program.
+/// A launch of a geometry program.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// The fields that every stage has. Shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. They are shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Number of primitives.
     pub lanes: usize,
-    /// a[] by word number: one word per primitive, which is, for each input vertex, the p[] address of its
-    /// attributes.
+    /// a[] by word number, with one word per primitive. For each input vertex, the word is the p[] address of the
+    /// vertex's attributes.
     pub inputs: LiteMap<u16, Vec<u32>>,
-    /// p[] by word.
+    /// The words of p[].
     pub vertices: Vec<u32>,
 }
 
-/// Any launch.
+/// A launch of any stage.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a run has one launch")]
 pub enum Launch {
@@ -384,10 +385,10 @@ impl Launch {
         Environment { stage: self.stage(), setup: self.setup().clone() }
     }
 
-    /// Puts the launch into an environment of its stage.
+    /// Replaces the setup of the launch by that of an environment for the same stage.
     ///
     /// # Errors
-    /// The stage differs.
+    /// The environment is for another stage.
     pub(crate) fn put_into(&mut self, environment: &Environment) -> Result<(), LaunchError> {
         let (stage, loaded) = (self.stage(), environment.stage);
         if stage != loaded {
@@ -434,7 +435,7 @@ impl Launch {
         self.blocks() * of_a_block
     }
 
-    /// Returns the number of lanes of a graphics stage, or 0 for compute. Their results are the outcome.
+    /// Returns the number of lanes of a graphics stage, whose results form the outcome. Returns 0 for compute.
     pub(crate) fn lanes(&self) -> usize {
         match self {
             Launch::Compute(_) => 0,
@@ -444,7 +445,7 @@ impl Launch {
         }
     }
 
-    /// Returns the number of registers in the results; `None`: all.
+    /// Returns the number of registers in the results, or `None` for all.
     pub(crate) fn kept(&self) -> Option<usize> {
         match self {
             Launch::Fragment(fragment) => fragment.kept,
@@ -457,7 +458,7 @@ impl Launch {
         let of = |word: &u16| u32::from(*word);
         match self {
             Launch::Compute(_) => NumberSet::new(),
-            // 1/w always exists.
+            // The word for 1/w always exists.
             Launch::Fragment(fragment) => fragment.varyings.keys().map(of).chain([0]).collect(),
             Launch::Vertex(Vertex { inputs, .. }) | Launch::Geometry(Geometry { inputs, .. }) => {
                 inputs.keys().map(of).collect()
@@ -468,15 +469,15 @@ impl Launch {
     /// Checks that a program of `words` words can be run with this launch.
     ///
     /// # Errors
-    /// The lanes, the setup or the program do not fit.
+    /// A size is invalid, an input is too short, or the setup or the program exceeds the machine's limits.
     pub(crate) fn check(&self, words: usize) -> Result<(), LaunchError> {
         LANES.check(self.lanes() as u64).map_err(LaunchError::Lanes)?;
         self.setup().check(words)?;
         self.check_lanes()
     }
 
-    /// Returns the bytes of s[] that are defined at the start of a block, rounded up to whole words; `None` for
-    /// graphics stages.
+    /// Returns the number of bytes of s[] that are defined at the start of a block, rounded up to whole words. Returns
+    /// `None` for graphics stages.
     pub(crate) fn given_bytes(&self) -> Option<u32> {
         match self {
             Launch::Compute(compute) => Some((PARAMETERS + compute.params.len() as u32).next_multiple_of(4)),
@@ -484,7 +485,7 @@ impl Launch {
         }
     }
 
-    /// Returns the bytes of s[] per block; 0 for graphics stages.
+    /// Returns the number of bytes of s[] per block, or 0 for graphics stages.
     pub(crate) fn shared_bytes(&self) -> usize {
         match self {
             Launch::Compute(compute) => compute.shared_size() as usize,
@@ -504,7 +505,7 @@ impl Launch {
                     return Err(LaunchError::Grid(compute.grid));
                 }
                 let [x, y, z] = compute.block.map(u64::from);
-                // `$r0` has 16 bits for x, 10 for y, 6 for z.
+                // `$r0` has 16 bits for x, 10 bits for y and 6 bits for z.
                 let fits = compute.block.iter().all(side) && y <= 1 << 10 && z <= 1 << 6;
                 if !fits || x * y * z > u64::from(MOST_THREADS) {
                     return Err(LaunchError::Block(compute.block));
@@ -532,13 +533,13 @@ impl Launch {
     }
 }
 
-/// An invalid launch.
+/// The reason that a launch is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
     /// A grid size outside 1 to 0xffff.
     #[error("grid {0:?}: each side is 1 to 65535")]
     Grid([u32; 2]),
-    /// A block without threads, or with too many.
+    /// A block without threads, or with too many threads.
     #[error("block {0:?}: 1 to 65535 threads a side, at most 64 in z, at most {MOST_THREADS} in all")]
     Block([u32; 3]),
     /// More lanes of a graphics stage than [`LANES`] allows.
@@ -550,7 +551,7 @@ pub enum LaunchError {
     /// More local memory than a thread can have.
     #[error("{0} bytes of local memory a thread: at most {MOST_LOCAL}")]
     LocalBytes(u32),
-    /// More local memory of a block's threads together than this machine runs.
+    /// More local memory for all threads of a block than this machine supports.
     #[error("{0} bytes of local memory for a block: at most {MOST_LOCAL_OF_BLOCK}")]
     LocalOfBlock(u64),
     /// More registers than a thread can have.
@@ -559,9 +560,9 @@ pub enum LaunchError {
     /// Constants outside the banks.
     #[error("constants at c{bank}[{offset:#x}]: there are sixteen banks of 64 KiB")]
     Constants {
-        /// The bank.
+        /// Number of the bank.
         bank: u32,
-        /// The first byte.
+        /// Offset of the first byte in the bank.
         offset: u32,
     },
     /// Global memory whose layout is invalid.
@@ -572,9 +573,9 @@ pub enum LaunchError {
     InputTooShort {
         /// Slot or word number.
         slot: u16,
-        /// Words given.
+        /// Number of words given.
         given: usize,
-        /// Lanes of the launch.
+        /// Number of lanes of the launch.
         lanes: usize,
     },
     /// A code base that is not a multiple of 8, or code beyond 24-bit addresses.
@@ -582,10 +583,10 @@ pub enum LaunchError {
     CodeBase {
         /// Address of the first word.
         base: u32,
-        /// Words of the code.
+        /// Number of words of the code.
         words: usize,
     },
-    /// A launch of another program type than the one for which the program is loaded.
+    /// A launch of a program type other than the type for which the program is loaded.
     #[error("a launch of type {stage:?}: the program is loaded for {loaded:?}")]
     Stage {
         /// Type of the launch.
@@ -601,13 +602,13 @@ pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 /// The results of a launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Global memory, for compute.
+    /// Global memory, for compute launches.
     pub memory: Memory,
-    /// Results by lane, for the other stages.
+    /// Results of the lanes, for graphics stages.
     pub lanes: LaneResults,
     /// The counters; see [`crate::context::Common::statistics`].
     pub statistics: Statistics,
-    /// The operations executed, and how exact they were.
+    /// The operations that were executed, and their exactness.
     pub report: Report,
     /// Whether an access beyond the limit of a lenient segment was dropped.
     pub dropped: bool,

@@ -1,9 +1,9 @@
 //! Static checks of a program for actions that the documents forbid or leave undefined.
 //!
-//! Every rule has a name, a source and a remedy. [`stack`] follows the token stack of a warp, and [`values`] the
-//! contents of registers. This file has the rules for single instructions and for addresses in the code.
+//! Every rule has a name, a source and a remedy. [`stack`] has rules about the token stack of a warp, and [`values`]
+//! about the contents of registers. This file has the rules about single instructions and about addresses in the code.
 //!
-//! No rule depends on data of a launch: inputs, the sizes of arrays, values of constants.
+//! No rule depends on data of a launch, such as inputs, the sizes of arrays or values of constants.
 
 mod stack;
 mod values;
@@ -27,7 +27,7 @@ use crate::trap::Cause;
 use crate::uses::accesses;
 
 reconverge_isa::rules! {
-    // Places in the code
+    // Addresses in the code
     OUTSIDE = "outside", Error, "Lanes continue at an address within the code.", "tesla.md 9.3", "end every path with an exit or a ret, and jump to a label";
     UNALIGNED = "unaligned", Error, "An instruction of two words starts at an even word.", "tesla.md 2.1, rnndb (UNALIGNED_LONG_INSTRUCTION)", "put an even number of short instructions before it";
     INSIDE = "inside", Warning, "Lanes continue at the start of an instruction, not at its second word.", "tesla.md 2.1", "jump to a label before an instruction";
@@ -72,7 +72,7 @@ reconverge_isa::rules! {
     SPARE_BITS = "spare-bits", Note, "Bits without a meaning have the values that the assembler writes, or 0.", "tesla.md 2.1, 13: the machine ignores them, a later chip may not", "clear them";
 }
 
-/// A program, prepared for its rules.
+/// A program that is checked, with the data that all rules use.
 struct Subject<'a> {
     program: &'a Program,
     code: &'a Code,
@@ -80,7 +80,7 @@ struct Subject<'a> {
     stage: Stage,
     chip: Chip,
     found: Vec<Finding>,
-    /// Whether an access to the first bytes of s[] has been found.
+    /// Whether a forbidden access to the header of s[] has been reported.
     header_is_named: bool,
 }
 
@@ -89,8 +89,8 @@ pub fn lint(program: &Program, stage: Stage, chip: Chip) -> Vec<Finding> {
     findings(program, &Code::new(&program.words, program.base, stage, chip), chip)
 }
 
-/// Returns the findings in a kernel that a launch runs with [`DriverFixes`]. Compiler errors that these fix are not
-/// reported.
+/// Returns the findings in a kernel that a launch runs with [`DriverFixes`]. Compiler errors that the fixes correct are
+/// not reported.
 pub fn lint_fixed(program: &Program, chip: Chip, fixes: DriverFixes) -> Vec<Finding> {
     let code = Code::reachable(&program.words, program.base, Stage::Compute, chip);
     findings(program, &driver_fixes::fixed(&code, fixes), chip)
@@ -128,7 +128,7 @@ impl Subject<'_> {
                         self.find(&OUTSIDE, node.pc, format!("control {how} to {to:#x}, outside the code"));
                     }
                     Err(Cause::UnalignedLongInstruction) => {
-                        self.find(&UNALIGNED, to, "two words at an odd word");
+                        self.find(&UNALIGNED, to, "a two-word instruction starts at an odd word");
                     }
                     _ if !starts.contains(to) => {
                         self.find(&INSIDE, node.pc, format!("{to:#x} is inside an instruction"));
@@ -140,7 +140,7 @@ impl Subject<'_> {
         self.unreachable();
     }
 
-    /// Reports each run of unreachable instructions once, unless all of it is padding: `nop`, or zeros.
+    /// Reports each sequence of unreachable instructions once, unless all of it is padding (`nop` or zeros).
     fn unreachable(&mut self) {
         let mut run: Vec<(u32, bool)> = Vec::new();
         let code = self.code;
@@ -176,8 +176,8 @@ impl Subject<'_> {
     fn bits(&mut self, pc: u32) {
         let words = self.code.words_at(pc);
         let Ok(row) = row(words, self.chip, self.stage) else { return };
-        // In code of all compilers, `ld lock` and `mov $c` set bit 6 of the second word, like instructions that may
-        // write flags.
+        // All compilers set bit 6 of the second word in `ld lock` and `mov $c`, like in instructions that may write
+        // flags.
         let bits = joined(words) & row.unclaimed() & !row.default;
         if bits != 0 {
             let (first, second) = (bits as u32, (bits >> 32) as u32);
@@ -221,7 +221,8 @@ impl Subject<'_> {
             };
             let in_header = mem.space == Space::Shared && address < PARAMETERS;
             if in_header && (*written || bytes > 2) && !self.header_is_named {
-                // A program that does it once does it everywhere, so it is reported once.
+                // A program that accesses the header in this way does so in many instructions, so only the first is
+                // reported.
                 self.header_is_named = true;
                 self.find(&SHARED_HEADER, pc, format!("{bytes} bytes at {address:#x} are {does}"));
             }
@@ -265,7 +266,7 @@ impl Subject<'_> {
                     );
                 }
                 let declared = self.program.resources.barriers;
-                // The oldest compilers do not declare barriers and use one.
+                // The oldest compilers use a barrier without declaring any.
                 if let Some(count) = declared.filter(|count| *count > 0 && u32::from(*barrier) >= *count) {
                     self.find(&BARRIER, pc, format!("barrier {barrier}, of {count}"));
                 }
@@ -275,7 +276,7 @@ impl Subject<'_> {
     }
 }
 
-/// Returns the first register and the number of registers of each operand with several registers.
+/// Returns the first register and the number of registers of each operand that has several registers.
 fn widths(inst: &Inst) -> Vec<(u8, u8)> {
     let source = |operand: &Operand| match *operand {
         Operand::R64(register) => Some((register, 2)),
@@ -290,7 +291,7 @@ fn widths(inst: &Inst) -> Vec<(u8, u8)> {
     inst.src.iter().filter_map(source).chain(result).collect()
 }
 
-/// Returns the allocated bytes of l[] per thread. (1.6)
+/// Returns the number of bytes of l[] that are allocated per thread. (1.6)
 fn local_size(declared: u32) -> u32 {
     match declared {
         0 => 0,

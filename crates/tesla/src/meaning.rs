@@ -1,17 +1,17 @@
-//! The function of [`crate::lane`] for each [`Arith`] operation. All engines share this list.
+//! The list of [`Arith`] operations with their functions in [`crate::lane`]. All engines share this list.
 //!
-//! The functions take operand values and return result and flags; they do not access other state. Values are 64
-//! bits wide: a narrower value is zero-extended, and an f32 or f64 is its bits.
+//! The functions take operand values and return a result and flags. They do not access other state. Values have 64
+//! bits: a narrower value is zero-extended, and an f32 or f64 is represented by its bits.
 
 use crate::inst::{Arith, Chip};
 use crate::lane::convert::{Integer, Size};
 use crate::lane::float::Saturate;
 use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, special};
 
-/// Mode bits of the machine that change f32 results, all off unless a driver sets them. (6.1)
+/// Mode bits of the machine that affect f32 results. All are off unless a driver sets them. (6.1)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// 0 times anything is +0.
+    /// The product of 0 and any factor is +0.
     pub mul_zero_wins: bool,
     /// Saturation turns a NaN into 0, on chips that have this mode.
     pub sat_nan: bool,
@@ -20,10 +20,10 @@ pub struct Modes {
 }
 
 impl Modes {
-    /// No mode bit.
+    /// No mode bit is set.
     pub const NONE: Modes = Modes { mul_zero_wins: false, sat_nan: false, nonfp_deriv: false };
 
-    /// [`Modes::mul_zero_wins`] alone.
+    /// Only [`Modes::mul_zero_wins`].
     pub const MUL_ZERO_WINS: Modes = Modes { mul_zero_wins: true, ..Modes::NONE };
 
     /// Returns the meaning of a saturation bit on `chip`. (6.2)
@@ -41,23 +41,23 @@ impl Modes {
 /// The operands of one lane's operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands {
-    /// Source values.
+    /// The values of the sources.
     pub src: [u64; 3],
     /// abs and neg of the sources.
     pub modifiers: [Modifiers; 3],
     /// The flags from which `addc` takes its carry.
     pub carry: Flags,
-    /// Whether the instruction writes flags: see [`negated`].
+    /// Whether the instruction writes flags. This affects [`negated`].
     pub writes_flags: bool,
 }
 
-/// **Open**: returns the result of `cvt neg s32 s32` and `cvt abs s32 s32` for -2^31, whose negation is not an s32.
+/// **Open**: returns the result of `cvt neg s32 s32` and `cvt abs s32 s32` for -2^31. Its negation is not an s32.
 ///
-/// The hardware model saturates it to 2^31 - 1, and so do the arithmetic vectors, every one of which writes a flag
-/// register. Mesa negates integers with this instruction, without writing flags, and its compiled shaders are
-/// expected to wrap to -2^31 as their language defines. Both are true if the saturation belongs to the form that
-/// writes flags, which is the interpretation here. A card that executes `cvt neg s32 $r0 s32 $r0` on 0x80000000
-/// would settle it.
+/// The hardware model saturates the result to 2^31 - 1, and so do the arithmetic test vectors. Each of these vectors
+/// writes a flag register. Mesa negates integers with this instruction, without writing flags, and its compiled shaders
+/// are expected to wrap to -2^31 as their language defines. Both are possible if only the form that writes flags
+/// saturates, which is the interpretation here. A test of `cvt neg s32 $r0 s32 $r0` with 0x80000000 on a card would
+/// answer the question.
 fn negated(
     to: Integer,
     from: Integer,
@@ -72,13 +72,13 @@ fn negated(
     if wraps { (x, Flags::S) } else { saturated }
 }
 
-/// Returns result and flags of an arithmetic operation.
+/// Returns the result and the flags of an arithmetic operation.
 #[inline]
 pub fn value(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64, Flags) {
     value_of_known(op, operands, chip, modes)
 }
 
-/// Computes [`value`] inline in its caller, for an operation that is known at compile time.
+/// Computes [`value`] inline in its caller. The operation must be known at compile time.
 #[inline(always)]
 pub(crate) fn value_of_known(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64, Flags) {
     let [x, y, z] = operands.src;
@@ -92,7 +92,7 @@ pub(crate) fn value_of_known(op: &Arith, operands: &Operands, chip: Chip, modes:
     match *op {
         Arith::Mov { .. } => bare(a),
         Arith::MovFromC | Arith::MovFromA | Arith::MovFromSpecial | Arith::MovToC => bare(a),
-        // Section 4: the low 16 bits of the shifted 32-bit value.
+        // Section 4: the result is the low 16 bits of the shifted 32-bit value.
         Arith::ShlA => bare(a << (b & 15) & 0xffff),
         Arith::AddA => bare(a.wrapping_add(b) & 0xffff),
 

@@ -1,39 +1,40 @@
-//! The paths of control with a stack: the reachable states of a machine that pushes and pops, found without running
+//! Paths of control flow with a stack: finds the reachable states of a machine that pushes and pops, without running
 //! it.
 //!
-//! A state is a control (an address, and other deciding data) with the token on top of the stack. The tokens below
-//! a token are kept per token, not per state, so that nested calls and loops that push need no bound. After a pop,
-//! control continues above every token on which the popped token was ever pushed.
+//! A state consists of a control and the token on top of the stack. A control is an address, with other data that
+//! determine the next step. The tokens that can be below a token are stored per token, not per state. So nested calls
+//! and loops that push need no bound. After a pop, control continues with every token on top that was below the popped
+//! token at some push.
 
 use std::collections::BTreeMap;
 
 use reconverge_isa::sets::NumberSet;
 
-/// The next step of a state.
+/// A step from one state to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move<C, T> {
-    /// Continues with the same stack.
+    /// Continues at a control with the same stack.
     Go(C),
-    /// Pushes a token.
+    /// Pushes a token and continues at a control.
     Push(C, T),
-    /// Pops the token on top.
+    /// Pops the token on top and continues at a control.
     Pop(C),
 }
 
-/// The reachable controls and tokens. Both have numbers, in the order of discovery.
+/// The reachable controls and tokens. Both are numbered in the order of discovery.
 #[derive(Clone, Debug)]
 pub struct Paths<C, T> {
     controls: Numbering<C>,
     tokens: Numbering<T>,
-    /// Entries that can be on top of the stack for each control.
+    /// For each control, the entries that can be on top of the stack there.
     tops: Vec<NumberSet>,
-    /// Entries that can be below each token.
+    /// For each token, the entries that can be below it.
     below: Vec<NumberSet>,
 }
 
 impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
-    /// Returns the states that can be reached from `start` with an empty stack. `moves` returns the moves of a
-    /// state, whatever tokens lie below.
+    /// Returns the states that can be reached from `start` with an empty stack. `moves` adds the steps of a state. They
+    /// must not depend on tokens below the top.
     pub fn from(start: C, mut moves: impl FnMut(C, Option<T>, &mut Vec<Move<C, T>>)) -> Self {
         let (mut controls, mut tokens) = (Numbering::new(), Numbering::new());
         let (mut tops, mut below, mut popped) = (Vec::new(), Vec::new(), Vec::new());
@@ -71,7 +72,8 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
         Paths { controls, tokens, tops, below }
     }
 
-    /// Returns every control with every token that can be on top there, by number; `None` is the empty stack.
+    /// Returns every control with every token that can be on top there. Tokens are given by number, and `None` is the
+    /// empty stack.
     pub fn states(&self) -> impl Iterator<Item = (C, Option<u32>)> {
         let states = self.controls.items.iter().zip(&self.tops);
         states.flat_map(|(control, tops)| tops.iter().map(|top| (*control, number(top))))
@@ -93,15 +95,15 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
     }
 }
 
-/// The empty stack, as an entry on top. A token is represented by its number plus 1.
+/// The entry on top of an empty stack. The entry for a token is the number of the token plus 1.
 const EMPTY: u32 = 0;
 
-/// Returns the number of the token on top, or `None` for the empty stack.
+/// Returns the number of the token in an entry, or `None` for the empty stack.
 fn number(top: u32) -> Option<u32> {
     top.checked_sub(1)
 }
 
-/// Returns the set of a control or token.
+/// Returns the set with this number. The number is that of a control or token.
 fn of(sets: &mut Vec<NumberSet>, number: u32) -> &mut NumberSet {
     let number = number as usize;
     if sets.len() <= number {
@@ -110,7 +112,7 @@ fn of(sets: &mut Vec<NumberSet>, number: u32) -> &mut NumberSet {
     &mut sets[number]
 }
 
-/// Items by number.
+/// Distinct items with numbers.
 #[derive(Clone, Debug)]
 struct Numbering<T> {
     items: Vec<T>,
@@ -122,7 +124,7 @@ impl<T: Copy + Ord> Numbering<T> {
         Numbering { items: Vec::new(), numbers: BTreeMap::new() }
     }
 
-    /// Returns the number of an item.
+    /// Returns the number of an item. A new item gets the next number.
     fn number(&mut self, item: T) -> u32 {
         let next = self.items.len() as u32;
         let number = *self.numbers.entry(item).or_insert(next);
@@ -139,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// 0 calls 10 from 0 and 2; 10 calls itself from 11, or returns at 12.
+    /// The program at 0 calls 10 twice, from 0 and from 2. The subroutine at 10 calls itself, or returns at 12.
     #[test]
     fn a_pop_goes_on_above_all_that_its_token_was_pushed_on() {
         let paths = Paths::from(0, |at: u32, top: Option<u32>, next| match at {

@@ -1,8 +1,9 @@
-//! The reference interpreter: one instruction of one warp, written to be read next to the manual.
+//! The reference interpreter. It executes one instruction of one warp at a time, and is written to be read next to the
+//! manual.
 //!
-//! The order is that of the step function in chapter 9.3: fetch, the join modifier, the predicate, the instruction
-//! for each active lane whose predicate holds, the exit modifier. The lane function of an operation is in
-//! `meaning.rs`, memory in `access.rs`, the stack in `flow.rs`; another engine can use all of them.
+//! The order of actions is that of the step function in section 9.3: fetch, the join modifier, the predicate, the
+//! instruction for each active lane whose predicate holds, the exit modifier. The lane functions of operations are in
+//! `meaning.rs`, memory is in `access.rs`, and the stack in `flow.rs`. Other engines can use all of them.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::races::Accessor;
@@ -49,7 +50,8 @@ impl Executor for Reference {
 /// Executes the instruction at the warp's program counter.
 ///
 /// # Errors
-/// The program trapped. The warp stays at the instruction; lanes below the one that trapped have executed it.
+/// The program trapped. The warp stays at the instruction. Lanes below the lane that trapped have executed the
+/// instruction.
 pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap<Cause>> {
     let arrived = turn.warp.flow.arrived();
     let Turn { context, common, warp, number, global, observer, .. } = turn;
@@ -61,11 +63,11 @@ pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap
     })
 }
 
-/// Executes an instruction without its join modifier, for an engine that has already executed the join. `arrived`
-/// are the lanes that were active before it.
+/// Executes an instruction without its join modifier, for an engine that has already executed the join. `arrived` are
+/// the lanes that were active before the join.
 ///
 /// # Errors
-/// See [`step`].
+/// The errors of [`step`].
 pub fn step_joined<G: Store, O: Observer>(
     turn: &mut Turn<'_, G, O>,
     arrived: Mask,
@@ -79,8 +81,8 @@ pub fn step_joined<G: Store, O: Observer>(
     })
 }
 
-/// A cause, and the lanes that it concerns if these are not all active lanes. It is in a box because it is rare,
-/// and the results of all lane operations become smaller.
+/// The cause of a trap, and the lanes that it concerns, or `None` for all active lanes. Failures are rare, and the box
+/// makes the results of all lane operations smaller.
 type Failure = Box<(Option<Mask>, Cause)>;
 
 fn everyone(cause: impl Into<Cause>) -> Failure {
@@ -133,7 +135,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         self.common.count(context.code.place(self.pc), active);
         let executing = self.executing(inst, active);
         let next = self.pc + inst.form.bytes();
-        // 1.4: if the destination field selects a register beyond the declared ones, the instruction is dropped.
+        // 1.4: if the destination field selects a register that the program does not have, the instruction is dropped.
         if inst.gate().is_some_and(|register| !self.warp.has_register(register)) {
             self.warp.flow.advance(next);
         } else if let Op::Control(control) = inst.op {
@@ -168,20 +170,20 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         active.lanes().filter(holds).fold(Mask::NONE, |all, lane| all | Mask::only(lane))
     }
 
-    /// Chapter 9: executes control flow, which sets the program counter.
+    /// Executes control flow, which sets the program counter. (section 9)
     fn control(&mut self, control: Control, inst: &Inst, executing: Mask, next: u32) -> Result<(), Failure> {
         let observer = &mut *self.observer;
         let flow = &mut self.warp.flow;
         let mut decision = Decision::Uniform;
         match control {
-            // Predicated. (9.2)
+            // Predicated instructions. (9.2)
             Control::Bra { target } => {
                 decision = flow.bra(target, next, executing, observer).map_err(everyone)?;
             }
             Control::Ret => decision = flow.ret(executing, next, observer).map_err(everyone)?,
             Control::Break => decision = flow.break_(executing, next, observer).map_err(everyone)?,
             Control::Discard => flow.discard(executing, next),
-            // Not predicated: these act on all active lanes.
+            // Instructions that are not predicated. They act on all active lanes.
             Control::Joinat { target } => flow.joinat(target, next, observer).map_err(everyone)?,
             Control::Breakaddr { target } => flow.breakaddr(target, next, observer).map_err(everyone)?,
             Control::Call { target, lim: false } => flow.call(target, next, observer).map_err(everyone)?,
@@ -198,10 +200,10 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 self.warp.flow.quadon(next, observer).map_err(everyone)?;
             }
             Control::Quadpop => flow.quadpop(next, observer).map_err(everyone)?,
-            // Open (9.9): the meaning of `lim` is unknown here; it has no effect.
+            // Open (9.9): the meaning of `lim` is unknown for this instruction, so `lim` has no effect.
             Control::BraIndirect { lim: _ } => self.bra_indirect(inst)?,
             Control::Bar { inc, wait, barrier, count } => self.bar(inc, wait, barrier, count, next)?,
-            // 6.10: ignores predicates.
+            // 6.10: `trap` ignores its predicate.
             Control::Trap => return Err(everyone(Cause::TrapInstruction)),
         }
         if decision == Decision::Divergent {
@@ -210,7 +212,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 9.9: reads the word at the c[] operand, on which all active lanes must agree.
+    /// 9.9: reads the target from the c[] operand. All active lanes must have the same target.
     fn bra_indirect(&mut self, inst: &Inst) -> Result<(), Failure> {
         let mut targets = [0; WARP];
         for lane in self.warp.flow.active().lanes() {
@@ -221,7 +223,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         self.warp.flow.bra_indirect(target, self.observer).map_err(everyone)
     }
 
-    /// 9.7: executes `bar`, once for each warp, whatever the active mask.
+    /// 9.7: executes `bar` once for the warp, whatever its active mask.
     fn bar(
         &mut self,
         inc: bool,
@@ -251,7 +253,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 Ok(())
             }
             Op::Group(Group::Emit { vertex, restart }) => {
-                // Open (6.10): both together emit a vertex and then end the strip.
+                // Open (6.10): if both are set, the instruction emits a vertex and then ends the strip.
                 if *vertex {
                     self.warp.emit(executing);
                 }
@@ -260,12 +262,13 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 }
                 Ok(())
             }
-            // Control flow is not executed here. 6.10: `brkpt` has no effect unless debugging is enabled.
+            // `control` executes control flow. 6.10: `brkpt` has no effect unless debugging is enabled.
             Op::Control(_) | Op::Idle(Idle::Nop | Idle::PmEvent { .. } | Idle::Brkpt) => Ok(()),
         }
     }
 
-    /// Calls `act` for each lane, in ascending order, and then increments its address register.
+    /// Calls `act` for each lane, in ascending order. After each call, applies the post-increment of the lane's address
+    /// register, if any.
     fn for_each(
         &mut self,
         inst: &Inst,
@@ -273,7 +276,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         act: impl Fn(&mut Self, Lane) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let increments = inst.src.iter().filter_map(Operand::mem).any(|mem| mem.increment);
-        // 3.4: the lane prefix of `mov` and `ld a[]`.
+        // 3.4: `mov` and `ld a[]` can have a lane prefix.
         for lane in lanes.lanes().filter(|lane| inst.lanes >> (lane.0 & 3) & 1 != 0) {
             act(self, lane)?;
             if increments {
@@ -331,7 +334,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// Returns address and value of a memory operand.
+    /// Returns the address and the value of a memory operand.
     fn load_from(&mut self, mem: &Mem, lane: Lane) -> Result<(u32, u128), Failure> {
         let (address, value) = self.load_unchecked(mem, lane)?;
         self.check_load(mem, lane, address)?;
@@ -339,7 +342,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok((address, value))
     }
 
-    /// Loads like [`Step::load_from`], without its check and its event.
+    /// Loads like [`Step::load_from`], without the check for races and without an event.
     fn load_unchecked(&mut self, mem: &Mem, lane: Lane) -> Result<(u32, u128), Failure> {
         let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
         let shared = &self.common.shared;
@@ -348,7 +351,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok((address, value))
     }
 
-    /// Checks a load from s[], if the search for races is enabled. The bytes exist.
+    /// Checks a load from s[] for races, if the search is enabled. The bytes must exist.
     #[inline(always)]
     fn check_load(&mut self, mem: &Mem, lane: Lane, address: u32) -> Result<(), Failure> {
         let accessor = self.accessor(lane);
@@ -364,7 +367,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         }
     }
 
-    /// Checks a store to s[], if the search for races is enabled.
+    /// Checks a store to s[] for races, if the search is enabled.
     fn check_store(&mut self, mem: &Mem, lane: Lane, address: u32, value: u32) -> Result<(), Failure> {
         if mem.space != Space::Shared {
             return Ok(());
@@ -387,7 +390,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Accessor { group: self.number as u32, lane: lane.0.into(), pc: self.pc }
     }
 
-    /// Executes src\[0\] = src\[1\] and returns the address.
+    /// Stores src\[1\] to the memory operand src\[0\], and returns the address.
     fn store_to(&mut self, inst: &Inst, lane: Lane) -> Result<u32, Failure> {
         let mem = place(inst).map_err(everyone)?;
         let value = self.wide_source(inst, 1, lane)?;
@@ -402,14 +405,14 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(address)
     }
 
-    /// Section 4, locks: a free word is loaded and locked, and the flags are S. The lowest lane wins. The value is
-    /// written even if the lane did not get the lock.
+    /// Section 4, locks: if the lock of a word is free, the lane takes it and the flags are S. The lowest lane gets the
+    /// lock first. The destination is written even if the lane does not get the lock.
     fn load_lock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let (address, value) = self.load_unchecked(mem, lane)?;
         let thread = self.warp.number * WARP as u32 + u32::from(lane.0);
         let locked = self.common.shared.lock(address & !3, thread);
-        // A lane that does not get the lock does not use the word.
+        // A lane that does not get the lock does not use the word, so its load is not checked.
         if locked {
             let group = self.number as u32;
             self.common.shared.races_mut().into_iter().for_each(|races| races.acquire(group, lock(address)));
@@ -429,13 +432,13 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// Returns the new word of an atomic operation on 32 bits, computed from the old one and two sources.
+    /// Returns a function that computes the new word of a 32-bit atomic operation from the old word and two sources.
     fn atomic32(&self, atomic: Atomic, signed: bool) -> impl Fn(u64, u64, u64) -> u64 + use<G, O> {
         let before_g200 = matches!(self.context.setup.chip, Chip::G80 | Chip::G84);
         move |old, x, y| atomic32(atomic, signed, before_g200, old as u32, x as u32, y as u32).into()
     }
 
-    /// 6.8: executes a read and a write with nothing between; reductions do not return a result.
+    /// 6.8: executes a read and a write of a word without another access in between. Reductions do not return a result.
     fn atomic(
         &mut self,
         inst: &Inst,
@@ -476,7 +479,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.3: reads src\[0\] of another lane of the quad, including one that does not run. All lanes read before any
+    /// 6.3: reads src\[0\] of another lane of the quad, even if that lane does not run. All lanes read before any
     /// result is written.
     fn quadop(
         &mut self,
@@ -505,8 +508,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.9: results overwrite sources, and the lanes of a quad read each other's sources. All are read before any
-    /// is written.
+    /// 6.9: results overwrite sources, and the lanes of a quad read each other's sources. All sources are read before
+    /// any result is written.
     fn texture(&mut self, tex: &Tex, executing: Mask) -> Result<(), Failure> {
         let read = match tex.op {
             TexOp::Auto => Read::Auto,
@@ -551,7 +554,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.10: the predicate is data, and every active lane receives the answer.
+    /// 6.10: the predicate is an operand, and every active lane receives the result.
     fn vote(&mut self, inst: &Inst, holding: Mask, all: bool) {
         let active = self.warp.flow.active();
         let answer = if all { holding == active } else { holding.any() };
@@ -560,7 +563,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         }
     }
 
-    /// Returns the value of a source, up to 64 bits. The most common kinds are handled inline.
+    /// Returns the value of a source of up to 64 bits. The most common kinds are handled inline.
     #[inline(always)]
     fn source(&mut self, inst: &Inst, place: usize, lane: Lane) -> Result<u64, Failure> {
         match inst.src[place] {
@@ -677,7 +680,7 @@ pub fn truth(yes: bool) -> Flags {
     if yes { Flags::S } else { Flags::Z }
 }
 
-/// Returns the number of a word's lock among the barriers and locks.
+/// Returns the number that identifies a word's lock among all barriers and locks.
 fn lock(address: u32) -> u32 {
     BARRIERS as u32 + address / 4
 }

@@ -1,4 +1,5 @@
-//! The results of the lanes of a graphics launch: registers by column, the rest by warp, returned by lane.
+//! The results of the lanes of a graphics launch. Registers are stored by column, and other results by warp. Functions
+//! return results by lane.
 
 use std::cell::RefCell;
 
@@ -10,19 +11,19 @@ use crate::flow::WARP;
 use crate::state::{Emitted, LaneResult, Warp};
 
 thread_local! {
-    /// Columns that were [given back](LaneResults::give_back). The thread keeps them for later results: returning
-    /// memory to the system after every launch takes a third of the time of a short program.
+    /// Columns from [`LaneResults::give_back`]. The thread keeps their memory for later results, because returning it
+    /// to the system after every launch takes a third of the time of a short program.
     static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
 
-    /// Memory of o[] of warps whose results have been dropped, kept for the same reason.
+    /// Memory of o[] of warps whose results have been dropped. The thread keeps it for the same reason.
     static OUTPUTS: RefCell<Vec<Vec<Row<WARP>>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Maximum number of columns that a thread keeps, and the maximum size of each in words.
+/// Maximum number of columns that a thread keeps, and the maximum size of a column in words.
 const MOST_KEPT: usize = 16;
 const LARGEST_KEPT: usize = 1 << 16;
 
-/// Maximum number of warps whose memory of o[] a thread keeps, and the maximum size of each in words.
+/// Maximum number of warps whose memory of o[] a thread keeps, and the maximum size of that memory per warp, in words.
 const MOST_OUTPUTS: usize = 4;
 const LARGEST_OUTPUTS: usize = 128;
 
@@ -32,7 +33,7 @@ pub struct LaneResults {
     /// Results by warp. All warps except for the last have [`WARP`] lanes.
     warps: Vec<WarpResult>,
     lanes: usize,
-    /// A column for each register that is kept: one row per warp.
+    /// A column for each register in the results. A column has one row per warp.
     registers: Vec<Vec<u32>>,
     /// Whether some lane is dead, or ended before its warp.
     some_ended: bool,
@@ -42,11 +43,11 @@ pub struct LaneResults {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WarpResult {
     dead: Mask,
-    /// Other results, which few fragment programs have.
+    /// Results that few fragment programs have.
     rest: Option<Box<WarpRest>>,
 }
 
-/// Results of a warp besides registers and dead lanes.
+/// Results of a warp in addition to registers and dead lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WarpRest {
     outputs: Vec<Row<WARP>>,
@@ -59,7 +60,7 @@ impl Drop for WarpRest {
     fn drop(&mut self) {
         let mut outputs = std::mem::take(&mut self.outputs);
         outputs.clear();
-        // At the end of a thread, the memory cannot be kept.
+        // While the thread ends, the memory cannot be kept.
         let _ = OUTPUTS.try_with(|room| {
             let mut room = room.borrow_mut();
             if room.len() < MOST_OUTPUTS && (1..=LARGEST_OUTPUTS).contains(&outputs.capacity()) {
@@ -69,7 +70,7 @@ impl Drop for WarpRest {
     }
 }
 
-/// Returns memory for a number of words of o[] of a warp.
+/// Returns memory for `words` words of o[] of a warp.
 pub(crate) fn room_for_outputs(words: usize) -> Vec<Row<WARP>> {
     if words == 0 {
         return Vec::new();
@@ -80,15 +81,14 @@ pub(crate) fn room_for_outputs(words: usize) -> Vec<Row<WARP>> {
 }
 
 impl LaneResults {
-    /// Adds the first `count` lanes, 1 to [`WARP`], of the warp that follows the earlier ones. `kept` is the number
-    /// of registers, or `None` for all; it is the same for all warps. Only the last warp has fewer lanes than
-    /// [`WARP`].
+    /// Adds the results of the next warp: its first `count` lanes (1 to [`WARP`]). `kept` is the number of registers,
+    /// or `None` for all. It is the same for all warps. Only the last warp has fewer lanes than [`WARP`].
     pub(crate) fn add(&mut self, warp: &Warp, count: usize, kept: Option<usize>) {
         let rows = warp.file().rows();
         let columns = self.columns_mut(kept.unwrap_or(rows.len()).min(rows.len()));
         for (register, (column, row)) in columns.iter_mut().zip(rows).enumerate() {
             column.extend_from_slice(&row.0);
-            // Lanes that ended before the warp keep their registers of that time.
+            // Lanes that ended before the warp keep the register values that they had then.
             let first = column.len() - WARP;
             for (lane, result) in warp.finalised() {
                 if let Some(word) = result.registers.get(register) {
@@ -96,7 +96,7 @@ impl LaneResults {
                 }
             }
         }
-        // Only geometry programs emit anything.
+        // Only geometry programs emit vertices.
         let emitted = warp.emitted.iter().any(|emitted| !emitted.is_empty());
         let has_rest = emitted || !warp.outputs.is_empty() || !warp.finalised().is_empty();
         let rest = || WarpRest {
@@ -109,15 +109,15 @@ impl LaneResults {
         self.some_ended |= (warp.flow.dead() & Mask::first(count)).any() || !warp.finalised().is_empty();
     }
 
-    /// Adds `count` lanes of the warp that follows the earlier ones, if its only results are o[] and registers. The
-    /// caller adds the registers to [`LaneResults::columns_mut`].
+    /// Adds `count` lanes of the next warp, whose only results are o[] and registers. The caller adds the registers to
+    /// [`LaneResults::columns_mut`].
     #[inline]
     pub(crate) fn add_outputs(&mut self, count: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         let has_rest = !outputs.is_empty();
         let rest = || WarpRest { outputs, emitted: Vec::new(), finalised: LiteMap::new() };
         self.warps.push(WarpResult { dead, rest: has_rest.then(|| Box::new(rest())) });
         self.lanes += count;
-        // Lanes that the last warp does not have are dead as well.
+        // `dead` also contains the lanes after the last lane of the launch.
         self.some_ended |= (dead & Mask::first(count)).any();
     }
 
@@ -127,10 +127,11 @@ impl LaneResults {
         &mut self.registers
     }
 
-    /// Reserves memory for `warps` more warps with `kept` registers each, if it is available. Rows that move as
-    /// their number grows cost more than a short program.
+    /// Reserves memory for `warps` more warps with `kept` registers each, if it is available. Moving the rows when
+    /// their number grows would take longer than a short program.
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
-        // If this fails, each row allocates its own memory, or ends the process like any other allocation.
+        // If the reservation fails, memory is allocated row by row. If that also fails, the process ends, as for any
+        // allocation.
         let _ = self.warps.try_reserve_exact(warps);
         for column in self.columns_mut(kept) {
             *column = LaneResults::room();
@@ -178,12 +179,13 @@ impl LaneResults {
         })
     }
 
-    /// Returns `$r<register>` of a lane, or `None` if the lane does not exist or the register was not kept.
+    /// Returns `$r<register>` of a lane, or `None` if the lane does not exist or the results do not contain the
+    /// register.
     pub fn register(&self, lane: usize, register: usize) -> Option<u32> {
         self.registers.get(register).filter(|_| lane < self.lanes).map(|column| column[lane])
     }
 
-    /// Returns `$r<register>` of all lanes, or zeros if the register was not kept.
+    /// Returns `$r<register>` of all lanes, or zeros if the results do not contain the register.
     pub fn column(&self, register: usize) -> Vec<u32> {
         match self.registers.get(register) {
             Some(column) => column[..self.lanes].to_vec(),
@@ -202,12 +204,12 @@ impl LaneResults {
         }
     }
 
-    /// Returns an empty column, in memory that was [given back](LaneResults::give_back) if available.
+    /// Returns an empty column. It uses the memory of a column from [`LaneResults::give_back`], if available.
     pub fn room() -> Vec<u32> {
         ROOM.with_borrow_mut(Vec::pop).unwrap_or_default()
     }
 
-    /// Takes back a column whose memory later results may use.
+    /// Stores the memory of a column, so that later results can use it.
     pub fn give_back(mut column: Vec<u32>) {
         column.clear();
         ROOM.with_borrow_mut(|room| {
@@ -240,7 +242,7 @@ impl LaneResults {
         row
     }
 
-    /// Returns, for each lane, whether it was killed; empty if none was.
+    /// Returns, for each lane, whether it was killed. The list is empty if no lane was killed.
     pub fn dead(&self) -> Vec<bool> {
         if !self.some_ended {
             return Vec::new();

@@ -1,13 +1,15 @@
-//! Runs launches: whole, observed, or one instruction per step.
+//! Runs launches: to the end, with an observer, or one instruction per step.
 //!
-//! # Order and guarantees The result of a launch, its traps and its counts are those of running the blocks
-//! (graphics: the warps) **one after another in the order of their index**, x before y, each to its end in the
-//! order that `block.rs` fixes. On several threads ([`Options::jobs`]), blocks run in batches against views of
-//! global memory that are committed in order. A block runs again if it has read a byte that an earlier block of its
-//! batch changed (see [`reconverge_simt::memory`]). The result, including atomics, is the same for any number of
-//! threads, because a block's view is only accepted if it equals the memory that the block would have read in its
-//! turn. A program in which a block waits for a *later* block therefore does not end, and the watchdog stops it.
-//! Hardware does not give such a guarantee either.
+//! # Order and guarantees
+//!
+//! The result of a launch, its traps and its counts are those of running the blocks (graphics: the warps) **one after
+//! another in the order of their index**, x before y. Each block runs to its end in the order that `block.rs` fixes.
+//! With several threads ([`Options::jobs`]), blocks run in batches against views of global memory, and the views are
+//! committed in order. If a block has read a byte that an earlier block of its batch changed, it runs again (see
+//! [`reconverge_simt::memory`]). A view is only accepted if it equals the memory that the block would have read in a
+//! run in order. The result, including atomics, is therefore the same for any number of threads. A program in which a
+//! block waits for a *later* block does not end, and the watchdog stops it. Hardware does not guarantee that such a
+//! program ends either.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,8 +37,8 @@ use crate::reference::Reference;
 use crate::spaces::Constants;
 use crate::trap::Cause;
 
-/// A program loaded for an environment. Loading decodes the reachable code; the first use by an engine lowers it
-/// once. It runs any number of launches. A copy shares everything.
+/// A program loaded for an environment. Loading decodes the reachable code, and the first use by an engine lowers it.
+/// The loaded program runs any number of launches. A copy shares the code and its lowered forms.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     environment: Environment,
@@ -49,7 +51,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// The environment does not fit the machine.
+    /// The setup or the program exceeds the machine's limits.
     pub fn new(
         program: &Program,
         environment: &Environment,
@@ -60,10 +62,10 @@ impl Loaded {
         Loaded::of(&Arc::new(code), environment, options)
     }
 
-    /// Loads a program like [`Loaded::new`], from decoded code.
+    /// Loads a program like [`Loaded::new`], from code that is already decoded.
     ///
     /// # Errors
-    /// The environment does not fit the machine.
+    /// The setup or the program exceeds the machine's limits.
     pub fn of(code: &Arc<Code>, environment: &Environment, options: &Options) -> Result<Loaded, LaunchError> {
         environment.setup.check(code.words().len())?;
         let code = with_fixes(code.clone(), &environment.setup);
@@ -71,11 +73,11 @@ impl Loaded {
         Ok(Loaded { environment, code, options: *options, fast: Arc::default() })
     }
 
-    /// Returns the same program for another environment of its stage, with the same code base. It is lowered again
+    /// Returns the same program for another environment with the same stage and code base. The program is lowered again
     /// unless the setups [lower alike](Setup::lowers_alike).
     ///
     /// # Errors
-    /// See [`Loaded::new`].
+    /// The errors of [`Loaded::new`].
     pub fn with_setup(&self, setup: Arc<Setup>) -> Result<Loaded, LaunchError> {
         setup.check(self.code.words().len())?;
         let same = setup.lowers_alike(&self.environment.setup);
@@ -84,7 +86,7 @@ impl Loaded {
         Ok(Loaded { environment, fast, ..self.clone() })
     }
 
-    /// Returns the constants of the environment, for changes: lowering does not depend on them.
+    /// Returns the constants of the environment for modification. Lowering does not depend on them.
     pub fn constants_mut(&mut self) -> &mut Constants {
         &mut Arc::make_mut(&mut self.environment.setup).constants
     }
@@ -94,37 +96,37 @@ impl Loaded {
         &self.environment
     }
 
-    /// Executes a launch in the environment of [`Loaded::new`], on the engine and the threads that the options
-    /// name.
+    /// Executes a launch in the environment of [`Loaded::new`]. The options select the engine and the number of
+    /// threads.
     ///
     /// # Errors
-    /// The launch is invalid, or the program trapped. The trap is that of the first block, in order, that
-    /// trapped. In lockstep, also a difference between the engines.
+    /// The launch is invalid, or the program trapped. The trap is that of the first block, in order, that trapped. In
+    /// lockstep, a difference between the engines is also an error.
     pub fn run(&self, launch: Launch) -> Result<Outcome, RunError> {
         let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
         let totals = self.totals(&grid, &mut memory)?;
         Ok(totals.outcome(grid.context(), memory))
     }
 
-    /// Executes a launch like [`Loaded::run`], on memory that the caller keeps. [`Compute::memory`] is not used,
-    /// and the memory of the outcome is empty. After a trap, the memory has the bytes stored before the trap.
+    /// Executes a launch like [`Loaded::run`], on memory that the caller owns. [`Compute::memory`] is not used, and the
+    /// memory of the outcome is empty. After a trap, the memory contains the bytes stored before the trap.
     ///
     /// [`Compute::memory`]: crate::launch::Compute::memory
     ///
     /// # Errors
-    /// See [`Loaded::run`].
+    /// The errors of [`Loaded::run`].
     pub fn run_on(&self, launch: Launch, memory: &mut Memory) -> Result<Outcome, RunError> {
         let (grid, _) = self.grid(launch).map_err(RunError::Launch)?;
         let totals = self.totals(&grid, memory)?;
         Ok(totals.outcome(grid.context(), Memory::default()))
     }
 
-    /// Executes a launch like [`Loaded::run_on`], in place on ranges of a chip's memory, whose offsets are the
-    /// addresses. No other thread may use a view of the ranges during the launch. The launch may or may not see
-    /// writes through other mappings.
+    /// Executes a launch like [`Loaded::run_on`], directly on ranges of a chip's memory. An offset in this memory is an
+    /// address of the launch. No other thread may use a view of the ranges during the launch. The launch may or may not
+    /// see writes through other mappings.
     ///
     /// # Errors
-    /// Those of [`Loaded::run`], and ranges that overlap or are not in memory below 4 GiB.
+    /// The errors of [`Loaded::run`]. Also returns an error if ranges overlap or are not in memory below 4 GiB.
     #[allow(unsafe_code)]
     pub fn run_in_place(
         &self,
@@ -147,7 +149,8 @@ impl Loaded {
         let mut buffers = Vec::with_capacity(ranges.len());
         for range in apart {
             let address = address(range)?;
-            // SAFETY: the buffers end with this function, which uses the view for nothing else, and no two of them overlap.
+            // SAFETY: the buffers exist only until the end of this function, which does not use the view in another
+            // way. No two of them overlap.
             let bytes = unsafe { memory.lend(range.clone()) };
             let bytes = bytes.ok_or_else(|| refused(LayoutError::Beyond(address)))?;
             buffers.push(Buffer { address, bytes });
@@ -155,14 +158,14 @@ impl Loaded {
         self.run_on(launch, &mut Memory::new(buffers).map_err(refused)?)
     }
 
-    /// Executes a launch of a graphics stage like [`Loaded::run`] and returns only the results of its lanes.
-    /// Nothing is counted, and vertices and primitives have no registers in the results.
+    /// Executes a launch of a graphics stage like [`Loaded::run`], and returns only the results of its lanes.
+    /// Instructions are not counted, and results of vertices and primitives do not contain registers.
     ///
     /// # Errors
-    /// See [`Loaded::run`].
+    /// The errors of [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
         match &mut self.grid(launch) {
-            // In place: a small launch ends in the time of a few copies.
+            // The grid is used in place, because a small launch takes no longer than a few copies of it.
             Ok((grid, memory)) => {
                 grid.do_not_count();
                 let totals = self.totals(grid, memory)?;
@@ -174,7 +177,7 @@ impl Loaded {
     }
 
     fn totals(&self, grid: &Grid, memory: &mut Memory) -> Result<Totals, RunError> {
-        // A small launch runs on this thread. The number of threads has no effect on it.
+        // A small launch runs on this thread, so the number of threads is not needed.
         let is_small = grid.launch().lanes() != 0 && grid.blocks() < GRAPHICS_WARPS;
         let workers = if is_small { 1 } else { self.options.workers() };
         let engine = self.options.engine();
@@ -193,11 +196,11 @@ impl Loaded {
     /// Executes a launch like [`Loaded::run`], in order on one thread, with an observer.
     ///
     /// To find the warp of an event, step a [`Run`]. Data events come from the reference interpreter, whatever the
-    /// options are. Issues and the events of the flow come from the engine that the options name. Lockstep
-    /// announces paths only ([`Observer::path`]); an observer of events receives those of the fast engine instead.
+    /// options are. Issues and flow events come from the engine in the options. In lockstep, the observer only receives
+    /// paths ([`Observer::path`]). If the observer requests events, the fast engine runs instead of lockstep.
     ///
     /// # Errors
-    /// See [`Loaded::run`].
+    /// The errors of [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         watched!(watch, |observer| self.observed(launch, observer))
     }
@@ -214,7 +217,7 @@ impl Loaded {
         let level = self.options.level();
         let fast = match self.options.engine() {
             Engine::Reference => None,
-            // A step is an instruction.
+            // A step is one instruction, so no more than one instruction is compiled as a unit.
             Engine::Compiled | Engine::LockstepCompiled => {
                 Some(Arc::new(Fast::compiled(&grid, level, Extent::Upto(1))))
             }
@@ -230,7 +233,7 @@ impl Loaded {
         Grid::of(self.code.clone(), launch, &self.options)
     }
 
-    /// Returns the program in the form for an engine; `None` for the reference interpreter.
+    /// Returns the form of the program for an engine, or `None` for the reference interpreter.
     fn fast(&self, grid: &Grid, engine: Engine) -> Option<Arc<Fast>> {
         let compile = |plain: &Fast, extent| plain.with_code(grid, extent);
         let lower = || Fast::of(grid, self.options.level());
@@ -240,8 +243,7 @@ impl Loaded {
     fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
         let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
         CodeFault::caught(|| {
-            // The condition is constant, so that the fast engine is not compiled for observers that it does not
-            // serve.
+            // The condition is a constant, so the fast engine is not compiled for observers that it does not support.
             if O::DATA {
                 return in_order(&Reference, &grid, memory, observer);
             }
@@ -263,18 +265,18 @@ impl Loaded {
     }
 }
 
-/// Loads a program and executes a launch: see [`Loaded::run`].
+/// Loads a program and executes a launch, see [`Loaded::run`].
 ///
 /// # Errors
-/// See [`Loaded::run`].
+/// The errors of [`Loaded::run`].
 pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outcome, RunError> {
     loaded(program, &launch, options)?.run(launch)
 }
 
-/// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
+/// Loads a program and runs it with an observer, see [`Loaded::run_watched`].
 ///
 /// # Errors
-/// See [`Loaded::run`].
+/// The errors of [`Loaded::run`].
 pub fn run_watched(
     program: &Program,
     launch: Launch,
@@ -298,7 +300,7 @@ fn on_threads<E: Executor>(
     workers: usize,
 ) -> Result<Totals, RunError> {
     let mut totals = Totals::with_room(grid, grid.blocks());
-    // A warp of a graphics stage takes less time than its distribution to a thread.
+    // Running a warp of a graphics stage takes less time than giving it to another thread.
     let least = if grid.launch().lanes() == 0 { 1 } else { GRAPHICS_WARPS };
     if workers > 1 && grid.blocks() > least {
         parallel::run(executor, grid, memory, &mut totals, workers)?;
@@ -342,11 +344,11 @@ fn in_lockstep<O: Observer>(
     Ok(totals)
 }
 
-/// A launch as a machine: one instruction per step, or many at once with [`Run::advance`], in the guaranteed order.
-/// A copy is a snapshot.
+/// A launch that runs step by step. A step is one instruction, and [`Run::advance`] runs many. Blocks run in the
+/// guaranteed order. A copy is a snapshot.
 ///
-/// The fast engine executes steps without data events, unless the options name the reference interpreter. The
-/// reference interpreter executes all others. ([`run`] compares the two in lockstep.)
+/// If an observer does not receive data events, the fast engine executes a step, unless the options select the
+/// reference interpreter. The reference interpreter executes all other steps. ([`run`] compares the two in lockstep.)
 #[derive(Clone, Debug)]
 pub struct Run {
     grid: Arc<Grid>,
@@ -356,7 +358,8 @@ pub struct Run {
     block: Block,
     number: usize,
     done: bool,
-    /// The block that ended last, unless it is the last of the launch, which stays the current block.
+    /// The block that ended last. The last block of the launch is not stored here, because it remains the current
+    /// block.
     ended: Option<Arc<Block>>,
     finished: Totals,
 }
@@ -375,28 +378,28 @@ impl Run {
         self.grid.context()
     }
 
-    /// The block that is running, with its warps, shared memory and barriers.
+    /// Returns the block that is running, with its warps, shared memory and barriers.
     pub fn block(&self) -> &Block {
         &self.block
     }
 
-    /// The block that is running, for changes by a debugger to registers and shared memory.
+    /// Returns the block that is running, so that a debugger can change registers and shared memory.
     pub fn block_mut(&mut self) -> &mut Block {
         &mut self.block
     }
 
-    /// Returns the block that the last step ended; `None` if it ended none or the last of the launch, which stays
-    /// [`Run::block`].
+    /// Returns the block that the last step ended, or `None` if it did not end a block. The last block of the launch is
+    /// not returned here, because [`Run::block`] still returns it.
     pub fn take_ended(&mut self) -> Option<Arc<Block>> {
         self.ended.take()
     }
 
-    /// Global memory in its current state.
+    /// Returns global memory in its current state.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Global memory, for changes.
+    /// Returns global memory for modification.
     pub fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
     }
@@ -406,7 +409,7 @@ impl Run {
         self.memory = memory;
     }
 
-    /// Returns the trap with its place in the launch.
+    /// Returns the trap together with its group and the words of its instruction.
     pub fn locate(&self, trap: Trap<Cause>) -> GroupTrap<Cause> {
         self.block.locate(self.context(), trap)
     }
@@ -432,7 +435,7 @@ impl Run {
                 Some(fast) => self.block.advance(fast, grid.context(), memory, observer, most),
                 None => self.block.advance(&Reference, grid.context(), memory, observer, most),
             };
-            // An instruction that its join skips has been attempted, and counts when it executes.
+            // An instruction that its `join` skips has been attempted, but it counts only when it executes.
             left -= self.block.common.statistics.instructions - before;
             if ran.end? == Step::Done {
                 self.next_block();
@@ -441,8 +444,8 @@ impl Run {
         Ok(if self.done { Step::Done } else { Step::Running })
     }
 
-    /// Executes one instruction, then the joins at which its warp arrives. A join that leads the warp to its other
-    /// side is not an instruction. A join that reconverges lanes decides which lanes are active in the next
+    /// Executes one instruction, then the joins at which its warp arrives. A join that switches the warp to another
+    /// path is not an instruction. A join that reconverges lanes decides which lanes are active in the next
     /// instruction.
     fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let mut before = self.block.common.statistics.instructions;
@@ -463,8 +466,8 @@ impl Run {
         Ok(Step::Done)
     }
 
-    /// Executes the joins at which a warp has arrived. Joins that lead away count for the slice of the warp, as in a run, so
-    /// they are executed only while the warp has its turn.
+    /// Executes the joins at which a warp has arrived. A join that switches to another path counts for the slice of the
+    /// warp, as in an ordinary run. So joins are executed only until the block switches to another warp.
     fn join_ahead<O: Observer>(&mut self, warp: usize, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let may_run = |run: &Run| run.block.common.statistics.instructions < run.context().watchdog;
         while self.join_of(warp) == Some(Join::Away) && self.block.current_place() == warp && may_run(self) {
@@ -484,18 +487,18 @@ impl Run {
         Ok(Step::Running)
     }
 
-    /// Returns the effect of the join of a warp's next instruction, if the instruction has a join that is not a
-    /// fault.
+    /// Returns the effect of the join of a warp's next instruction. Returns `None` if the instruction has no join, or
+    /// if the join would fault.
     fn join_of(&self, warp: usize) -> Option<Join> {
         let flow = &self.block.warps[warp].flow;
         let joins = self.context().code.at(flow.pc()).is_ok_and(|inst| inst.end == End::Join);
         if joins { flow.join_leads() } else { None }
     }
 
-    /// Executes one instruction, or a join that leads the warp away.
+    /// Executes one instruction, or a join that switches the warp to another path.
     fn attempt<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let (grid, memory) = (&*self.grid, &mut self.memory);
-        // As above, the first condition is constant.
+        // The first condition is a constant, so the fast engine is not compiled for observers that it does not support.
         let ran = if O::DATA {
             self.block.advance(&Reference, grid.context(), memory, observer, 1)
         } else {
@@ -507,8 +510,8 @@ impl Run {
         ran.end
     }
 
-    /// Replaces the words of the program by the same number of words. Words without a meaning trap when they are
-    /// reached.
+    /// Replaces the words of the program by the same number of words. Words that cannot be decoded trap when control
+    /// reaches them.
     pub fn set_words(&mut self, words: &[u32]) {
         if let Some(fast) = &self.fast {
             fast.settle(&mut self.block.common);
@@ -530,7 +533,7 @@ impl Run {
         }
     }
 
-    /// Adds the results of the block that has ended, and begins the next.
+    /// Adds the results of the block that has ended, and begins the next block.
     fn next_block(&mut self) -> Step {
         self.finished.retire(&self.grid, &self.block);
         match self.fast.as_deref() {
@@ -553,7 +556,7 @@ impl Run {
     }
 }
 
-/// Returns the program with the fixes of the setup.
+/// Returns the program after the fixes that the setup requests.
 fn with_fixes(code: Arc<Code>, setup: &Setup) -> Arc<Code> {
     match setup.driver_fixes {
         None => code,
@@ -561,7 +564,7 @@ fn with_fixes(code: Arc<Code>, setup: &Setup) -> Arc<Code> {
     }
 }
 
-/// Creates a block in memory of its own, for the fast engine if there is one.
+/// Creates a block in new memory, prepared for the fast engine if there is one.
 fn new_block(grid: &Grid, fast: Option<&Fast>, number: usize) -> Block {
     match fast {
         Some(fast) => grid.block(fast, number, None),

@@ -1,4 +1,4 @@
-//! The parts of sentences that rows of [`crate::arith`] and [`crate::control`] share.
+//! Parts of sentences that the rows of [`crate::arith`] and [`crate::control`] share.
 
 use reconverge_simt::float::Rounding;
 
@@ -6,7 +6,7 @@ use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::integer::Product;
 use crate::lane::{Compare, Width, convert64};
 
-/// The operands of an instruction in words.
+/// The operands of an instruction as text.
 pub(crate) struct Words {
     pub(crate) dst: String,
     /// The first source without its modifiers.
@@ -19,16 +19,16 @@ pub(crate) struct Words {
     pub(crate) mc: String,
     /// Number of the flag register that provides the carry.
     pub(crate) carry: u8,
-    /// The first source is negated.
+    /// Whether the first source is negated.
     pub(crate) negated: bool,
-    /// A phrase for the lanes whose guard holds, if the guard is a condition.
+    /// The phrase for lanes whose guard holds, if the guard is a condition.
     pub(crate) taken_by: &'static str,
 }
 
 impl Words {
-    /// Returns a sentence for a function of the first source, an f32.
-    pub(crate) fn function(&self, name: &str, sat: bool) -> String {
-        format!("{} becomes the {name} of {}, an f32{}.", self.dst, self.ma, clamped(sat))
+    /// Returns a sentence about a function of the first source, which is an f32.
+    pub(crate) fn function(&self, name: &str) -> String {
+        format!("{} becomes the {name} of {}, an f32.", self.dst, self.ma)
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) const fn float(size: FloatSize) -> &'static str {
     }
 }
 
-/// Returns the product of the first two sources, as a noun.
+/// Returns the product of the first two sources as a noun phrase.
 pub(crate) fn in_words(product: Product, a: &str, b: &str) -> String {
     match product {
         Product::Bits16 { signed1, signed2 } => {

@@ -1,7 +1,7 @@
 //! The memory spaces that warps share: c0..c15[], s[], g0..g15[]. (1.7)
 //!
-//! l[] belongs to one lane and is in `state.rs`. The stage's inputs and outputs a[], v[], p[] and o[] are also
-//! there. All data is little endian.
+//! `state.rs` has l[], which belongs to one lane, and the stage's inputs and outputs a[], v[] and o[]. `context.rs` has
+//! p[]. All data is little endian.
 
 use std::ops::Range;
 
@@ -21,13 +21,13 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Creates banks without content.
+    /// Creates empty banks.
     pub fn new() -> Self {
         Constants::default()
     }
 
-    /// Writes `bytes` at `offset` of a bank. The bank grows up to 64 KiB, with zeros between. Returns `false` if
-    /// the bank does not exist or would grow beyond that.
+    /// Writes `bytes` at `offset` of a bank. The bank grows as needed, and a gap is filled with zeros. Returns `false`
+    /// if the bank does not exist or would exceed 64 KiB.
     pub fn place(&mut self, bank: usize, offset: usize, bytes: &[u8]) -> bool {
         let Some(bank) = self.banks.get_mut(bank) else { return false };
         let Some(end) = offset.checked_add(bytes.len()).filter(|&end| end <= BANK_BYTES) else {
@@ -40,14 +40,14 @@ impl Constants {
         true
     }
 
-    /// Returns the bytes of a bank; empty if none were written there.
+    /// Returns the bytes of a bank. They are empty if none were written.
     pub fn bank(&self, bank: usize) -> &[u8] {
         self.banks.get(bank).map_or(&[], Vec::as_slice)
     }
 
     /// Returns `count` bytes (1, 2 or 4) at `address` as a little-endian number.
     ///
-    /// **Open** (1.7): bytes past the end of the bank's content read 0.
+    /// **Open** (1.7): bytes past the end of the bank's contents read 0.
     #[inline]
     pub fn read(&self, bank: u8, address: u32, count: u32) -> u32 {
         let bank = &self.banks[usize::from(bank) % BANKS];
@@ -65,10 +65,10 @@ const BANK_BYTES: usize = 0x1_0000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     bytes: Guarded<u8>,
-    /// By word: the number of the thread that holds its lock, plus one; 0 if it is free. The list ends with the
-    /// last word that was ever locked.
+    /// For each word, the number of the thread that holds its lock plus one, or 0 if the lock is free. The list ends
+    /// with the last word that was ever locked.
     locks: Vec<u32>,
-    /// The accesses, if the search for races is enabled.
+    /// The record of accesses, if the search for races is enabled.
     races: Option<Box<Races>>,
 }
 
@@ -80,13 +80,13 @@ impl Default for Shared {
 }
 
 impl Shared {
-    /// Creates s[] of `bytes` bytes, all zero (**Open** 1.6: bytes that the launch does not set are undefined).
+    /// Creates s[] of `bytes` bytes, all zero. (**Open** 1.6: bytes that the launch does not set are undefined.)
     pub fn new(bytes: usize) -> Self {
         Shared { bytes: Guarded::new(bytes, Placement::addressed()), locks: Vec::new(), races: None }
     }
 
     /// Resets to the state after [`Shared::new`], in the same allocation. `checks` configures the search for races
-    /// of `warps` warps.
+    /// between `warps` warps.
     pub fn begin(&mut self, bytes: usize, warps: usize, checks: Option<SharedChecks>) {
         self.bytes.reset(bytes);
         self.locks.clear();
@@ -99,7 +99,7 @@ impl Shared {
         }
     }
 
-    /// Returns the accesses, if the search for races is enabled.
+    /// Returns the record of accesses, if the search for races is enabled.
     #[inline(always)]
     pub(crate) fn races_mut(&mut self) -> Option<&mut Races> {
         self.races.as_deref_mut()
@@ -119,7 +119,7 @@ impl Shared {
         self.races.iter_mut().for_each(|races| races.note_load(accessor, address, bytes));
     }
 
-    /// Records that bytes have been written from outside the program.
+    /// Records that bytes have been written by something other than the program.
     pub fn written_from_outside(&mut self, bytes: Range<usize>) {
         self.races.iter_mut().for_each(|races| races.preset(bytes.clone()));
     }
@@ -134,7 +134,7 @@ impl Shared {
         &mut self.bytes
     }
 
-    /// Writes `bytes` at `offset`; bytes past the end are dropped.
+    /// Writes `bytes` at `offset`. Bytes past the end are dropped.
     pub fn place(&mut self, offset: usize, bytes: &[u8]) {
         let end = self.bytes.len().min(offset + bytes.len());
         self.written_from_outside(offset..end);
@@ -144,14 +144,14 @@ impl Shared {
         }
     }
 
-    /// Returns `count` bytes (1, 2 or 4) at `address` as a little-endian number; `None` past the end.
+    /// Returns `count` bytes (1, 2 or 4) at `address` as a little-endian number, or `None` if they extend past the end.
     #[inline]
     pub fn read(&self, address: u32, count: u32) -> Option<u32> {
         let bytes = self.bytes.get(address as usize..(address + count) as usize)?;
         Some(bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte)))
     }
 
-    /// Stores the low `count` bytes of `value` at `address`; `None` past the end.
+    /// Stores the low `count` bytes of `value` at `address`. Returns `None` if they extend past the end.
     #[inline]
     pub fn write(&mut self, address: u32, count: u32, value: u32) -> Option<()> {
         let place = self.bytes.get_mut(address as usize..(address + count) as usize)?;
@@ -159,10 +159,10 @@ impl Shared {
         Some(())
     }
 
-    /// Executes `ld lock`: takes the lock of the word at `address` for `thread`. Returns whether it was free.
+    /// Executes `ld lock`: takes the lock of the word at `address` for `thread`. Returns whether the lock was free.
     ///
-    /// **Open** (section 4): hardware hashes words onto a finite set of locks. Here every word has its own, so that
-    /// fewer attempts fail. A thread that already holds the lock does not get it again.
+    /// **Open** (section 4): hardware hashes words onto a finite set of locks. Here, every word has its own lock, so
+    /// fewer attempts fail. If a thread already holds the lock, another attempt of that thread fails.
     pub fn lock(&mut self, address: u32, thread: u32) -> bool {
         let word = address as usize / 4;
         if self.locks.len() <= word {
@@ -175,8 +175,8 @@ impl Shared {
         free
     }
 
-    /// Executes `st unlock`: releases the word at `address`, whichever thread holds it (**Open**: documents only
-    /// show the holder unlocking).
+    /// Executes `st unlock`: releases the lock of the word at `address`, whichever thread holds it. (**Open**: in the
+    /// documents, only the holder releases a lock.)
     pub fn unlock(&mut self, address: u32) {
         if let Some(holder) = self.locks.get_mut(address as usize / 4) {
             *holder = 0;
@@ -195,12 +195,12 @@ impl Shared {
 pub struct Segment {
     /// Memory address of byte 0 of the segment.
     pub base: u32,
-    /// The largest offset in the segment. A tiled segment has the number of its last row in bits 31..16, and the offset of the last
-    /// byte of a row in bits 15..0.
+    /// The largest offset in the segment. For a tiled segment, bits 31..16 are the number of its last row, and bits
+    /// 15..0 the offset of the last byte of a row.
     pub limit: u32,
-    /// The layout of its rows, if it is tiled.
+    /// The layout of the segment's rows, if it is tiled.
     pub tiling: Option<Tiling>,
-    /// Whether an access beyond the limit reads zeros and stores nothing. Otherwise it is a trap.
+    /// Whether an access beyond the limit reads zeros and stores nothing. Otherwise the access traps.
     pub lenient: bool,
 }
 
@@ -210,17 +210,17 @@ impl Segment {
         Segment { base, limit, tiling: None, lenient: false }
     }
 
-    /// The whole 32-bit space.
+    /// A segment that is the whole 32-bit space.
     pub const ALL: Segment = Segment::linear(0, u32::MAX);
 }
 
-/// The layout of a tiled segment. A tile has rows of 64 bytes, and each row of tiles follows the row before it. Bits 31..16 of an
-/// offset are the row, and bits 15..0 the byte in the row.
+/// The layout of a tiled segment. A tile has rows of 64 bytes. Tiles side by side form a row of tiles, and the rows of
+/// tiles follow each other in memory. Bits 31..16 of an offset are the row, and bits 15..0 the byte in the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// Bytes from a row of tiles to the next.
+    /// Number of bytes from one row of tiles to the next.
     pub pitch: u32,
-    /// The logarithm of the rows of a tile, 0 to 7.
+    /// The binary logarithm of the number of rows in a tile, 0 to 7.
     pub rows: u8,
 }
 
@@ -248,15 +248,15 @@ impl Default for Segments {
 }
 
 impl Segments {
-    /// Returns the memory address of an access of `count` bytes, 1 to 16, at `offset` of a segment; `None` unless
-    /// all are inside.
+    /// Returns the memory address of an access of `count` bytes (1 to 16) at `offset` of a segment. Returns `None`
+    /// unless all bytes are inside the segment.
     #[inline]
     pub fn address(&self, segment: u8, offset: u32, count: u32) -> Option<u32> {
         let Segment { base, limit, tiling, .. } = self.0[usize::from(segment) % BANKS]?;
         let last = offset.checked_add(count - 1)?;
         let offset = match tiling {
             None if last <= limit => offset,
-            // An access is aligned to its size, so that all of it lies in the 64 bytes of a tile's row.
+            // An access is aligned to its size, so it does not extend past the 64 bytes of a row in a tile.
             Some(tiling) if last & 0xffff <= limit & 0xffff && last >> 16 <= limit >> 16 => {
                 tiling.place(offset)?
             }
@@ -265,7 +265,7 @@ impl Segments {
         base.checked_add(offset)
     }
 
-    /// Returns whether an access that has no address reads zeros and stores nothing.
+    /// Returns whether an access outside the segment reads zeros and stores nothing.
     #[cold]
     pub fn is_lenient(&self, segment: u8) -> bool {
         self.0[usize::from(segment) % BANKS].is_some_and(|segment| segment.lenient)
@@ -288,8 +288,7 @@ impl Segments {
     }
 }
 
-/// Aligns an address. **Open** (13.18): the low bits of an address that is not a multiple of the access size count
-/// as zero.
+/// Aligns an address to the access size. **Open** (13.18): the low bits of an unaligned address are ignored.
 #[inline]
 pub fn aligned(address: u32, count: u32) -> u32 {
     address & !(count - 1)

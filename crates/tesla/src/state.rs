@@ -1,7 +1,7 @@
 //! The state of one warp, except for its control flow: registers, local memory, stage inputs and outputs.
 //!
-//! See tesla.md 1.4 (registers) and tesla.md 1.7 (spaces). Everything starts at zero (**Open** 13.19: documents call it
-//! undefined, except for `$r0` of compute threads).
+//! See tesla.md 1.4 (registers) and tesla.md 1.7 (spaces). Everything starts at zero. (**Open** 13.19: according to the
+//! documents, the contents are undefined, except for `$r0` of compute threads.)
 
 use litemap::LiteMap;
 use reconverge_simt::registers::{Registers, Row};
@@ -13,19 +13,19 @@ use crate::lane::interpolate::Position;
 /// The maximum number of registers that a program may declare.
 pub const MOST_REGISTERS: usize = 128;
 
-/// `$a1` to `$a4`; `$a0` always reads zero.
+/// Number of address registers that can be written: `$a1` to `$a4`. `$a0` always reads zero.
 pub const ADDRESS_REGISTERS: usize = 4;
 
-/// `$c0` to `$c3`.
+/// Number of condition registers: `$c0` to `$c3`.
 pub const CONDITION_REGISTERS: usize = 4;
 
-/// Register number of `$a0` in events: `$a<n>` is `REGISTER_A` + n, and `$r<n>` is n.
+/// Register number of `$a0` in events. `$a<n>` is `REGISTER_A` + n, and `$r<n>` is n.
 pub const REGISTER_A: u32 = 0x80;
 
-/// Register number of `$c0` in events: `$c<n>` is `REGISTER_C` + n.
+/// Register number of `$c0` in events. `$c<n>` is `REGISTER_C` + n.
 pub const REGISTER_C: u32 = 0x90;
 
-/// Register number of the first word of o[] in events: word n is `REGISTER_O` + n.
+/// Register number of the first word of o[] in events. Word n is `REGISTER_O` + n.
 pub const REGISTER_O: u32 = 0x100;
 
 /// An item that a geometry program emits.
@@ -40,13 +40,13 @@ pub enum Emitted {
 /// The results of one thread of a graphics stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneResult {
-    /// `$r0`, `$r1`, …: a fragment's colours first, four words each, depth last. (1.6)
+    /// `$r0`, `$r1` and so on. For a fragment, these are the colours with four words each, then the depth. (1.6)
     pub registers: Vec<u32>,
     /// o[] by word, up to the last word that the warp wrote.
     pub outputs: Vec<u32>,
-    /// Whether the fragment was discarded or not covered. Nothing of such a fragment is written.
+    /// Whether the fragment was discarded or not covered. No result of such a fragment is written.
     pub dead: bool,
-    /// The vertices and restarts of a geometry program, in order.
+    /// The vertices and strip ends that a geometry program emitted, in order.
     pub emitted: Vec<Emitted>,
 }
 
@@ -54,8 +54,8 @@ pub struct LaneResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    /// Words at the centroid and of the provoking vertex, if they differ. They are in place: an allocation for each
-    /// warp takes longer than the planes of a fragment.
+    /// Words at the centroid and of the provoking vertex, if they differ. They are stored in place, because an
+    /// allocation for each warp takes longer than the planes of a fragment.
     others: Option<[Row<WARP>; 2]>,
 }
 
@@ -65,8 +65,8 @@ impl Input {
         Input { centre: row, others: None }
     }
 
-    /// Creates an input from the words at the fragment's centre, at the centroid of the covered samples, and of the
-    /// provoking vertex.
+    /// Creates an input from three rows: the words at the fragment's centre, at the centroid of the covered samples,
+    /// and of the provoking vertex.
     pub fn of(centre: Row<WARP>, centroid: Row<WARP>, flat: Row<WARP>) -> Self {
         Input { centre, others: Some([centroid, flat]) }
     }
@@ -86,20 +86,20 @@ impl Input {
 pub struct Warp {
     /// The program counter, active lanes and token stack.
     pub flow: Flow,
-    /// Number of the warp in its block, or in the launch for graphics stages.
+    /// Number of the warp in its block. For graphics stages, number of the warp in the launch.
     pub number: u32,
     r: Registers<WARP>,
     a: [[u16; WARP]; ADDRESS_REGISTERS],
     c: [[u8; WARP]; CONDITION_REGISTERS],
     local: Private,
     local_bytes: u32,
-    /// a[] or v[] by word number; `None` for words that the launch does not provide.
+    /// a[] or v[] by word number. Words that the launch does not provide are `None`.
     pub inputs: Vec<Option<Input>>,
     /// o[] by word number, up to the last word that was written.
     pub outputs: Vec<Row<WARP>>,
-    /// By lane: the vertices and restarts of a geometry program.
+    /// For each lane, the vertices and strip ends that a geometry program emitted.
     pub emitted: Vec<Vec<Emitted>>,
-    /// Results, by lane, of lanes that had ended when `quadon` activated them.
+    /// Results of lanes that had already ended when `quadon` activated them.
     finalised: LiteMap<Lane, LaneResult>,
 }
 
@@ -107,12 +107,12 @@ pub struct Warp {
 #[derive(Clone, Debug)]
 struct Private {
     bytes: Vec<u8>,
-    /// A mask of 64 parts of a lane's bytes. A clear bit means that the part is zero in all lanes. Most programs
-    /// use few of the bytes that they may have.
+    /// A mask of 64 parts of the l[] of a lane. A clear bit means that the part is zero in all lanes. Most programs use
+    /// few of the bytes that they declare.
     touched: u64,
 }
 
-/// Two values are equal if their bytes are equal; `touched` does not count.
+/// Two values are equal if their bytes are equal. `touched` is not compared.
 impl PartialEq for Private {
     fn eq(&self, other: &Self) -> bool {
         self.bytes == other.bytes
@@ -122,7 +122,8 @@ impl PartialEq for Private {
 impl Eq for Private {}
 
 impl Private {
-    /// Returns all bytes, for writes to offsets from `first` to `last` of lanes. Each lane has `each` bytes.
+    /// Returns the bytes of all lanes, for writes to offsets from `first` to `last` in each lane. Each lane has `each`
+    /// bytes.
     #[inline]
     fn bytes_mut(&mut self, each: u32, first: u32, last: u32) -> &mut [u8] {
         let part = |byte: u32| (byte / part_bytes(each)).min(63);
@@ -144,7 +145,7 @@ impl Private {
     }
 }
 
-/// Returns the bytes of a part, a power of two, if a lane has `each` bytes.
+/// Returns the size of a part in bytes if a lane has `each` bytes. It is a power of two.
 #[inline]
 fn part_bytes(each: u32) -> u32 {
     (each / 64).max(1)
@@ -157,11 +158,11 @@ pub struct Parts<'a> {
     pub flow: &'a mut Flow,
     /// The general registers, followed by the rows that [`Warp::add_room`] added.
     pub rows: &'a mut [Row<WARP>],
-    /// `$a1` to `$a4`
+    /// The address registers `$a1` to `$a4`.
     pub a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
-    /// `$c0` to `$c3`; only the low four bits of each lane may be set.
+    /// The condition registers `$c0` to `$c3`. Only the low four bits of each lane may be set.
     pub c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
-    /// l[]
+    /// The l[] of all lanes.
     pub local: Local<'a>,
     /// a[] or v[] by word number.
     pub inputs: &'a [Option<Input>],
@@ -177,7 +178,7 @@ pub struct Local<'a> {
 }
 
 impl Local<'_> {
-    /// Returns `count` bytes of the lane's l[] from `address` on; `None` if they extend past its end.
+    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if they extend past its end.
     #[inline]
     pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.each, lane, address, count)?;
@@ -196,14 +197,14 @@ impl Local<'_> {
         &self.private.bytes
     }
 
-    /// Returns the bytes of all lanes, for writes to offsets from `first` to `last` of lanes.
+    /// Returns the bytes of all lanes, for writes to offsets from `first` to `last` in each lane.
     #[inline]
     pub fn all_mut(&mut self, first: u32, last: u32) -> &mut [u8] {
         self.private.bytes_mut(self.each, first, last)
     }
 }
 
-/// Returns the range of a lane's bytes within the l[] of the warp; each lane has `each` bytes.
+/// Returns the range of some bytes of a lane within the l[] of the warp. Each lane has `each` bytes.
 #[inline]
 fn local_place(each: u32, lane: Lane, address: u32, count: u32) -> Option<std::ops::Range<usize>> {
     if address.checked_add(count)? > each {
@@ -216,7 +217,7 @@ fn local_place(each: u32, lane: Lane, address: u32, count: u32) -> Option<std::o
 impl Warp {
     /// Creates a warp with `registers` general registers and `local_bytes` of l[] per lane, all zero.
     ///
-    /// Registers beyond [`MOST_REGISTERS`] do not exist.
+    /// A warp has at most [`MOST_REGISTERS`] registers, even if `registers` is larger.
     pub fn new(flow: Flow, number: u32, registers: usize, local_bytes: u32) -> Self {
         Warp {
             flow,
@@ -233,9 +234,9 @@ impl Warp {
         }
     }
 
-    /// Resets to a warp at `pc` in which the `launched` lanes run, like [`Warp::new`] with the same limits, mode
-    /// and sizes. The number, the inputs and the engine's room keep their values. `cleared` are the general registers
-    /// that become zero, `None` for all.
+    /// Resets to a warp that starts at `pc` with the `launched` lanes active, like [`Warp::new`] with the same limits,
+    /// mode and sizes. The number, the inputs and the rows of [`Warp::add_room`] keep their values. `cleared` are the
+    /// general registers that become zero, or `None` for all.
     pub fn begin(&mut self, pc: u32, launched: Mask, cleared: Option<&[u8]>) {
         let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
             self;
@@ -255,23 +256,23 @@ impl Warp {
         finalised.clear();
     }
 
-    /// The general registers as a lane-major file.
+    /// Returns the general registers. Each register is a row with one value per lane.
     pub fn file(&self) -> &Registers<WARP> {
         &self.r
     }
 
-    /// The general registers, for writing whole rows.
+    /// Returns the general registers for writing whole rows.
     pub fn file_mut(&mut self) -> &mut Registers<WARP> {
         &mut self.r
     }
 
-    /// Adds rows after the general registers, as an engine's own room. They are not registers, and nothing else
-    /// reads them.
+    /// Adds rows after the general registers for an engine's own use. They are not registers, and no other code reads
+    /// them.
     pub fn add_room(&mut self, rows: &[Row<WARP>]) {
         self.r.add_room(rows);
     }
 
-    /// The parts of the warp.
+    /// Returns the parts of the warp.
     pub fn parts(&mut self) -> Parts<'_> {
         Parts {
             flow: &mut self.flow,
@@ -284,20 +285,20 @@ impl Warp {
         }
     }
 
-    /// Returns whether the program declared `$r<register>`. Writes to other registers, and instructions whose
-    /// destination field names one, are dropped. (1.4)
+    /// Returns whether the program has `$r<register>`. Writes to other registers are dropped. If the destination field
+    /// of an instruction selects one, the instruction is dropped. (1.4)
     #[inline]
     pub fn has_register(&self, register: u8) -> bool {
         usize::from(register) < self.r.count()
     }
 
-    /// Returns `$r<register>`; 0 beyond the declared count. (1.4)
+    /// Returns `$r<register>`, or 0 if the program does not have the register. (1.4)
     #[inline]
     pub fn r(&self, lane: Lane, register: u8) -> u32 {
         self.r.row(usize::from(register)).map_or(0, |row| row.0[lane.index()])
     }
 
-    /// Writes `$r<register>`. Beyond the declared count, the write is dropped. (1.4)
+    /// Writes `$r<register>`. If the program does not have the register, the write is dropped. (1.4)
     #[inline]
     pub fn set_r(&mut self, lane: Lane, register: u8, value: u32) {
         if let Some(row) = self.r.row_mut(usize::from(register)) {
@@ -305,13 +306,13 @@ impl Warp {
         }
     }
 
-    /// Returns a half register by its field value: field F is half F & 1 of `$r<F/2>`, odd is the high one. (1.4)
+    /// Returns a half register by its field value F: a half of `$r<F/2>`, the high half if F is odd. (1.4)
     #[inline]
     pub fn half(&self, lane: Lane, field: u8) -> u16 {
         (self.r(lane, field >> 1) >> (16 * u32::from(field & 1))) as u16
     }
 
-    /// Writes a half register; the other half keeps its value.
+    /// Writes a half register. The other half keeps its value.
     #[inline]
     pub fn set_half(&mut self, lane: Lane, field: u8, value: u16) {
         let old = self.r(lane, field >> 1);
@@ -323,20 +324,20 @@ impl Warp {
         self.set_r(lane, field >> 1, new);
     }
 
-    /// Returns a pair, low word in `$r<register>`. (1.4)
+    /// Returns a pair of registers, with the low word in `$r<register>`. (1.4)
     #[inline]
     pub fn pair(&self, lane: Lane, register: u8) -> u64 {
         u64::from(self.r(lane, register)) | u64::from(self.r(lane, register.wrapping_add(1))) << 32
     }
 
-    /// Writes a pair.
+    /// Writes a pair of registers.
     #[inline]
     pub fn set_pair(&mut self, lane: Lane, register: u8, value: u64) {
         self.set_r(lane, register, value as u32);
         self.set_r(lane, register.wrapping_add(1), (value >> 32) as u32);
     }
 
-    /// Returns four registers, the lowest first. (1.4)
+    /// Returns four registers as one value, with the low word in the lowest register. (1.4)
     #[inline]
     pub fn quad(&self, lane: Lane, register: u8) -> u128 {
         (0..4)
@@ -344,11 +345,11 @@ impl Warp {
             .fold(0, |value, step| value << 32 | u128::from(self.r(lane, register.saturating_add(step))))
     }
 
-    /// Returns `$a<register>`; `$a0` is 0.
+    /// Returns `$a<register>`. `$a0` is 0.
     ///
-    /// **Open** (13.9): `$a5` and `$a6` do not exist and the use of `$a7` is unknown; they read 0 here.
-    /// [`check_address_register`](crate::access::check_address_register) decides whether an instruction that names
-    /// one may execute.
+    /// **Open** (13.9): `$a5` and `$a6` do not exist, and the use of `$a7` is unknown. They read 0 here.
+    /// [`check_address_register`](crate::access::check_address_register) decides whether an instruction that names one
+    /// of them may execute.
     #[inline]
     pub fn a(&self, lane: Lane, register: u8) -> u16 {
         match register {
@@ -387,25 +388,25 @@ impl Warp {
         &self.a[(usize::from(register) + ADDRESS_REGISTERS - 1) % ADDRESS_REGISTERS]
     }
 
-    /// Returns the bytes of l[] per lane.
+    /// Returns the number of bytes of l[] per lane.
     pub fn local_bytes(&self) -> u32 {
         self.local_bytes
     }
 
-    /// Returns `count` bytes of the lane's l[] from `address` on; `None` if they extend past its end.
+    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if they extend past its end.
     #[inline]
     pub fn local(&self, lane: Lane, address: u32, count: u32) -> Option<&[u8]> {
         self.local.bytes.get(local_place(self.local_bytes, lane, address, count)?)
     }
 
-    /// Returns `count` bytes of the lane's l[] for writing; `None` if they extend past its end.
+    /// Returns `count` bytes of the lane's l[] from `address` on for writing, or `None` if they extend past its end.
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.local_bytes, lane, address, count)?;
         self.local.bytes_mut(self.local_bytes, address, (address + count).saturating_sub(1)).get_mut(place)
     }
 
-    /// Sets an input word of the warp. Replaces the word if the warp has it.
+    /// Sets an input word of the warp, and replaces any earlier value.
     #[inline(always)]
     pub fn set_input(&mut self, word: u16, input: Input) {
         *self.input_mut(word) = Some(input);
@@ -420,8 +421,8 @@ impl Warp {
         &mut self.inputs[word]
     }
 
-    /// Sets a word of a[] or v[] that is the same at every position: one value per lane, 0 for the lanes after the
-    /// last.
+    /// Sets a word of a[] or v[] that is the same at every position. `values` has one value per lane, and lanes after
+    /// the last value read 0.
     pub(crate) fn set_input_words(&mut self, word: u16, values: &[u32]) {
         let input = self.input_mut(word).get_or_insert_with(|| Input::same(Row::ZERO));
         input.others = None;
@@ -430,7 +431,7 @@ impl Warp {
         input.centre.0[count..].fill(0);
     }
 
-    /// Returns word `word` of o[] of a lane; 0 if it was never written.
+    /// Returns word `word` of a lane's o[], or 0 if it was never written.
     pub fn output(&self, lane: Lane, word: usize) -> u32 {
         self.outputs.get(word).map_or(0, |row| row.0[lane.index()])
     }
@@ -443,8 +444,8 @@ impl Warp {
         self.outputs[word].0[lane.index()] = value;
     }
 
-    /// Executes `emit` for `lanes`: the words of o[] become a vertex, and o[] is reset to zero (**Open** 6.10:
-    /// undefined).
+    /// Executes `emit` for `lanes`: the words of o[] become a vertex, and o[] is reset to zero. (**Open** 6.10: the
+    /// contents are undefined afterwards.)
     pub fn emit(&mut self, lanes: Mask) {
         self.emitted.resize(WARP, Vec::new());
         for lane in lanes.lanes() {
@@ -464,8 +465,8 @@ impl Warp {
         }
     }
 
-    /// Fixes the results of those of `lanes` that have ended. Between `quadon` and `quadpop`, such lanes compute
-    /// only for their quad. (9.6: exit finalises outputs)
+    /// Stores the results of those lanes in `lanes` that have ended, so that they no longer change. Between `quadon`
+    /// and `quadpop`, such lanes compute only for their quad. (9.6: exit finalises outputs)
     pub fn finalise(&mut self, lanes: Mask) {
         for lane in (lanes & self.flow.ended()).lanes() {
             if !self.finalised.contains_key(&lane) {
@@ -474,12 +475,12 @@ impl Warp {
         }
     }
 
-    /// Returns the results of lanes that had ended when `quadon` activated them.
+    /// Returns the results of lanes that had already ended when `quadon` activated them.
     pub(crate) fn finalised(&self) -> &LiteMap<Lane, LaneResult> {
         &self.finalised
     }
 
-    /// Returns the current results of a lane, or those at its end.
+    /// Returns the current results of a lane. If the lane has ended, returns its results at that time.
     pub fn result(&self, lane: Lane) -> LaneResult {
         if let Some(result) = self.finalised.get(&lane) {
             return result.clone();

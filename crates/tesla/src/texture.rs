@@ -1,8 +1,8 @@
-//! The texture instructions: from their source registers to four components. (6.9)
+//! The texture instructions: computes four components from the source registers. (6.9)
 //!
-//! [`reconverge_simt::texture`] reads and filters texels. This file decides the meaning of each source register,
-//! the level of detail and the result. Textures and samplers are bound separately, by their numbers in the
-//! instruction. The documents give the order of the sources; open interpretations are marked.
+//! [`reconverge_simt::texture`] reads and filters texels. This file defines the meaning of each source register, the
+//! level of detail and the result. Textures and samplers are bound separately, by their numbers in the instruction. The
+//! documents give the order of the sources. Interpretations of open questions are marked.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ pub struct Texture {
     pub image: Arc<Image>,
     /// Whether the texels are integers, which are never filtered.
     pub integer: bool,
-    /// The result of a comparison with a texel.
+    /// The result of comparisons with texels.
     pub compared: Compared,
-    /// The faces of a cube array as layers of two dimensions, for instructions without the cube form. Their layers
-    /// are those that `texprep` computes. (Mesa `nv50_ir_lowering_nv50.cpp`: the driver reads a cube array with
-    /// five sources in this way)
+    /// The faces of a cube array as layers of two dimensions, for instructions without the cube form. `texprep`
+    /// computes the numbers of these layers. (Mesa `nv50_ir_lowering_nv50.cpp`: the driver reads a cube array with five
+    /// sources in this way)
     faces: Option<Arc<Image>>,
 }
 
@@ -38,16 +38,16 @@ impl Texture {
         Texture { image, integer, compared: Compared::default(), faces }
     }
 
-    /// Returns the texels that instructions sample, in the cube form or not.
+    /// Returns the image that instructions sample. `cube` means that the instruction has the cube form.
     pub(crate) fn sampled(&self, cube: bool) -> &Arc<Image> {
         self.faces.as_ref().filter(|_| !cube).unwrap_or(&self.image)
     }
 }
 
-/// A component of the result of a comparison.
+/// The value of one component in the result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {
-    /// The share of texels that pass.
+    /// The share of texels that pass, from 0 to 1.
     Share,
     /// Zero, as a float.
     Zero,
@@ -55,17 +55,17 @@ pub enum Component {
     One,
 }
 
-/// The reference value and the result of a comparison with a depth texture.
+/// The handling of the reference value, and the form of the result, in a comparison with a depth texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// Red to alpha: the sources of the texture's entry.
+    /// The components from red to alpha, as the texture's entry specifies them.
     pub components: [Component; 4],
     /// Whether the reference value is clamped to [0, 1], for fixed-point depth. (OpenGL 3.3, 3.8.16)
     pub clamps: bool,
 }
 
 impl Default for Compared {
-    /// **Open** (6.9): the share in red, green and blue, and 1 in alpha, like a depth texture that OpenGL reads as
+    /// **Open** (6.9): the share is in red, green and blue, and alpha is 1, like a depth texture that OpenGL reads as
     /// luminance. The reference value is not clamped.
     fn default() -> Compared {
         let share = Component::Share;
@@ -74,17 +74,17 @@ impl Default for Compared {
 }
 
 impl Compared {
-    /// Returns the reference value that is compared, as bits.
+    /// Returns the bits of the reference value, clamped if requested.
     pub(crate) fn reference(self, bits: u32) -> u32 {
         match f32::from_bits(bits) {
             _ if !self.clamps => bits,
             value if value > 0.0 => value.min(1.0).to_bits(),
-            // Includes NaN.
+            // This case includes NaN.
             _ => 0,
         }
     }
 
-    /// Returns the result if this share of the texels passes.
+    /// Returns the four components of the result for a share of texels that pass.
     pub(crate) fn spread(self, share: f32) -> [u32; 4] {
         self.components.map(|component| match component {
             Component::Share => share.to_bits(),
@@ -99,7 +99,8 @@ impl Compared {
 pub struct TextureSampler {
     /// Filtering, wrapping, level of detail.
     pub sampler: Sampler,
-    /// Depth comparison: the program then provides a reference value and receives the share of texels that pass.
+    /// The depth comparison, if any. The program then provides a reference value and receives the share of texels that
+    /// pass.
     pub compare: Option<Compare>,
 }
 
@@ -113,7 +114,7 @@ pub struct Textures {
 }
 
 impl Textures {
-    /// Returns whether both have the same samplers, and textures that share their images.
+    /// Returns whether both have the same samplers, and textures whose images are shared.
     pub(crate) fn is_same(&self, other: &Textures) -> bool {
         let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
             let Texture { image, integer, compared, faces: _ } = one;
@@ -128,7 +129,7 @@ impl Textures {
 }
 
 impl Textures {
-    /// Binds an image and the sampler that reads it to one number, as most programs do.
+    /// Binds an image and its sampler to one number, as most programs do.
     pub fn bind(&mut self, number: u8, image: Arc<Image>, sampler: Sampler) {
         self.textures.insert(number, Texture::new(image, false));
         self.samplers.insert(number, TextureSampler { sampler, compare: None });
@@ -138,25 +139,25 @@ impl Textures {
 /// The kind of read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// `texauto`: level of detail from the quad.
+    /// `texauto`: the level of detail comes from the quad.
     Auto,
-    /// `texbias`: the level of `texauto` plus the last source.
+    /// `texbias`: the level of detail is that of `texauto` plus the last source.
     Bias,
-    /// `texlod`: level of detail from the last source.
+    /// `texlod`: the level of detail is the last source.
     Lod,
-    /// `texfetch`: one texel by integer position, no sampler.
+    /// `texfetch`: reads one texel at an integer position, without a sampler.
     Fetch,
-    /// `texsize`: not a texel, but the size of a level.
+    /// `texsize`: returns the size of a level instead of a texel.
     Size,
-    /// `texgather`: one component of four texels.
+    /// `texgather`: returns one component of four texels.
     Gather,
-    /// `texprep`: not a texel, but the position on a face to which a direction points.
+    /// `texprep`: returns the position on a cube face to which a direction points, instead of a texel.
     Prep,
-    /// `texquerylod`: not a texel, but the level of detail.
+    /// `texquerylod`: returns the level of detail instead of a texel.
     QueryLod,
 }
 
-/// One lane's read, with the data of its quad.
+/// A read by one lane, with the data of its quad.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The kind of read.
@@ -165,7 +166,7 @@ pub struct Request<'a> {
     pub texture: u8,
     /// Sampler number.
     pub sampler: u8,
-    /// Source registers, `count` of them, of the four lanes of the quad.
+    /// Source registers of the four lanes of the quad. Each lane has `count` of them.
     pub quad: &'a [[u32; 4]; 4],
     /// Number of source registers of the instruction.
     pub count: usize,
@@ -173,16 +174,16 @@ pub struct Request<'a> {
     pub place: usize,
     /// Texel offsets.
     pub offset: [i32; 3],
-    /// Whether neighbours determine the derivatives; otherwise they are zero.
+    /// Whether the lanes of the quad determine the derivatives. Otherwise, the derivatives are zero.
     pub derivatives: bool,
-    /// Whether it is the cube form of the instruction.
+    /// Whether the instruction has the cube form.
     pub cube: bool,
 }
 
-/// Array layers are clamped to this. (6.9)
+/// The largest array layer. Larger layer numbers are clamped to it. (6.9)
 pub(crate) const LAST_LAYER: u32 = 511;
 
-/// **Open** (13.12): `texgather` returns the red component.
+/// **Open** (13.12): `texgather` returns the red component of the texels.
 pub const GATHERED_COMPONENT: usize = 0;
 
 /// The source registers of one lane, by meaning.
@@ -193,7 +194,7 @@ struct Sources {
     last: u32,
 }
 
-/// Returns the number of coordinates of an image, and whether a layer follows.
+/// Returns the number of coordinates of an image, and whether a layer follows them.
 fn target(shape: Shape) -> (usize, bool) {
     match shape {
         Shape::D1 => (1, false),
@@ -205,8 +206,8 @@ fn target(shape: Shape) -> (usize, bool) {
     }
 }
 
-/// The position of each source among the source registers: coordinates, layer, depth reference, then bias or level
-/// of detail. (6.9)
+/// The index of each source among the source registers. The order is coordinates, layer, depth reference, then bias or
+/// level of detail. (6.9)
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceOrder {
     pub(crate) coordinates: [Option<usize>; 3],
@@ -228,7 +229,7 @@ impl SourceOrder {
     }
 }
 
-/// Returns the sources of one lane by meaning. **Open**: sources that the instruction does not name read 0.
+/// Returns the sources of one lane by meaning. **Open**: sources that the instruction does not have read 0.
 fn sources(words: &[u32; 4], count: usize, shape: Shape, compares: bool) -> Sources {
     let order = SourceOrder::of(shape, compares);
     let word = |number: usize| words.iter().take(count).nth(number).copied().unwrap_or(0);
@@ -241,10 +242,10 @@ fn sources(words: &[u32; 4], count: usize, shape: Shape, compares: bool) -> Sour
     }
 }
 
-/// Executes one lane's read and returns four components.
+/// Executes the read of one lane and returns four components.
 ///
 /// # Errors
-/// A texture or sampler that is not bound.
+/// The texture or the sampler is not bound.
 pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     let texture = bound.textures.get(&request.texture).ok_or(Cause::NoTexture(request.texture))?;
     let image: &Image = &texture.image;
@@ -265,19 +266,20 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
         Read::Lod => f32::from_bits(here.last),
         Read::Auto | Read::Gather | Read::Bias | Read::QueryLod if request.derivatives => {
             let bias = if request.read == Read::Bias { f32::from_bits(here.last) } else { 0.0 };
-            // 0 upper left, 1 upper right, 2 lower left.
+            // Lanes 0 (upper left), 1 (upper right) and 2 (lower left).
             let quad = [0, 1, 2].map(|lane| of(lane).coordinates.map(f32::from_bits));
             let [dx, dy] = gradients_of_quad(image, here.coordinates.map(f32::from_bits), quad);
             footprint = Footprint::new(image, &sampler.sampler, [dx, dy]);
             lod_of_gradients(image, &sampler.sampler, dx, dy) + bias
         }
-        // No change between pixels: the logarithm of zero, whatever is added to it.
+        // The coordinates do not change between pixels. The level of detail is the logarithm of zero, and a bias does
+        // not change it.
         Read::Auto | Read::Bias | Read::Gather | Read::Fetch | Read::Size | Read::Prep | Read::QueryLod => {
             f32::NEG_INFINITY
         }
     };
     if request.read == Read::QueryLod {
-        // Biased, and not clamped to the sampler's range. (ARB_texture_query_lod)
+        // The level of detail includes the bias, and is not clamped to the sampler's range. (ARB_texture_query_lod)
         let biased = lod + sampler.sampler.lod_bias;
         return Ok(query_lod(accessed_level(image, &sampler.sampler, lod), biased));
     }
@@ -303,8 +305,8 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     })
 }
 
-/// Fetches a texel; the sources are x, y, z, layer and level of detail as integers. **Open**: a position outside
-/// reads 0.
+/// Fetches a texel. The sources are x, y, z, layer and level of detail as integers. **Open**: a position outside the
+/// image reads 0.
 pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32; 3]) -> [u32; 4] {
     let here = sources(words, count, image.shape(), false);
     let [x, y, z] = [0, 1, 2].map(|axis| i64::from(here.coordinates[axis] as i32) + i64::from(offset[axis]));
@@ -318,16 +320,17 @@ pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32;
     image.texel(here.last as usize, x, y, z).unwrap_or_default()
 }
 
-/// **Open**: `texquerylod` returns the level that is read and the level of detail, each in 1/256, signed. Mesa
-/// converts them in this way. Its compiler swaps them on later chips, not on these. (Mesa, `handleTXLQ`)
+/// **Open**: `texquerylod` returns the level that is read and the level of detail, each as a signed number of 1/256.
+/// Mesa expects this. Its compiler swaps the two on later chips, but not on these. (Mesa, `handleTXLQ`)
 fn query_lod(level: f32, lod: f32) -> [u32; 4] {
     let fixed = |value: f32| (value * 256.0) as i32 as u32;
     [fixed(level), fixed(lod), 0, 0]
 }
 
-/// **Open**: `texprep` converts a direction and a layer to the coordinates with which `texauto` reads the faces of
-/// a cube array as the layers of a 2D array: s, t, and 6 times the layer plus the face. (Mesa, `OP_TEXPREP`: "turn
-/// cube map array into 2d array coordinates") They are the layers of [`Image::with_faces_as_layers`].
+/// **Open**: `texprep` converts a direction and a layer to the coordinates with which `texauto` reads the faces of a
+/// cube array as the layers of a 2D array. The coordinates are s, t, and 6 times the layer plus the face. (Mesa,
+/// `OP_TEXPREP`: "turn cube map array into 2d array coordinates") The layers are those of
+/// [`Image::with_faces_as_layers`].
 fn prep(words: &[u32; 4]) -> [u32; 4] {
     let direction = [0, 1, 2].map(|axis| f32::from_bits(words[axis]));
     let face = Face::of(direction);
@@ -335,10 +338,10 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
     [s.to_bits(), t.to_bits(), words[3].wrapping_mul(6).wrapping_add(face.0.into()), 0]
 }
 
-/// Returns width, height, depth and number of levels; the sizes are those of the level in the source. The layer
-/// count of an array comes after its sizes: in y for one dimension, in z for two. NV92 passes `textureSize` for
-/// both, and its driver takes y and z without changes. **Open**: the depth of a cube is 1; a level beyond the last
-/// has no size.
+/// Returns width, height, depth and number of levels. The sizes are those of the level in the source. For an array, the
+/// number of layers follows the sizes: it is in y for one dimension, and in z for two dimensions. An NV92 passes tests
+/// of `textureSize` for both, and its driver takes y and z without changes. **Open**: the depth of a cube is 1, and the
+/// sizes of a level beyond the last are 0.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };
@@ -361,7 +364,7 @@ mod tests {
         value.to_bits()
     }
 
-    /// Texel n of level l holds 100 l + n.
+    /// Creates an image in which texel n of level l has the value 100 l + n.
     fn image(shape: Shape, sizes: &[[u32; 3]]) -> Arc<Image> {
         let level = |(number, &[width, height, depth]): (usize, &[u32; 3])| Level {
             width,
@@ -418,7 +421,7 @@ mod tests {
     fn the_level_of_detail_comes_from_the_quad_a_bias_or_a_register() {
         let mips = Sampler { mip: MipFilter::Nearest, ..Sampler::default() };
         let textures = bound(image(Shape::D2, &[[4, 4, 1], [2, 2, 1], [1, 1, 1]]), mips, None);
-        // Half the image from lane to lane: two texels of level 0.
+        // Neighbouring lanes are half the image apart, which is two texels of level 0.
         let at = |x: f32, y: f32, last: f32| [f(x), f(y), f(last), 0];
         let quad = |last| [at(0.1, 0.1, last), at(0.6, 0.1, last), at(0.1, 0.6, last), at(0.6, 0.6, last)];
         assert_eq!(red(&textures, &request(Read::Auto, &quad(0.0), 2)), 100.0);
@@ -429,8 +432,8 @@ mod tests {
         assert_eq!(red(&textures, &still), 0.0);
     }
 
-    /// Mesa `nv50_tex.c`, NV50_TEXVIEW_FILTER_MSAA8: eight samples, four per row, with bilinear filters at two
-    /// positions.
+    /// Mesa `nv50_tex.c`, NV50_TEXVIEW_FILTER_MSAA8: a pixel has eight samples, four per row. Their mean is that of
+    /// bilinear filters at two positions.
     #[test]
     fn a_filter_along_the_longer_side_of_a_pixel_is_the_mean_of_its_texels() {
         let linear =
@@ -439,10 +442,11 @@ mod tests {
             |anisotropy: u8| bound(image(Shape::D2, &[[8, 4, 1]]), Sampler { anisotropy, ..linear }, None);
         let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
         let quad = [at(2.0, 1.0), at(6.0, 1.0), at(2.0, 3.0), at(6.0, 3.0)];
-        // Without it: the two texels in the middle, in both rows.
+        // Without anisotropy, the filter uses the two texels in the middle, in both rows.
         assert_eq!(red(&textures(1), &request(Read::Auto, &quad, 2)), 5.5);
         let pixel = |place: usize| red(&textures(2), &Request { place, ..request(Read::Auto, &quad, 2) });
-        // Texels 0 to 3 and 8 to 11; then the texels to the right, and those below.
+        // The first result is the mean of texels 0 to 3 and 8 to 11. The other results are for the texels to the right
+        // and below.
         assert_eq!([0, 1, 2].map(pixel), [5.5, 9.5, 21.5]);
     }
 
@@ -462,12 +466,12 @@ mod tests {
         assert_eq!(read(&textures, &request(Read::Size, &[[1, 0, 0, 0]; 4], 1)).unwrap(), [2, 1, 3, 2]);
     }
 
-    /// Mesa reads a cube array in the cube form. With five sources, it uses `texprep` and then the form without
+    /// Mesa reads a cube array in the cube form. If there are five sources, it uses `texprep` and then the form without
     /// cube.
     #[test]
     fn a_cube_array_is_read_by_direction_or_by_face() {
         let textures = bound(image(Shape::CubeArray, &[[2, 2, 12]]), Sampler::default(), None);
-        // Face -y of the second cube.
+        // The direction points to face -y of the second cube.
         let direction = [f(0.5), f(-1.0), f(0.25), 1];
         let quad = [direction; 4];
         let cube = Request { cube: true, ..request(Read::Auto, &quad, 4) };
@@ -477,7 +481,7 @@ mod tests {
         assert_eq!(read(&textures, &request(Read::Size, &[[0; 4]; 4], 1)).unwrap(), [2, 2, 2, 1]);
     }
 
-    /// NV92 passes piglit's `textureSize 140 fs sampler1DArray`: the driver reads y of the result.
+    /// An NV92 passes piglit's `textureSize 140 fs sampler1DArray`, and the driver reads y of the result.
     #[test]
     fn the_layers_of_a_one_dimensional_array_are_the_second_size() {
         let textures = bound(image(Shape::D1Array, &[[4, 1, 3], [2, 1, 3]]), Sampler::default(), None);
@@ -499,7 +503,8 @@ mod tests {
     fn a_level_of_detail_is_in_fractions_of_256() {
         let mips = Sampler { mip: MipFilter::Linear, ..Sampler::default() };
         let textures = bound(image(Shape::D2, &[[4, 4, 1], [2, 2, 1], [1, 1, 1]]), mips, None);
-        // A step of eight and a half texels between lanes is beyond the last level.
+        // A step of 2.0 between lanes is eight texels, which is beyond the last level. A step of 0.125 is half a texel,
+        // which is below level 0.
         let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
         let of = |step: f32| {
             let quad = [at(0.0, 0.0), at(step, 0.0), at(0.0, step), at(step, step)];
@@ -510,7 +515,8 @@ mod tests {
         assert_eq!(of(0.125), [0, (-256i32) as u32, 0, 0]);
     }
 
-    /// ARB_texture_query_lod: the level of detail is the one after any bias, before the clamp to the sampler's range.
+    /// ARB_texture_query_lod: the level of detail is returned with any bias, before it is clamped to the sampler's
+    /// range.
     #[test]
     fn a_queried_level_of_detail_has_the_bias_of_the_sampler() {
         let biased = Sampler { mip: MipFilter::Nearest, lod_bias: 1., max_lod: 1.5, ..Sampler::default() };
@@ -526,7 +532,7 @@ mod tests {
         let textures = bound(image(Shape::D2Array, &[[2, 2, 12]]), Sampler::default(), None);
         let words = [f(1.0), f(-1.0), f(0.5), 1];
         let prepared = read(&textures, &request(Read::Prep, &[words; 4], 4)).unwrap();
-        // If components are equal, y wins over x: face -y, s = (x / |y| + 1) / 2, t = (-z / |y| + 1) / 2.
+        // x and y have equal magnitudes, so the face is -y: s = (x / |y| + 1) / 2, t = (-z / |y| + 1) / 2.
         assert_eq!(prepared, [f(1.0), f(0.25), 9, 0]);
         assert_eq!(red(&textures, &request(Read::Auto, &[prepared; 4], 3)), 37.0);
     }

@@ -50,74 +50,75 @@ impl fmt::Display for Access {
     }
 }
 
-/// The reason that a program was stopped.
+/// The reason that a program was stopped by a trap.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Cause {
     /// An error of the token stack.
     #[error("{0}")]
     Flow(#[from] Fault),
-    /// TRAP_INSTRUCTION.
+    /// TRAP_INSTRUCTION: the program executed `trap`.
     #[error("TRAP_INSTRUCTION: the program executed `trap`")]
     TrapInstruction,
     /// ILLEGAL_OPCODE and the other decode errors: no instruction of this chip and stage has these words.
     #[error("ILLEGAL_OPCODE: {0}")]
     Undecodable(String),
-    /// UNALIGNED_LONG_INSTRUCTION.
+    /// UNALIGNED_LONG_INSTRUCTION: a two-word instruction starts at an odd word.
     #[error("UNALIGNED_LONG_INSTRUCTION: a two-word instruction at an odd word")]
     UnalignedLongInstruction,
     /// The program counter is outside the code.
     #[error("no code at this address")]
     OutsideCode,
-    /// ILLEGAL_POSTINCR.
+    /// ILLEGAL_POSTINCR: this address register cannot be incremented.
     #[error("ILLEGAL_POSTINCR: $a{0} cannot be incremented")]
     IllegalPostincr(u8),
     /// An address register that does not exist.
     #[error("$a{0} does not exist, or its use is unknown")]
     NoAddressRegister(u8),
-    /// Local, shared or global limit: the address is outside the memory.
+    /// The address is outside the memory: a local, shared or global limit is exceeded.
     #[error("{access} of {bytes} bytes at {space} {address:#x}: outside every buffer")]
     Memory {
-        /// The space.
+        /// The memory space.
         space: Space,
         /// The kind of access.
         access: Access,
         /// Byte address in the space.
         address: u32,
-        /// Size of the access.
+        /// Size of the access in bytes.
         bytes: u32,
     },
-    /// A read of bytes in s[] that the block has not written. (strict mode; lenient: zeros)
+    /// A read of bytes in s[] that the block has not written. (Only in strict mode. In lenient mode, the read returns
+    /// zeros.)
     #[error("read of {bytes} bytes at s[{address:#x}], which nothing in this block has written")]
     Unwritten {
         /// Byte address in s[].
         address: u32,
-        /// Size of the access.
+        /// Size of the access in bytes.
         bytes: u32,
     },
-    /// Two warps access the same bytes of s[] with no barrier between, and one of them stores. (strict mode;
-    /// lenient: in the order in which they run)
+    /// Two warps access the same bytes of s[] without a barrier between the accesses, and one of them stores. (Only in
+    /// strict mode. In lenient mode, the accesses take effect in the order in which the warps run.)
     #[error("race on s[{address:#x}]: {} and {}, no barrier between", .accesses[0], .accesses[1])]
     Race {
         /// Byte address in s[].
         address: u32,
-        /// The other access, and the one that traps.
+        /// The earlier access, and the access that traps.
         accesses: Box<[SharedAccess; 2]>,
     },
     /// An input word that the launch does not provide.
-    #[error("{space} {address:#x}: the launch gives no such input")]
+    #[error("{space} {address:#x}: the launch does not provide this input")]
     NoInput {
-        /// a[], p[] or v[].
+        /// The space: a[], p[] or v[].
         space: Space,
         /// Byte address in the space.
         address: u32,
     },
-    /// TIMEOUT: the watchdog.
+    /// TIMEOUT: the watchdog has stopped the program.
     #[error("TIMEOUT: the program has not ended after {0} instructions; {more}", more = INSTRUCTIONS.remedy())]
     Timeout(u64),
     /// A `bar` with a barrier that the program did not allocate.
     #[error("barrier {0} is not allocated")]
     NoBarrier(u8),
-    /// Every warp that has not ended waits at a barrier.
+    /// Every warp that has not ended waits at a barrier, so no barrier can become complete.
     #[error("a barrier that can never be complete: {}", Waiting(.0))]
     BarrierNever(Vec<(u32, u8)>),
     /// A texture that the launch does not provide.
@@ -131,7 +132,7 @@ pub enum Cause {
     Undocumented(&'static str),
 }
 
-/// An access to s[] in a race.
+/// An access to s[] that is part of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedAccess {
     /// Read or write.
@@ -140,7 +141,7 @@ pub struct SharedAccess {
     pub pc: u32,
     /// Number of the warp in the block.
     pub warp: u32,
-    /// The lane.
+    /// Number of the lane in the warp.
     pub lane: u32,
 }
 
@@ -160,7 +161,7 @@ impl fmt::Display for SharedAccess {
 }
 
 impl Cause {
-    /// Returns the cause of a finding about an access to s[].
+    /// Returns the cause of a trap for a hazard that the search for races has found.
     pub(crate) fn of_hazard(
         hazard: Hazard,
         accessor: Accessor,
@@ -179,7 +180,7 @@ impl Cause {
     }
 }
 
-/// Warps and barriers in words.
+/// Displays warps and the barriers at which they wait.
 struct Waiting<'a>(&'a [(u32, u8)]);
 
 impl fmt::Display for Waiting<'_> {

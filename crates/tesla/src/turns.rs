@@ -1,25 +1,25 @@
-//! The warps of a block, for an engine that itself passes the turn from warp to warp.
+//! The warps of a block, for an engine that itself switches from warp to warp.
 
-// The warp that has the turn is borrowed while the others are read: each block states its assumptions.
+// The current warp is borrowed while other warps are read. Each use of unsafe code states its assumptions.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 
 use crate::state::Warp;
 
-/// All warps of a block. One of them has the turn.
+/// All warps of a block. One of them is the current warp, which the engine runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Warps {
     first: NonNull<Warp>,
     count: usize,
     /// Maximum number of instructions of the launch.
     pub(crate) watchdog: u64,
-    /// Remaining number of times that the engine may pass the turn to another warp.
+    /// Number of times that the engine may still switch to another warp.
     pub(crate) passes: u32,
 }
 
 impl Warps {
-    /// Returns the warps of a block, between which the turn may pass `passes` times.
+    /// Returns the warps of a block. The engine may switch between them `passes` times.
     pub(crate) fn new(warps: &mut [Warp], watchdog: u64, passes: u32) -> Warps {
         let first = NonNull::from(&mut *warps).cast();
         Warps { first, count: warps.len(), watchdog, passes }
@@ -30,25 +30,27 @@ impl Warps {
         self.count
     }
 
-    /// Returns a warp.
+    /// Returns the warp with this number.
     ///
     /// # Panics
     /// Panics if the block has no warp with this number.
     ///
     /// # Safety
-    /// While the result is used, the warps exist, and nothing else refers to this one.
+    /// While the result is used, the warps must exist, and no other reference to this warp may be in use.
     pub(crate) unsafe fn warp<'a>(self, number: usize) -> &'a mut Warp {
         assert!(number < self.count, "the block has the warp");
-        // SAFETY: the warp is one of the slice's. The caller guarantees that it exists and that nothing else refers to it.
+        // SAFETY: the warp is in the slice. The caller guarantees that it exists and that no other reference to it is
+        // in use.
         unsafe { self.first.add(number).as_mut() }
     }
 
-    /// Returns whether a warp that does not have the turn has ended.
+    /// Returns whether a warp other than the current one has ended.
     ///
     /// # Safety
-    /// The warps exist.
+    /// The warps must exist, and the warp must not be the current one.
     pub(crate) unsafe fn has_ended(self, number: usize) -> bool {
-        // SAFETY: the caller guarantees the first part, and only the warp that has the turn is referred to.
+        // SAFETY: the caller guarantees that the warps exist. Only the current warp is borrowed, and this is another
+        // warp.
         unsafe { self.warp(number) }.flow.finished()
     }
 }

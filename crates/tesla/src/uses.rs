@@ -1,11 +1,12 @@
-//! The reads and writes of each instruction, as data.
+//! The locations and memory that each instruction reads and writes.
 //!
-//! There are two views of one list. [`accesses`] treats half registers separately, to find values that are read
-//! before they are written. [`uses`] has the vocabulary of all machines, with registers numbered as in events.
+//! There are two functions for the same facts. [`accesses`] treats half registers separately, so that values which are
+//! read before they are written can be found. [`uses`] has the form that all machines share, with registers numbered as
+//! in events.
 //!
-//! [`uses`] simplifies: an instruction that writes half a register reads that register, because the other half
-//! stays. If an instruction reads c[] and another space, [`Uses::loads`] names the other space, because programs do
-//! not store to c[]. Post-increments write their `$a` without an event.
+//! [`uses`] simplifies three cases. If an instruction writes half a register, it also counts as a read of that
+//! register, because the other half keeps its value. If an instruction reads c[] and another space, [`Uses::loads`]
+//! names the other space, because programs do not store to c[]. Post-increments write their `$a` without an event.
 
 use reconverge_isa::graph::{EdgeKind, Graph};
 use reconverge_isa::sets::NumberSet;
@@ -22,16 +23,16 @@ use crate::inst::{
 use crate::lane::integer::Addition;
 use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O};
 
-/// A location that holds a value of each lane.
+/// A location that holds one value per lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// `$r`
+    /// A general register `$r`.
     R(u8),
-    /// A half of a `$r`, by its field value.
+    /// A half of a `$r`, by the value of its field in the encoding.
     Half(u8),
-    /// `$a1` to `$a4`.
+    /// One of the address registers `$a1` to `$a4`.
     A(u8),
-    /// `$c`
+    /// A condition register `$c`.
     C(u8),
     /// A word of o[].
     O(u16),
@@ -40,7 +41,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the location in the vocabulary of all machines.
+    /// Returns the location in the form that all machines share.
     pub fn slot(self) -> Slot {
         let slot = |file, number: u32| Slot { file, number: Some(number) };
         match self {
@@ -57,13 +58,14 @@ impl Place {
 /// The reads and writes of an instruction, in the order of its operands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// The locations that it reads, the role of each, and whether it also reads the other lanes of its quad.
+    /// The locations that the instruction reads, the role of each, and whether the instruction also reads the location
+    /// in the other lanes of the quad.
     pub reads: Vec<(Place, Role, bool)>,
-    /// The locations that it writes.
+    /// The locations that the instruction writes.
     pub writes: Vec<Place>,
-    /// Memory operands, and whether each is written.
+    /// Memory operands, and whether the instruction writes each.
     pub memory: Vec<(Mem, bool)>,
-    /// Whether an active lane may write nothing.
+    /// Whether the instruction may leave its destinations unchanged in some active lanes.
     pub conditional: bool,
 }
 
@@ -72,7 +74,7 @@ impl Accesses {
         self.reads.push((place, role, false));
     }
 
-    /// Adds a memory operand: its address, and its `$a` if that is incremented.
+    /// Adds a memory operand, the register of its address, and the `$a` that it increments, if any.
     fn place(&mut self, mem: &Mem, written: bool) {
         match mem.base {
             Base::A(0) => {}
@@ -133,15 +135,15 @@ impl Accesses {
     }
 }
 
-/// Returns the reads and writes of an instruction itself, without the results that a fragment program leaves at its
-/// end.
+/// Returns the reads and writes of an instruction. They do not include the results that a fragment program leaves at
+/// its end.
 pub fn accesses(inst: &Inst, stage: Stage) -> Accesses {
     let mut found = Accesses { conditional: inst.lanes & 15 != 15, ..Accesses::default() };
     let to_output = matches!(inst.dst, Dst::Out32(_) | Dst::Out16(_));
     let value: &[Role] = if to_output { &[Role::Value, Role::Output] } else { &[Role::Value] };
     let guard = Place::C(inst.guard.c);
     let guarded = Passes::of(inst.guard) == Passes::Some;
-    // 9.2: the instructions without a predicate.
+    // 9.2: some instructions have no predicate.
     let predicated = match inst.op {
         Op::Control(control) => control.is_predicated(),
         Op::Group(Group::Vote { .. }) | Op::Idle(_) => false,
@@ -182,7 +184,7 @@ pub fn accesses(inst: &Inst, stage: Stage) -> Accesses {
             found.result(inst.dst);
         }
         Op::Group(Group::Emit { .. }) => {}
-        // The word that is read is the address.
+        // The instruction reads a word, which is the address at which lanes continue.
         Op::Control(_) => inst.src.iter().for_each(|operand| found.source(operand, &[Role::Flow], false)),
         Op::Idle(Idle::Nop | Idle::PmEvent { .. } | Idle::Brkpt) => {}
     }
@@ -219,9 +221,9 @@ fn memory(op: &MemoryOp, inst: &Inst, value: &[Role], found: &mut Accesses) {
 /// Registers that hold a fragment's first colour at its end. (1.6)
 const COLOUR: std::ops::Range<u8> = 0..4;
 
-/// Returns the reads and writes of each instruction of a program, by address: those of its listing, and others that
-/// `graph` reaches. An instruction that ends fragments has a second operation, `exit`, whose results are `$r0` to
-/// `$r3`; the program does not state the number of its results.
+/// Returns the reads and writes of each instruction of a program, by address. These are the instructions of its
+/// listing, and others that `graph` reaches. An instruction that ends fragments has a second operation, `exit`, whose
+/// results are `$r0` to `$r3`. More may be results, but the program does not state their number.
 pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> UsesAt {
     let starts: NumberSet =
         graph.nodes.iter().map(|node| node.pc).chain(listed(code).map(|(pc, _)| pc)).collect();
@@ -276,7 +278,7 @@ fn of(inst: &Inst, stage: Stage) -> Uses {
     }
 }
 
-/// Returns a space in the vocabulary of all machines.
+/// Returns a memory space in the form that all machines share.
 fn named(space: Space) -> Memory {
     let numbered = |name, number: u8| Memory { number: Some(number.into()), ..Memory::shared(name) };
     match space {

@@ -10,8 +10,8 @@
 //! | folded into another instruction, within the arguments | an argument |
 //! | all others, stores, locks, and with an address register | a variable |
 //!
-//! If several addresses have the same bits, one within the arguments is chosen, unless the program stores to one at
-//! a fixed offset. [`ProgramFault::Ambiguous`](super::ProgramFault::Ambiguous) reports this.
+//! If the bits of an operand fit several addresses, the fix chooses an argument, unless the program stores to a
+//! variable at one of the addresses. [`ProgramFault::Ambiguous`](super::ProgramFault::Ambiguous) reports the operand.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -24,38 +24,39 @@ use crate::decode::decode;
 use crate::inst::{Access, Base, Chip, Dst, Guard, Half, Inst, Mem, Memory, Op, Operand, Space, Stage};
 use crate::lane::convert::{Integer, Size};
 
-/// Bytes that hardware and driver write.
+/// Number of bytes at the start of s[] that the hardware and the driver write.
 pub(super) const HEADER: i32 = 0x14;
 
 /// The meaning of an operand in s[].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// A word of hardware or driver.
+    /// A word that the hardware or the driver writes.
     Header,
-    /// An argument at a byte, folded.
+    /// An argument whose load is folded into another instruction, at byte `at` of the arguments. `sure` means that no
+    /// other address fits the bits.
     Argument { at: i32, access: Access, sure: bool },
-    /// The argument with this number, in units of its size, in the form of a shader's input.
+    /// An argument that is loaded in the form of a shader's input. `number` is its offset divided by its size.
     Input { number: i32 },
-    /// An argument with an index, which has the intended address.
+    /// An argument that is read with an index. Its address is already the intended one.
     Indexed,
-    /// A variable at a byte after the base.
+    /// A variable, at byte `at` after the arguments. `sure` means that no other address fits the bits.
     Variable { at: i32, access: Access, sure: bool },
 }
 
-/// The arguments and variables of a program in s[], as far as its instructions show them.
+/// The arguments and variables of a program in s[], as derived from the program's instructions.
 #[derive(Debug)]
 pub(super) struct SharedLayout<'a> {
     code: &'a Code,
     fixes: DriverFixes,
-    /// The lowest offset of a variable that an instruction shows, if any.
+    /// The lowest known offset of a variable, in bytes.
     lowest: Option<i32>,
-    /// Words that are stored at fixed offsets.
+    /// Byte offsets of the words that the program stores at fixed offsets.
     stored: HashSet<i32>,
-    /// Arguments of 32 bits that are loaded in the form of a shader's input, by their bytes.
+    /// Byte offsets of 32-bit arguments that are loaded in the form of a shader's input.
     loaded: HashSet<i32>,
-    /// Arguments that are pointers.
+    /// Byte offsets of the arguments that are pointers.
     pointers: HashSet<i32>,
-    /// Indices of loads of arguments with an index.
+    /// Word indices of the instructions that load an argument with an index.
     indexed: &'a [usize],
 }
 
@@ -72,7 +73,7 @@ impl<'a> SharedLayout<'a> {
             loaded: HashSet::new(),
             pointers: HashSet::new(),
         };
-        // For each register, the number that the latest instruction has added for it.
+        // For each register, the immediate that was added to compute its present value, if any.
         let mut added: [Option<i32>; 256] = [None; 256];
         for (place, inst) in insts(code) {
             let offset = match (inst.op, inst.src) {
@@ -111,7 +112,7 @@ impl<'a> SharedLayout<'a> {
         found
     }
 
-    /// Returns the offsets within the arguments that an operand may mean.
+    /// Returns the offsets within the arguments that fit the bits of an operand.
     fn within(&self, mem: &Mem, access: Access) -> Vec<i32> {
         let is_argument = |at: &i32| *at as u32 + access.bytes() <= self.fixes.argument_bytes;
         candidates(mem, access).into_iter().filter(is_argument).collect()
@@ -146,7 +147,7 @@ impl<'a> SharedLayout<'a> {
         beyond.retain(is_variable);
         let adds = matches!(inst.op, Op::Arith(Arith::Add { .. }));
         let is_address = adds && matches!(inst.dst, Dst::R32(to) if becomes_address(self.code, place, to));
-        // The offsets of the grid are the last arguments, and are only used in additions.
+        // The offsets of the grid are the last arguments, and the compiler uses them only in additions.
         let is_offset =
             |at: &i32| adds && *at + 12 >= self.fixes.argument_bytes as i32 && !self.loaded.contains(at);
         if is_address && !within.is_empty() {
@@ -177,8 +178,8 @@ pub(super) fn insts(code: &Code) -> impl Iterator<Item = (usize, &Inst)> {
     code.slots().enumerate().filter_map(|(place, inst)| Some((place, inst?)))
 }
 
-/// Returns whether a number that an instruction has in a register becomes an address of g[] or s[]. Follows
-/// additions and copies through the rest of the program, and then once from its beginning.
+/// Returns whether a value that an instruction writes to a register becomes an address of g[] or s[]. Follows additions
+/// and copies of the value to the end of the program, and then once from its beginning to the instruction.
 fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
     let mut holders = vec![register];
     let words = code.words().len();
@@ -205,8 +206,8 @@ fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
     false
 }
 
-/// Returns whether an instruction adds to a number that comes from the number of the block. The compiler adds the
-/// offset of the grid to such a number, the first work-item of the block.
+/// Returns whether an instruction adds to a value that derives from the number of the block. The compiler computes the
+/// first work-item of a block in this way, and adds the offset of the grid to it.
 fn adds_to_block(code: &Code, place: usize, inst: &Inst) -> bool {
     let mut holders: HashSet<u8> = HashSet::new();
     let holds = |holders: &HashSet<u8>, operand: &Operand| match operand {
@@ -232,7 +233,7 @@ fn adds_to_block(code: &Code, place: usize, inst: &Inst) -> bool {
     inst.src.iter().any(|src| holds(&holders, src))
 }
 
-/// Returns whether an operand is a word of hardware or driver.
+/// Returns whether an operand is a word that the hardware or the driver writes.
 fn is_header(inst: &Inst, mem: &Mem) -> bool {
     let widens =
         matches!(inst.op, Op::Arith(Arith::I2I { .. } | Arith::I2F32 { .. }) | Op::Memory(Memory::Ld));
@@ -246,13 +247,13 @@ fn is_input(inst: &Inst) -> bool {
         && mem.is_some_and(|mem| mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment)
 }
 
-/// Returns the number of an argument that an instruction loads in the form of a shader's input. `srcAddr16` writes
-/// 15 bits of the number. Bits 5 and 6 are in the position of the type. The form has no field for the next ones.
+/// Returns the offset, divided by the size, of an argument that is loaded in the form of a shader's input. `srcAddr16`
+/// writes 15 bits of this number. Bits 5 and 6 overlap the type, and the form has no field for the bits above them.
 fn input_number(code: &Code, place: usize) -> i32 {
     (code.words()[place] >> 9 & 0x7fff) as i32
 }
 
-/// Returns the bits of a type. A signed byte has the bits of a 32-bit word, because
+/// Returns the bits that encode a type. A signed byte gets the bits of a 32-bit word, because
 /// `CodeEmitterNV50::setSrcFileBits` has no case for it.
 fn mode(access: Access) -> i32 {
     match access {
@@ -280,16 +281,16 @@ fn folded_access(inst: &Inst, mem: &Mem) -> Access {
     }
 }
 
-/// Returns the offsets, in ascending order, that the compiler writes as the bits of this operand.
+/// Returns the offsets that the compiler would encode with the bits of this operand, in ascending order.
 fn candidates(mem: &Mem, access: Access) -> Vec<i32> {
     let low = mem.offset / mem.access.bytes() as i32;
     let (meant, written) = (mode(access), mode(mem.access));
-    // The compiler combines the type's bits with those of the offset.
+    // The compiler ORs the bits of the type with the upper bits of the offset.
     let high = (0..4).filter(|bits| bits | meant == written);
     high.map(|bits| (low + 32 * bits) * access.bytes() as i32).collect()
 }
 
-/// Returns the operands in s[] of an instruction, by number.
+/// Returns the operands in s[] of an instruction, each with its index among the sources.
 pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clone + use<> {
     let of = |(number, operand): (usize, &Operand)| Some((number, *operand.mem()?));
     let all: Vec<(usize, Mem)> = inst.src.iter().enumerate().filter_map(of).collect();
@@ -297,7 +298,7 @@ pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clon
 }
 
 /// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have this
-/// load; in a compute program, the compiler intends an argument with an index (F5).
+/// load. In a compute program, the compiler intends an argument with an index (F5).
 pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
     let indexed = inst.src[0].mem().is_some_and(|mem| {
@@ -307,8 +308,8 @@ pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     indexed && loads && decode(words, chip, Stage::Compute).is_err()
 }
 
-/// Replaces loads of an attribute with an address register (F5) by loads of 32-bit arguments. Returns the words,
-/// and the indices of the replaced ones.
+/// Replaces loads of an attribute with an address register (F5) by loads of 32-bit arguments. Returns the words of the
+/// program, and the indices of the replaced loads.
 pub fn words_with_indexed_arguments(words: &[u32], chip: Chip) -> (Vec<u32>, Vec<usize>) {
     let mut words = words.to_vec();
     let mut places = Vec::new();
@@ -316,7 +317,7 @@ pub fn words_with_indexed_arguments(words: &[u32], chip: Chip) -> (Vec<u32>, Vec
         if !is_indexed_argument([words[0], words[1]], chip) {
             continue;
         }
-        // The form of s[], whose offset also counts words, starting after the header.
+        // The new form loads from s[]. Its offset counts words, and the arguments start after the header.
         words[0] = (words[0] | 0x1000_0000).wrapping_add((HEADER as u32 / 4) << 9);
         words[1] = words[1] & !0x0023_c000 | 0x4000_c000;
         places.push(2 * pair);
@@ -334,8 +335,8 @@ pub(super) fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>)
     (code, places)
 }
 
-/// Returns the type of an argument that is loaded to `dst` at an index: the type with which the next instruction
-/// reads it. Returns `None` if no instruction reads it.
+/// Returns the type of the argument that the instruction at index `place` loads to `dst`. The next instruction that
+/// reads the value shows the type. Returns `None` if no instruction reads the value.
 pub(super) fn input_access(code: &Code, place: usize, dst: Dst) -> Option<Access> {
     let Dst::R16(Half(register)) = dst else { return Some(Access::B32) };
     // The registers that hold the value.

@@ -1,4 +1,4 @@
-//! Values of 8, 16 and 64 bits in instructions whose fields hold the numbers of other registers.
+//! Values of 8, 16 and 64 bits in instructions whose half-register fields hold the numbers of full registers.
 
 use crate::arith::Arith;
 use crate::code::Code;
@@ -7,18 +7,18 @@ use crate::lane::convert::Size;
 use crate::lane::integer::{Addition, Product};
 use crate::lane::{Modifiers, Width};
 
-/// The meaning of the numbers in the fields of half registers.
+/// The kind of registers that the numbers in half-register fields stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HalfNumbers {
-    /// Half registers; also if the instruction has none.
+    /// Half registers. Also used if the instruction has no such field.
     Halves,
-    /// Registers with values of 8 or 16 bits (F6).
+    /// 32-bit registers that hold values of 8 or 16 bits (F6).
     Registers,
-    /// First registers of pairs with values of 64 bits (F17).
+    /// Pairs of registers that hold values of 64 bits, by their first register (F17).
     Pairs,
 }
 
-/// Returns the meaning of the numbers of half registers in an instruction of a kernel.
+/// Returns the kind of registers in the half-register fields of an instruction.
 pub(super) fn half_numbers(code: &Code, place: usize, inst: &Inst) -> HalfNumbers {
     if is_long(code, place, inst) {
         HalfNumbers::Pairs
@@ -29,7 +29,8 @@ pub(super) fn half_numbers(code: &Code, place: usize, inst: &Inst) -> HalfNumber
     }
 }
 
-/// Interprets the numbers of half registers as those of registers with small values.
+/// Reads the numbers in half-register fields as numbers of 32-bit registers, and replaces them by the lower halves of
+/// these registers.
 pub(super) fn take_registers(inst: &mut Inst) {
     let lower = |half: Half| Half(half.0.wrapping_mul(2));
     for operand in &mut inst.src {
@@ -48,8 +49,8 @@ pub(super) fn is_short_product(inst: &Inst) -> bool {
     matches!(product, Product::Bits16 { .. })
 }
 
-/// Returns the 32-bit register for a number whose upper bits the compiler intends to drop (F10). The instruction
-/// that reads it takes the lower bits. The chip's conversion saturates.
+/// Returns the 32-bit destination register of a conversion with which the compiler intends to drop upper bits (F10).
+/// The chip's conversion saturates instead. The instruction that reads the register takes its lower bits.
 pub(super) fn truncates(inst: &Inst) -> Option<u8> {
     let Op::Arith(Arith::I2I { to, from, .. }) = inst.op else { return None };
     let Dst::R16(Half(register)) = inst.dst else { return None };
@@ -57,8 +58,8 @@ pub(super) fn truncates(inst: &Inst) -> Option<u8> {
     (from.size == Size::B32 && to.size != Size::B32 && plain).then_some(register)
 }
 
-/// Returns whether an instruction shifts 32 bits by a register (F9). NIR takes the count modulo 32, and the
-/// compiler does not emit an `and` for it.
+/// Returns whether an instruction shifts 32 bits by a register (F9). NIR takes the count modulo 32, but the compiler
+/// does not emit an `and` for the count.
 pub(super) fn is_shift(inst: &Inst) -> bool {
     let width = match inst.op {
         Op::Arith(Arith::Shl { width, .. } | Arith::Shr { width, .. }) => width,
@@ -67,8 +68,9 @@ pub(super) fn is_shift(inst: &Inst) -> bool {
     width == Width::B32 && !matches!(inst.src[1], Operand::Imm(_))
 }
 
-/// Returns whether the half registers of an instruction hold values of 8 or 16 bits of OpenCL C (F6). The compiler
-/// computes with them in 32 bits, and also multiplies them ([`is_product_of_small_values`]).
+/// Returns whether the half-register fields of an instruction stand for values of 8 or 16 bits of OpenCL C (F6). The
+/// compiler computes with such values in 32 bits. Their products have a test of their own
+/// ([`is_product_of_small_values`]).
 pub(super) fn has_small_values(inst: &Inst) -> bool {
     let halves = matches!(inst.dst, Dst::R16(_)) || inst.src.iter().any(|src| matches!(src, Operand::R16(_)));
     let small = matches!(
@@ -86,7 +88,7 @@ pub(super) fn has_small_values(inst: &Inst) -> bool {
     halves && small
 }
 
-/// Returns whether the form of an instruction is a comparison or a shift of 16 bits.
+/// Returns whether an instruction is encoded as a comparison or a shift of 16 bits.
 fn is_of_16_bits(inst: &Inst) -> bool {
     let Op::Arith(Arith::Set { width, .. } | Arith::Shl { width, .. } | Arith::Shr { width, .. }) = inst.op
     else {
@@ -95,9 +97,9 @@ fn is_of_16_bits(inst: &Inst) -> bool {
     width == Width::B16
 }
 
-/// Returns whether a 16-bit instruction is intended for 64 bits (F17). `emitSET` and `emitShift` have no other
-/// form, and write the numbers of the first registers of two pairs. Values of 16 bits come from instructions that
-/// [`has_small_values`] names.
+/// Returns whether the compiler intends 64 bits for a 16-bit instruction (F17). `emitSET` and `emitShift` have no form
+/// for 64 bits, and write the numbers of the first registers of two pairs. Operands that are values of 16 bits come
+/// from instructions for which [`has_small_values`] is true.
 fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     let is_pair = |operand: &Operand| {
         let Operand::R16(Half(number)) = *operand else { return false };
@@ -107,7 +109,7 @@ fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
             Dst::R16(Half(register)) => register == number && has_small_values(inst),
             _ => false,
         };
-        // The compiler writes 63 for a zero.
+        // The compiler writes register number 63 for a zero operand.
         (number % 2 == 0 || number == 63)
             && before.find(writes).is_none_or(|writer| !has_small_values(writer))
     };
@@ -115,8 +117,8 @@ fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     is_of_16_bits(inst) && is_pair(first) && (is_pair(second) || matches!(second, Operand::Imm(_)))
 }
 
-/// Changes an instruction that is intended for 64 bits to one for the lower 32 bits. The compiler adds the lower 32
-/// bits alone. The words of a comparison do not show whether it is signed; the result is a signed comparison.
+/// Changes an instruction that is intended for 64 bits to one for the lower 32 bits. The compiler itself adds only the
+/// lower 32 bits. The words of a comparison do not show whether it is signed, so the new comparison is signed.
 pub(super) fn take_lower_words(inst: &mut Inst) {
     for operand in &mut inst.src {
         if let Operand::R16(Half(register)) = *operand {
@@ -134,8 +136,9 @@ pub(super) fn take_lower_words(inst: &mut Inst) {
 }
 
 /// Returns whether a product has factors of 16 bits of OpenCL C (F6), and is not a part of a 32-bit product. The
-/// compiler splits the latter: it shifts the sum of the products with an upper half by 16, and adds the product of
-/// the lower halves. For the upper word, it adds the product of the upper halves with a carry.
+/// compiler splits a 32-bit product into products of halves. It shifts the sum of the products with an upper half by
+/// 16, and adds the product of the lower halves. For the upper word, it adds the product of the upper halves with a
+/// carry.
 pub(super) fn is_product_of_small_values(code: &Code, place: usize, inst: &Inst) -> bool {
     let by_16 = |inst: &Inst| {
         matches!(inst.op, Op::Arith(Arith::Shl { .. } | Arith::Shr { .. }))

@@ -1,4 +1,4 @@
-//! The announcements of blocks and of the branches after them.
+//! Reports of blocks, and of the branches after them, to the observer.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use reconverge_simt::{Event, Mask, Observer};
 use super::lower::{Inside, Last, Lowered, Side};
 use crate::flow::{TokenType, announce_arrival, announce_division};
 
-/// The events at a block that [`together`] announces as one.
+/// The events at a block that [`together`] reports in one call.
 #[derive(Clone, Copy)]
 pub(super) enum Key {
     /// The instructions of the block.
@@ -28,13 +28,13 @@ impl Key {
 }
 
 impl Lowered {
-    /// Announces a block as a whole.
+    /// Reports all instructions of a block to the observer.
     pub(super) fn announce_block<O: Observer>(&self, number: u32, lanes: Mask, observer: &mut O) {
         let size = self.blocks[number as usize].size;
         announce_issues(observer, &self.inside[number as usize], 0..size, lanes);
     }
 
-    /// Announces a side of a branch, up to the join.
+    /// Reports the instructions of one side of a branch, up to the join.
     pub(super) fn announce_side<O: Observer>(&self, side: Side, lanes: u32, observer: &mut O) {
         let Some(block) = self.blocks.get(side.block as usize) else { return };
         self.announce_block(side.block, Mask(lanes.into()), observer);
@@ -43,7 +43,7 @@ impl Lowered {
         }
     }
 
-    /// Announces the sides of a branch, in the order in which they run, with their lanes.
+    /// Reports the sides of a branch in the order in which they run, with the lanes of each.
     pub(super) fn announce_sides<O: Observer>(&self, sides: [(Side, u32); 2], observer: &mut O) {
         let [(first, goes), (second, waits)] = sides;
         let lanes = [goes, waits].map(|side| Mask(side.into()));
@@ -54,7 +54,7 @@ impl Lowered {
     }
 }
 
-/// Announces some instructions of a block.
+/// Reports some instructions of a block to the observer.
 #[inline(always)]
 pub(super) fn announce_issues<O: Observer>(observer: &mut O, inside: &Inside, some: Range<u32>, mask: Mask) {
     if O::ENABLED {

@@ -1,5 +1,5 @@
-//! Operations that are not a single lane function over words: predicates, address and condition registers, uniform
-//! words of s[], and a general operation for any arithmetic instruction.
+//! Operations that are not a single lane function over words: predicates, address and condition registers, values of
+//! s[] that are the same for all lanes, and a general operation for any arithmetic instruction.
 
 use reconverge_simt::wide::{Table, Wide};
 
@@ -23,8 +23,8 @@ pub(super) static CONDITIONS: [Table; 32] = {
     tables
 };
 
-/// [`PREDICATED`] = the active lanes whose `$c` satisfies the condition with code `number`, restricted in each quad
-/// to the four bits of `shift[0]`. (2.2, 3.4)
+/// Sets [`PREDICATED`] to the active lanes whose `$c` satisfies the condition with code `number`. In each quad, only
+/// the lanes whose bits are set in `shift[0]` remain. (2.2, 3.4)
 pub(super) struct Predicate;
 
 impl Body for Predicate {
@@ -37,8 +37,8 @@ impl Body for Predicate {
     }
 }
 
-/// A row = a word of s[] at byte address `number`, of `shift[0]` bytes, signed if `narrow[0]` is set; the same for
-/// all lanes.
+/// Sets a row to a value of s[] that is the same for all lanes. The value has `shift[0]` bytes at byte address
+/// `number`, and is signed if `narrow[0]` is set.
 pub(super) struct SharedWord;
 
 impl Body for SharedWord {
@@ -59,7 +59,8 @@ impl Body for SharedWord {
     }
 }
 
-/// A row = the flags of the vote: whether all (`number` is 1) or any of the active lanes are in the set. (6.10)
+/// Sets a row to the flags of a vote: whether the condition holds in all active lanes (`number` is 1), or in any of
+/// them. (6.10)
 pub(super) struct Vote;
 
 impl Body for Vote {
@@ -71,7 +72,7 @@ impl Body for Vote {
     }
 }
 
-/// A row = the flags of `$c`. (4: mov $r $c)
+/// Sets a row to the flags of `$c`. (4: mov $r $c)
 pub(super) struct FromC;
 
 impl Body for FromC {
@@ -85,7 +86,7 @@ impl Body for FromC {
     }
 }
 
-/// `$c` = bits 0 to 3 of a row. (4: mov $c $r)
+/// Sets `$c` to bits 0 to 3 of a row. (4: mov $c $r)
 pub(super) struct ToC;
 
 impl Body for ToC {
@@ -99,7 +100,7 @@ impl Body for ToC {
     }
 }
 
-/// A row = `$a`, whose number is `number`. (4: mov $r $a)
+/// Sets a row to the `$a` register with number `number`. (4: mov $r $a)
 pub(super) struct FromA;
 
 impl Body for FromA {
@@ -113,7 +114,7 @@ impl Body for FromA {
     }
 }
 
-/// `$a`, whose number is `number`, = the low half of a row. (4: shl $a, add $a)
+/// Sets the `$a` register with number `number` to the low half of a row. (4: shl $a, add $a)
 pub(super) struct ToA;
 
 impl Body for ToA {
@@ -127,8 +128,8 @@ impl Body for ToA {
     }
 }
 
-/// Any arithmetic instruction, lane by lane through the list that all engines share. `number` is the index of the
-/// instruction. `FLAGS`: it writes a `$c`.
+/// Any arithmetic instruction, executed lane by lane with the functions that all engines share. `number` is the index
+/// of its operands in the tables. If `FLAGS` is set, the instruction writes a `$c`.
 pub(super) struct General<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for General<FLAGS> {

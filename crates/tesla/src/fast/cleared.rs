@@ -1,7 +1,8 @@
-//! The registers that the start of a warp sets to zero, if an earlier warp of the program has used its memory.
+//! The registers that the start of a warp sets to zero, because an earlier warp of the program has used their memory.
 //!
-//! Registers that no instruction writes are zero already. Registers that all lanes write before any lane reads them
-//! have no value from the start: those that the instructions before the first branch or join write.
+//! Registers that no instruction writes are zero already. The start also does not have to clear a register that all
+//! lanes write before any lane reads it. Such registers are found among the instructions before the first branch or
+//! join.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +13,12 @@ use crate::uses::{Place, accesses};
 /// The registers to clear for a warp.
 #[derive(Clone, Debug)]
 pub(super) struct Cleared {
-    /// For a warp of which all lanes run, and for others; `None` for all registers.
+    /// The registers for a warp in which all lanes run, and those for other warps. `None` means all registers.
     registers: Option<[Vec<u8>; 2]>,
 }
 
 impl Cleared {
-    /// Finds the registers of a program.
+    /// Finds the registers to clear for a program.
     pub(super) fn of(context: &Context) -> Cleared {
         let Some(reached) = context.code.reached() else { return Cleared { registers: None } };
         let writes = reached.iter().flat_map(|inst| accesses(inst, context.stage).writes);
@@ -27,15 +28,15 @@ impl Cleared {
         Cleared { registers: Some([whole, written.into_iter().collect()]) }
     }
 
-    /// Returns the registers for a warp of which all lanes run (`whole`) or only some; `None` for all.
+    /// Returns the registers to clear, or `None` for all registers. `whole` means that all lanes of the warp run.
     pub(super) fn registers(&self, whole: bool) -> Option<&[u8]> {
         let [of_whole, of_others] = self.registers.as_ref()?;
         Some(if whole { of_whole } else { of_others })
     }
 }
 
-/// Returns the registers that the instructions before the first branch or join write as a whole in all lanes, and that
-/// no instruction reads before.
+/// Returns the registers that all lanes write before any lane reads them. Only instructions before the first branch or
+/// join count, and only writes of whole registers.
 fn written_first(context: &Context) -> BTreeSet<u8> {
     let (mut fresh, mut read) = (BTreeSet::new(), BTreeSet::new());
     let mut pc = context.code.base();
@@ -50,7 +51,7 @@ fn written_first(context: &Context) -> BTreeSet<u8> {
                 Place::R(register) if !of.conditional && !read.contains(&register) => {
                     fresh.insert(register);
                 }
-                // The other half, or the other lanes, keep their value.
+                // The other half of the register, or other lanes, keep their values.
                 _ => read.extend(register(place)),
             }
         }
@@ -62,7 +63,7 @@ fn written_first(context: &Context) -> BTreeSet<u8> {
     fresh
 }
 
-/// Returns the register of a location.
+/// Returns the general register that contains a location, if any.
 fn register(place: Place) -> Option<u8> {
     match place {
         Place::R(register) => Some(register),

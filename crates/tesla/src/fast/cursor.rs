@@ -1,4 +1,4 @@
-//! The position of a warp in the lowered program: its blocks, the control flow between them, and their counts.
+//! The position of a warp in the lowered program: the current block, the flow between blocks, and their counts.
 //!
 //! ```text
 //!            +-- Step::Block: the next block, for the same lanes
@@ -7,7 +7,7 @@
 //!   ^                |
 //!   +---- leave ---- Step::Exit: the flow decides
 //! ```
-//! A [`Cursor`] has one method for each arrow. [`super::run`] and linked code use it.
+//! A [`Cursor`] has one method for each arrow. Both [`super::run`] and linked code use it.
 
 use std::mem::take;
 
@@ -28,48 +28,50 @@ use crate::flow::{
 use crate::state::Parts;
 use crate::turns::Warps;
 
-/// The barriers of the block, at which a warp arrives.
+/// The barriers of a block of threads, and the warp that arrives at them.
 pub(super) struct Arrivals<'a> {
     pub(super) barriers: &'a mut Barriers,
     /// The number of the warp.
     pub(super) warp: usize,
-    /// Whether the warp waits for the others. Such a warp does not run an instruction before its next turn.
+    /// Whether the warp waits at a barrier. If so, it runs no further instruction until the block selects it again.
     pub(super) waits: bool,
 }
 
-/// The position of a warp in the lowered program, and its context.
+/// The position of a warp in the lowered program, and the state that its instructions use.
 pub(super) struct Cursor<'a, 'w, O> {
     pub(super) lowered: &'a Lowered,
-    /// Byte address of the first word.
+    /// Byte address of the first word of the code.
     pub(super) base: u32,
     pub(super) lanes: &'a mut Lanes<'w>,
     pub(super) memory: &'a mut dyn Reach,
     pub(super) barriers: Arrivals<'a>,
-    /// Inside a chain, its program counter and active lanes are those at the start of the chain.
+    /// The flow state. Within a chain of blocks, its program counter and active lanes are those at the start of the
+    /// chain.
     pub(super) flow: &'a mut Flow,
     pub(super) statistics: &'a mut Statistics,
     /// Number of complete runs of each block.
     pub(super) runs: &'a mut [u64],
     pub(super) observer: &'a mut O,
-    /// All warps of the block, if the turn may pass to another.
+    /// All warps of the block, if the engine may switch to another warp.
     pub(super) warps: Option<Warps>,
-    /// Number of instructions that may be attempted in this turn, and the number that remains.
+    /// Number of instructions that the warp may attempt before the next switch, and the number that remains (`budget`).
     pub(super) most: u32,
     pub(super) budget: u32,
-    /// The budget at which the instructions of the active lanes were last counted.
+    /// The value of `budget` when the instructions of the active lanes were last counted.
     pub(super) counted: u32,
-    /// The lanes that run.
+    /// The active lanes.
     pub(super) active: u32,
     /// The next block.
     pub(super) block: u32,
-    /// The lanes that arrived at the latest join, before it.
+    /// The lanes that most recently arrived at a block, before its join.
     pub(super) arrived: Mask,
-    /// For paths: the budget at the latest announcement, and the number of blocks of the chain since then.
+    /// For reports of paths: the value of `budget` at the latest report, and the number of blocks since then
+    /// (`chained`).
     pub(super) announced: u32,
     pub(super) chained: u32,
 }
 
-/// The reason that a chain ends.
+/// The reason that a chain of blocks ends.
 pub(super) enum Halt {
     /// The instruction budget is used up, or the warp has ended.
     Over,
@@ -77,41 +79,42 @@ pub(super) enum Halt {
     Unknown,
     /// The next block cannot run in a chain.
     At(Position),
-    /// The flow cannot continue. `pc` is the address of the instruction, and `lanes` the lanes that arrived at it.
+    /// Control flow has faulted. `pc` is the address of the instruction, and `lanes` are the lanes that arrived at it.
     Fault { pc: u32, lanes: Mask, fault: Fault },
 }
 
-/// An instruction of a block.
+/// An instruction of a block at which a chain ends.
 pub(super) struct Position {
     pub(super) block: u32,
     /// Number of the instruction in the block.
     pub(super) first: u32,
-    /// The lanes that arrived at its join, if the join is done.
+    /// The lanes that arrived at the join of the instruction, if the join has been executed.
     pub(super) joined: Option<Mask>,
-    /// The block has been executed from this instruction on, except for the load or store at its end, which some
-    /// lane cannot execute.
+    /// Whether the block has been executed from this instruction on, except for the load or store at its end. Some lane
+    /// cannot execute that load or store.
     pub(super) refused: bool,
 }
 
 /// The result of a join.
 pub(super) enum Entered {
     Block,
-    /// The join sent the warp to another path.
+    /// The join switched the warp to another path.
     Away,
 }
 
-/// The step after a block.
+/// The next step after a block.
 pub(super) enum Step<'a> {
-    /// Another block runs, for the same lanes.
+    /// Run the block with this number for the same lanes.
     Block(u32),
-    /// The lanes diverge, and both sides run up to their join.
+    /// The lanes diverge. Run both sides of the branch up to their join.
     Diamond { diamond: &'a Diamond, taken: u32 },
-    /// The flow decides. `taken`: the lanes whose predicate holds, if the block's last instruction has one.
+    /// The flow state determines the next block. `taken` are the lanes whose predicate holds, if the block's last
+    /// instruction has one.
     Exit { taken: u32 },
 }
 
 impl Step<'_> {
-    /// Returns the step to the block with this number, or an exit if it is [`NONE`].
+    /// Returns the step to the block with this number. If the number is [`NONE`], returns an exit.
     #[inline(always)]
     pub(super) fn to(block: u32, taken: u32) -> Self {
         if block == NONE { Step::Exit { taken } } else { Step::Block(block) }
@@ -126,11 +129,12 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         if self.budget == 0 || self.arrived.is_empty() || self.barriers.waits {
             return Err(Halt::Over);
         }
-        // An address between words becomes an index beyond the end.
+        // An address that is not a multiple of 4 becomes an index past the end.
         let place = self.flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
         self.block = self.lowered.starts.get(place).copied().unwrap_or(NONE);
         if self.block == NONE {
-            // Rare: the middle of a block, after an indirect branch or after the budget was used up.
+            // This is rare: the address is in the middle of a block, after an indirect branch or after the budget was
+            // used up.
             let Some(&Some((block, first))) = self.lowered.entries.get(place) else {
                 return Err(Halt::Unknown);
             };
@@ -157,16 +161,17 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(Entered::Block)
     }
 
-    /// Executes a block for the active lanes. Returns `false` and counts nothing if some lane cannot load or store.
+    /// Executes a block for the active lanes. If some lane cannot execute the load or store at its end, returns `false`
+    /// and counts nothing.
     #[inline(always)]
     pub(super) fn run_block(&mut self, number: u32, block: &Block) -> bool {
-        // SAFETY: the operations are a block's.
+        // SAFETY: these are the operations of a block.
         unsafe { self.execute(block.start, block.end) };
         if !self.access(block) {
             return false;
         }
         self.budget -= block.size;
-        // SAFETY: the number is that of the block.
+        // SAFETY: `number` is the number of a block.
         unsafe { self.count_block(number) };
         self.announce_block(number);
         if O::PATHS {
@@ -175,7 +180,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         true
     }
 
-    /// Executes the flow after a block, and enters the next one.
+    /// Updates the flow state after a block, and enters the next block.
     pub(super) fn continue_after(&mut self, block: &Block, taken: u32) -> Result<(), Halt> {
         if let Err(fault) = self.leave(block, taken) {
             return Err(Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault });
@@ -192,8 +197,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(())
     }
 
-    /// Passes the turn to the next warp, if this one has ended or waits. Returns `false` if the block must pass the
-    /// turn, or if this warp keeps it.
+    /// Switches to the next warp that can run, after the current warp has ended or waits at a barrier. If it does not
+    /// switch, returns `false`. The caller then returns to the block of warps, which selects the next warp.
     pub(super) fn pass_turn(&mut self) -> bool {
         let Arrivals { barriers, warp, waits } = &mut self.barriers;
         let (Some(warps), false) = (&mut self.warps, self.budget == 0) else { return false };
@@ -207,7 +212,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         let current_runs = !self.flow.finished() && barriers.waits_for(*warp).is_none();
         let can_run = |other: usize| match other == *warp {
             true => current_runs,
-            // SAFETY: the block, which has the warps, is running.
+            // SAFETY: the block that owns the warps is running.
             false => barriers.waits_for(other).is_none() && !unsafe { warps.has_ended(other) },
         };
         let Some(next) = (*warp + 1..warps.count()).chain(0..=*warp).find(|other| can_run(*other)) else {
@@ -215,7 +220,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         };
         warps.passes -= 1;
         (*warp, *waits) = (next, false);
-        // SAFETY: from here on, the cursor and its lanes refer to this warp instead of the one before.
+        // SAFETY: from here on, the cursor and its lanes refer to this warp and no longer to the previous one.
         let Parts { flow, rows, a, c, inputs, outputs, .. } = unsafe { warps.warp(next) }.parts();
         // SAFETY: all warps of a block have rows of the same layout.
         unsafe { self.lanes.change((rows, a, c), (inputs, outputs), (next as u32, flow.dead().0 as u32)) };
@@ -226,13 +231,13 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         true
     }
 
-    /// Sets the counts and lanes with which code runs.
+    /// Copies the budget, the active lanes and the number of free stack entries to the state of compiled code.
     pub(super) fn give_counts(&self, state: &mut State) {
         (state.budget, state.active) = (self.budget as i32, self.active.into());
         state.room = self.flow.room() as u32;
     }
 
-    /// Adds the counts of code.
+    /// Adds the counts of compiled code to the statistics, and takes over its budget and active lanes.
     pub(super) fn take_counts(&mut self, state: &mut State) {
         let tried = self.budget - state.budget as u32;
         self.statistics.instructions += u64::from(tried - take(&mut state.arrivals));
@@ -245,7 +250,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.budget = state.budget as u32;
         self.counted = self.budget;
         if state.active != u64::from(self.active) {
-            // Lanes have left nodes while others have stayed. The code has cleared them in the row of the active lanes.
+            // Some lanes have left the code by `break` or `ret`, and others have continued. The code has cleared the
+            // lanes that left in the row of the active lanes.
             let [broke, returned] = take(&mut state.gone).map(Mask);
             self.flow.stay(Mask(state.active), broke, returned);
             self.active = state.active as u32;
@@ -274,7 +280,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
                     _ => Step::Exit { taken },
                 },
             },
-            // If no lane leaves, nothing is parked.
+            // If no lane leaves, the flow state does not change.
             Last::Break { guard } | Last::Ret { guard } => match self.executing(wide, guard) {
                 0 => Step::to(block.fall, 0),
                 taken => Step::Exit { taken },
@@ -298,7 +304,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         }
     }
 
-    /// Updates the flow after a block: executes its last instruction, if that is control flow, and its exit.
+    /// Updates the flow state after a block: executes the last instruction, if it is control flow, and the exit, if
+    /// any.
     #[inline(always)]
     pub(super) fn leave(&mut self, block: &Block, taken: u32) -> Result<(), Fault> {
         let Cursor { flow, observer, barriers, .. } = self;
@@ -317,7 +324,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             Last::Break { .. } => decision = flow.break_(taken, next, *observer)?,
             Last::Breakaddr { target } => flow.breakaddr(*target, next, *observer)?,
             Last::Call { target } => flow.call(*target, next, *observer)?,
-            // Once per warp, whatever lanes are active. (9.7)
+            // A barrier counts once per warp, whatever lanes are active. (9.7)
             Last::Bar { inc, wait, barrier, count } => {
                 flow.advance(next);
                 let Arrivals { barriers, warp, waits } = barriers;
@@ -333,16 +340,17 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(())
     }
 
-    /// Moves the flow to the join of a diamond, for the side that runs last. Returns `false` if its branch faults.
+    /// Moves the flow state to the join of a diamond, with the lanes of the side that runs second. Returns `false` if
+    /// the branch faults.
     #[inline(always)]
     pub(super) fn meet(&mut self, diamond: &Diamond, taken: u32) -> bool {
         let [_, (_, last)] = diamond.order(taken, self.active & !taken);
         self.flow.meet(diamond.join, Mask(last.into()))
     }
 
-    /// Runs the two sides of a branch that divides the active lanes, first one, then the other. The lanes of the
-    /// second side stay activated. Adds their counts to the statistics, but does not change the budget. Announces
-    /// nothing.
+    /// Runs the two sides of a branch that divides the active lanes, one after the other. Afterwards, the lanes of the
+    /// second side are the active ones. Adds the instructions of both sides to the statistics, but does not change the
+    /// budget and does not report events.
     #[inline(always)]
     pub(super) fn run_both_sides(&mut self, diamond: &Diamond, taken: u32) {
         let [(first, goes), (second, waits)] = diamond.order(taken, self.active & !taken);
@@ -357,16 +365,16 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     }
 
     /// Runs one side of a branch up to the join, for lanes that are already activated. Returns the number of
-    /// instructions. Announces nothing.
+    /// instructions. Does not report events.
     #[inline(always)]
     pub(super) fn run_side(&mut self, side: Side) -> u32 {
         let Some(block) = self.lowered.blocks.get(side.block as usize) else { return 0 };
-        // SAFETY: the block exists, and this is its number.
+        // SAFETY: the block exists, and `side.block` is its number.
         unsafe { self.execute_block(side.block, block) };
         block.size
     }
 
-    /// Announces the two sides of the branch of the block.
+    /// Reports the two sides of the branch after the current block.
     #[inline(always)]
     pub(super) fn announce_sides(&mut self, diamond: &Diamond, taken: u32) {
         let (lowered, key) = (self.lowered, Key::Divides.of(self.block));
@@ -376,15 +384,16 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         });
     }
 
-    /// Runs the code after a `joinat`: a branch, its sides and their join. The flow is the same as before it.
+    /// Runs the code after a `joinat`: a branch, its sides and their join. Afterwards, the flow state is the same as
+    /// before the `joinat`.
     #[inline(always)]
     pub(super) fn run_conditional<W: Wide>(&mut self, wide: W, conditional: &Conditional) {
         let Conditional { branch, guard, diamond, .. } = conditional;
         self.announce_chain(2);
-        // SAFETY: lowering numbers only blocks that it creates.
+        // SAFETY: all block numbers come from lowering, which has created the blocks.
         let block = unsafe { self.lowered.blocks.get_unchecked(*branch as usize) };
         self.budget -= block.size;
-        // SAFETY: the block has this number.
+        // SAFETY: `branch` is the number of the block.
         unsafe { self.execute_block(*branch, block) };
         if O::PATHS {
             self.chained += 1;
@@ -407,7 +416,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.announce_path(Path::Conditional);
     }
 
-    /// Announces the code after the `joinat` of the block: [`run_conditional`](Self::run_conditional).
+    /// Reports the events of [`run_conditional`](Self::run_conditional), after the `joinat` of the current block.
     #[inline(always)]
     pub(super) fn announce_conditional(
         &mut self,
@@ -447,46 +456,46 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.active & wide.select(&test.table, self.lanes.c(test.c)) as u32
     }
 
-    /// Executes the load or store at the end of a block, if any, and the operations on its data. Returns `false` if
-    /// some lane cannot execute it.
+    /// Executes the load or store at the end of a block, if any, and the operations on the loaded values. Returns
+    /// `false` if some lane cannot execute the load or store.
     #[inline(always)]
     pub(super) fn access(&mut self, block: &Block) -> bool {
         let Last::Memory(number) = block.last else { return true };
         let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
-        // SAFETY: transfers were lowered for the level that `Fast` runs on.
+        // SAFETY: transfers were lowered for the level on which `Fast` runs.
         let moved = unsafe { (transfer.mover)(self.lanes, self.memory, transfer) };
         if moved {
-            // SAFETY: lowering created these operations for the access.
+            // SAFETY: lowering created these operations for this load or store.
             unsafe { self.execute(after.start, after.end) };
         }
         moved
     }
 
-    /// Executes a block without load or store for lanes that are already activated, and counts it. Announces
-    /// nothing.
+    /// Executes a block without load or store for lanes that are already activated, and counts it. Does not report
+    /// events.
     ///
     /// # Safety
     /// The block belongs to the lowered program and has this number.
     #[inline(always)]
     pub(super) unsafe fn execute_block(&mut self, number: u32, block: &Block) {
-        // SAFETY: the operations belong to a block, and the number is that of the block.
+        // SAFETY: the operations are those of a block, and `number` is its number.
         unsafe {
             self.execute(block.start, block.end);
             self.count_block(number);
         }
     }
 
-    /// Counts a block that lanes have executed as a whole.
+    /// Counts one complete run of a block.
     ///
     /// # Safety
     /// The lowered program has a block with this number.
     #[inline(always)]
     pub(super) unsafe fn count_block(&mut self, number: u32) {
-        // SAFETY: the number is that of a block, and `run_blocks` checks that each block has a count.
+        // SAFETY: a block has this number, and `run_blocks` checks that each block has a count.
         unsafe { *self.runs.get_unchecked_mut(number as usize) += 1 };
     }
 
-    /// Announces a block that the active lanes have executed as a whole.
+    /// Reports a block that the active lanes have executed completely.
     #[inline(always)]
     pub(super) fn announce_block(&mut self, number: u32) {
         let (lowered, active) = (self.lowered, Mask(self.active.into()));
@@ -516,14 +525,15 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.statistics.lane_instructions += u64::from(instructions * self.active.count_ones());
     }
 
-    /// Counts the instructions that ran for the active lanes since the chain was entered. `last` is its last block.
+    /// Counts the instructions that ran for the active lanes since the start of the chain, and reports the path. `last`
+    /// is the last block of the chain.
     #[inline(always)]
     pub(super) fn count_chain(&mut self, last: &Block) {
         self.count(self.counted - self.budget);
         self.announce_chain(last.size);
     }
 
-    /// Announces the path of the blocks that ran since the latest announcement; the last one has `size` instructions.
+    /// Reports the path of the blocks that ran since the latest report. The last block has `size` instructions.
     #[inline(always)]
     pub(super) fn announce_chain(&mut self, size: u32) {
         self.announce_path(match (self.chained, size) {
@@ -533,7 +543,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         });
     }
 
-    /// Announces the path of the instructions that ran since the latest announcement.
+    /// Reports the path of the instructions that ran since the latest report.
     #[inline(always)]
     pub(super) fn announce_path(&mut self, path: Path) {
         if O::PATHS {

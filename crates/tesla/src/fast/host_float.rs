@@ -1,11 +1,11 @@
-//! f32 sums and products of a whole row by the host's operation alone, if no lane is an exception.
+//! f32 sums and products of a whole row with only the host's operation, if no lane is an exception.
 //!
-//! The lane functions flush denormals and canonicalize NaN at every step. This costs three times the operation
-//! itself and makes each step wait for the next. Most rows do not need it. The tests here are exact: if some lane
-//! might differ, the function returns `None` and the row goes through the lane functions.
+//! The lane functions flush denormals and canonicalize NaN at every step. This costs three times the operation itself
+//! and makes each step wait for the previous one. Most rows do not need it. The tests for exceptions are exact: if a
+//! lane might differ, the function returns `None`, and the lane functions compute the row.
 //!
-//! The sign of a difference of magnitudes shows whether a lane is an exception; OR combines those of all lanes. As
-//! boolean values, they took as long as the operation itself (`mad`: 20 ns instead of 13).
+//! The sign bit of a difference of magnitudes shows whether a lane is an exception, and OR combines the sign bits of
+//! all lanes. Tests with boolean values took as long as the operation itself (`mad`: 20 ns instead of 13).
 
 use reconverge_simt::wide::Wide;
 
@@ -16,16 +16,16 @@ type Row = [u32; WARP];
 
 const INFINITY: u32 = 0x7f80_0000;
 const MAGNITUDE: u32 = 0x7fff_ffff;
-/// 2^-126
+/// The bits of 2^-126, the smallest normal f32.
 const SMALLEST: u32 = 1 << 23;
-/// 2^-100
+/// The bits of 2^-100 as an f32.
 const LEAST: u32 = (127 - 100) << 23;
 
-/// Returns sums to nearest, or `None` unless each is zero, infinite, or at least 2^-100.
+/// Returns sums rounded to nearest, or `None` unless each sum is zero, infinite, or at least 2^-100 in magnitude.
 ///
-/// A denormal operand does not change such a sum. Next to an operand of 2^-101 it is less than half of a last
-/// place, and two denormals sum to less than 2^-100. A zero comes from opposite operands, whose flushed values are
-/// opposite, or are zeros of the same signs.
+/// A denormal operand does not change such a sum. The other operand is at least 2^-101, since two denormals sum to less
+/// than 2^-100. The denormal is less than half of a unit in the last place of 2^-101. If the sum is zero, the operands
+/// are opposite. After flushing, they are still opposite, or zeros with the same signs as before.
 #[inline(always)]
 pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut sum = [0; WARP];
@@ -35,15 +35,16 @@ pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     let mut exceptions = 0;
     for lane in 0..WARP {
         let magnitude = sum[lane] & MAGNITUDE;
-        // All ones for zero, which is not an exception.
+        // For zero, which is not an exception, this is all ones.
         let above_one = magnitude.wrapping_sub(1);
         exceptions |= above_one.wrapping_sub(LEAST - 1) & !above_one | INFINITY.wrapping_sub(magnitude);
     }
     (exceptions >> 31 == 0).then(|| (sum, flags(&sum)))
 }
 
-/// Returns products to nearest. Returns `None` if a factor is zero or denormal, or if a product is zero, denormal, NaN or
-/// ±2^-126, to which a product just below it may have been rounded; the caller then uses [`rare_mul`].
+/// Returns products rounded to nearest. Returns `None` if a factor is zero or denormal, or if a product is zero,
+/// denormal, NaN or ±2^-126. The caller then uses [`rare_mul`]. A product of ±2^-126 may have been rounded from a
+/// smaller magnitude, which is to be flushed.
 #[inline(always)]
 pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -61,8 +62,8 @@ pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     (exceptions >> 31 == 0).then(|| (product, flags(&product)))
 }
 
-/// Returns products to nearest, flushed before and after, or `None` if one is ±2^-126. A smaller product would be a
-/// denormal in every rounding mode.
+/// Returns products rounded to nearest, with sources and results flushed, or `None` if a product is ±2^-126. A product
+/// that rounds to less is a denormal in every rounding mode.
 #[inline(always)]
 pub(super) fn rare_mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -88,14 +89,14 @@ pub(super) fn zero_mul<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WA
     Some((product, flags(&product)))
 }
 
-/// Returns sums of a product truncated to 24 bits and an addend. Returns `None` if a source is zero, denormal or NaN, if
-/// the product is below 2^-100 or not finite, or if the sum is not finite; the caller then uses [`rare_mad`]. The sum is
-/// not a denormal: an addend below 2^-101 leaves it above that, and any other addend is a multiple of 2^-124, as the
-/// product is.
+/// Returns sums of a product truncated to 24 bits and an addend. Returns `None` if a source is zero, denormal or NaN,
+/// if the product is below 2^-100 or not finite, or if the sum is not finite. The caller then uses [`rare_mad`]. The
+/// sum is not a denormal. If the addend is below 2^-101, the sum is at least 2^-101. Otherwise, the product and the
+/// addend are multiples of 2^-124, and so is the sum.
 ///
-/// The product is truncated without doubles. The rest of it that the multiply-add returns shows whether rounding to
-/// nearest went away from zero; the product is then one unit too large. This rest is exact if the product is at
-/// least 2^-100.
+/// The product is truncated without doubles. A fused multiply-add returns the remainder of the rounded product. The
+/// sign of the remainder shows whether rounding to nearest went away from zero. If so, the rounded product is one unit
+/// too large. The remainder is exact if the product is at least 2^-100.
 #[inline(always)]
 pub(super) fn mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     if !W::FUSED {
@@ -116,7 +117,7 @@ pub(super) fn mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP
     (exceptions >> 31 == 0).then(|| (sum, flags(&sum)))
 }
 
-/// Computes [`mad`] with zeros and denormals among the sources.
+/// Computes [`mad`] for sources that may be zeros or denormals.
 #[inline(always)]
 pub(super) fn rare_mad<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     any_mad::<W, false>(wide, src)
@@ -128,7 +129,7 @@ pub(super) fn zero_mad<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WA
     any_mad::<W, true>(wide, src)
 }
 
-/// Computes [`rare_mad`]. `ZERO_WINS`: in the mode MUL_ZERO_WINS.
+/// Computes [`rare_mad`], or [`zero_mad`] if `ZERO_WINS` is set.
 #[inline(always)]
 fn any_mad<W: Wide, const ZERO_WINS: bool>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     if !W::FUSED {
@@ -153,19 +154,19 @@ fn any_mad<W: Wide, const ZERO_WINS: bool>(_: W, [a, b, c]: &[Row; 3]) -> Option
     (exceptions == 0).then(|| (sum, flags(&sum)))
 }
 
-/// Returns a product to nearest, and the product truncated to 24 bits.
+/// Returns a product rounded to nearest, and the product truncated to 24 bits.
 #[inline(always)]
 fn cut_product(a: u32, b: u32) -> [u32; 2] {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
     let product = a * b;
     let rest = a.mul_add(b, -product);
-    // The rest has the other sign if the product was rounded away from zero.
+    // The remainder has the opposite sign if the product was rounded away from zero.
     let away = f32::from_bits(rest.to_bits() ^ product.to_bits() & !MAGNITUDE) < 0.0;
     [product.to_bits(), product.to_bits().wrapping_sub(u32::from(away))]
 }
 
-/// Returns the flags that the lane functions set for these results. They must not be denormals, or NaNs other than
-/// the canonical one.
+/// Returns the flags that the lane functions set for these results. The results must not contain denormals or
+/// non-canonical NaNs.
 #[inline(always)]
 fn flags(row: &Row) -> [u8; WARP] {
     let mut flags = [0; WARP];
@@ -185,7 +186,7 @@ mod tests {
 
     type Found = Option<(Row, [u8; WARP])>;
 
-    /// Runs add, mul, mad, [`rare_mul`], [`rare_mad`], [`zero_mul`] and [`zero_mad`] for a row by the fast paths.
+    /// Computes a row with the fast paths of add, mul, mad, [`rare_mul`], [`rare_mad`], [`zero_mul`] and [`zero_mad`].
     struct All<'a>(&'a [Row; 3]);
 
     impl Task for All<'_> {
@@ -205,7 +206,8 @@ mod tests {
         }
     }
 
-    /// Tests every pair of interesting values, and of many random ones: a result of the fast path must be right.
+    /// Tests every pair of interesting values and many pairs of random ones. If a fast path returns a result, it must
+    /// be right.
     #[test]
     fn a_row_that_is_not_refused_is_what_the_lane_functions_give() {
         let edges = [
@@ -238,14 +240,14 @@ mod tests {
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
-            // Every other value is near the smallest numbers.
+            // Every other value is near the smallest normal numbers.
             if number % 2 == 0 { seed as u32 } else { seed as u32 & 0x83ff_ffff }
         }));
         let (mut taken, mut refused) = ([0; 7], [0; 7]);
         let level = Level::best();
         for (number, x) in values.iter().enumerate() {
             for (step, y) in values.iter().enumerate() {
-                // Addends of all kinds; often one that nearly cancels the product.
+                // The addends include one that nearly cancels the product.
                 let near = (f32::from_bits(*x) * f32::from_bits(*y)).to_bits() ^ 1 << 31;
                 let z = if step % 3 == 0 { near } else { values[(7 * number + step) % values.len()] };
                 let row = [[*x; WARP], [*y; WARP], [z; WARP]];

@@ -1,10 +1,10 @@
-//! Operations on whole rows: the state that they access, their operands, and how one body is compiled for each
-//! level.
+//! Operations on whole rows of lanes: the state that they access, their operands, and the compilation of one body for
+//! each level.
 //!
-//! A [`Body`] is written once, as loops over all lanes without branches. It blends its result under the mask. A
-//! [`handler`] is that body compiled for a [`Level`]. Lowering decides which rows an operation reads and writes.
-//! Rows 0 to n - 1 are the registers. The rows after them are the [room](reconverge_simt::registers) with constants
-//! and intermediate results, so that a handler does not depend on the origin of an operand.
+//! A [`Body`] is written once, as branch-free loops over all lanes, and stores its result only in the lanes of a mask.
+//! A [`handler`] is a body compiled for a [`Level`]. Lowering decides which rows an operation reads and writes. Rows 0
+//! to n - 1 are the registers. The rows after them are the [room](reconverge_simt::registers), which holds constants
+//! and intermediate results. So a handler does not depend on the origin of its operands.
 
 use std::marker::PhantomData;
 
@@ -22,37 +22,37 @@ use crate::meaning::{self, Modes, Operands};
 use crate::spaces::Shared;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Input};
 
-/// Index of the active lanes in [`Lanes::sets`].
+/// Index in [`Lanes::sets`] of the active lanes.
 pub(super) const ACTIVE: usize = 0;
 
-/// Index of the lanes for which the latest predicate holds.
+/// Index in [`Lanes::sets`] of the lanes for which the latest predicate holds.
 pub(super) const PREDICATED: usize = 1;
 
 /// The data that all operations of a program share.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Instructions that are executed lane by lane, by number.
+    /// Operands of the instructions that are executed lane by lane, by number.
     pub(super) generals: Vec<GeneralOperands>,
     /// Texture instructions and `quadop`s, by number.
     pub(super) textures: Vec<Tex>,
     pub(super) quads: Vec<Quad>,
     pub(super) chip: Chip,
     pub(super) modes: Modes,
-    /// Rows of a warp's registers and room together. Every place in an operation is one of them.
+    /// The rows of a warp: its registers, then the room. Every [`Place`] in an operation is one of these rows.
     pub(super) layout: Layout<WARP>,
-    /// The row of the active lanes, all ones or all zeros per lane, for compiled code.
+    /// The row that shows compiled code the active lanes: all ones for an active lane, all zeros for others.
     pub(super) mask: Place,
 }
 
-/// The state on which operations work.
+/// The state that operations read and write.
 pub(super) struct Lanes<'a> {
     pub(super) rows: Frame<&'a mut [Row<WARP>], WARP>,
     pub(super) a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
     pub(super) c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
-    /// [`ACTIVE`] and [`PREDICATED`].
+    /// The lanes of the sets [`ACTIVE`] and [`PREDICATED`], one bit per lane.
     pub(super) sets: [u32; 2],
     pub(super) shared: &'a mut Shared,
-    /// a[] or v[] and o[], by word.
+    /// Inputs (a[] or v[]) and outputs (o[]), by word.
     pub(super) inputs: &'a [Option<Input>],
     pub(super) outputs: &'a mut Vec<Row<WARP>>,
     /// Number of the warp in the block.
@@ -63,10 +63,10 @@ pub(super) struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// Creates lanes whose sets are both empty.
+    /// Creates the state for a warp. Both sets of lanes are empty.
     ///
     /// # Panics
-    /// The registers have no room for the program.
+    /// There are fewer rows than in the layout of the tables.
     ///
     /// # Safety
     /// All operations that run on these lanes were lowered with the layout of the tables.
@@ -79,18 +79,18 @@ impl<'a> Lanes<'a> {
         (warp, dead): (u32, u32),
         tables: &'a Tables,
     ) -> Self {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that operations use this layout.
         let rows = unsafe { Frame::new(rows, &tables.layout) };
         Lanes { rows, a, c, sets: [0; 2], shared, inputs, outputs, warp, dead, tables }
     }
 
-    /// Continues with the state of another warp. Both sets are empty then.
+    /// Continues with the state of another warp. Both sets of lanes become empty.
     ///
     /// # Panics
-    /// The registers have no room for the program.
+    /// There are fewer rows than in the layout of the tables.
     ///
     /// # Safety
-    /// As for [`Lanes::new`].
+    /// The same conditions as for [`Lanes::new`].
     pub(super) unsafe fn change(
         &mut self,
         (rows, a, c): (
@@ -101,13 +101,14 @@ impl<'a> Lanes<'a> {
         (inputs, outputs): (&'a [Option<Input>], &'a mut Vec<Row<WARP>>),
         (warp, dead): (u32, u32),
     ) {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees that operations use this layout.
         self.rows = unsafe { Frame::new(rows, &self.tables.layout) };
         (self.a, self.c, self.inputs, self.outputs) = (a, c, inputs, outputs);
         (self.warp, self.dead, self.sets) = (warp, dead, [0; 2]);
     }
 
-    /// Returns a row by value. Operations read all their rows before they write one, which may be the same.
+    /// Returns a row by value. Operations read all their rows before they write one, because the written row may be one
+    /// of them.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> [u32; WARP] {
         *self.rows.row(place)
@@ -124,20 +125,20 @@ impl<'a> Lanes<'a> {
         self.rows.row_mut(place)
     }
 
-    /// Writes the lanes of a set, given by number; the other lanes keep their values.
+    /// Writes a row in the lanes of the set with number `set`. The other lanes keep their values.
     #[inline(always)]
     pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: [u32; WARP]) {
         let bits = self.set(set);
         wide.write(&mut self.row_mut(place).0, &values, bits.into());
     }
 
-    /// Returns the bits of a set, given by number.
+    /// Returns the set with this number, one bit per lane.
     #[inline(always)]
     pub(super) fn set(&self, number: u8) -> u32 {
         self.sets[usize::from(number & 1)]
     }
 
-    /// Returns all ones for the lanes of a set, given by number, and zeros for the others.
+    /// Returns all ones for the lanes of the set with this number, and zeros for the other lanes.
     #[inline(always)]
     pub(super) fn members(&self, number: u8) -> [u32; WARP] {
         match self.set(number) {
@@ -146,7 +147,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Sets the active lanes. Costs nothing if they do not change.
+    /// Sets the active lanes. Does nothing if they do not change.
     #[inline(always)]
     pub(super) fn activate(&mut self, bits: u32) {
         if self.sets[ACTIVE] != bits {
@@ -161,7 +162,7 @@ impl<'a> Lanes<'a> {
         &self.c[usize::from(register & 3)]
     }
 
-    /// Writes flags in the lanes of a set, given by number.
+    /// Writes the flags of a `$c` in the lanes of the set with number `set`.
     #[inline(always)]
     pub(super) fn write_c<W: Wide>(&mut self, wide: W, register: u8, set: u8, flags: [u8; WARP]) {
         let bytes = wide.spread_bytes::<WARP>(self.set(set).into());
@@ -173,7 +174,7 @@ impl<'a> Lanes<'a> {
         self.c[usize::from(register & 3)] = new;
     }
 
-    /// Returns `$a1` to `$a4`, by number; the others read 0.
+    /// Returns the `$a` register with this number, or zeros if it is not one of `$a1` to `$a4`.
     #[inline(always)]
     pub(super) fn a(&self, register: u8) -> [u16; WARP] {
         match register {
@@ -182,7 +183,8 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Writes `$a1` to `$a4` in the lanes of a set, given by number; a write to another register has no effect.
+    /// Writes one of `$a1` to `$a4` in the lanes of the set with number `set`. A write to another register has no
+    /// effect.
     #[inline(always)]
     pub(super) fn write_a(&mut self, register: u8, set: u8, values: [u16; WARP]) {
         if let 1..=4 = register {
@@ -198,37 +200,38 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Returns a mask of the low 16 bits, or of all 32.
+/// Returns a mask of the low 16 bits if `narrow` is set, or of all 32 bits.
 #[inline(always)]
 pub(super) const fn bits(narrow: bool) -> u32 {
     if narrow { 0xffff } else { u32::MAX }
 }
 
-/// An operation's code. A call is sound on a processor that has the level for which it is compiled.
+/// The code of an operation, compiled for a level. A call is sound on a processor that has this level.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// The effect of an operation on the rows.
 pub(super) trait Body {
-    /// Runs the operation. The function is compiled for each level: branch-free loops over all lanes.
+    /// Runs the operation. The function consists of branch-free loops over all lanes and is compiled for each level.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
 handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
-/// The words of three sources.
+/// The values of three sources in all lanes.
 pub(super) type Sources = [[u32; WARP]; 3];
 
-/// Results and flags of all lanes; `None` for a row with an exception.
+/// Results and flags of all lanes, or `None` if some lane is an exception.
 pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
 
-/// An operation that is known at compile time, for [`Lanewise`].
+/// An operation that is known at compile time, with the functions that [`Lanewise`] calls.
 pub(super) trait Kernel {
-    /// The operation. The modifiers of its sources have been applied before.
+    /// The operation. [`Lanewise`] applies the modifiers of the sources before it.
     const OP: Arith;
-    /// The modes of its results.
+    /// The modes of the launch that the results depend on.
     const MODES: Modes = Modes::NONE;
 
-    /// Returns result and flags of one lane. Unused flags cost nothing.
+    /// Returns the result and flags of one lane. If the caller does not use the flags, the compiler removes their
+    /// computation.
     #[inline(always)]
     fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags) {
         let [a, b, c] = src;
@@ -241,22 +244,22 @@ pub(super) trait Kernel {
     /// Whether [`Kernel::by_host`] is implemented.
     const BY_HOST: bool = false;
 
-    /// Computes all lanes by the host's operation alone. Returns `None` if some lane is an exception to it.
+    /// Computes all lanes with only the host's operation. Returns `None` if some lane is an exception.
     #[inline(always)]
     fn by_host<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
     }
 
-    /// Computes all lanes of a row for which [`Kernel::by_host`] returns `None`. Returns `None` if some lane is
-    /// also an exception here.
+    /// Computes all lanes of a row for which [`Kernel::by_host`] returns `None`. Returns `None` if some lane is an
+    /// exception to this computation as well.
     #[inline(always)]
     fn rarely<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
     }
 }
 
-/// A 32-bit kernel for every lane. `DST`: it writes a row. `FLAGS`: it writes a `$c`. `HALVES`: some operand is
-/// half a register. `MODIFIED`: some source has abs or neg.
+/// Applies a 32-bit kernel to every lane. `DST` means that it writes a row, and `FLAGS` that it writes a `$c`. `HALVES`
+/// means that some operand is a half register, and `MODIFIED` that some source has a modifier.
 pub(super) struct Lanewise<K, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(
     PhantomData<K>,
 );
@@ -271,7 +274,8 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         }
         match K::by_host(wide, &operands::<HALVES, MODIFIED>(lanes, operation)) {
             Some((result, flags)) => Self::write(wide, lanes, operation, result, flags),
-            // In a separate function, so that the usual rows need not keep their sources (a tenth of a `mad`).
+            // This is a separate function, so that the fast path does not keep the sources. Keeping them would cost a
+            // tenth of a `mad`.
             None => wide.call(Rarely::<Self>(lanes, operation, PhantomData)),
         }
     }
@@ -314,7 +318,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     }
 }
 
-/// An operation on a row for which [`Kernel::by_host`] returns `None`, as a task.
+/// The computation of a row for which [`Kernel::by_host`] returns `None`, as a task.
 struct Rarely<'a, 'b, B>(&'a mut Lanes<'b>, &'a Operation, PhantomData<B>);
 
 impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool> Task
@@ -342,7 +346,7 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     operation: &Operation,
 ) -> Sources {
     let Operation { src, shift, narrow, keep, flip, .. } = *operation;
-    // Written out: `array::map` is not always inlined.
+    // This is written out, because `array::map` is not always inlined.
     let mut sources = [lanes.row(src[0]), lanes.row(src[1]), lanes.row(src[2])];
     for number in 0..3 {
         for lane in 0..WARP {
@@ -358,7 +362,7 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     sources
 }
 
-/// Returns `old` with 16 bits, or all, replaced by the shifted bits of `new`.
+/// Returns `old` with 16 bits, or with all bits, replaced by bits of `new` that are shifted left.
 #[inline(always)]
 pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {
     let place = bits(narrow) << (shift & 31);

@@ -1,8 +1,8 @@
-//! Both engines side by side on one block: this machine's part of [`reconverge_simt::lockstep`].
+//! Runs two engines alongside each other on one block: the Tesla part of [`reconverge_simt::lockstep`].
 //!
-//! Each engine has a copy of the block and a view of global memory. After each stretch, the engines must agree in
-//! the warps (registers, l[], inputs, outputs, token stack), s[] with its locks, the barriers, the bytes written to
-//! g[] and the counts. At the end of the block, they must agree in the number of issues of each word.
+//! Each engine has a copy of the block and a view of global memory. After each stretch of instructions, the engines
+//! must agree in the warps (registers, l[], inputs, outputs, token stack), s[] with its locks, the barriers, the bytes
+//! written to g[] and the counts. At the end of the block, they must also agree in the number of issues of each word.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ use crate::reference::Reference;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Runs block `number` to its end on both engines. `made` returns the engine with code of an extent. Returns the
-/// block, and its reads and writes of global memory.
+/// Runs block `number` to its end on both engines. `made` creates an engine with host code of the given extent. Returns
+/// the block, and its reads and writes of global memory.
 ///
 /// # Errors
 /// Both engines trapped, or they differ.
@@ -48,7 +48,7 @@ pub(crate) fn run(
     Ok((block, views.end(global)))
 }
 
-/// Views of global memory for the blocks of a launch. Each block reuses the room of those before it.
+/// Views of global memory for the blocks of a launch. The view of a block reuses the memory of earlier views.
 pub(crate) struct Views {
     plan: Plan,
     spare: RefCell<Vec<Shadow>>,
@@ -124,7 +124,7 @@ impl Twin for Pair<'_> {
         self.reference.advance(&Reference, self.context, observer, 1).end
     }
 
-    /// Runs up to one turn of a warp, so that a trap is that of the warp that ran.
+    /// Runs one warp for up to one slice, so that a trap belongs to the warp that ran.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Cause> {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let Ran { tried, end } = self.twin.advance(self.fast, self.context, observer, most);
@@ -168,7 +168,7 @@ fn check_warps(a: &Warp, b: &Warp) -> Result<(), Differs> {
     check(&of("l[], inputs or outputs".to_owned()), a, b)
 }
 
-/// A view of memory that records the writes to it.
+/// A view of memory that records all bytes written to it.
 struct Logged<'a> {
     memory: Tracked<'a>,
     written: BTreeMap<u32, u8>,
@@ -203,8 +203,8 @@ mod tests {
         Grid::new(launch, program, &Options::default()).unwrap()
     }
 
-    /// Compiled code that subtracts although the program adds. The difference appears after an iteration of the
-    /// loop, and the report names that instruction.
+    /// The compiled code subtracts although the program adds. The difference appears after an iteration of the loop,
+    /// and the report names the instruction.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {
         use crate::inst::Stage;

@@ -1,12 +1,12 @@
 //! Lowers a program's instructions to blocks of operations, once per program.
 //!
-//! A [`Block`] is a sequence of instructions that neither depend on flow control nor can trap, and one instruction
-//! at its end that may. Lowering decides everything that is known before the program runs: which registers exist,
-//! which function each operation calls and with which modifiers. An instruction without an operation ends its
-//! block, and the reference interpreter executes it, so that every program runs.
+//! A [`Block`] is a sequence of instructions that cannot trap and do not depend on flow control, except for its last
+//! instruction. Lowering decides everything that is known before the program runs: which registers exist, and which
+//! function each operation calls with which modifiers. An instruction without an operation ends its block, and the
+//! reference interpreter executes the instruction. So every program runs.
 //!
-//! Each constant in c[] has a row for its address. The row gets its value when a block of threads is created, so
-//! draws that change constants do not lower a program again.
+//! Each constant in c[] that the program reads at a fixed address has a row. The row gets its value when a block of
+//! threads is created. So a draw that changes constants does not lower the program again.
 
 mod arithmetic;
 mod flow;
@@ -39,7 +39,7 @@ use crate::spaces::Constants;
 /// The instruction at the end of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Last {
-    /// No instruction: the next one begins another block.
+    /// No special instruction: the next instruction begins another block.
     Next,
     /// An instruction that the reference interpreter executes.
     Reference,
@@ -47,23 +47,23 @@ pub(super) enum Last {
     Memory(u32),
     /// Branches to a byte address.
     Bra { target: u32, guard: Test },
-    /// Pushes a byte address.
+    /// Pushes a JOINAT entry with a byte address.
     Joinat { target: u32 },
-    /// Pushes a byte address.
+    /// Pushes a BREAK entry with a byte address.
     Breakaddr { target: u32 },
-    /// Calls a byte address. Calls have no limit.
+    /// Calls a byte address. The call is not limited.
     Call { target: u32 },
     /// Returns from a call.
     Ret { guard: Test },
     /// Leaves a loop.
     Break { guard: Test },
-    /// A barrier that exists.
+    /// A barrier that the program may use.
     Bar { inc: bool, wait: bool, barrier: u8, count: Count },
-    /// Marks lanes as dead; they continue.
+    /// Marks lanes as helpers, which continue without effect on memory.
     Discard { guard: Test },
 }
 
-/// A load or store, then operations on the loaded values.
+/// A load or store, and the operations on the loaded values.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
     pub(super) transfer: Transfer,
@@ -71,7 +71,7 @@ pub(super) struct Access {
     pub(super) after: Range<u32>,
 }
 
-/// A predicate, prepared for the lookup.
+/// A predicate, as a table that is looked up by the flags of a `$c`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     pub(super) always: bool,
@@ -80,10 +80,10 @@ pub(super) struct Test {
     pub(super) table: Table,
 }
 
-/// The meaning of an operation, for code generators other than its handler.
+/// The meaning of an operation, from which the compiled engine generates code.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Template {
-    /// Compiled code calls the handler.
+    /// Unknown to the compiled engine: its code calls the handler of the operation.
     None,
     /// Arithmetic. The modifiers of the sources are those of the operation.
     Arith {
@@ -91,15 +91,15 @@ pub(super) enum Template {
         /// Whether the operation writes a `$c`.
         flags: bool,
     },
-    /// [`Predicate`] for all lanes of a quad.
+    /// [`Predicate`] without a restriction to some lanes of each quad.
     Predicate(Condition),
-    /// [`SharedWord`](super::bodies::SharedWord)
+    /// The operation [`SharedWord`](super::bodies::SharedWord).
     SharedWord,
-    /// [`FromA`](super::bodies::FromA)
+    /// The operation [`FromA`](super::bodies::FromA).
     FromA,
-    /// [`ToA`](super::bodies::ToA)
+    /// The operation [`ToA`](super::bodies::ToA).
     ToA,
-    /// [`FromInput`](super::stage::FromInput)
+    /// The operation [`FromInput`](super::stage::FromInput).
     FromInput,
 }
 
@@ -129,7 +129,7 @@ impl Test {
     }
 }
 
-/// Instructions that run together: the data that every run reads.
+/// Instructions that run together. The struct has only the data that every run reads. [`Inside`] has further data.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Block {
@@ -138,19 +138,20 @@ pub(super) struct Block {
     pub(super) end: u32,
     /// Number of instructions, including the last one.
     pub(super) size: u32,
-    /// [`Block::size`] if the block can run in a chain. [`NONE`] if its last instruction needs more than rows and
-    /// flow.
+    /// Equal to [`Block::size`] if the block can run in a chain of blocks. [`NONE`] if the reference interpreter
+    /// executes its last instruction.
     pub(super) chained: u32,
     /// Byte address after the block.
     pub(super) next: u32,
     /// Byte address of the last instruction.
     pub(super) last_pc: u32,
-    /// The first instruction joins.
+    /// Whether the first instruction has a join.
     pub(super) join: bool,
-    /// All active lanes end after the block.
+    /// Whether all active lanes end after the block.
     pub(super) exit: bool,
     pub(super) last: Last,
-    /// The block that follows, and the target block of a branch, if it has no join; else [`NONE`].
+    /// Numbers of the next block in the code and of the target block of a branch (`jump`). [`NONE`] if there is no such
+    /// block, or if it begins with a join.
     pub(super) fall: u32,
     pub(super) jump: u32,
 }
@@ -158,7 +159,7 @@ pub(super) struct Block {
 /// Data for runs of only some of a block's instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
-    /// End of the operations of each instruction, except for [`Block::last`].
+    /// For each instruction except for [`Block::last`], the index after its last operation.
     pub(super) ends: Vec<u32>,
     /// Index of each instruction in the code.
     pub(super) places: Vec<usize>,
@@ -166,30 +167,30 @@ pub(super) struct Inside {
     pub(super) addresses: Vec<u32>,
 }
 
-/// A branch whose two sides reach the same join, each through ordinary instructions only.
+/// A branch whose two sides lead to the same join. Each side is empty or a single block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Diamond {
     /// The byte address of the join.
     pub(super) join: u32,
-    /// The side of the lanes that take the branch, and that of the others.
+    /// The side of the lanes that take the branch, and the side of the other lanes.
     pub(super) taken: Side,
     pub(super) not: Side,
-    /// Instructions that are attempted until the second side arrives: those of both sides, and the first side's
-    /// arrival.
+    /// Number of instructions that are attempted until the second side arrives at the join. These are the instructions
+    /// of both sides, and the arrival of the first side at the join.
     pub(super) tried: u32,
 }
 
 /// One side of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Side {
-    /// The byte address at which it begins.
+    /// The byte address at which the side begins.
     pub(super) pc: u32,
-    /// The block of this side; [`NONE`] if it has none.
+    /// The block of this side, or [`NONE`] if the side is empty.
     pub(super) block: u32,
 }
 
-/// The construct that follows a `joinat`: a block with a branch at its end, two sides that meet, and the join that
-/// pops the entry.
+/// The code after a `joinat`: a block with a branch at its end, the two sides of the branch, and the join that pops the
+/// JOINAT entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditional {
     /// The block with the branch, and its predicate.
@@ -198,11 +199,11 @@ pub(super) struct Conditional {
     pub(super) diamond: Diamond,
     /// The block that begins with the join.
     pub(super) joins: u32,
-    /// Maximum number of instructions attempted after the `joinat`, including the one that carries the join.
+    /// Maximum number of instructions attempted after the `joinat`, including the instruction that has the join.
     pub(super) most: u32,
 }
 
-/// No block begins at this word.
+/// The number that stands for no block.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The result of lowering.
@@ -224,17 +225,17 @@ pub(super) struct Lowered {
     /// For every word of the code, its block and the number of its instruction in that block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
-    /// Bytes of s[] of a block.
+    /// Number of bytes of s[] per block of threads.
     pub(super) shared: u32,
     /// Whether accesses to s[] are checked for races.
     pub(super) checked: bool,
-    /// The number of registers, whose rows come first.
+    /// The number of registers. Their rows come before all others.
     registers: usize,
-    /// By row after the first ones: its word, if the program alone decides it.
+    /// For each row after the [`FIXED`] rows of the room, its word if that depends only on the program.
     constants: Vec<Option<u32>>,
-    /// The rows after the registers, before the first instruction. The rows of constants in c[] are zeros.
+    /// The initial values of the rows after the registers (the room). The rows of constants in c[] are zeros.
     pub(super) room: Vec<Row<WARP>>,
-    /// The rows of constants in c[].
+    /// The rows of the constants in c[] that the program reads.
     pub(super) uniforms: HashMap<Uniform, Place>,
 }
 
@@ -253,13 +254,13 @@ impl Lowered {
         place.number() < self.registers
     }
 
-    /// Returns the number of an intermediate result of the current instruction.
+    /// Returns the number of the intermediate result that a row holds, or `None` for other rows.
     pub(super) fn temporary(&self, place: Place) -> Option<usize> {
         let number = place.number().checked_sub(self.registers + TEMPORARIES)?;
         (number < Self::TEMPORARY_ROWS).then_some(number)
     }
 
-    /// Returns the word that a row has in all lanes, if it depends only on the program.
+    /// Returns the word that a row holds in all lanes, if it depends only on the program.
     pub(super) fn constant(&self, place: Place) -> Option<u32> {
         match place.number().checked_sub(self.registers)? {
             ZERO => Some(0),
@@ -278,15 +279,15 @@ impl Lowered {
     }
 }
 
-/// Row of the room: zeros, for reads of absent registers and operands.
+/// Index in the room of a row of zeros, for reads of absent registers and operands.
 const ZERO: usize = 0;
-/// Row of the room: receives unused results.
+/// Index in the room of the row that receives unused results.
 const SINK: usize = 1;
-/// Row of the room: the active lanes.
+/// Index in the room of the row of the active lanes.
 const MASK: usize = 2;
-/// First of four rows of the room: one for each source, one for an intermediate result.
+/// Index in the room of the first of four rows for intermediate results: one for each source, and one for the result.
 const TEMPORARIES: usize = 3;
-/// Rows of the room before the constants.
+/// Number of rows in the room before the constants.
 const FIXED: usize = 7;
 
 /// The maximum number of rows of a program.
@@ -309,23 +310,23 @@ pub(super) struct Uniform {
 }
 
 impl Uniform {
-    /// Returns the constant that an operand reads, if its address is the same for all lanes.
+    /// Returns the constant that an operand reads, if all lanes read the same address.
     pub(super) fn of(mem: &Mem) -> Option<Uniform> {
         let Space::Const(bank) = mem.space else { return None };
         let fixed = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() <= 4;
         fixed.then(|| Uniform { bank, at: place_of(mem), access: mem.access })
     }
 
-    /// Returns the word for these constants.
+    /// Returns the value of this constant in the given constant banks.
     pub(super) fn word(&self, constants: &Constants) -> u32 {
         let raw = constants.read(self.bank, self.at, self.access.bytes());
         extended(raw.into(), self.access) as u32
     }
 }
 
-/// Lowers a program. [`Setup::lowers_alike`](crate::launch::Setup) states the parts of the setup on which the
-/// result depends. `inputs` is the words of a[] or v[] that the launch gives to every warp. If `singly` is set,
-/// each block has one instruction.
+/// Lowers a program. [`Setup::lowers_alike`](crate::launch::Setup) states the parts of the setup on which the result
+/// depends. `inputs` lists the words of a[] or v[] that the launch provides to every warp. If `singly` is set, each
+/// block has one instruction.
 pub(super) fn lower(
     context: &Context,
     registers: usize,
@@ -386,7 +387,7 @@ pub(super) fn lower(
         let mut inside = Inside { ends: Vec::new(), places: Vec::new(), addresses: Vec::new() };
         loop {
             let Some(inst) = context.code.slot(place) else {
-                // The reference interpreter handles this address and traps.
+                // No valid instruction starts here. If control reaches the address, the reference interpreter traps.
                 place += 1;
                 break;
             };
@@ -449,7 +450,7 @@ pub(super) fn lower(
     lowered
 }
 
-/// Lowering of a program.
+/// The state of lowering a program.
 struct Lower<'a> {
     context: &'a Context,
     level: Level,
@@ -474,7 +475,7 @@ impl Lower<'_> {
         self.lowered.tables.layout.place(self.lowered.registers + TEMPORARIES + number)
     }
 
-    /// Returns the row of a value, or `None` if the program has too many rows.
+    /// Returns the row that holds a value in all lanes, or `None` if the program has too many rows.
     fn constant(&mut self, value: u32) -> Option<Place> {
         if value == 0 {
             return Some(self.zero());
@@ -505,7 +506,7 @@ impl Lower<'_> {
         Some(self.lowered.tables.layout.add())
     }
 
-    /// Returns the row for reading a register: zeros if it is beyond the count. (1.4)
+    /// Returns the row for reading a register. It is zeros if the program does not have the register. (1.4)
     fn register(&self, register: u8) -> Place {
         match usize::from(register) {
             register if register < self.lowered.registers => self.lowered.tables.layout.place(register),
@@ -513,7 +514,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Returns the row for writing a register. Writes beyond the count are dropped. (1.4)
+    /// Returns the row for writing a register. A write to a register that the program does not have is dropped. (1.4)
     fn target(&self, register: u8) -> Place {
         match usize::from(register) {
             register if register < self.lowered.registers => self.lowered.tables.layout.place(register),
@@ -521,7 +522,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Creates an operation for a set of lanes that reads zeros.
+    /// Creates an operation for a set of lanes. Its sources are zeros until they are set.
     fn operation(&self, dst: Place, set: usize) -> Operation {
         Operation {
             src: [self.zero(); 3],
@@ -554,7 +555,7 @@ impl Lower<'_> {
             return self.control(control, inst.guard).map(Lowering::Last);
         }
         if inst.gate().is_some_and(|register| usize::from(register) >= self.lowered.registers) {
-            return Some(Lowering::Straight); // The instruction is dropped. (1.4)
+            return Some(Lowering::Straight); // The instruction has no effect. (1.4)
         }
         match &inst.op {
             Op::Idle(_) => return Some(Lowering::Straight),
@@ -571,8 +572,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Returns the set of lanes that execute. Adds an operation that computes it, unless all active lanes execute.
-    /// (2.2, 3.4)
+    /// Returns the set of lanes that execute an instruction. Adds an operation that computes the set, unless all active
+    /// lanes execute. (2.2, 3.4)
     fn predicate(&mut self, inst: &Inst) -> usize {
         if inst.guard.is_always() && inst.lanes & 15 == 15 {
             return ACTIVE;

@@ -1,13 +1,13 @@
 //! Loads, stores and atomic operations of a warp, lane by lane.
 //!
-//! Loads and stores arrive here if [`super::words`] has no fast path for them: bytes in several buffers, a view
-//! that must see each access, c[] past its end, inputs of stages. Tests compare the fast paths with these
-//! functions. Atomic operations request the bytes of all lanes once and process them lane by lane.
+//! This module executes the loads and stores for which [`super::words`] has no fast path: bytes in several buffers, a
+//! view that must see each access, c[] past its end, inputs of stages. Tests compare the fast paths with these
+//! functions. Atomic operations look up the bytes of all lanes once and process them lane by lane.
 //!
-//! If a transfer fails, the reference interpreter executes the instruction from its first lane, and repeats any
-//! change that the transfer has made. Loads do not write a register before all lanes have their values. The bytes
-//! stored by lanes before the failing one are stored again. Atomic operations and locks begin only after every lane
-//! has its address.
+//! If a transfer fails, the reference interpreter executes the instruction from its first lane, and repeats any change
+//! that the transfer has made. Loads do not write a register before all lanes have their values. If a store fails at
+//! some lane, the bytes of earlier lanes are stored again. Atomic operations and locks begin only after every lane has
+//! its address.
 
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
@@ -32,7 +32,7 @@ type Row = [u32; WARP];
 /// The words of an access, one row each.
 type RowsOfValue = [Row; 4];
 
-/// A transfer for the lanes of a set. Its output is `false` if some lane cannot execute it.
+/// A transfer for the lanes of a set, as a task. The task returns `false` if some lane cannot execute the transfer.
 pub(super) struct Move<'a, 'w, 'l, G> {
     pub(super) context: &'a Context,
     pub(super) lanes: &'a mut Lanes<'w>,
@@ -85,7 +85,7 @@ impl<G: Store> Task for Move<'_, '_, '_, G> {
 }
 
 impl<G: Store> Move<'_, '_, '_, G> {
-    /// Writes the loaded values.
+    /// Writes the loaded values to their rows.
     #[inline(always)]
     fn write<W: Wide, const N: usize>(&mut self, wide: W, places: [Place; N], values: [Row; N]) {
         for number in 0..N {
@@ -93,7 +93,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
         }
     }
 
-    /// Executes an atomic operation lane by lane, in ascending order, on bytes that all exist.
+    /// Executes an atomic operation lane by lane, in ascending order. The bytes of all lanes must exist.
     #[inline(always)]
     fn atomic(&mut self, warp: &Warp, atomic: Atomic, signed: bool) -> Option<Row> {
         let Move { context, lanes, global, transfer, .. } = self;
@@ -104,7 +104,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
         let bytes = global.changing(at, count, Picked::Each(&offsets, warp.bits, 4))?;
         let [src2, src3] = [lanes.row(transfer.rows[1]), lanes.row(transfer.rows[2])];
         let before_g200 = before_g200(context);
-        // One loop for each operation, without a choice per lane, takes a third of the time.
+        // One loop for each operation takes a third of the time of one loop that selects the operation per lane.
         macro_rules! with_loops_for {
             ($($name:ident)*) => {
                 match atomic {
@@ -137,8 +137,8 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(values)
     }
 
-    /// Loads and locks lane by lane, in ascending order: the first lane gets the lock. Changes nothing unless all
-    /// lanes have their words.
+    /// Loads words and takes their locks lane by lane, in ascending order, so that the first of several lanes gets a
+    /// lock. Changes nothing unless the words of all lanes exist.
     fn load_lock(&mut self, warp: &Warp) -> Option<[Row; 2]> {
         let Move { lanes, transfer, .. } = self;
         let access = transfer.mem.access;
@@ -155,7 +155,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some([values, flags])
     }
 
-    /// Stores and unlocks lane by lane. Changes nothing unless all lanes have their words.
+    /// Stores words and releases their locks lane by lane. Changes nothing unless the words of all lanes exist.
     fn store_unlock(&mut self, warp: &Warp, shift: u8) -> Option<()> {
         let Move { lanes, transfer, .. } = self;
         let bytes = transfer.mem.access.bytes();
@@ -170,7 +170,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(())
     }
 
-    /// Moves lane by lane, and returns the loaded values.
+    /// Loads or stores lane by lane, and returns the loaded values.
     #[cold]
     #[inline(never)]
     fn each(&mut self, warp: &Warp) -> Option<RowsOfValue> {
@@ -193,7 +193,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
     }
 }
 
-/// The sources of 64-bit atomic operations.
+/// The 64-bit sources of an atomic operation, as pairs of rows.
 struct Pairs {
     low: [Row; 2],
     high: [Row; 2],
@@ -216,12 +216,13 @@ impl Pairs {
     }
 }
 
-/// Returns whether the chip is older than G200; such chips execute some signed operations in another way.
+/// Returns whether the chip is older than G200. Older chips execute some signed operations differently.
 fn before_g200(context: &Context) -> bool {
     matches!(context.setup.chip, Chip::G80 | Chip::G84)
 }
 
-/// Returns the address and the number of the bytes of a segment of g[] from `first` to `last`, if all are inside.
+/// Returns the address and the size in bytes of the range from offset `first` to `last` of a segment of g[]. Returns
+/// `None` if some byte is outside the segment.
 #[inline(always)]
 pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Option<(u32, usize)> {
     let count = (last - first).checked_add(1)?;
@@ -238,7 +239,7 @@ struct Warp {
 }
 
 impl Warp {
-    /// Returns the lowest address and the highest.
+    /// Returns the lowest and the highest address.
     #[inline(always)]
     fn span(&self) -> (u32, u32) {
         let (mut lowest, mut highest) = (u32::MAX, 0);
@@ -249,7 +250,7 @@ impl Warp {
         (lowest, highest)
     }
 
-    /// Returns the offset of each lane's address from the lowest address; 0 for lanes outside the set.
+    /// Returns the offset of each lane's address from the lowest address. It is 0 for lanes outside the set.
     #[inline(always)]
     fn offsets(&self, lowest: u32) -> Row {
         let mut offsets = [0; WARP];
@@ -260,8 +261,8 @@ impl Warp {
     }
 }
 
-/// Replaces the word at the offset of each lane of the set, lane by lane, and returns the old words; 0 for other
-/// lanes.
+/// Replaces the word at the offset of each lane of the set, lane by lane. Returns the old words, and 0 for lanes
+/// outside the set.
 ///
 /// # Panics
 /// An element extends past the end of the bytes.
@@ -378,7 +379,7 @@ fn store_each<G: Store>(
     Some(())
 }
 
-/// Executes an atomic operation lane by lane, after a check that every lane has its word.
+/// Executes an atomic operation lane by lane, after a check that the words of all lanes exist.
 fn atomic_each<G: Store>(
     context: &Context,
     lanes: &Lanes<'_>,

@@ -1,5 +1,5 @@
-//! The fast engine. It executes whole rows at a time, and decides everything that is known beforehand once per
-//! program.
+//! The fast engine. It executes an instruction for all lanes of a warp at a time, as operations on rows of 32 values.
+//! Everything that is known before a run is decided once per program.
 //!
 //! | read | for |
 //! |---|---|
@@ -17,12 +17,12 @@
 //! | `straight` | warps of fragment programs without control flow |
 //! | `lockstep` | both engines side by side |
 //!
-//! The engine shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter, and
-//! returns the same registers, memory, counts and traps. The reference interpreter executes instructions that the
-//! engine cannot execute.
+//! The engine shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter, and returns
+//! the same registers, memory, counts and traps. If the engine cannot execute an instruction, the reference interpreter
+//! executes it.
 
-// Code compiled for a processor's extensions is unsafe to call, and blocks are accessed without a bounds check.
-// Each use states why it is sound.
+// Code that is compiled for extensions of the processor is unsafe to call, and blocks are accessed without a bounds
+// check. Each use states why it is sound.
 #![allow(unsafe_code)]
 
 mod announce;
@@ -65,16 +65,16 @@ pub struct Fast {
     lowered: Arc<Lowered>,
     level: Level,
     compiled: Option<Arc<compiled::Compiled>>,
-    /// A block of a graphics stage that has ended.
+    /// A block of a graphics stage that has ended and can be used again.
     spare: Spare<Box<Block>>,
-    /// A straight-line program: for launches with 1/w, and for those without it.
+    /// The program in straight-line form, if it has one: for launches with 1/w, and for launches without it.
     straight: [Option<Arc<Straight>>; 2],
     cleared: Arc<Cleared>,
 }
 
 impl Fast {
-    /// Returns the linked code of the program with a state to run it, for a launch with a memory of this layout. Returns
-    /// `None` if the program is not compiled.
+    /// Returns the linked code of the program, with the state that it needs to run, for a launch with a memory of this
+    /// layout. Returns `None` if the program is not compiled.
     fn runner(&self, launch: &Context, layout: Option<Identity>) -> Option<Runner<'_>> {
         self.compiled.as_deref().map(|compiled| Runner::new(compiled, launch.identity, layout))
     }
@@ -91,19 +91,19 @@ impl Fast {
         let mut lowered =
             lower::lower(context, registers, launch.shared_bytes(), launch.inputs(), level, singly);
         let straight = [false, true].map(|ones| Straight::of(&lowered, context, ones).map(Arc::new));
-        // The rows that both forms keep are after all others.
+        // The rows that the straight-line forms use in addition come after all other rows.
         let kept = straight.iter().flatten().map(|straight| straight.kept()).max();
         (0..kept.unwrap_or(0)).for_each(|_| lowered.add_row());
         let cleared = Cleared::of(context).into();
         Fast { straight, lowered: Arc::new(lowered), level, compiled: None, spare: Spare::default(), cleared }
     }
 
-    /// Creates the compiled engine. Without AVX2, or without memory for code, it is the fast engine.
+    /// Creates the compiled engine. Without AVX2, or without memory for code, the result is the fast engine.
     pub(crate) fn compiled(grid: &Grid, level: Level, extent: Extent) -> Self {
         Fast::lowered(grid, level, extent.cuts_blocks()).with_linked_code(grid.context(), extent)
     }
 
-    /// Returns the same program with host code of an extent that does not cut blocks.
+    /// Returns the same program with host code of an extent. The extent must not split blocks.
     pub(crate) fn with_code(&self, grid: &Grid, extent: Extent) -> Self {
         self.clone().with_linked_code(grid.context(), extent)
     }

@@ -1,4 +1,4 @@
-//! Operands of operations: the fields that do not change while a program runs.
+//! Operands of operations. They do not change while a program runs.
 
 use std::sync::Arc;
 
@@ -12,36 +12,37 @@ use crate::lane::quad::{QuadOp, QuadSource};
 use crate::lane::{Flags, Modifiers};
 use crate::texture::Compared;
 
-/// The index of a row: registers come first, then the room.
+/// The index of a row. The registers come first, then the room (constants and intermediate results).
 pub(super) type Place = place::Place<WARP>;
 
 /// Operands of an operation. The body defines which of them it uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// Sources.
+    /// The rows of the sources.
     pub(super) src: [Place; 3],
     /// The row of the result.
     pub(super) dst: Place,
-    /// The lanes that execute, by number of their set.
+    /// The number of the set of lanes that execute.
     pub(super) set: u8,
     /// The `$c` that is read, as carry or as predicate.
     pub(super) c: u8,
     /// The `$c` that is written.
     pub(super) cdst: u8,
-    /// Halves: for each source, the right shift, 0 or 16, and whether only 16 bits count after it.
+    /// For sources that are half registers: the right shift (0 or 16), and whether only 16 bits remain after it
+    /// (`narrow`).
     pub(super) shift: [u8; 3],
     pub(super) narrow: [bool; 3],
-    /// Half of the result: the left shift.
+    /// For a result that is a half register: the left shift (0 or 16), and whether only 16 bits are written.
     pub(super) dst_shift: u8,
     pub(super) dst_narrow: bool,
-    /// A number that only the body uses: an instruction, an address.
+    /// A number whose meaning depends on the body, for example an instruction or an address.
     pub(super) number: u32,
-    /// f32 modifiers: the bits of a source that are kept, and those that are then flipped.
+    /// f32 modifiers: the bits of a source that are kept, and the bits that are then flipped.
     pub(super) keep: [u32; 3],
     pub(super) flip: [u32; 3],
 }
 
-/// Operands that do not fit into [`Operation`].
+/// Operands of the general operation that do not fit into [`Operation`].
 #[derive(Clone, Debug)]
 pub(super) struct GeneralOperands {
     pub(super) op: Arith,
@@ -61,7 +62,7 @@ pub(super) struct Tex {
     /// The destination of each component.
     pub(super) dst: [Option<Place>; 4],
     pub(super) offset: [i32; 3],
-    /// Lanes whose dead bit is set are skipped.
+    /// Whether lanes that are only helpers are skipped.
     pub(super) live: bool,
 }
 
@@ -86,7 +87,7 @@ pub(super) struct Sample {
     pub(super) lod: Lod,
 }
 
-/// A texel by its integer position.
+/// A fetch of a texel at an integer position.
 #[derive(Clone, Debug)]
 pub(super) struct TexelFetch {
     pub(super) plan: Plan,
@@ -111,17 +112,17 @@ pub(super) enum Kind {
 /// The source of the level of detail.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lod {
-    /// The quad.
+    /// The differences between the coordinates of the quad's lanes.
     Quad,
-    /// The quad, plus the last source.
+    /// The differences between the coordinates of the quad's lanes, plus the last source as a bias.
     Bias,
     /// The last source.
     Last,
-    /// No source: neighbours do not determine derivatives.
+    /// No source. The level of detail is minus infinity, because the stage has no derivatives.
     Still,
 }
 
-/// A `quadop`, with everything that is constant.
+/// A `quadop`, with everything that is constant in a launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quad {
     pub(super) ops: [QuadOp; 4],

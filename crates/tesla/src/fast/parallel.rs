@@ -1,10 +1,11 @@
-//! Runs blocks on several threads of the host, with the same results as running them in order.
+//! Runs blocks on several threads of the host. The results are the same as if the blocks ran in order.
 //!
-//! A batch of blocks runs ahead, each part of it against a view of the memory ([`reconverge_simt::memory`]). Then
-//! the parts are accepted in order, and a part that read old bytes runs again in its turn. Batches begin small, so
-//! that blocks which depend on each other are detected at little cost. Such blocks run in order, on the memory
-//! itself, and from time to time a batch is attempted again. A block that runs ahead far longer than others did may
-//! wait for a write of an earlier block. It is stopped, and runs in its turn.
+//! The blocks of a batch run at the same time, before it is known whether they depend on each other: they run ahead. A
+//! batch consists of parts, and each part has its own view of the memory ([`reconverge_simt::memory`]). Then the parts
+//! are accepted in order. A part that has read old bytes runs again, after the parts before it. Batches begin small, so
+//! that blocks which depend on each other are detected at little cost. Such blocks run in order, on the memory itself,
+//! and from time to time another batch is attempted. A block that runs ahead much longer than other blocks may wait for
+//! a write of an earlier block. Such a block is stopped, and runs again after the earlier blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,37 +19,39 @@ use crate::block::{Block, Executor};
 use crate::grid::{Grid, Totals, run_blocks};
 use crate::trap::Cause;
 
-/// Maximum number of blocks per thread that run ahead at once. Their writes are committed after all of them have
-/// ended.
+/// Maximum number of blocks per thread in a batch. Their writes are committed after all blocks of the batch have ended.
 const AHEAD: usize = 2048;
 
-/// Factor by which the next batch is larger.
+/// Factor by which a batch is larger than the previous one, if that was accepted.
 const GROWTH: usize = 8;
 
-/// Maximum number of pages that blocks write while they run ahead together, except for the pages of the last block
-/// on each thread. A page has a third of a kilobyte.
+/// Maximum number of pages that the blocks of a batch write. The last block on each thread may exceed it. A page has a
+/// third of a kilobyte.
 const PAGES: usize = 1 << 16;
 
-/// Number of blocks that share a view of the memory, if there are many blocks.
+/// Maximum number of blocks in a part, which share a view of the memory.
 const TOGETHER: usize = 16;
 
-/// Number of blocks per thread that run in order before the next batch is attempted. It is multiplied by four each
-/// time, so that all attempts together cost a few hundredths of a launch whose blocks depend on each other.
+/// Number of blocks per thread that run in order before the next batch is attempted. The number is multiplied by four
+/// each time. So in a launch whose blocks depend on each other, all attempts together cost a few hundredths of the
+/// time.
 const IN_ORDER: usize = 32;
 
-/// A block that runs ahead is stopped if it has issued more instructions than this...
+/// Number of instructions that a block which runs ahead may issue in any case. A block that also exceeds [`LONGER`] is
+/// stopped.
 const PATIENCE: u64 = 1 << 18;
 
-/// ... and more than this multiple of the instructions of any block that has ended.
+/// Maximum number of instructions of a block that runs ahead, as a multiple of the longest block that has ended.
+/// Applies after [`PATIENCE`] instructions.
 const LONGER: u64 = 64;
 
-/// Blocks that ran ahead, in order.
+/// The result of running some blocks ahead, in order.
 struct Attempt {
     blocks: Range<usize>,
     totals: Totals,
     /// The reads and writes of the blocks.
     footprint: Footprint,
-    /// [`Step::Running`] if a block was stopped.
+    /// The result of the last block. [`Step::Running`] means that the block was stopped.
     end: Result<Step, GroupTrap<Cause>>,
 }
 
@@ -63,14 +66,14 @@ struct Spare {
 struct Ahead<'a, E> {
     executor: &'a E,
     grid: &'a Grid,
-    /// Maximum number of instructions that a block has issued.
+    /// Number of instructions of the longest block that has ended.
     longest: AtomicU64,
     plan: Plan,
 }
 
 impl<E: Executor> Ahead<'_, E> {
-    /// Runs some blocks in order against a view of the memory, which does not change. Blocks that run in their turn
-    /// are not stopped.
+    /// Runs some blocks in order against a view of the memory. The memory itself does not change. `in_turn` means that
+    /// all earlier blocks are complete. The blocks are then never stopped.
     fn attempt(&self, blocks: Range<usize>, memory: &Memory, in_turn: bool, spare: &mut Spare) -> Attempt {
         let Ahead { executor, grid, longest, plan } = self;
         let mut view = Tracked::with(memory, plan, std::mem::take(&mut spare.shadow));
@@ -97,8 +100,8 @@ impl<E: Executor> Ahead<'_, E> {
     }
 }
 
-/// Splits blocks into parts that run ahead together, in order. Parts are smaller towards the end, so that no thread
-/// runs a large one while the others are idle.
+/// Splits the blocks of a batch into parts. Parts are smaller towards the end, so that no thread runs a large part
+/// while the others are idle.
 fn parts(blocks: Range<usize>, workers: usize) -> impl Iterator<Item = Range<usize>> {
     let mut rest = blocks;
     std::iter::from_fn(move || {
@@ -141,14 +144,14 @@ pub(crate) fn run<E: Executor>(
             }
         }
     }
-    // No blocks remain, unless runs must stop.
+    // No blocks remain here, unless runs must stop.
     run_blocks(executor, grid, rest, memory, totals, &mut Silent)
 }
 
 impl<E: Executor> Ahead<'_, E> {
-    /// Runs blocks ahead and commits them in order. Returns the first block that has not run, which is after the
-    /// first part at least, and the verdict that decides the size of the next batch. The verdict is
-    /// [`Verdict::Right`] unless many blocks had to run again.
+    /// Runs a batch of blocks and commits its parts in order. Returns the first block that has not run, and the verdict
+    /// that decides the size of the next batch. At least the first part is committed. The verdict is [`Verdict::Right`]
+    /// unless many blocks had to run again.
     fn batch(
         &mut self,
         blocks: Range<usize>,
@@ -187,7 +190,8 @@ impl<E: Executor> Ahead<'_, E> {
                 if repeated > few {
                     break;
                 }
-                // It runs again in its turn. Its writes may also invalidate the reads of later blocks.
+                // The part runs again on the memory that the earlier parts have written. The new writes may also
+                // invalidate the reads of later parts.
                 memory.commit(&accepted);
                 accepted.clear();
                 attempted = self.attempt(blocks, memory, true, &mut spares[0]);

@@ -1,7 +1,8 @@
-//! Runs warps: chains of blocks, linked code instead of blocks, and whatever happens between two chains.
+//! Runs warps: chains of blocks, linked code that replaces blocks, and the steps between two chains.
 //!
-//! Anything that needs more than rows and flow (loads, stores, instructions of the reference interpreter, parts of a
-//! block) happens between two chains. [`Cursor`] is the position of a warp.
+//! A chain is a sequence of blocks that run completely. Three things happen between two chains: an instruction of the
+//! reference interpreter, a part of a block, and a load or store that some lane cannot execute. [`Cursor`] is the
+//! position of a warp.
 
 use std::ops::Range;
 
@@ -45,7 +46,7 @@ impl Executor for Fast {
 
     fn spare(&self, setup: &Setup) -> Option<Box<block::Block>> {
         let mut block = self.spare.take()?;
-        // The next launch may provide other words.
+        // The next launch may provide other input words.
         block.warps.iter_mut().for_each(|warp| warp.inputs.clear());
         self.set_uniforms(&mut block, setup);
         Some(block)
@@ -56,7 +57,7 @@ impl Executor for Fast {
     }
 
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
-        // Announcements come from blocks.
+        // Only blocks report events, so an observer rules out linked code.
         let mut runner = if O::ENABLED { None } else { self.runner(turn.context, turn.global.layout()) };
         if turn.common.shared.given_changed() {
             return Reference.run(turn, most);
@@ -78,7 +79,7 @@ impl Executor for Fast {
 }
 
 impl Fast {
-    /// Sets the rows of constants in c[].
+    /// Sets the rows that hold constants of c[].
     fn set_uniforms(&self, block: &mut block::Block, setup: &Setup) {
         for warp in &mut block.warps {
             let rows = warp.file_mut().with_room_mut();
@@ -89,7 +90,7 @@ impl Fast {
     }
 }
 
-/// A warp that runs up to `most` instructions, until it ends or waits at a barrier.
+/// Runs a warp for up to `most` instructions, until it ends or waits at a barrier.
 struct Run<'a, 't, 'r, G, O> {
     lowered: &'a Lowered,
     runner: Option<&'a mut Runner<'r>>,
@@ -121,7 +122,8 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
             if end.is_err() || turn.common.barriers.waits_for(turn.number).is_some() {
                 return Ran { tried, end };
             }
-            // Operations that read the header and the parameters do not check for changes.
+            // Operations that read the header and the parameters of s[] do not check for changes. After a change, the
+            // reference interpreter continues.
             if turn.common.shared.given_changed() && tried < most && !turn.warp.flow.finished() {
                 let Ran { tried: then, end } = Reference.run(turn, most - tried);
                 return Ran { tried: tried + then, end };
@@ -130,19 +132,19 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
     }
 }
 
-/// The reason that blocks stop.
+/// The reason that the run of blocks stops.
 enum Stop {
     /// The instruction budget is used up, or the warp has ended.
     Over,
-    /// The reference interpreter executes the instruction at the program counter. If the join of that instruction
-    /// is already done, `joined` holds the lanes that were active before the join.
+    /// The reference interpreter must execute the instruction at the program counter. If the join of that instruction
+    /// has already been executed, `joined` holds the lanes that were active before the join.
     Reference { joined: Option<Mask> },
     /// The program trapped.
     Trap(Trap<Cause>),
 }
 
-/// Runs blocks until another component must continue. Adds the number of instructions to `tried`, of up to `most`. If the
-/// turn has passed to another warp, `tried` and `most` count the turn of that warp.
+/// Runs blocks until another component must continue. Adds the number of instructions to `tried`, up to `most`. After a
+/// switch to another warp, `tried` and `most` are the counts for that warp.
 #[inline(always)]
 fn run_blocks<W: Wide, G: Store, O: Observer>(
     wide: W,
@@ -207,7 +209,7 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     turn.warps = warps;
     if let (true, Some(warps)) = (last != number, warps) {
         turn.number = last;
-        // SAFETY: the cursor, which has referred to the warp, is not used any more.
+        // SAFETY: the cursor, which referred to the warp, is no longer used.
         turn.warp = unsafe { warps.warp(last) };
     }
     stop
@@ -234,7 +236,7 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
     fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])> {
         let (base, limit) = self.context.segments.linear(segment)?;
         let (start, bytes) = self.global.whole(base.checked_add(address)?)?;
-        // The segment may begin in the buffer, or the buffer in the segment, and either may end first.
+        // The segment may begin inside the buffer, or the buffer inside the segment. Either may end first.
         let before = base.saturating_sub(start) as usize;
         let first = start.saturating_sub(base);
         let most = usize::try_from(limit.checked_sub(first)?).ok()?.saturating_add(1);
@@ -261,7 +263,7 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
     }
 }
 
-/// Consecutive blocks that need only rows and flow. All of them run whole, and the budget covers each.
+/// A chain of blocks, as a task. Each block runs completely, and the budget covers it.
 struct Chain<'a, 'c, 'w, 'r, O> {
     cursor: &'a mut Cursor<'c, 'w, O>,
     /// Linked code, if any.
@@ -273,9 +275,9 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Halt {
-        // The chain works on the cursor itself, not on a copy. A turn between two barriers is so short that reading
-        // back values just written takes a sixth of it (scan). On the fast engine, a long chain (collatz) loses a
-        // twelfth, for which compiled code has compensated.
+        // The chain works on the cursor itself, not on a copy. With a copy, a program with frequent barriers (scan)
+        // spent a sixth of its time on reading back values just written. Without a copy, a long chain (collatz) is a
+        // twelfth slower on the fast engine, but compiled code makes up for that.
         let Chain { cursor, runner } = self;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide, runner);
@@ -295,7 +297,7 @@ impl<O: Observer> Cursor<'_, '_, O> {
             }
             self.counted = self.budget;
             let (block, diamond, taken) = loop {
-                // SAFETY: lowering numbers only blocks that it creates.
+                // SAFETY: all block numbers come from lowering, which has created the blocks.
                 let mut block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
                 let exit = match &mut runner {
                     Some(runner) if !O::ENABLED => match runner.node(self.block, self.budget) {
@@ -312,7 +314,7 @@ impl<O: Observer> Cursor<'_, '_, O> {
                     Exit::Halt(halt) => return halt,
                     Exit::Apart(number) => {
                         self.block = number;
-                        // SAFETY: as above.
+                        // SAFETY: all block numbers come from lowering, which has created the blocks.
                         block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
                         let covered = block.chained <= self.budget;
                         if !covered || !self.run_block(number, block) {
@@ -335,13 +337,13 @@ impl<O: Observer> Cursor<'_, '_, O> {
                 self.budget -= diamond.tried;
                 self.announce_path(Path::Conditional);
             } else if let Err(fault) = self.leave(block, taken) {
-                // Control flow does not carry a join: the lanes that arrived at it are the active ones.
+                // A control-flow instruction cannot have a join, so the active lanes are those that arrived at it.
                 return Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault };
             }
         }
     }
 
-    /// Runs code instead of a block. Counts the instructions that ran before, and those of the code.
+    /// Runs linked code instead of a block. Counts the instructions that ran before the code, and those of the code.
     #[inline(always)]
     fn run_code(&mut self, runner: &mut Runner<'_>, node: u32, block: &Block) -> Exit {
         self.count_chain(block);
@@ -374,16 +376,17 @@ impl<O: Observer> Cursor<'_, '_, O> {
         self.barriers.waits = waits;
         if let (true, Some(warps)) = (last != self.barriers.warp, self.warps) {
             self.barriers.warp = last;
-            // SAFETY: the other cursor, which has referred to the warp's flow, is not used any more.
+            // SAFETY: the other cursor, which referred to the warp's flow state, is no longer used.
             self.flow = &mut unsafe { warps.warp(last) }.flow;
         }
         self.announce_path(Path::Compiled);
         exit
     }
 
-    /// Runs a block that a chain does not run, or a part of it. The last instruction belongs to the reference
-    /// interpreter, or is a load or store that some lane cannot execute; or the budget does not cover the block; or
-    /// the block is entered in its middle. The lanes are already activated.
+    /// Runs a block, or a part of a block, that a chain cannot run. There are several reasons. The reference
+    /// interpreter executes the last instruction. The last instruction is a load or store that some lane cannot
+    /// execute. The budget does not cover the block. The warp enters the block in its middle. The lanes are already
+    /// activated.
     #[inline(always)]
     fn run_apart<W: Wide>(
         &mut self,
@@ -415,16 +418,16 @@ impl<O: Observer> Cursor<'_, '_, O> {
             }
         };
         if block.size - first > self.budget {
-            // The budget ends before the last instruction.
+            // The budget is used up before the last instruction.
             let until = first + self.budget;
-            // SAFETY: both are ends of instructions of the block, the first before the second.
+            // SAFETY: both positions are ends of instructions of the block, and the first is not after the second.
             unsafe { self.execute(end_of(first), end_of(until)) };
             ran(self, first..until);
             self.flow.advance(self.base + 4 * inside.places[until as usize] as u32);
             return Some(Stop::Over);
         }
         let done = !refused && {
-            // SAFETY: from an instruction of the block to the end of it.
+            // SAFETY: these are the operations from an instruction of the block to its end.
             unsafe { self.execute(end_of(first), block.end) };
             self.access(block) && !matches!(block.last, Last::Reference)
         };

@@ -1,13 +1,13 @@
-//! The special function unit on rows: [`crate::lane::special`] without branches.
+//! The special function unit on rows of lanes: [`crate::lane::special`] without branches.
 //!
-//! The lane functions sum seventeen partial products one by one, and classify a source before they compute. Here,
-//! every lane computes as if its source were an ordinary number, and the other lanes are corrected at the end. The
-//! results are equal for every source. The tests below check this for all sources of rcp, rsqrt and lg2 in two
-//! octaves, and for every sine and power of two.
+//! The lane functions sum seventeen partial products one by one, and classify a source before they compute. Here, every
+//! lane first computes as if its source were an ordinary number. At the end, the results of special sources are
+//! replaced. The results are equal for every source. The tests below check this for all sources of rcp, rsqrt and lg2
+//! in two octaves, and for every sine and power of two.
 //!
-//! The sums of the interpolation have 40 bits. Words hold the lower 32 exactly; an estimate provides the rest
-//! ([`Terms::sum`]). Measured (AVX2), in multiples of a warp's `add b32`: rcp 12, rsqrt 15, lg2 18, sin 17, ex2 13;
-//! with the sums in 64 bits and a table of the squarer, rcp took 24 and lg2 41.
+//! The sums of the interpolation have 40 bits. A word holds the lower 32 bits exactly, and an estimate provides the
+//! others ([`Terms::sum`]). Measured times (AVX2), in multiples of a warp's `add b32`: rcp 12, rsqrt 15, lg2 18, sin
+//! 17, ex2 13. With 64-bit sums and a table for the squarer, rcp took 24 and lg2 41.
 
 use reconverge_simt::wide::Wide;
 
@@ -23,7 +23,8 @@ const SPECIAL_INFINITY: u32 = 0x4080_0000;
 
 type Row = [u32; WARP];
 
-/// The coefficients of an interval in two words: c0; and c1 above the lowest 15 bits, which hold c2.
+/// The coefficients of an interval in two words. The first word is c0. The second has c2 in its lowest 15 bits, and c1
+/// above them.
 type Packed = [u32; 2];
 
 const fn packed<const N: usize>(table: &[Coefficients; N]) -> [Packed; N] {
@@ -51,8 +52,9 @@ static SIN_ROWS: [Packed; 64] = packed(&SIN);
 static EX2_ROWS: [Packed; 64] = packed(&EX2);
 static LG2_ROWS: [Packed; 64] = packed(&LG2);
 
-/// Returns the result of `lane::special`'s squarer for numbers of 17 bits. The squarer sums `x >> (18 - n)` over
-/// the set bits n of x. Bits 0 and 1 do not affect the sum: their terms are zero, and every shift drops them.
+/// Returns the squarer's results of `lane::special` for numbers of 17 bits. The squarer sums `x >> (18 - n)` over the
+/// set bits n of x. Bits 0 and 1 do not affect the sum: their own terms are zero, and the shifts of all other terms
+/// drop these bits.
 #[inline(always)]
 fn squares<W: Wide>(wide: W, numbers: &Row) -> Row {
     let mut quarters = [0; WARP];
@@ -66,25 +68,26 @@ fn squares<W: Wide>(wide: W, numbers: &Row) -> Row {
     squares
 }
 
-/// The terms of a row's interpolations.
+/// The terms of the interpolations of a row, one interpolation per lane.
 struct Terms {
     coefficients: [Row; 2],
     squares: Row,
 }
 
 impl Terms {
-    /// Reads the terms of intervals of a table. `squared` is the input of the squarer, with 17 bits.
+    /// Reads the terms for the lanes' intervals of a table. `squared` are the inputs of the squarer, with 17 bits.
     #[inline(always)]
     fn read<W: Wide, const N: usize>(wide: W, table: &[Packed; N], intervals: &Row, squared: &Row) -> Terms {
         Terms { coefficients: wide.pairs(table, intervals), squares: squares(wide, squared) }
     }
 
-    /// Returns the sum of `c0 << scale0`, `c1 * x`, `(c2 * square) << scale2` and a constant for a lane: the sum
-    /// without its lowest `cut` bits, 8 to 16, and its lowest 32 bits. x has 17 bits.
+    /// Sums `c0 << scale0`, `c1 * x`, `(c2 * square) << scale2` and a constant for a lane. Returns the sum without its
+    /// lowest `cut` bits (8 to 16), and the lowest 32 bits of the sum. x has 17 bits.
     ///
-    /// An estimate decides which number has these low bits. It is the sum of the first two terms without their
-    /// lowest bits, and its error is less than 2^(31 - cut). It omits the product of c1 (16 bits and a sign) and the
-    /// lowest 8 bits of x, and the third term: a product of 12 and 15 bits, shifted left by up to 2 bits.
+    /// The lowest 32 bits are exact, and an estimate provides the bits above them. The estimate is the sum of the first
+    /// two terms without their lowest bits. Its error is less than 2^(31 - cut). It omits the product of c1 (16 bits
+    /// and a sign) and the lowest 8 bits of x. It also omits the third term: a product of 12 and 15 bits, shifted left
+    /// by up to 2 bits.
     #[inline(always)]
     fn sum(&self, lane: usize, x: u32, [scale0, scale2, cut]: [u32; 3], constant: i32) -> (i32, u32) {
         let [c0, c1, c2] = unpacked([self.coefficients[0][lane], self.coefficients[1][lane]]);
@@ -99,24 +102,24 @@ impl Terms {
     }
 }
 
-// Tests for an exponent of 0 or 255 compare the word. For a test of the field, the compiler compares bytes, which
-// it has to pack and unpack.
+// Tests for an exponent of 0 or 255 compare whole words. If the tests compared the exponent field, the compiler would
+// use comparisons of bytes, and would have to pack and unpack them.
 
-/// Packs an exponent field and a significand of 2^23 to 2^24, both included, as a float: zero below the range,
-/// infinity above.
+/// Packs an exponent field and a significand from 2^23 to 2^24 (inclusive) as a float. Returns zero below the range of
+/// normal numbers, and infinity above.
 #[inline(always)]
 fn pack(exponent: i32, significand: u32) -> u32 {
-    // The leading bit increments the exponent, twice if all bits below have carried.
+    // The leading bit of the significand adds one to the exponent. A significand of 2^24 adds two.
     let bits = (exponent.wrapping_sub(1) << 23).wrapping_add(significand as i32);
     let bits = if bits < 1 << 23 { 0 } else { bits as u32 };
     bits.min(INFINITY)
 }
 
-/// Converts a fixed-point number that is not zero to a float, with truncation. `low` has its lowest `bits` bits,
-/// `high` the bits above; `exponent` is the field of bit 0.
+/// Converts a fixed-point number that is not zero to a float, and truncates it. `low` holds the lowest `bits` bits of
+/// the number, and `high` the bits above. `exponent` is the exponent field for bit 0.
 #[inline(always)]
 fn normalised(high: i32, low: i32, bits: u32, exponent: u32) -> u32 {
-    // A double holds the whole number; a shift truncates it.
+    // A double holds the number exactly, and the shift truncates it.
     let double = f64::from(high) * f64::from(1 << bits) + f64::from(low);
     ((double.to_bits() >> 29) as u32).wrapping_sub((1023 - exponent) << 23)
 }
@@ -158,14 +161,14 @@ pub(super) fn rsqrt<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Returns the exponent without bias, and the fraction with the exponent's lowest bit above it.
+/// Returns the exponent without bias, and the fraction with the lowest bit of the exponent above it.
 #[inline(always)]
 fn halving(x: u32) -> (i32, u32) {
     let unbiased = ((x >> 23 & 0xff) as i32).wrapping_sub(127);
     (unbiased, x & FRACTION | (unbiased as u32 & 1) << 23)
 }
 
-/// Returns rsqrt of a source, given the significand from the tables.
+/// Returns rsqrt of a source. The tables have provided the significand.
 #[inline(always)]
 fn rsqrt_of(x: u32, significand: u32) -> u32 {
     let (unbiased, fraction) = halving(x);
@@ -173,7 +176,7 @@ fn rsqrt_of(x: u32, significand: u32) -> u32 {
     let exact = (halved.wrapping_add(1) as u32) << 23;
     let usual = if fraction == 0 { exact } else { pack(halved, significand) };
     let usual = if x == INFINITY { 0 } else { usual };
-    // A word with a sign bit is larger.
+    // Words of negative sources and of NaNs are larger than that of infinity.
     let usual = if x > INFINITY { NAN } else { usual };
     if x & INFINITY == 0 { x & SIGN | INFINITY } else { usual }
 }
@@ -190,7 +193,7 @@ pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
     for lane in 0..WARP {
         let x = sources[lane];
         let exponent = (x >> 23 & 0xff) as i32;
-        // 36 bits of fraction: 23 above, 13 below.
+        // The sum has 36 fraction bits: 23 in `high`, and 13 below.
         let (high, exact) = terms.sum(lane, rests[lane], [12, 1, 15], 0x3345);
         let high = high.wrapping_add((exponent - 127) << 23);
         let negative = high >> 31;
@@ -198,14 +201,14 @@ pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
         let usual = normalised(high, low, 13, 127 - 36) | negative as u32 & SIGN;
         let usual = if (high | low == 0) | (x == 0x3f80_0000) { 0 } else { usual };
         let usual = if x == INFINITY { INFINITY } else { usual };
-        // A word with a sign bit is larger.
+        // Words of negative sources and of NaNs are larger than that of infinity.
         let usual = if x > INFINITY { NAN } else { usual };
         results[lane] = if x & INFINITY == 0 { SIGN | INFINITY } else { usual };
     }
     results
 }
 
-/// Shifts by an exponent, and drops the bits that leave the 32 bits at either end.
+/// Shifts a word left by an exponent, or right if the exponent is negative. Bits that are shifted out are lost.
 #[inline(always)]
 fn fixed(value: u32, exponent: i32) -> u32 {
     let up = if exponent < 32 { value << (exponent & 31) } else { 0 };
@@ -242,7 +245,7 @@ pub(super) fn cos<W: Wide>(wide: W, sources: &Row) -> Row {
     quadrant_sine(wide, sources, 0, 1)
 }
 
-/// Returns the sine some quadrants further. `sign` selects the bits of the source that become the sign.
+/// Returns the sine of the source plus `further` quadrants. `sign` selects the source bits that become the sign.
 #[inline(always)]
 fn quadrant_sine<W: Wide>(wide: W, sources: &Row, sign: u32, further: u32) -> Row {
     let (mut intervals, mut rests) = ([0; WARP], [0; WARP]);
@@ -286,7 +289,7 @@ pub(super) fn ex2<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Splits a power from [`preex2`] into the integer below it and the fraction above that integer.
+/// Splits an operand that [`preex2`] has prepared into the integer below it and the fraction above that integer.
 #[inline(always)]
 fn power(x: u32) -> (i32, u32) {
     let (negative, fraction) = (x & SIGN != 0, x & FRACTION);
@@ -321,12 +324,13 @@ mod tests {
         };
     }
 
-    /// Applies a function of a lane to rows.
+    /// Returns a function that applies a lane function to each lane of a row.
     fn each(function: fn(u32) -> u32) -> impl Fn(&Row) -> Row {
         move |sources| sources.map(function)
     }
 
-    /// Compares the functions for every source of a range, and for the special values with both signs.
+    /// Compares the row function with the lane function for every source of a range, and for the special values with
+    /// both signs.
     fn compare(name: &str, quick: impl Fn(&Row) -> Row, plain: fn(u32) -> u32, range: std::ops::Range<u32>) {
         let edges = [0, 1, FRACTION, 1 << 23, INFINITY - 1, INFINITY, INFINITY + 1, 0x7fc0_0000, NAN];
         let mut seed = 0x2545_f491_4f6c_dd1du64;

@@ -8,8 +8,8 @@ use super::operands::Operation;
 use crate::flow::WARP;
 use crate::lane::interpolate::Position;
 
-/// Input word `number`, which the launch provides, at a position. The position is in [`Operation::c`]: see
-/// [`code`].
+/// Sets a row to input word `number` at a position. The launch provides this word. [`Operation::c`] holds the position,
+/// as [`code`] encodes it.
 pub(super) struct FromInput;
 
 impl Body for FromInput {
@@ -25,7 +25,7 @@ const CENTRE: u8 = 0;
 const CENTROID: u8 = 1;
 const FLAT: u8 = 2;
 
-/// Returns the number of a position in [`FromInput`].
+/// Returns the number that stands for a position in [`FromInput`].
 pub(super) const fn code(position: Position) -> u8 {
     match position {
         Position::Centre => CENTRE,
@@ -34,7 +34,7 @@ pub(super) const fn code(position: Position) -> u8 {
     }
 }
 
-/// Returns the position with a number, the inverse of [`code`].
+/// Returns the position for a number. This is the inverse of [`code`].
 #[inline(always)]
 pub(super) const fn position(code: u8) -> Position {
     match code {
@@ -44,7 +44,7 @@ pub(super) const fn position(code: u8) -> Position {
     }
 }
 
-/// A row = word `number` of o[].
+/// Sets a row to word `number` of o[].
 pub(super) struct FromOutput;
 
 impl Body for FromOutput {
@@ -55,8 +55,8 @@ impl Body for FromOutput {
     }
 }
 
-/// Word `number` of o[] = a row, or its low half in both halves if `narrow[0]` is set. A word does not exist before
-/// some lane writes it.
+/// Sets word `number` of o[] to a row. If `narrow[0]` is set, both halves of the word become the row's low half. A word
+/// does not exist before some lane writes it.
 pub(super) struct ToOutput;
 
 impl Body for ToOutput {

@@ -1,10 +1,10 @@
-//! Straight-line fragment and vertex programs: runs the operations of each warp of a launch in order, without the
-//! control flow between.
+//! Runs straight-line fragment and vertex programs: the operations of each warp of a launch in order, without control
+//! flow between them.
 //!
-//! All lanes of such a program execute all its instructions, so that its counts are known before it runs. Inputs go
-//! from column or plane to row and results from row to column. Instructions that read only constants are executed once for
-//! all warps. A full-screen quad with a colour ramp takes half the time (GT215, an AMD EPYC, AVX2). Fragment warps
-//! in which only part of a quad runs take the ordinary path.
+//! All lanes of such a program execute all its instructions, so the counts are known before the program runs. Inputs
+//! are copied from columns or planes to rows, and results from rows to columns. Instructions that read only constants
+//! are executed once for all warps. With this path, a full-screen quad with a colour ramp takes half the time (GT215,
+//! an AMD EPYC, AVX2). Fragment warps in which only part of a quad runs take the ordinary path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -34,20 +34,21 @@ use crate::state::Parts;
 use crate::trap::Cause;
 use crate::uses::{self, Accesses, accesses};
 
-/// The instructions of a straight-line program.
+/// A straight-line program, as steps for each warp.
 #[derive(Clone, Debug)]
 pub(super) struct Straight {
-    /// Steps that are the same for all warps, and the steps of each warp after them.
+    /// Steps that run once for all warps, and the steps of each warp after them.
     first: Vec<WarpStep>,
     each: Vec<WarpStep>,
-    /// Number of rows that [`WarpStep::Keep`] keeps, and the first of them. They follow the rows of the lowered program.
+    /// Number of rows that [`WarpStep::Keep`] writes, and the index of the first. They follow the rows of the lowered
+    /// program.
     kept: usize,
     first_kept: usize,
-    /// Registers whose value at the start a warp may read, or leave as a result.
+    /// Registers that each warp sets to zero at its start, because it may read that value or leave it as a result.
     zeroed: Vec<Place>,
-    /// Registers that a warp writes, in ascending order. All others are the same for all warps.
+    /// Registers that the steps of a warp write, in ascending order. All other registers are the same for all warps.
     written: Vec<usize>,
-    /// Number of words of o[] up to the last that a warp writes.
+    /// Number of words of o[], up to the last word that a warp writes.
     outputs: usize,
     /// Whether the program writes `$a` or `$c`.
     writes_flags: bool,
@@ -57,16 +58,17 @@ pub(super) struct Straight {
 
 #[derive(Clone, Copy, Debug)]
 enum WarpStep {
-    /// A row = word `word` of v[] at a position.
+    /// Sets a row to word `word` of v[] at a position.
     Input {
         word: u16,
         position: Position,
         to: Place,
     },
     Operation(Handler, Operation),
-    /// Lanes whose predicate holds are dead from here on. They continue for their quads.
+    /// Marks the lanes whose predicate holds as dead. They continue as helpers for their quads.
     Discard(Test),
-    /// Keeps a register that is the same for all warps, for a later restore.
+    /// Copies a register that is the same for all warps to a row, from which [`WarpStep::Restore`] sets the register
+    /// again.
     Keep {
         number: usize,
         register: u8,
@@ -77,22 +79,22 @@ enum WarpStep {
     },
 }
 
-/// Registers that instructions have written so far.
+/// The registers that instructions have written so far.
 #[derive(Default)]
 struct RegisterHistory {
-    /// Registers that some instruction writes, with the number of such instructions.
+    /// For each register that the program writes, the number of instructions that write it.
     writers: BTreeMap<u8, u32>,
-    /// Registers that all lanes have written, and those of them that are the same for all warps.
+    /// Registers that all lanes have written, and (`fixed`) registers that are the same for all warps.
     whole: BTreeSet<u8>,
     fixed: BTreeSet<u8>,
     zeroed: BTreeSet<u8>,
-    /// Registers that are the same for all warps, but not at their start: the number of the row that is kept.
+    /// Registers whose value is the same for all warps and waits in a row to be restored, with the number of the row.
     away: BTreeMap<u8, usize>,
 }
 
 impl Straight {
-    /// Returns `None` unless all of the program is known to run to its end for all lanes. `ones`: whether the
-    /// launch does not provide 1/w.
+    /// Returns the straight-line form of a program, or `None` unless all lanes are known to run all of the program to
+    /// its end. `ones` means that the launch does not provide 1/w, which is then 1.
     pub(super) fn of(lowered: &Lowered, context: &Context, ones: bool) -> Option<Straight> {
         if !matches!(context.stage, Stage::Fragment | Stage::Vertex) {
             return None;
@@ -113,7 +115,7 @@ impl Straight {
                 found.push((*place, context.code.slot(*place)?, start as usize..*end as usize, None));
                 start = *end;
             }
-            // The places include the last instruction, the ends do not.
+            // `places` includes the last instruction of the block, and `ends` does not.
             if let (Some(guard), Some(place)) = (discards, inside.places.last()) {
                 found.push((*place, context.code.slot(*place)?, 0..0, Some(guard)));
             }
@@ -191,7 +193,7 @@ impl Straight {
         Some(straight)
     }
 
-    /// Adds the values of a number of warps to the columns of registers that are the same for all warps.
+    /// Adds the values of some warps to the columns of those registers that are the same for all warps.
     fn fill(&self, lanes: &Lanes<'_>, results: &mut [Vec<u32>], warps: usize) {
         for (register, column) in results.iter_mut().enumerate() {
             if self.written.binary_search(&register).is_err() {
@@ -201,19 +203,20 @@ impl Straight {
         }
     }
 
-    /// Number of rows that the program keeps.
+    /// Returns the number of rows that [`WarpStep::Keep`] writes.
     pub(super) fn kept(&self) -> usize {
         self.kept
     }
 
-    /// Restores a register that is the same for all warps before a warp needs it.
+    /// Adds a step that restores a register from its row, if its value waits there.
     fn restore(&mut self, known: &mut RegisterHistory, register: u8) {
         if let Some(number) = known.away.remove(&register) {
             self.each.push(WarpStep::Restore { number, register });
         }
     }
 
-    /// Returns the sources of the inputs of all warps, in order. Returns `None` for a launch without them.
+    /// Returns the sources of the inputs of all warps, in the order of the steps. Returns `None` for compute and
+    /// geometry launches that need any.
     fn sources<'a>(&self, launch: &'a Launch) -> Option<Vec<InputSource<'a>>> {
         let inputs = self.each.iter().filter_map(|step| match step {
             WarpStep::Input { word, position, .. } => Some((word, *position)),
@@ -247,20 +250,20 @@ impl Straight {
 /// The source of an input word at a position, for the lanes of a launch.
 #[derive(Clone, Copy, Debug)]
 enum InputSource<'a> {
-    /// One word for each lane; 0 for the lanes after the last.
+    /// One word for each lane. Lanes after the last word read 0.
     Column(&'a [u32]),
     /// The same word for all lanes.
     Word(u32),
-    /// A plane, at the centres (place 0) or centroids (place 1).
+    /// A plane, evaluated at the centres (`place` 0) or at the centroids (`place` 1) of the pixels.
     Plane { of: Interpolant, place: usize },
 }
 
-/// Returns the value of a word of v[] that a launch of fragments does not provide: 1 for 1/w, 0 for all others.
+/// Returns the value of a word of v[] that a fragment launch does not provide: 1 for 1/w, and 0 for all other words.
 fn absent(word: u16) -> u32 {
     if word == 0 { 1f32.to_bits() } else { 0 }
 }
 
-/// Returns the register of a location, and whether the location is all of it.
+/// Returns the register of a location, and whether the location is the whole register.
 fn register(place: &uses::Place) -> Option<(u8, bool)> {
     match *place {
         uses::Place::R(register) => Some((register, true)),
@@ -270,7 +273,7 @@ fn register(place: &uses::Place) -> Option<(u8, bool)> {
 }
 
 impl RegisterHistory {
-    /// Records the next instruction. Returns whether its result is the same for all warps.
+    /// Records the next instruction. Returns whether its result is the same for all warps, so that it can run once.
     fn take(&mut self, inst: &Inst, of: &Accesses, ones: bool) -> bool {
         let is_written = |register: &u8| self.writers.contains_key(register);
         for (register, _) in of.reads.iter().filter_map(|(place, ..)| register(place)) {
@@ -278,7 +281,8 @@ impl RegisterHistory {
                 self.zeroed.insert(register);
             }
         }
-        // A register that a warp may read before this instruction must not be written once before all warps.
+        // If a warp may read a register before this instruction writes it, the instruction must not run once before all
+        // warps.
         let is_whole = |place: &uses::Place| match register(place) {
             Some((number, true)) => self.writers.get(&number) != Some(&1) || !self.zeroed.contains(&number),
             _ => false,
@@ -313,7 +317,7 @@ impl RegisterHistory {
 }
 
 impl WarpStep {
-    /// Returns the step for an operation, or `None` if only some lanes read an input.
+    /// Returns the step for an operation, or `None` if only some lanes execute the read of an input.
     fn of(lowered: &Lowered, number: usize) -> Option<WarpStep> {
         let (handler, operation) = lowered.operations[number];
         Some(match lowered.templates[number] {
@@ -327,7 +331,7 @@ impl WarpStep {
     }
 }
 
-/// Warps of whole quads or of vertices, as code for a level.
+/// Runs warps of whole quads or of vertices, as a task that is compiled for each level.
 struct Warps<'a> {
     fast: &'a Fast,
     straight: &'a Straight,
@@ -339,13 +343,13 @@ struct Warps<'a> {
 }
 
 impl Task for Warps<'_> {
-    /// The number of warps that have run, before the first one that must take the ordinary path.
+    /// The number of warps that have run. The next warp, if any, must take the ordinary path.
     type Output = usize;
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> usize {
         let Warps { fast, straight, grid, block, sources, numbers, totals } = self;
-        // The fragments, if the program reads planes.
+        // The fragment launch, if the program reads planes.
         let fragment: Option<&Fragment> = match grid.launch() {
             Launch::Fragment(fragment) => Some(fragment),
             Launch::Compute(_) | Launch::Vertex(_) | Launch::Geometry(_) => None,
@@ -371,8 +375,8 @@ impl Task for Warps<'_> {
                 WarpStep::Discard(_) | WarpStep::Restore { .. } => {}
             }
         }
-        // `ran` counts the warps that have run, and their lanes. `behind` counts the warps whose values are still missing
-        // in the columns of unwritten registers.
+        // `ran` counts the warps that have run, and their lanes. `behind` counts the warps whose values are still
+        // missing in the columns of registers that no step of a warp writes.
         let (mut ran, mut behind) = ([0, 0], 0);
         for number in numbers {
             let lanes_that_run = grid.straight_lanes(number).filter(|_| !stop::asked());
@@ -410,7 +414,7 @@ impl Task for Warps<'_> {
                             _ => row.0 = [absent(*word); WARP],
                         }
                     }
-                    // SAFETY: as above.
+                    // SAFETY: operations were lowered for the level on which `Fast` runs.
                     WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
                     WarpStep::Discard(test) => {
                         let killed = match test.always {
@@ -436,7 +440,7 @@ impl Task for Warps<'_> {
                 straight.fill(&lanes, results, std::mem::take(&mut behind));
                 let members = lanes.members(ACTIVE as u8);
                 for (register, column) in results.iter_mut().enumerate() {
-                    // Lanes that do not run have zeros as results.
+                    // The results of lanes that do not run are zeros.
                     let mut row = lanes.row(tables.layout.place(register));
                     row.iter_mut().zip(&members).for_each(|(word, member)| *word &= member);
                     column.extend_from_slice(&row);
@@ -453,8 +457,8 @@ impl Task for Warps<'_> {
 }
 
 impl Fast {
-    /// Runs a launch of a straight-line program on `workers` threads; returns `None` for other programs. Results
-    /// and counts equal those of an ordinary run.
+    /// Runs a launch of a straight-line program on `workers` threads. Returns `None` if another path must run the
+    /// launch. Results and counts equal those of an ordinary run.
     pub(crate) fn run_straight(
         &self,
         grid: &Grid,
@@ -479,7 +483,7 @@ impl Fast {
         }))
     }
 
-    /// Runs some warps.
+    /// Runs a range of warps.
     fn part(
         &self,
         straight: &Straight,
@@ -501,8 +505,8 @@ impl Fast {
                 rest.start += 1;
                 continue;
             }
-            // The program uses only the registers of the block. Beginning a block takes longer than a short
-            // program.
+            // The program uses only the registers of the block, so the block is not set up again. That would take
+            // longer than a short program.
             let block = match &mut spare {
                 Some(block) => block,
                 None => grid.begin(self, rest.start, &mut spare),
@@ -518,6 +522,6 @@ impl Fast {
     }
 }
 
-/// Minimum number of warps for several threads, and the number of warps that a thread runs together.
+/// Minimum number of warps for a run on several threads, and (`PART`) the number of warps in one part of it.
 const MANY: usize = 64;
 const PART: usize = 16;

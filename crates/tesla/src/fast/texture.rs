@@ -16,7 +16,7 @@ use crate::lane::quad;
 use crate::lane::quad::{QuadOp, QuadSource};
 use crate::texture::LAST_LAYER;
 
-/// Texture instruction `number`.
+/// Executes texture instruction `number`.
 pub(super) struct Textured;
 
 impl Body for Textured {
@@ -32,7 +32,7 @@ impl Body for Textured {
     }
 }
 
-/// Executes a frequent kind of read. Returns the lanes for which that was not possible.
+/// Executes a read of a frequent kind. Returns the lanes for which that was not possible.
 #[inline(always)]
 fn flat<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) -> u32 {
     let Work::Sample(sample) = &tex.work else { return executing };
@@ -143,7 +143,7 @@ fn gradients(tex: &Tex, coordinates: [&[u32; WARP]; 3], lane: usize) -> Gradient
     gradients_of_quad(&tex.image, of_lane(lane), [0, 1, 2].map(|place| of_lane((lane & !3) + place)))
 }
 
-/// Returns the terms of the sums over the lanes of quads, as in [`quad::quadop`]; the third row has no meaning.
+/// Returns the terms of the sums over the lanes of quads, as in [`quad::quadop`]. The third row is not used.
 #[inline(always)]
 fn terms(ops: [QuadOp; 4], from: QuadSource, theirs: &[u32; WARP], own: &[u32; WARP]) -> [[u32; WARP]; 3] {
     let places = [0, 1, 2, 3].map(|place| usize::from(from.lane(place)));
@@ -165,7 +165,7 @@ fn terms(ops: [QuadOp; 4], from: QuadSource, theirs: &[u32; WARP], own: &[u32; W
     terms
 }
 
-/// Returns the sums of rows, with their flags, for all values.
+/// Returns the sums of two rows, with their flags.
 #[inline(always)]
 fn sums([a, b, _]: &[[u32; WARP]; 3]) -> ([u32; WARP], [u8; WARP]) {
     let (mut result, mut flags) = ([0; WARP], [0; WARP]);
@@ -176,7 +176,7 @@ fn sums([a, b, _]: &[[u32; WARP]; 3]) -> ([u32; WARP], [u8; WARP]) {
     (result, flags)
 }
 
-/// `quadop` number `number`. `FLAGS`: it writes a `$c`.
+/// Executes `quadop` number `number`. If `FLAGS` is set, it writes a `$c`.
 pub(super) struct Quadop<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for Quadop<FLAGS> {

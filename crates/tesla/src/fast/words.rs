@@ -1,8 +1,8 @@
-//! Loads and stores of a warp whose bytes can be borrowed at once. Each lane accesses its word in a contiguous row,
-//! all lanes access one word, or each lane accesses an element at its own address.
+//! Loads and stores of a warp for which one slice of bytes covers all lanes. Each lane accesses its word in a
+//! contiguous row, all lanes access one word, or each lane accesses an element at its own address.
 //!
-//! Accesses that this module does not handle are executed lane by lane in [`super::memory`]: bytes in several
-//! buffers or past an end, or a view that must see each access.
+//! [`super::memory`] executes all other accesses lane by lane: bytes in several buffers or past an end, or a view that
+//! must see each access.
 
 use reconverge_simt::by_level;
 use reconverge_simt::level::{Level, Task};
@@ -27,17 +27,18 @@ pub(super) struct Transfer {
     pub(super) kind: Kind,
     /// The memory operand, without post-increment.
     pub(super) mem: Mem,
-    /// The row of the base address, if a `$r` holds it.
+    /// The row of the base address, if a `$r` register holds it.
     pub(super) base: Option<Place>,
-    /// One row per word of the access. Atomic operations use one for the old word, then one for each source.
+    /// One row per word of the access. Atomic operations use the first row for the old word, and one row for each
+    /// source.
     pub(super) rows: [Place; 4],
-    /// For 64-bit atomic operations: the upper words of the first three rows.
+    /// For 64-bit atomic operations: the rows of the upper words that belong to the first three `rows`.
     pub(super) upper: [Place; 3],
     /// The number of the set of lanes that execute.
     pub(super) set: u8,
     /// Address of the instruction.
     pub(super) pc: u32,
-    /// The code of the transfer. It handles the most common shapes and leaves all others to
+    /// The code of the transfer. It handles the most common access patterns and leaves all others to
     /// [`Move`](super::memory::Move).
     pub(super) mover: Mover,
 }
@@ -45,13 +46,13 @@ pub(super) struct Transfer {
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// Memory to rows. Inputs in a[] and v[] are read at a position.
+    /// Loads memory to rows. Inputs in a[] and v[] are read at a position.
     Load { position: Position },
-    /// Rows to memory. Half a register is shifted right first.
+    /// Stores rows to memory. A half register is shifted right first.
     Store { shift: u8 },
     /// Replaces a word of g[], and writes its old value to a row.
     Atomic { atomic: Atomic, signed: bool },
-    /// Replaces two words of g[]. Their upper words are in the [`Transfer::upper`] rows.
+    /// Replaces two words of g[]. The [`Transfer::upper`] rows hold the upper words of the operands.
     Atomic64(Atomic64),
     /// Loads a word of s[] and takes its lock if the lock is free. The flags go to the second row.
     LoadLock,
@@ -59,39 +60,40 @@ pub(super) enum Kind {
     StoreUnlock { shift: u8 },
 }
 
-/// The memory of loads and stores, except for rows and s[]. It is a trait object, so that a chain is compiled once
-/// for all kinds of memory.
+/// The memory that loads and stores access, except for rows and s[]. It is a trait object, so that a chain of blocks is
+/// compiled once for all kinds of memory.
 pub(super) trait Reach {
     /// Returns the bytes of a segment of g[] from `first` to `last`, like
     /// [`Store::reading`](reconverge_simt::memory::Store::reading).
     fn reading(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&[u8]>;
 
-    /// Returns these bytes for writing, like [`Store::writing`](reconverge_simt::memory::Store::writing).
+    /// Returns the bytes of a segment of g[] from `first` to `last` for writing, like
+    /// [`Store::writing`](reconverge_simt::memory::Store::writing).
     fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]>;
 
-    /// Returns the bytes of the buffer that has an address of a segment of g[], and the address of the first, if the
-    /// group may read and write all of them at any time until it ends.
+    /// Returns the bytes of the buffer that contains an address of a segment of g[], and the address of the first byte.
+    /// Returns `None` unless the group may read and write all of these bytes at any time until it ends.
     fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])>;
 
     /// Returns the bytes of a constant bank.
     fn constants(&self, bank: u8) -> &[u8];
 
-    /// Returns the l[] of all lanes, concatenated, and the size of each in bytes.
+    /// Returns the l[] memories of all lanes, concatenated, and the size of each in bytes.
     fn local(&self) -> (&[u8], u32);
 
-    /// Returns the l[] of all lanes, for stores to offsets from `first` to `last` of lanes.
+    /// Returns the l[] memories of all lanes, for stores to offsets from `first` to `last` in each memory.
     fn local_mut(&mut self, first: u32, last: u32) -> &mut [u8];
 
-    /// Executes any transfer. Returns `false` if some lane cannot execute it. The reference interpreter then
-    /// executes the instruction, and repeats any change that was already made.
+    /// Executes any transfer. If some lane cannot execute it, returns `false`. The reference interpreter then executes
+    /// the instruction, and repeats any change that was already made.
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool;
 }
 
-/// The code of a transfer, as [`Reach::transfer`]. A call is sound on a processor that has the level for which it
-/// is compiled.
+/// The code of a transfer, with the same result as [`Reach::transfer`]. A call is sound on a processor that has the
+/// level for which the code is compiled.
 pub(super) type Mover = unsafe fn(&mut Lanes<'_>, &mut dyn Reach, &Transfer) -> bool;
 
-/// Returns the code of a transfer. If `checked` is set, accesses to s[] are checked first.
+/// Returns the code of a transfer. If `checked` is set, the code checks accesses to s[] for races.
 pub(super) fn mover(kind: Kind, space: Space, access: Access, level: Level, checked: bool) -> Mover {
     match (kind, space, access) {
         (Kind::Load { .. }, Space::Shared, Access::B32) if checked => of::<Checked<false, true>>(level),
@@ -132,8 +134,8 @@ trait Moves {
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool;
 }
 
-/// Returns the code of a kind of transfer for a level. AVX-512 uses that of AVX2 ([`Wide::eight`]): `table` takes
-/// 0.0360 s instead of 0.0451.
+/// Returns the code of a kind of transfer for a level. On AVX-512, the code for AVX2 is used ([`Wide::eight`]): `table`
+/// then takes 0.0360 s instead of 0.0451 s.
 fn of<M: Moves>(level: Level) -> Mover {
     reconverge_simt::for_baseline! {
         unsafe fn baseline<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
@@ -149,13 +151,13 @@ fn of<M: Moves>(level: Level) -> Mover {
     by_level!(level, baseline::<M>, avx2::<M>, avx2::<M>)
 }
 
-/// Returns whether a warp's addresses are contiguous words, judged by the addresses of three lanes.
+/// Returns whether a warp's addresses are probably contiguous words. Looks only at the addresses of three lanes.
 #[inline(always)]
 fn is_row(addresses: &[u32; WARP]) -> bool {
     addresses[15].wrapping_sub(addresses[0]) == 4 * 15 && addresses[16].wrapping_sub(addresses[15]) == 4
 }
 
-/// [`Words`] of s[], after a check for races.
+/// Accesses s[] like [`Words`], after a check for races.
 struct Checked<const STORE: bool, const WORD: bool>;
 
 impl<const STORE: bool, const WORD: bool> Moves for Checked<STORE, WORD> {
@@ -171,7 +173,7 @@ impl<const STORE: bool, const WORD: bool> Moves for Checked<STORE, WORD> {
         let may = match lanes.shared.races_mut() {
             Some(races) if STORE => races.store_row(accessor, &addresses, bits.into(), bytes),
             Some(races) if is_row(&addresses) => races.load_row(accessor, &addresses, bits.into(), bytes),
-            // Each half of a warp often accesses contiguous words, or one word. (matmul)
+            // Each half of a warp often accesses contiguous words, or a single word. (matmul)
             Some(races) => {
                 let (halves, _) = addresses.as_chunks::<{ WARP / 2 }>();
                 (0..2).all(|half| {
@@ -187,7 +189,7 @@ impl<const STORE: bool, const WORD: bool> Moves for Checked<STORE, WORD> {
     }
 }
 
-/// Accesses an element per lane in a space. `STORE` selects stores; `WORD` selects elements of one word.
+/// Accesses an element per lane in a memory space. `STORE` selects stores. `WORD` means that elements are single words.
 struct Words<const SPACE: u8, const STORE: bool, const WORD: bool>;
 
 impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE, STORE, WORD> {
@@ -199,7 +201,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE
         if SPACE == LOCAL || !WORD {
             return Self::each(wide, lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
         }
-        // The other ways are in a separate function, so that the first need not keep their values.
+        // Other access patterns are in a separate function, so that the first pattern does not keep values for them.
         Self::together(wide, lanes, memory, transfer).is_some()
             || wide.call(Each::<SPACE, STORE>(lanes, memory, transfer))
             || memory.transfer(lanes, transfer)
@@ -207,13 +209,13 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE
 }
 
 impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, WORD> {
-    /// Returns the bytes of an element.
+    /// Returns the size of an element in bytes.
     #[inline(always)]
     fn size(transfer: &Transfer) -> u32 {
         if WORD { 4 } else { transfer.mem.access.bytes() }
     }
 
-    /// Each lane accesses its word of a contiguous row, or all lanes access one word.
+    /// Executes the transfer if each lane accesses its word of a contiguous row, or if all lanes access one word.
     #[inline(always)]
     fn together<W: Wide>(
         wide: W,
@@ -222,13 +224,13 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         transfer: &Transfer,
     ) -> Option<()> {
         let offset = transfer.mem.offset as u32;
-        // The lower bits of an address count as zero. (13.18)
+        // The low bits of an address are ignored, depending on the size. (13.18)
         let keep = !(Self::size(transfer) - 1);
         let first = lanes.set(transfer.set).trailing_zeros() as usize & 31;
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
-                // Read from the row itself: indexing the copy would move the whole copy through memory.
+                // This reads the row itself. Indexing the copy `base` would move the whole copy through memory.
                 let at = lanes.rows.row(place)[first].wrapping_add(offset) & keep;
                 let address = |lane: usize| base[lane].wrapping_add(offset) & keep;
                 Self::at_once(wide, lanes, memory, transfer, address, (first, at))
@@ -244,7 +246,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         }
     }
 
-    /// Executes the transfer if the addresses are contiguous or equal. `at` is the address of the first lane.
+    /// Executes the transfer if the addresses are contiguous or equal. `first` and `at` are the first lane of the set
+    /// and its address.
     #[inline(always)]
     fn at_once<W: Wide>(
         wide: W,
@@ -257,7 +260,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let members = lanes.members(transfer.set);
         let start = at.wrapping_sub(4 * first as u32);
         if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
-            // The window may extend past the end of the memory although its lanes do not.
+            // The 32 words may extend past the end of the memory even if the words of the set's lanes do not.
             return Self::in_a_row(wide, lanes, memory, transfer, start);
         }
         if all(&members, |lane| address(lane) ^ at) {
@@ -266,7 +269,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         None
     }
 
-    /// Each lane accesses an element at any address.
+    /// Executes the transfer of one element per lane, at any addresses.
     #[inline(always)]
     fn each<W: Wide>(
         wide: W,
@@ -310,7 +313,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let mut offsets = [0; WARP];
         let of_a_lane = (lowest, last);
         if SPACE == LOCAL {
-            // The lanes' own bytes are concatenated in lane order.
+            // The l[] memories are concatenated in the order of the lanes.
             let each = memory.local().1;
             if last >= each {
                 return None;
@@ -328,8 +331,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         match STORE {
             false => {
                 let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
-                // Each arm writes its own loads, so that the values need not go through memory. This takes half the
-                // time.
+                // Each arm of the `match` writes its own loads, so that the values do not go through memory. This takes
+                // half the time.
                 macro_rules! written {
                     ($from:expr) => {{
                         let values = gather(bytes, &offsets, $from);
@@ -372,7 +375,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
                         2 => scatter(bytes, &offsets, bits, |lane| {
                             ((values[lane] >> (shift & 31)) as u16).to_le_bytes()
                         }),
-                        // Lanes with equal addresses are all at the same one: the last lane's words remain.
+                        // Lanes with equal addresses store to the same words, and the words of the last lane remain.
                         _ => {
                             let words = bytes.get_mut(4 * number..)?;
                             scatter(words, &offsets, bits, |lane| values[lane].to_le_bytes());
@@ -384,7 +387,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         Some(())
     }
 
-    /// Each lane accesses its word, starting at the address of lane 0.
+    /// Executes the transfer of contiguous words. Lane 0 accesses the word at `start`.
     #[inline(always)]
     fn in_a_row<W: Wide>(
         wide: W,
@@ -401,7 +404,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
             let Lanes { rows, shared, .. } = lanes;
             let bytes = Self::writable(shared, memory, transfer, (start, last), picked)?;
             let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
-            // Rows are read only after the call: values kept across it go through the stack.
+            // The row is read only after this call. The compiler would put values that are kept across the call on the
+            // stack.
             let mut values = *rows.row(row);
             if bits != u32::MAX {
                 let mut kept = [0; WARP];
@@ -426,7 +430,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         Some(())
     }
 
-    /// All lanes access one word. For stores, the last lane's word remains.
+    /// Executes a transfer in which all lanes access one word. After a store, the word of the last lane remains.
     #[inline(always)]
     fn at_one<W: Wide>(
         wide: W,
@@ -467,7 +471,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         }
     }
 
-    /// Returns these bytes for stores.
+    /// Returns the bytes of the space from `first` to `last`, for stores.
     #[inline(always)]
     fn writable<'b>(
         shared: &'b mut Shared,
@@ -484,7 +488,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
     }
 }
 
-/// [`Words::each`] for words, as a task.
+/// Executes [`Words::each`] for single words, as a task.
 struct Each<'a, 'b, const SPACE: u8, const STORE: bool>(&'a mut Lanes<'b>, &'a mut dyn Reach, &'a Transfer);
 
 impl<const SPACE: u8, const STORE: bool> Task for Each<'_, '_, SPACE, STORE> {
@@ -552,7 +556,7 @@ fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SI
     let element = |offset: u64| unsafe { bytes.as_ptr().add(offset as usize).cast::<[u8; SIZE]>().read() };
     let mut values = [0; WARP];
     for lane in (0..WARP).step_by(2) {
-        // Two offsets leave their vector at once.
+        // Two offsets are extracted from their vector at a time.
         let two = u64::from(offsets[lane]) | u64::from(offsets[lane + 1]) << 32;
         values[lane] = value(element(two & 0xffff_ffff));
         values[lane + 1] = value(element(two >> 32));
@@ -581,7 +585,7 @@ fn scatter<const SIZE: usize>(
         return;
     }
     for lane in members(bits) {
-        // SAFETY: as above.
+        // SAFETY: the assertion checks that no element extends past the end of the bytes.
         unsafe { bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().write(value(lane)) };
     }
 }

@@ -1,13 +1,13 @@
-//! Changes to the flow state from outside, for fault injection: the effects of a particle that hits a latch or an
-//! entry of the token stack.
+//! Changes to the flow state from outside, for fault injection. They have the effects of a particle that hits a latch
+//! or an entry of the token stack.
 //!
-//! A lane that executes is running: as after every instruction, it has not broken out, returned or exited.
+//! These functions preserve an invariant: an active lane is not in the state BRK, RET or EXIT.
 
 use reconverge_simt::Mask;
 
 use super::{Flow, INDIRECT_TARGET_BITS, TokenType, WARP};
 
-/// Bits of an entry's address. (9.1, 9.3)
+/// The bits of the address in a stack entry. (9.1, 9.3)
 pub const ADDRESS_BITS: u32 = INDIRECT_TARGET_BITS;
 
 impl Flow {
@@ -16,20 +16,20 @@ impl Flow {
         self.launched
     }
 
-    /// Changes the active lanes. Added lanes run again, whatever had ended them. If no lane remains, the warp has
-    /// finished, whatever entries are on its stack.
+    /// Changes the active lanes. Added lanes run again, even if they have ended. If no lane remains active, the warp
+    /// has finished, whatever entries are on its stack.
     pub fn set_active(&mut self, lanes: Mask) {
-        // Lanes that run only for their quad stay active.
+        // Lanes that run only for their quad (between `quadon` and `quadpop`) stay active.
         let lanes = (lanes & self.launched) | (self.active - self.launched);
         let on = lanes - self.active;
         (self.brk, self.ret, self.exited) = (self.brk - on, self.ret - on, self.exited - on);
         self.active = lanes;
     }
 
-    /// Changes the lanes of an entry of the stack, counted from the outermost. Does nothing if the entry does not
-    /// exist.
+    /// Changes the lanes of a stack entry. Entry 0 is the outermost. Does nothing if the entry does not exist.
     ///
-    /// Lanes that are not running cannot be added to a QUADON entry. The other entry types check this themselves.
+    /// Lanes in the state BRK, RET or EXIT cannot be added to a QUADON entry. For other entry types, the pop removes
+    /// such lanes.
     pub fn set_token_mask(&mut self, entry: usize, lanes: Mask) {
         let run = self.run();
         if let Some(token) = self.stack.get_mut(entry) {
@@ -39,8 +39,8 @@ impl Flow {
         }
     }
 
-    /// Changes the type of an entry of the stack, counted from the outermost, if the entry exists. An entry that
-    /// becomes QUADON keeps only lanes that run.
+    /// Changes the type of a stack entry, if it exists. Entry 0 is the outermost. An entry that becomes QUADON loses
+    /// its lanes in the state BRK, RET or EXIT.
     pub fn set_token_type(&mut self, entry: usize, token: TokenType) {
         let run = self.run();
         if let Some(changed) = self.stack.get_mut(entry) {
@@ -51,7 +51,7 @@ impl Flow {
         }
     }
 
-    /// Changes the address of an entry of the stack. Does nothing if the entry does not exist.
+    /// Changes the address of a stack entry. Does nothing if the entry does not exist.
     pub fn set_token_pc(&mut self, entry: usize, pc: u32) {
         if let Some(token) = self.stack.get_mut(entry) {
             token.pc = pc & ADDRESS_BITS;
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(flow.tokens().len(), 1);
     }
 
-    /// `quadpop` activates the lanes of its entry again without a check for exited lanes.
+    /// `quadpop` activates the lanes of its entry without a check for exited lanes.
     #[test]
     fn a_lane_that_has_exited_is_no_lane_of_a_quadon_entry() {
         let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(flow.tokens()[0].mask, Mask(0b100));
         flow.set_token_mask(0, Mask(0b010));
         assert_eq!(flow.tokens()[0].mask, Mask(0b010));
-        // A lane that has exited can be added to any other entry.
+        // A lane that has exited can be added to an entry of any other type.
         let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
         flow.joinat(0x30, 0x08, &mut Silent).unwrap();
         flow.bra(0x20, 0x10, Mask(0b001), &mut Silent).unwrap();

@@ -1,5 +1,5 @@
-//! The rules of the token stack, one test each, with up to 32 lanes. Instructions appear as their effects on the
-//! stack (tesla.md 5).
+//! The rules of the token stack, one test each, with up to 32 lanes. The tests call the methods for the instructions'
+//! effects on the stack directly. Numbers such as 9.5 are sections of tesla.md.
 
 use super::*;
 use reconverge_simt::{Recorder, Silent};
@@ -90,7 +90,7 @@ fn the_stack_shows_where_entries_continue_and_for_whom() {
     let row = |row: StackRow| (row.kind, row.pc, row.mask, row.count);
     let rows: Vec<_> = flow.stack().into_iter().map(row).collect();
     let lanes = Some(Mask(0b0111));
-    // QUADON has lanes but no address.
+    // A QUADON entry has lanes but no address.
     assert_eq!(rows, [("QUADON", None, lanes, None), ("JOINAT", Some(0x40), lanes, None)]);
 }
 
@@ -113,7 +113,7 @@ fn a_branch_that_all_or_none_take_pushes_nothing() {
     }
 }
 
-// 9.5: an `if` without `joinat` is legal, and both sides run to their ends.
+// 9.5: a branch without `joinat` is legal, and both sides run to their ends.
 #[test]
 fn a_branch_without_joinat_runs_both_sides_to_their_ends() {
     let mut flow = warp(0b11);
@@ -124,7 +124,8 @@ fn a_branch_without_joinat_runs_both_sides_to_their_ends() {
     assert!(flow.finished());
 }
 
-// 9.5: joinat loop: one BRANCH entry for each iteration in which lanes leave; the join pops them one at a time.
+// 9.5: a loop with `joinat` pushes one BRANCH entry for each iteration in which lanes leave, and the join pops them one
+// at a time.
 #[test]
 fn a_divergent_joinat_loop_collects_its_leavers_one_entry_at_a_time() {
     let mut flow = warp(0b111);
@@ -139,7 +140,7 @@ fn a_divergent_joinat_loop_collects_its_leavers_one_entry_at_a_time() {
     assert_eq!((flow.join(&mut Silent), at(&flow)), (Ok(Join::Run), (0x20, 0b111)));
 }
 
-// 9.5: breakaddr loop: lanes that leave wait without an entry, and all continue at the break address.
+// 9.5: in a loop with `breakaddr`, lanes that leave wait without an entry, and all lanes continue at the break address.
 #[test]
 fn a_break_loop_pushes_nothing_for_its_leavers() {
     let mut flow = warp(0b111);
@@ -153,7 +154,7 @@ fn a_break_loop_pushes_nothing_for_its_leavers() {
     assert!(flow.tokens().is_empty());
 }
 
-// 9.5: `break` inside an `if` inside the loop: the join omits the lanes that broke.
+// 9.5: after a `break` inside an `if` inside a loop, the join of the `if` omits the lanes that broke.
 #[test]
 fn a_join_omits_lanes_that_broke() {
     let mut flow = warp(0b11);
@@ -169,7 +170,8 @@ fn a_join_omits_lanes_that_broke() {
     assert_eq!(at(&flow), (0x40, 0b11));
 }
 
-// 9.6: divergent `ret`: the others continue, then all continue after the call.
+// 9.6: after a divergent `ret`, the other lanes continue. When they have returned as well, all lanes continue after the
+// call.
 #[test]
 fn lanes_that_returned_wait_for_the_rest_of_the_call() {
     let mut flow = warp(0b11);
@@ -181,7 +183,7 @@ fn lanes_that_returned_wait_for_the_rest_of_the_call() {
     assert_eq!(at(&flow), (0x08, 0b11));
 }
 
-// 9.6: pending BRANCH paths of the level run before the CALL entry pops.
+// 9.6: pending BRANCH paths of a function run before its CALL entry is popped.
 #[test]
 fn a_return_runs_the_pending_branch_of_its_level_first() {
     let mut flow = warp(0b11);
@@ -193,7 +195,7 @@ fn a_return_runs_the_pending_branch_of_its_level_first() {
     assert_eq!(at(&flow), (0x08, 0b11));
 }
 
-// 9.6: `ret` without a CALL entry ends the thread; exited lanes do not come back.
+// 9.6: `ret` without a CALL entry ends the lane, and exited lanes do not run again.
 #[test]
 fn a_return_without_a_call_ends_the_lane() {
     let mut flow = warp(0b11);
@@ -204,7 +206,7 @@ fn a_return_without_a_call_ends_the_lane() {
     assert_eq!(flow.why(Lane(0)), Why::Exited);
 }
 
-// 9.6: no pop re-enables exited lanes.
+// 9.6: no pop activates exited lanes.
 #[test]
 fn no_entry_wakes_an_exited_lane() {
     let mut flow = warp(0b11);
@@ -218,14 +220,14 @@ fn no_entry_wakes_an_exited_lane() {
     assert_eq!(at(&flow), (0x40, 0b10));
 }
 
-// 9.9: `preret` sets the return address of the branch that follows.
+// 9.9: `preret` sets the return address of the indirect branch that follows.
 #[test]
 fn an_indirect_call_is_preret_and_an_indirect_branch() {
     let mut flow = warp(0b11);
     flow.preret(0x10, 0x08, &mut Silent).unwrap();
     assert_eq!(flow.pc(), 0x08);
     flow.bra_indirect(0xff00_0103, &mut Silent).unwrap();
-    assert_eq!(flow.pc(), 0x100); // 24 bits, low two bits 0
+    assert_eq!(flow.pc(), 0x100); // 24-bit address, low two bits 0
     flow.ret(Mask(0b11), 0x108, &mut Silent).unwrap();
     assert_eq!(at(&flow), (0x10, 0b11));
 }
@@ -256,7 +258,7 @@ fn a_limited_call_beyond_the_limit_is_skipped_and_counted_until_it_pops() {
     assert_eq!(flow.pc(), 0x100);
 }
 
-// 9.6: `preret` counts as a call, of which it is one half.
+// 9.6: `preret` counts as a call, because it is one half of an indirect call.
 #[test]
 fn a_limited_preret_counts_until_it_pops() {
     let limits = Limits { calls: Limits::call_limit_log(1), ..Limits::default() };
@@ -367,7 +369,7 @@ fn a_discarded_lane_keeps_running_and_is_dead() {
     assert!(flow.dead().has(Lane(0)) && !flow.dead().has(Lane(1)) && flow.dead().has(Lane(2)));
 }
 
-// 6.10: helpers are lanes that were launched; the others stay alive.
+// 6.10: helpers are lanes that were launched. Other lanes of the quad stay alive.
 #[test]
 fn a_helper_is_dead_and_the_lanes_beside_it_are_not() {
     let mut flow = warp(0b0111);
@@ -376,8 +378,8 @@ fn a_helper_is_dead_and_the_lanes_beside_it_are_not() {
     assert_eq!(at(&flow), (0, 0b0111));
 }
 
-// 9.6: a lane has ended if it exited, or returned without a CALL entry that waits for it. A lane of a call runs
-// again.
+// 9.6: a lane has ended if it exited, or returned without a CALL entry that waits for it. A lane that returned from a
+// call runs again.
 #[test]
 fn lanes_that_exited_or_returned_past_every_call_have_ended() {
     let mut flow = warp(0b1111);
@@ -443,7 +445,7 @@ fn what_issues_next_and_how_full_the_stack_is_can_be_asked() {
     assert_eq!(flow.depths()[0].room, u32::try_from(Limits::default().stack_entries).ok());
 }
 
-// A node of linked code leaves the same state as the instructions, except for the program counter of the warp.
+// Linked code of a node leaves the same flow state as the instructions of the node, except for the program counter.
 #[test]
 fn lanes_that_leave_a_node_wait_as_those_that_leave_by_an_instruction() {
     let mut flow = warp(0b1111);
@@ -456,12 +458,12 @@ fn lanes_that_leave_a_node_wait_as_those_that_leave_by_an_instruction() {
     passed.stay(Mask(0b1000), Mask(0b0010), Mask(0b0100));
     for flow in [flow, passed] {
         let why = [0, 1, 2, 3].map(|lane| flow.why(Lane(lane)));
-        // After the call, not at the BREAK entry past which the lane has returned.
+        // Lane 2 waits for the return of the call, and not at the BREAK entry inside the call.
         assert_eq!(why, [Why::Break, Why::Break, Why::Parked { pc: 0x08 }, Why::Active]);
     }
 }
 
-// The state of a lane that a debugger reads.
+// Checks the reason that a debugger shows for each inactive lane.
 #[test]
 fn every_lane_can_say_why_it_is_not_running() {
     let mut flow = warp(0b1_1111);
@@ -469,7 +471,7 @@ fn every_lane_can_say_why_it_is_not_running() {
     flow.break_(Mask(0b0_0001), 0x10, &mut Silent).unwrap();
     flow.joinat(0x40, 0x18, &mut Silent).unwrap();
     flow.bra(0x40, 0x20, Mask(0b0_0010), &mut Silent).unwrap();
-    flow.join(&mut Silent).unwrap(); // lane 1 waits at the join, 2 to 4 run
+    flow.join(&mut Silent).unwrap(); // lane 1 waits at the join, lanes 2 to 4 run
     flow.bra(0x60, 0x28, Mask(0b1_1000), &mut Silent).unwrap();
     flow.call(0x100, 0x68, &mut Silent).unwrap();
     flow.ret(Mask(0b0_1000), 0x108, &mut Silent).unwrap();
@@ -613,7 +615,7 @@ fn lanes_that_leave_last_reconverge_with_those_that_left_before() {
     flow.break_(Mask(0b01), 0x10, &mut Silent).unwrap();
     flow.break_(Mask(0b10), 0x18, &mut seen).unwrap();
     assert_eq!(seen.events.last(), Some(&Event::Reconverge { mask: Mask(0b11) }));
-    // After the end of the first side, the second runs without it.
+    // After the first side has ended, the second side runs alone.
     let (mut seen, mut flow) = (Recorder::default(), warp(0b11));
     flow.bra(0x20, 0x10, Mask(0b01), &mut Silent).unwrap();
     flow.exit(&mut seen).unwrap();

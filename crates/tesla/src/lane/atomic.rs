@@ -1,37 +1,36 @@
 //! Atomics and reductions on one word of g[]. (6.8; hwtest/g80_atom32.cc, g80_atom64.cc)
 //!
-//! Atomics return the old word, and reductions return nothing; both leave the same word in memory. The types below
-//! 32 bits are omitted: before G200 they replicate the value over the word (according to INSNS), later they do
-//! nothing.
+//! Atomics return the old word, and reductions return nothing. Both store the same new word. Types of less than 32 bits
+//! are omitted: chips before G200 replicate the value over the word (according to INSNS), and later chips do nothing.
 
-/// An operation on a 32-bit word: u32 or b32, unless it is signed.
+/// An operation on a 32-bit word. Its type is u32 or b32 unless the instruction is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Atomic {
     /// 0: old + src, u32 or s32.
     Add,
-    /// 1: src. Atomic only.
+    /// 1: src. Not available as a reduction.
     Exch,
-    /// 2: src3 if old equals src2. Atomic only.
+    /// 2: src3 if old equals src2, otherwise old. Not available as a reduction.
     Cas,
     /// 4: old + 1, or 0 if old is at least src.
     Inc,
     /// 5: old - 1, or src if old is 0 or greater than src.
     Dec,
-    /// 6
+    /// 6: the larger of old and src.
     Max,
-    /// 7
+    /// 7: the smaller of old and src.
     Min,
-    /// 10
+    /// 10: old & src.
     And,
-    /// 11
+    /// 11: old | src.
     Or,
-    /// 12
+    /// 12: old ^ src.
     Xor,
 }
 
-/// Returns the new word. `src3` counts for [`Atomic::Cas`] only, `signed` for max, min, inc and dec.
+/// Returns the new word. Only [`Atomic::Cas`] uses `src3`. Only max, min, inc and dec use `signed`.
 ///
-/// `before_g200`: signed inc and dec treat a negative source as signed; G200 and later treat it as u32.
+/// If `before_g200` is set, signed inc and dec treat a negative source as signed. G200 and later chips treat it as u32.
 #[inline(always)]
 pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32, src3: u32) -> u32 {
     let signed_oddity = signed && before_g200 && (src2 as i32) < 0;
@@ -85,7 +84,7 @@ pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32
     }
 }
 
-/// Returns the condition of both signed inc and dec with a negative source before G200. No vector reaches it.
+/// Returns the condition that signed inc and dec with a negative source use before G200. No test vector covers it.
 fn odd(next: u32, src: u32) -> bool {
     next as i32 > 0 || src as i32 > next as i32
 }
@@ -95,13 +94,13 @@ fn odd(next: u32, src: u32) -> bool {
 pub enum Atomic64 {
     /// 0: old + src.
     Add,
-    /// 1: src. Atomic only.
+    /// 1: src. Not available as a reduction.
     Exch,
-    /// 2: src3 if old equals src2. Atomic only.
+    /// 2: src3 if old equals src2, otherwise old. Not available as a reduction.
     Cas,
 }
 
-/// Returns the new doubleword.
+/// Returns the new 64-bit value.
 pub fn atomic64(op: Atomic64, old: u64, src2: u64, src3: u64) -> u64 {
     match op {
         Atomic64::Add => old.wrapping_add(src2),
@@ -132,12 +131,12 @@ mod tests {
     fn signed_inc_and_dec_of_a_negative_source_misbehave_before_g200() {
         let minus = |x: i32| x as u32;
         let old = [minus(-7), minus(-6), minus(-5), minus(-1), 0];
-        // old + 1 = -6, -5, -4, 0, 1 against a source of -5.
+        // old + 1 is -6, -5, -4, 0 and 1, and the source is -5.
         let inc = |old| atomic32(Atomic::Inc, true, true, old, minus(-5), 0);
         assert_eq!(old.map(inc), [minus(-5), minus(-5), minus(-4), 0, minus(-5)]);
         let dec = |old| atomic32(Atomic::Dec, true, true, old, minus(-5), 0);
         assert_eq!(old.map(dec), [0, minus(-7), minus(-6), minus(-2), 0]);
-        // Later chips, and other sources, compute the same as for u32.
+        // With a later chip, or with another source, the result is that for u32.
         assert_eq!(atomic32(Atomic::Inc, true, false, 0, minus(-5), 0), 1);
         assert_eq!(atomic32(Atomic::Inc, true, true, 5, 5, 0), 0);
     }

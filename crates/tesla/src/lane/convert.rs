@@ -1,6 +1,7 @@
-//! cvt among integers of 8, 16 and 32 bits, f16 and f32. (6.4; nvhw/fp.c, hwtest/g80_fp.cc, g80_int.cc)
+//! Conversions (`cvt`) between integers of 8, 16 and 32 bits, f16 and f32. (6.4; nvhw/fp.c, hwtest/g80_fp.cc,
+//! g80_int.cc)
 //!
-//! Conversions with a 64-bit side are in [`super::convert64`].
+//! Conversions with a 64-bit source or result are in [`super::convert64`].
 
 use reconverge_simt::float::{self as host, Format};
 
@@ -13,7 +14,7 @@ use super::{Flags, Modifiers, Rounding, Width};
 pub struct Integer {
     /// Size of the type.
     pub size: Size,
-    /// Two's complement.
+    /// Whether the type is signed (two's complement).
     pub signed: bool,
 }
 
@@ -40,8 +41,8 @@ impl Size {
 }
 
 impl Integer {
-    /// Returns the sign (after the modifiers) and the magnitude of a source. The magnitude of a signed source is that
-    /// before the modifiers.
+    /// Returns the sign of a source after the modifiers, and the magnitude of the source. For a signed source, this is
+    /// the magnitude before the modifiers.
     #[inline(always)]
     fn source(self, x: u32, modifiers: Modifiers) -> (bool, u32) {
         let (negative, magnitude) = self.magnitude(x);
@@ -57,8 +58,8 @@ impl Integer {
         (negative, if negative { value.unsigned_abs() } else { value as u32 })
     }
 
-    /// Returns a sign and magnitude, clamped to the type and extended to 32 bits. A negative number becomes 0 if
-    /// the type is unsigned.
+    /// Returns the number with this sign and magnitude, clamped to the type and extended to 32 bits. A negative number
+    /// becomes 0 if the type is unsigned.
     #[inline(always)]
     fn clamp(self, negative: bool, magnitude: u32) -> u32 {
         let limit = 1u32 << (self.size.bits() - 1);
@@ -71,23 +72,24 @@ impl Integer {
     }
 }
 
-/// cvt, integer to integer, saturating. A byte result is extended to the `register` to which it is written.
+/// Executes cvt from integer to integer, saturating. A byte result is extended to the width of the `register` to which
+/// it is written.
 ///
-/// For 16- and 32-bit results, `register` has the same width.
+/// For 16-bit and 32-bit results, `register` is the width of the result.
 #[inline(always)]
 pub fn i2i(to: Integer, register: Width, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     let (negative, magnitude) = from.source(x, modifiers);
     plain(register, to.clamp(negative, magnitude))
 }
 
-/// cvt, integer to f32. Zero with `neg` is -0.
+/// Executes cvt from integer to f32. Zero with `neg` is -0.
 #[inline(always)]
 pub fn i2f(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     let (negative, magnitude) = from.source(x, modifiers);
     float::finish(from_magnitude(rounding, negative, magnitude), sat, false)
 }
 
-/// Returns the f32 of a sign and magnitude.
+/// Returns the number with this sign and magnitude as an f32.
 #[inline(always)]
 fn from_magnitude(rounding: Rounding, negative: bool, magnitude: u32) -> u32 {
     let rounded = match rounding.mirrored(negative) {
@@ -97,11 +99,12 @@ fn from_magnitude(rounding: Rounding, negative: bool, magnitude: u32) -> u32 {
     rounded.to_bits() | (negative as u32) << 31
 }
 
-/// cvt, integer to f16, with the defects of the hardware: some of the top bits of the magnitude are lost first.
+/// Executes cvt from integer to f16, with the defects of the hardware: before the conversion, some of the top bits of
+/// the magnitude are lost.
 ///
-/// Their number depends on the leading zeros of the low half of the magnitude. A magnitude whose bits 5 to 29 are
-/// all ones counts as 0 if rounding is to nearest or (for this sign) up. This is measured behaviour. Only numbers
-/// beyond the f16 range are affected.
+/// The number of lost bits depends on the leading zeros in the low half of the magnitude. A magnitude whose bits 5 to
+/// 29 are all ones counts as 0 if rounding is to nearest, or away from zero for this sign. This is measured behaviour.
+/// Only numbers beyond the f16 range are affected.
 pub fn i2f16(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     const ALL_ONES: u32 = 0x3fff_ffe0;
     let (negative_before, mut magnitude) = from.magnitude(x);
@@ -117,7 +120,7 @@ pub fn i2f16(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifi
     finish_f16(narrow_f16(single, rounding, rounding))
 }
 
-/// The width of a floating-point side.
+/// The width of a floating-point source or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FloatSize {
     /// binary16, in the low half of the value.
@@ -127,7 +130,7 @@ pub enum FloatSize {
 }
 
 impl FloatSize {
-    /// Returns a source as an f32, with modifiers applied but not yet flushed.
+    /// Returns a source as an f32, with its modifiers applied. Denormals are not yet flushed.
     #[inline(always)]
     fn widen(self, modifiers: Modifiers, x: u32) -> u32 {
         modifiers.f32(match self {
@@ -137,9 +140,10 @@ impl FloatSize {
     }
 }
 
-/// cvt, f16 or f32 to an integer of 16 or 32 bits, saturating; the result for NaN is 0. C and O are 0.
+/// Executes cvt from f16 or f32 to an integer of 16 or 32 bits, saturating. The result for NaN is 0. The flags C and O
+/// are 0.
 ///
-/// Byte destinations do not exist here: [`Width`] has all valid widths.
+/// This conversion has no byte destinations, so [`Width`] contains all valid widths.
 #[inline(always)]
 pub fn f2i(
     to: Width,
@@ -161,14 +165,15 @@ pub fn f2i(
     plain(to, result)
 }
 
-/// Returns the magnitude of an f32 that is a whole number, clamped to 2^32 - 1; 0 for a NaN.
+/// Returns the magnitude of an f32 that is a whole number, clamped to 2^32 - 1. Returns 0 for a NaN.
 ///
-/// The result equals `f32::abs(x) as u32`, which LLVM compiles lane by lane: 28 ns for 32 lanes against 14 ns with
-/// these shifts (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
+/// The result equals `f32::abs(x) as u32`, but LLVM compiles that expression lane by lane. It takes 28 ns for 32 lanes,
+/// and these shifts take 14 ns (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
 #[inline(always)]
 fn whole_magnitude(x: u32) -> u32 {
     let (exponent, significand) = ((x >> 23 & 0xff) as i32, x & 0x7f_ffff | 1 << 23);
-    // The last place of the significand is worth 2^(exponent - 150). Below it there are only zeros to lose.
+    // The last place of the significand is worth 2^(exponent - 150). The right shift loses only zeros, because the
+    // number is whole.
     let right = significand >> (150 - exponent).clamp(0, 31);
     let left = significand << (exponent - 150).clamp(0, 8);
     let shifted = if exponent > 150 { left } else { right };
@@ -176,14 +181,14 @@ fn whole_magnitude(x: u32) -> u32 {
     if float::is_nan(x) { 0 } else { magnitude }
 }
 
-/// Returns the nearest integer, as an f32. The sign stays, including that of a zero. Infinities and NaN do not
+/// Rounds an f32 to a whole number. The sign does not change, including that of a zero. Infinities and NaN do not
 /// change.
 #[inline(always)]
 pub fn round_to_integral(rounding: Rounding, x: u32) -> u32 {
-    const WHOLE: f32 = 8_388_608.0; // 2^23: from here on every f32 is an integer
+    const WHOLE: f32 = 8_388_608.0; // 2^23: from here on, every f32 is a whole number
     let sign = x & 0x8000_0000;
     let magnitude = f32::from_bits(x ^ sign);
-    // The sum's last place is 1, so it is rounded to a whole number.
+    // The last place of the sum is worth 1, so the sum is rounded to a whole number.
     let near = (magnitude + WHOLE) - WHOLE;
     let whole = match rounding.mirrored(sign != 0) {
         Rounding::Nearest => near,
@@ -205,7 +210,7 @@ pub fn round_to_integral(rounding: Rounding, x: u32) -> u32 {
     sign | if magnitude < WHOLE { whole } else { magnitude }.to_bits()
 }
 
-/// cvt, f16 or f32 to f32; `integral` rounds to a whole number in this mode.
+/// Executes cvt from f16 or f32 to f32. `integral` is the rounding mode if the result is rounded to a whole number.
 #[inline(always)]
 pub fn f2f32(
     integral: Option<Rounding>,
@@ -218,10 +223,11 @@ pub fn f2f32(
     (single, float::flags(single))
 }
 
-/// cvt, f16 or f32 to f16; `integral` first rounds to a whole number in the mode `rounding`.
+/// Executes cvt from f16 or f32 to f16. If `integral` is set, the source is first rounded to a whole number in the mode
+/// `rounding`.
 ///
-/// After that the fraction is truncated toward zero, and `rounding` only decides about an overflow. f16 to f16 is
-/// exact and uses `rounding` for a whole number only.
+/// Then the fraction is truncated toward zero, and `rounding` only decides the result of an overflow. A conversion from
+/// f16 to f16 is exact, and uses `rounding` only for whole numbers.
 #[inline(always)]
 pub fn f2f16(
     integral: bool,
@@ -252,7 +258,7 @@ fn to_single(
     }
 }
 
-/// Returns an f16 (the low half) as an f32, exactly; a NaN becomes [`float::NAN`].
+/// Returns an f16 (the low half) as an f32. The conversion is exact, except that a NaN becomes [`float::NAN`].
 #[inline(always)]
 pub fn widen_f16(x: u32) -> u32 {
     let sign = (x & 0x8000) << 16;
@@ -267,7 +273,7 @@ pub fn widen_f16(x: u32) -> u32 {
     }
 }
 
-/// Returns a flushed f32 as an f16. A magnitude below 2^-33 becomes a zero in every mode. Results may be denormal.
+/// Returns a flushed f32 as an f16. In every mode, a magnitude below 2^-33 becomes zero. Results may be denormal.
 ///
 /// `overflow` decides between infinity and the largest finite number.
 fn narrow_f16(x: u32, rounding: Rounding, overflow: Rounding) -> u32 {
@@ -285,7 +291,7 @@ fn narrow_f16(x: u32, rounding: Rounding, overflow: Rounding) -> u32 {
         return sign << 15;
     }
     let magnitude = u128::from(fraction | 1 << 23);
-    // 2^16 and above is an overflow before any rounding.
+    // A magnitude of 2^16 or more is an overflow, whatever the rounding.
     let rounding = if exponent >= 127 + 16 { overflow } else { rounding };
     Format::F16.encode(negative, magnitude, exponent as i32 - 150, rounding) as u32
 }

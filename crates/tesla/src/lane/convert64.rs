@@ -1,6 +1,7 @@
-//! cvt with a 64-bit side, on G200 only. (6.5; nvhw/fp.c, hwtest/g80_fp64.cc)
+//! Conversions (`cvt`) with a 64-bit source or result, on G200 only. (6.5; nvhw/fp.c, hwtest/g80_fp64.cc)
 //!
-//! Sources are 64-bit values; a 32-bit source is their low half. The saturation bit has no effect on any of these.
+//! Sources are passed as 64-bit values, of which a 32-bit source is the low half. The saturation bit has no effect on
+//! these conversions.
 
 use reconverge_simt::float::Format;
 
@@ -10,14 +11,14 @@ use super::{Flags, Modifiers, Rounding, float};
 /// An integer of 32 or 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Integer {
-    /// 64 bits rather than 32.
+    /// Whether the type has 64 bits rather than 32.
     pub wide: bool,
-    /// Two's complement.
+    /// Whether the type is signed (two's complement).
     pub signed: bool,
 }
 
 impl Integer {
-    /// Returns the sign after the modifiers, and the magnitude.
+    /// Returns the sign of a source after the modifiers, and its magnitude.
     fn source(self, modifiers: Modifiers, x: u64) -> (bool, u64) {
         let (negative, magnitude) = match (self.wide, self.signed) {
             (true, true) => ((x as i64) < 0, (x as i64).unsigned_abs()),
@@ -28,8 +29,8 @@ impl Integer {
         (modifiers.sign(negative), magnitude)
     }
 
-    /// Returns the rounded bits in `format`. Only for a signed source does the final sign change the direction of
-    /// rounding.
+    /// Returns the rounded bits of an integer in `format`. The direction of rounding depends on the final sign only if
+    /// the source is signed.
     fn convert(self, format: Format, rounding: Rounding, modifiers: Modifiers, x: u64) -> u64 {
         let (negative, magnitude) = self.source(modifiers, x);
         let rounding = if self.signed { rounding } else { rounding.mirrored(negative) };
@@ -37,22 +38,23 @@ impl Integer {
     }
 }
 
-/// cvt, integer to f64.
+/// Executes cvt from integer to f64.
 pub fn i2f64(rounding: Rounding, from: Integer, modifiers: Modifiers, x: u64) -> (u64, Flags) {
     let result = from.convert(Format::F64, rounding, modifiers, x);
     (result, double::flags(result))
 }
 
-/// cvt, integer (64 bits in the instruction set) to f32.
+/// Executes cvt from integer to f32. In the instruction set, the integer has 64 bits.
 pub fn i2f32(rounding: Rounding, from: Integer, modifiers: Modifiers, x: u64) -> (u32, Flags) {
     let result = from.convert(Format::F32, rounding, modifiers, x) as u32;
     (result, float::flags(result))
 }
 
-/// cvt, f64 to an integer, saturating. The result for NaN is the top bit alone, and O.
+/// Executes cvt from f64 to an integer, saturating. For a NaN, only the top bit of the result is set, and the flag O is
+/// set.
 ///
-/// O: the value was clamped. The model has two oddities that are not confirmed on hardware: a magnitude of exactly
-/// 2^32 - 1 sets O for every destination, and a clamp to 2^64 - 1 does not set it.
+/// O means that the value was clamped. The model has two oddities that are not confirmed on hardware: a magnitude of
+/// exactly 2^32 - 1 sets O for every destination, and a clamp to 2^64 - 1 does not set O.
 pub fn f64_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u64) -> (u64, Flags) {
     if double::is_nan(x) {
         return not_a_number(to);
@@ -64,7 +66,8 @@ pub fn f64_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u64) -
     to_integer(to, rounding, x >> 63 != 0, significand, field.max(1) - 1075)
 }
 
-/// cvt, f32 to an integer (64 bits in the instruction set), like [`f64_to_i`]. Denormals are not flushed here.
+/// Executes cvt from f32 to an integer, like [`f64_to_i`]. In the instruction set, the integer has 64 bits. Denormals
+/// are not flushed here.
 pub fn f32_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u32) -> (u64, Flags) {
     if float::is_nan(x) {
         return not_a_number(to);
@@ -73,7 +76,7 @@ pub fn f32_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u32) -
     let field = (x >> 23 & 0xff) as i32;
     let fraction = x & ((1 << 23) - 1);
     let significand = if field == 0 { fraction } else { fraction | 1 << 23 };
-    // An infinity's field means 2^128, which has the same clamped result.
+    // The exponent field of an infinity is read as 2^128. The clamped result is the same.
     to_integer(to, rounding, x >> 31 != 0, u64::from(significand), field.max(1) - 150)
 }
 
@@ -101,11 +104,13 @@ fn to_integer(
     (result, Flags::of(result == 0, result >> (bits - 1) != 0, false, overflow))
 }
 
-/// Returns `significand` × 2^`exponent` as a whole number; at least 2^64 if it exceeds 64 bits.
+/// Returns `significand` × 2^`exponent`, rounded to a whole number. If the number has more than 64 bits, the result is
+/// at least 2^64.
 fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     let value = u128::from(significand);
     match exponent {
-        // A significand with its hidden bit then exceeds 64 bits, and one without has no such exponent.
+        // A significand with a hidden bit then exceeds 64 bits. A significand without a hidden bit does not have such
+        // an exponent.
         64.. => 1 << 64,
         0..64 => value << exponent,
         -64..0 => {
@@ -123,8 +128,8 @@ fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     }
 }
 
-/// cvt, f64 to f32. Denormal results are kept. The flags also treat them as non-zero, unlike in f32 arithmetic. A
-/// NaN keeps its sign and the upper bits of its payload.
+/// Executes cvt from f64 to f32. Denormal results are kept. Unlike in f32 arithmetic, the flags treat them as non-zero.
+/// A NaN keeps its sign and the upper bits of its payload.
 pub fn f64_to_f32(rounding: Rounding, modifiers: Modifiers, x: u64) -> (u32, Flags) {
     let x = modified(modifiers, x);
     let sign = (x >> 32) as u32 & 0x8000_0000;
@@ -142,7 +147,7 @@ pub fn f64_to_f32(rounding: Rounding, modifiers: Modifiers, x: u64) -> (u32, Fla
     (result, Flags::of(nan | zero, nan | (!zero & (sign != 0)), false, false))
 }
 
-/// cvt, f32 to f64, exact. A NaN keeps its sign and payload and becomes quiet.
+/// Executes cvt from f32 to f64, which is exact. A NaN keeps its sign and payload and becomes quiet.
 pub fn f32_to_f64(modifiers: Modifiers, x: u32) -> (u64, Flags) {
     let result = if float::is_nan(x) {
         let sign = u64::from(x >> 31) << 63;
@@ -153,9 +158,10 @@ pub fn f32_to_f64(modifiers: Modifiers, x: u32) -> (u64, Flags) {
     (result, double::flags(result))
 }
 
-/// cvt, f64 to f64; `integral` rounds to a whole number in this mode and keeps the sign of a zero.
+/// Executes cvt from f64 to f64. `integral` is the rounding mode if the result is rounded to a whole number. Rounding
+/// keeps the sign of a zero.
 pub fn f64_to_f64(integral: Option<Rounding>, modifiers: Modifiers, x: u64) -> (u64, Flags) {
-    const WHOLE: i32 = 1075; // from this exponent field on, every f64 is an integer or not finite
+    const WHOLE: i32 = 1075; // from this exponent field on, every f64 is a whole number or not finite
     let x = modified(modifiers, x);
     let (sign, field) = (x & 1 << 63, (x >> 52 & 0x7ff) as i32);
     let result = match integral {

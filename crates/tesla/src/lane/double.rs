@@ -1,8 +1,8 @@
 //! f64 arithmetic, on G200 only. (6.5; nvhw/fp.c, hwtest/g80_fp64.cc)
 //!
-//! Denormals are numbers like any other. A NaN source is returned with its sign and payload, as a quiet NaN; `neg`
-//! and `abs` do not change it, except in [`set`], where they have no effect on the result. Operations create
-//! [`NAN`].
+//! Denormals are not flushed. If a source is NaN, the result is that NaN with its sign and payload, but quiet. `neg`
+//! and `abs` do not change a NaN, except in [`set`], whose result does not depend on the sign of a NaN. If an operation
+//! creates a NaN, it is [`NAN`].
 
 use reconverge_simt::float;
 
@@ -28,7 +28,7 @@ fn is_zero(x: u64) -> bool {
     x & !SIGN == 0
 }
 
-/// Applies the modifiers to a number; a NaN becomes quiet instead.
+/// Applies the modifiers to a number. A NaN becomes quiet instead.
 #[inline(always)]
 pub(super) fn modified(modifiers: Modifiers, x: u64) -> u64 {
     if is_nan(x) { x | QUIET } else { modifiers.f64(x) }
@@ -46,7 +46,7 @@ fn finish(x: u64) -> (u64, Flags) {
     (x, flags(x))
 }
 
-/// Returns add: SRC1 + SRC3. If both are NaN, returns the second.
+/// Returns add: SRC1 + SRC3. If both sources are NaN, returns the second.
 #[inline(always)]
 pub fn add(rounding: Rounding, neg_a: bool, neg_b: bool, a: u64, b: u64) -> (u64, Flags) {
     let one = 1.0f64.to_bits();
@@ -60,7 +60,7 @@ pub fn add(rounding: Rounding, neg_a: bool, neg_b: bool, a: u64, b: u64) -> (u64
     if is_nan(a) {
         return finish(a);
     }
-    // To nearest, the host's addition is the same.
+    // If rounding is to nearest, the host's addition has the same result.
     match rounding {
         Rounding::Nearest if is_infinite(a) && is_infinite(b) && a != b => finish(NAN),
         Rounding::Nearest => finish((f64::from_bits(a) + f64::from_bits(b)).to_bits()),
@@ -81,7 +81,7 @@ pub fn mul(rounding: Rounding, neg: bool, a: u64, b: u64) -> (u64, Flags) {
     match rounding {
         Rounding::Nearest if invalid_product(a, b) => finish(NAN),
         Rounding::Nearest => finish((f64::from_bits(a) * f64::from_bits(b)).to_bits()),
-        // The addend leaves the sign of a zero product unchanged.
+        // The addend +0 does not change the sign of a zero product in this rounding mode.
         Rounding::Down => finish(fused(rounding, a, b, 0)),
         Rounding::Up | Rounding::Zero => finish(fused(rounding, a, b, SIGN)),
     }
@@ -125,20 +125,22 @@ fn fused(rounding: Rounding, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// Returns a number with the same order as the value, below zero for -0.
+/// Returns an integer that is ordered like the values. The integer of -0 is below that of +0.
 #[inline(always)]
 fn order(x: u64) -> i64 {
     (x ^ ((x as i64 >> 63) as u64 >> 1)) as i64
 }
 
-/// Returns min of two sources: the other one for a NaN, SRC2 for two, and -0 is less than +0.
+/// Returns min of two sources, where -0 is less than +0. If one source is NaN, returns the other. If both are NaN,
+/// returns SRC2.
 #[inline(always)]
 pub fn min(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));
     extreme(a, b, order(a) < order(b))
 }
 
-/// Returns max of two sources: the other one for a NaN, SRC2 for two, and -0 is less than +0.
+/// Returns max of two sources, where -0 is less than +0. If one source is NaN, returns the other. If both are NaN,
+/// returns SRC2.
 #[inline(always)]
 pub fn max(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));
@@ -150,7 +152,7 @@ fn extreme(a: u64, b: u64, take_a: bool) -> (u64, Flags) {
     finish(if !is_nan(a) & (take_a | is_nan(b)) { a } else { b })
 }
 
-/// Returns set: a 32-bit result, all ones for true, 0 for false. Zeros of either sign are equal.
+/// Returns set, a 32-bit result: all ones for true, 0 for false. Zeros of either sign are equal.
 #[inline(always)]
 pub fn set(compare: Compare, mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u32, Flags) {
     let (x, y) = (f64::from_bits(mod_a.f64(a)), f64::from_bits(mod_b.f64(b)));

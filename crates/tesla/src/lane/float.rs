@@ -1,8 +1,8 @@
 //! f32 arithmetic. (6.1 to 6.3; nvhw/fp.c, hwtest/g80_fp.cc)
 //!
-//! Denormal sources count as zeros of the same sign, and denormal results become such zeros. Every NaN that an
-//! arithmetic operation creates is [`NAN`]. The functions use the host's f32 and f64, which round to nearest. The
-//! tests below contain the integer models that they replace, and compare the two.
+//! Denormal sources count as zeros of the same sign, and denormal results become zeros of the same sign. Every NaN that
+//! an arithmetic operation creates is [`NAN`]. The functions use the host's f32 and f64, which round to nearest. The
+//! tests below contain integer models of the operations, and compare the functions with these models.
 
 use reconverge_simt::float;
 
@@ -19,18 +19,18 @@ const SIGN: u32 = 0x8000_0000;
 pub enum Saturate {
     /// No saturation.
     No,
-    /// Clamps to [0, 1]; a NaN stays. (`SAT_NAN` is 0, or the chip has no such mode.)
+    /// Clamps to [0, 1]. A NaN does not change. (`SAT_NAN` is 0, or the chip does not have this mode.)
     Plain,
-    /// Clamps to [0, 1]; 0 if an operand is NaN, but a NaN that the operation created stays. (`SAT_NAN` on chip
-    /// 0xa0, G200.)
+    /// Clamps to [0, 1]. The result is 0 if an operand is NaN, but a NaN that the operation creates does not change.
+    /// (`SAT_NAN` on chip 0xa0, G200.)
     ZeroNanOperands,
-    /// Clamps to [0, 1]; 0 for every NaN. (`SAT_NAN` on GT215 and its relatives.)
+    /// Clamps to [0, 1]. Every NaN becomes 0. (`SAT_NAN` on GT215 and its relatives.)
     ZeroNan,
 }
 
 /// Executes the last step of every operation: canonical NaN, flush, saturation, flags.
 ///
-/// `nan_operand`: whether a source is NaN. It counts in one kind of saturation only.
+/// `nan_operand` means that a source is NaN. Only [`Saturate::ZeroNanOperands`] uses it.
 #[inline(always)]
 pub(super) fn finish(bits: u32, sat: Saturate, nan_operand: bool) -> (u32, Flags) {
     let canonical = if is_nan(bits) { NAN } else { flush(bits) };
@@ -55,14 +55,14 @@ pub(super) fn finish(bits: u32, sat: Saturate, nan_operand: bool) -> (u32, Flags
     (result, flags(result))
 }
 
-/// Clamps to [0, 1], with `nan` as the result for a NaN, which must be canonical. Minus zero becomes +0.
+/// Clamps to [0, 1]. Returns `nan` for a NaN, which must be canonical. Minus zero becomes +0.
 #[inline(always)]
 fn clamp(x: u32, nan: u32) -> u32 {
     let positive = if x & SIGN != 0 { 0 } else { x };
     if x == NAN { nan } else { positive.min(ONE) }
 }
 
-/// Returns the flags of an f32 result: Z for a zero or denormal, S if negative, both for NaN. (6.1)
+/// Returns the flags of an f32 result: Z for a zero or denormal, S for a negative number, Z and S for NaN. (6.1)
 #[inline(always)]
 pub fn flags(x: u32) -> Flags {
     let (nan, zero) = (is_nan(x), x & INFINITY == 0);
@@ -83,12 +83,12 @@ pub fn flush(x: u32) -> u32 {
 
 /// Returns add: `a + b`, with modifiers already applied to the sources. (6.2)
 ///
-/// The hardware has codes for [`Rounding::Nearest`] and [`Rounding::Zero`]; the other two are an assumption.
-/// Opposite values sum to +0 in every mode.
+/// The hardware has codes for [`Rounding::Nearest`] and [`Rounding::Zero`]. The behaviour for the other two modes is an
+/// assumption. Opposite values sum to +0 in every mode.
 #[inline(always)]
 pub fn add(a: u32, b: u32, rounding: Rounding, sat: Saturate) -> (u32, Flags) {
-    // A sum in the range of denormals is exact. Flushing afterwards therefore rounds at 24 bits as the hardware
-    // does.
+    // A sum in the range of denormals is exact. Flushing it afterwards therefore has the same result as the hardware's
+    // rounding at 24 bits.
     let sum = float::add(f32::from_bits(flush(a)), f32::from_bits(flush(b)), rounding);
     finish(sum.to_bits(), sat, is_nan(a) | is_nan(b))
 }
@@ -96,8 +96,8 @@ pub fn add(a: u32, b: u32, rounding: Rounding, sat: Saturate) -> (u32, Flags) {
 /// Returns mul: `a * b`, with modifiers already applied to the sources. (6.2)
 ///
 /// With `zero_wins` (the mode MUL_ZERO_WINS), the result for a zero factor is +0, whatever the other factor is. The
-/// hardware has codes for [`Rounding::Nearest`] and [`Rounding::Zero`]; the other two are an assumption. Chips
-/// before G200 ignore the saturation bit: pass [`Saturate::No`].
+/// hardware has codes for [`Rounding::Nearest`] and [`Rounding::Zero`]. The behaviour for the other two modes is an
+/// assumption. Chips before G200 ignore the saturation bit, so their `sat` is [`Saturate::No`].
 #[inline(always)]
 pub fn mul(a: u32, b: u32, rounding: Rounding, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_operand = is_nan(a) | is_nan(b);
@@ -106,17 +106,16 @@ pub fn mul(a: u32, b: u32, rounding: Rounding, sat: Saturate, zero_wins: bool) -
     finish(if zero_wins & zero_factor(a, b) { 0 } else { product }, sat, nan_operand)
 }
 
-/// Returns whether a factor is zero; the factors are flushed.
+/// Returns whether one of two flushed factors is zero.
 #[inline(always)]
 pub(crate) fn zero_factor(a: u32, b: u32) -> bool {
     (a << 1 == 0) | (b << 1 == 0)
 }
 
-/// Returns `a * b` of flushed factors. The product is rounded to 24 bits whatever its exponent, and only then
-/// flushed.
+/// Returns `a * b` for flushed factors. The product is rounded to 24 bits whatever its exponent, and then flushed.
 ///
-/// The host rounds small products at the last place of denormals instead, which differs just below 2^-126. A second
-/// product, 2^64 times as large, shows the result of rounding at 24 bits there.
+/// The host rounds small products at the last place of denormals instead, so its result differs just below 2^-126. For
+/// such products, a second product that is 2^64 times as large shows the result of rounding at 24 bits.
 #[inline(always)]
 fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
@@ -129,18 +128,19 @@ fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
             (float::narrow(exact, rounding), float::narrow(exact * f64::from(scale), rounding))
         }
     };
-    // If `a * scale` overflows, the product is large or exactly zero: `scaled` is infinite or NaN, not small. If
-    // `scaled` is not small, the host's coarser grid has also rounded up to 2^-126.
+    // If `a * scale` overflows, the product is large or exactly zero. Then `scaled` is infinite or NaN, and therefore
+    // not small. If `scaled` is not small, the host has also rounded the product up to 2^-126, because its rounding of
+    // small products is coarser.
     let sign = (a.to_bits() ^ b.to_bits()) & SIGN;
     if scaled.abs() < smallest { f32::from_bits(sign) } else { product }
 }
 
-/// Returns mad: `a * b + c`, the product **truncated** to 24 bits, the sum rounded to nearest. (6.2)
+/// Returns mad: `a * b + c`, with the product **truncated** to 24 bits and the sum rounded to nearest. (6.2)
 ///
 /// The operation is not fused, and it does not round to nearest twice. If a factor or `c` is zero, the product is
-/// rounded to nearest instead. A sum in the range of denormals is rounded at multiples of 2^-149 before it is
-/// flushed, unlike in add and mul. `negate` flips the product's sign; `c` has its modifiers applied. The long form
-/// with MUL_ZERO_WINS was never compared with hardware and is assumed to equal the short one.
+/// rounded to nearest instead of truncated. Unlike in add and mul, a sum in the range of denormals is rounded at
+/// multiples of 2^-149 before it is flushed. `negate` flips the product's sign. The modifiers of `c` are already
+/// applied. The long form with MUL_ZERO_WINS was never compared with hardware, and is assumed to equal the short form.
 #[inline(always)]
 pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_factor = is_nan(a) | is_nan(b);
@@ -148,12 +148,12 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     let (a, b, c) = (flush(a) ^ (negate as u32) << 31, flush(b), flush(c));
     let zero = zero_wins & zero_factor(a, b);
     let addend = f32::from_bits(c);
-    // 48 bits: exact. Clearing the low 29 of 53 bits truncates to 24, at any exponent. It does not change
-    // infinities and NaN, because a NaN here has a set bit among the upper 24.
+    // The product has 48 bits, so it is exact. Clearing the low 29 of 53 bits truncates it to 24 bits, at any exponent.
+    // This does not change infinities and NaN, because a NaN here has a set bit among the upper 24 bits.
     let exact = f64::from(f32::from_bits(a)) * f64::from(f32::from_bits(b));
     let truncated = f64::from_bits(exact.to_bits() & !0x1fff_ffff);
-    // Two significands of 24 bits: a double holds their sum exactly, or they are so far apart that rounding twice
-    // has the same result as rounding once (53 >= 2 * 24 + 2).
+    // Both terms have significands of 24 bits. Either a double holds their sum exactly, or they are so far apart that
+    // rounding twice has the same result as rounding once (53 >= 2 * 24 + 2).
     let sum = (truncated + f64::from(addend)) as f32;
     let rounded = product(a, b, Rounding::Nearest) + addend;
     let with_zero = 0.0 + addend;
@@ -161,19 +161,21 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     finish(if zero { with_zero } else { sum }.to_bits(), sat, nan_operand)
 }
 
-/// Returns a number with the same order as the flushed value, below zero for -0.
+/// Returns an integer that is ordered like the flushed values. The integer of -0 is below that of +0.
 #[inline(always)]
 fn order(x: u32) -> i32 {
     (x ^ ((x as i32 >> 31) as u32 >> 1)) as i32
 }
 
-/// Returns min of two modified sources: the other one for a NaN, [`NAN`] for two, and -0 is less than +0. (6.3)
+/// Returns min of two modified sources, where -0 is less than +0. If one source is NaN, returns the other. If both are
+/// NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn min(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) < order(flush(b)))
 }
 
-/// Returns max of two modified sources: the other one for a NaN, [`NAN`] for two, and -0 is less than +0. (6.3)
+/// Returns max of two modified sources, where -0 is less than +0. If one source is NaN, returns the other. If both are
+/// NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn max(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) > order(flush(b)))
@@ -193,10 +195,11 @@ pub fn set(compare: Compare, a: u32, b: u32) -> (u32, Flags) {
     ((held as u32).wrapping_neg(), Flags::truth(held))
 }
 
-/// Returns slct: `a` if `c` >= 0 (including -0 and denormals), else `b`, also for a NaN. The bits are copied
-/// unchanged. (6.3)
+/// Returns slct: `a` if `c` >= 0 (including -0 and denormals), else `b`. A NaN in `c` also selects `b`. The bits are
+/// copied unchanged. (6.3)
 ///
-/// `c` has its modifiers applied. The flags depend on the copied bits: Z for ±0 only, else S for the top bit.
+/// The modifiers of `c` are already applied. The flags depend on the copied bits: Z for ±0 only, otherwise S if the top
+/// bit is set.
 #[inline(always)]
 pub fn slct(a: u32, b: u32, c: u32) -> (u32, Flags) {
     let result = if f32::from_bits(flush(c)) >= 0.0 { a } else { b };

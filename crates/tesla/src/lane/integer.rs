@@ -1,10 +1,10 @@
 //! Integer arithmetic. (5; every rule agrees with hwtest/g80_int.cc)
 //!
-//! 16-bit operands are the low half of the given value, whatever the upper half; 16-bit results are zero-extended.
+//! A 16-bit operand is the low half of the given value, whatever the upper half. 16-bit results are zero-extended.
 
 use super::{Compare, Flags, Width};
 
-/// The four additions. The same two bits select them in add and in mad. (5.1)
+/// The four kinds of addition. In add and in mad, the same two bits of the encoding select the kind. (5.1)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Addition {
     /// a + b
@@ -17,9 +17,9 @@ pub enum Addition {
     Addc,
 }
 
-/// add, sub, subr, addc, with or without saturation. `carry_in` counts for `Addc` only. (5.1)
+/// Computes add, sub, subr or addc, with or without saturation. Only `Addc` uses `carry_in`. (5.1)
 ///
-/// Z and S describe the saturated result, C and O the sum before saturation.
+/// The flags Z and S describe the saturated result, and C and O the sum before saturation.
 #[inline(always)]
 pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flags) -> (u32, Flags) {
     let (a, b, carry) = match op {
@@ -31,37 +31,39 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     let (mask, top) = (width.mask(), width.top());
     let (a, b) = (a & mask, b & mask);
     let sum = a.wrapping_add(b).wrapping_add(carry) & mask;
-    // Carry out of the top bit, in 32 bits: both bits are ones, or one of them is and a carry from below has
-    // cleared the sum's bit.
+    // The carry out of the top bit, in 32-bit arithmetic. It is set if the top bits of both operands are ones, or if
+    // one of them is a one and a carry from below has cleared the top bit of the sum.
     let carry_out = ((a & b) | ((a | b) & !sum)) & top != 0;
     let overflow = (a ^ sum) & (b ^ sum) & top != 0;
-    // Largest positive, plus one if negative.
+    // If `a` is positive, this is the largest positive number. If `a` is negative, it is one more, which is the
+    // smallest negative number.
     let limit = (top - 1) + (a & top != 0) as u32;
     let result = if sat & overflow { limit } else { sum };
     (result, Flags::of(result == 0, result & top != 0, carry_out, overflow))
 }
 
-/// The factors of a multiplication: the bits of the sources and of the product. (5.2 to 5.4)
+/// A kind of multiplication: the bits of the sources that are multiplied, and the bits of the product that are the
+/// result. (5.2 to 5.4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {
-    /// 16 by 16 bits, each signed or not; the product modulo 2^32.
+    /// 16 by 16 bits, each signed or unsigned. The result is the product modulo 2^32.
     Bits16 {
-        /// SRC1 is signed.
+        /// Whether SRC1 is signed.
         signed1: bool,
-        /// SRC2 is signed.
+        /// Whether SRC2 is signed.
         signed2: bool,
     },
-    /// 24 by 24 bits.
+    /// 24 by 24 bits, both signed or both unsigned.
     Bits24 {
-        /// Both sources are signed.
+        /// Whether both sources are signed.
         signed: bool,
-        /// Bits 16 to 47 of the product rather than 0 to 31.
+        /// Whether the result is bits 16 to 47 of the product rather than bits 0 to 31.
         high: bool,
     },
 }
 
 impl Product {
-    /// Returns the 32 bits of the product.
+    /// Returns the 32 bits of the product that are the result.
     #[inline(always)]
     pub fn of(self, a: u32, b: u32) -> u32 {
         match self {
@@ -85,13 +87,13 @@ fn low24(x: u32, signed: bool) -> u32 {
     if signed { ((x << 8) as i32 >> 8) as u32 } else { x & 0xff_ffff }
 }
 
-/// mul, 16 and 24 bits. C and O are 0. (5.2, 5.3)
+/// Computes mul with 16-bit or 24-bit factors. The flags C and O are 0. (5.2, 5.3)
 #[inline(always)]
 pub fn mul(product: Product, a: u32, b: u32) -> (u32, Flags) {
     plain(Width::B32, product.of(a, b))
 }
 
-/// A product and a 32-bit addition: `Sub` is product - c, `Subr` is c - product. (5.4)
+/// Computes a product and a 32-bit addition. `Sub` is product - c, and `Subr` is c - product. (5.4)
 #[inline(always)]
 pub fn mad(
     product: Product,
@@ -114,21 +116,21 @@ pub fn sad(width: Width, signed: bool, a: u32, b: u32, c: u32) -> (u32, Flags) {
     add(Addition::Add, Width::B32, false, distance, c, Flags::NONE)
 }
 
-/// min. C and O are 0. (5.6)
+/// Computes min. The flags C and O are 0. (5.6)
 #[inline(always)]
 pub fn min(width: Width, signed: bool, a: u32, b: u32) -> (u32, Flags) {
     let (a, b) = (width.extend(a, signed), width.extend(b, signed));
     plain(width, if signed { (a as i32).min(b as i32) as u32 } else { a.min(b) })
 }
 
-/// max. C and O are 0. (5.6)
+/// Computes max. The flags C and O are 0. (5.6)
 #[inline(always)]
 pub fn max(width: Width, signed: bool, a: u32, b: u32) -> (u32, Flags) {
     let (a, b) = (width.extend(a, signed), width.extend(b, signed));
     plain(width, if signed { (a as i32).max(b as i32) as u32 } else { a.max(b) })
 }
 
-/// set: all ones of the width for true, 0 for false. (5.7)
+/// Computes set: all ones in the width for true, 0 for false. (5.7)
 #[inline(always)]
 pub fn set(compare: Compare, width: Width, signed: bool, a: u32, b: u32) -> (u32, Flags) {
     let (a, b) = (width.extend(a, signed), width.extend(b, signed));
@@ -146,11 +148,11 @@ pub enum Logic {
     Or,
     /// a ^ b
     Xor,
-    /// b
+    /// b, the second source.
     Mov2,
 }
 
-/// and, or, xor, mov2; each source is inverted first if requested. C and O are 0. (5.8)
+/// Computes and, or, xor or mov2. Each source is inverted first if requested. The flags C and O are 0. (5.8)
 #[inline(always)]
 pub fn logic(op: Logic, width: Width, not_a: bool, not_b: bool, a: u32, b: u32) -> (u32, Flags) {
     let (a, b) = (if not_a { !a } else { a }, if not_b { !b } else { b });
@@ -165,23 +167,23 @@ pub fn logic(op: Logic, width: Width, not_a: bool, not_b: bool, a: u32, b: u32) 
     )
 }
 
-/// shl. A 16-bit shift uses 16 bits of the count, a 32-bit shift uses all 32. (5.9)
+/// Computes shl. A 16-bit shift uses 16 bits of the count, and a 32-bit shift uses all 32 bits. (5.9)
 #[inline(always)]
 pub fn shl(width: Width, a: u32, count: u32) -> (u32, Flags) {
     let (x, count) = (a & width.mask(), count & width.mask());
     let result = if count < 32 { x << (count & 31) } else { 0 } & width.mask();
-    // The last bit that leaves; for counts of 1 to width - 1 only.
+    // The carry is the last bit that is shifted out, but only for counts from 1 to width - 1.
     let carry = (count.wrapping_sub(1) < width.bits() - 1)
         & ((x >> (width.bits().wrapping_sub(count) & 31)) & 1 != 0);
     shifted(width, x, result, count, carry)
 }
 
-/// shr; fills with the sign if `signed`. The count is as in [`shl`]. (5.9)
+/// Computes shr, which fills with the sign if `signed` is set. It uses the same bits of the count as [`shl`]. (5.9)
 #[inline(always)]
 pub fn shr(width: Width, signed: bool, a: u32, count: u32) -> (u32, Flags) {
     let (x, count) = (a & width.mask(), count & width.mask());
     let extended = width.extend(x, signed);
-    // A signed shift by 31 already leaves only copies of the sign.
+    // A signed shift by 31 already leaves only copies of the sign, so larger counts have the same result.
     let result = match signed {
         true => ((extended as i32) >> count.min(31)) as u32 & width.mask(),
         false => {
@@ -196,7 +198,7 @@ pub fn shr(width: Width, signed: bool, a: u32, count: u32) -> (u32, Flags) {
     shifted(width, x, result, count, carry)
 }
 
-/// Returns the result of a shift with its flags. O: a shift by exactly one changed the sign.
+/// Returns the result of a shift with its flags. O means that a shift by exactly one changed the sign.
 #[inline(always)]
 fn shifted(width: Width, x: u32, result: u32, count: u32, carry: bool) -> (u32, Flags) {
     let overflow = (count == 1) & ((result ^ x) & width.top() != 0);

@@ -1,7 +1,7 @@
-//! interp: the value of an interpolant at a fragment. (6.7)
+//! Interpolation (`interp`): the value of an interpolant at a fragment. (6.7)
 //!
-//! The modes are known, but the hardware's rounding of the plane equation is not. [`plane`] is the interpretation
-//! that the description recommends. All results here are as exact as it is: *recommended*, not measured.
+//! The modes are known, but the hardware's rounding of the plane equation is not. [`plane`] is the interpretation that
+//! the description recommends. The exactness of all results here is therefore *recommended*, not measured.
 
 use super::float::{self, NAN, Saturate};
 use super::{Flags, Rounding};
@@ -9,7 +9,7 @@ use super::{Flags, Rounding};
 /// The position at which an interpolant is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
-    /// The fragment's centre.
+    /// The centre of the fragment.
     Centre,
     /// The centroid of the part of the fragment that the primitive covers. (`cent`)
     Centroid,
@@ -26,12 +26,12 @@ pub struct Interpolant {
     pub dx: f32,
     /// Change of the value for one pixel down.
     pub dy: f32,
-    /// The provoking vertex's bits.
+    /// The bits of the provoking vertex's value.
     pub flat: u32,
 }
 
-/// Returns `(base + dx * x) + dy * y` in f32, with each operation rounded to nearest. Unknown: the hardware's
-/// fixed-point arithmetic.
+/// Returns `(base + dx * x) + dy * y` in f32, with each operation rounded to nearest. The hardware uses fixed-point
+/// arithmetic whose details are unknown.
 ///
 /// Denormals are kept between the steps. A NaN has unspecified bits, which [`interp`] canonicalizes.
 #[inline(always)]
@@ -39,11 +39,12 @@ pub fn plane(base: f32, dx: f32, dy: f32, at: [f32; 2]) -> f32 {
     (base + dx * at[0]) + dy * at[1]
 }
 
-/// Returns the interpolant at a position, times `factor` in the "mul" forms, and the flags. The factor has its
-/// modifiers applied.
+/// Returns the interpolant at a position and the flags. In the "mul" forms, the interpolant is multiplied by `factor`,
+/// whose modifiers are already applied.
 ///
-/// A perspective-correct attribute takes three instructions: interp of 1/w, rcp of that, and interp of the
-/// attribute (whose plane is that of attribute / w) times it. A flat value without a factor is copied bit by bit.
+/// A perspective-correct attribute takes three instructions: interp of 1/w, rcp of the result, and interp of the
+/// attribute with the result of rcp as factor. The plane of the attribute is that of attribute / w. A flat value
+/// without a factor is copied bit by bit.
 pub fn interp(
     of: Interpolant,
     position: Position,
@@ -62,7 +63,7 @@ pub fn interp(
     }
 }
 
-/// Returns [`interp`] without a factor for each lane, at its position. The compiler vectorizes the loop.
+/// Computes [`interp`] without a factor for each lane, at its position. The compiler vectorizes the loop.
 #[inline(always)]
 pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]) -> [u32; N] {
     let mut row = [0; N];
@@ -72,8 +73,8 @@ pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]
     row
 }
 
-/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. Inferred: no source shows a difference
-/// from mul.
+/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. This is inferred, because no source shows
+/// a difference from mul.
 #[inline(always)]
 pub fn multiplied(value: u32, factor: u32) -> (u32, Flags) {
     float::mul(value, factor, Rounding::Nearest, Saturate::No, false)

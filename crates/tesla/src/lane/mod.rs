@@ -1,10 +1,10 @@
-//! The computations of one lane, bit for bit: pure functions from operand values and modifiers to a result and its
-//! flags.
+//! The computations of one lane, exact to the bit. They are pure functions from operand values and modifiers to a
+//! result and its flags.
 //!
 //! Lane values are plain `u32` (f32 as its bits, 16-bit values zero-extended) and `u64`. Every function takes the
-//! modifiers as plain values and is inlined, so that a caller with constant modifiers compiles to the arithmetic of
-//! that instruction only. Frequent functions have no branches, so that a loop over lanes becomes vector code. Flags
-//! come from the final result and cost nothing if the caller ignores them.
+//! modifiers as plain values and is inlined. So if a caller's modifiers are constant, its code contains only the
+//! arithmetic of that instruction. Frequent functions have no branches, so a loop over lanes becomes vector code. Flags
+//! are computed from the final result, and cost nothing if the caller ignores them.
 //!
 //! | file | subject | chapter of the machine's description |
 //! |---|---|---|
@@ -18,8 +18,8 @@
 //! | [`atomic`] | atomics and reductions on one memory word | 6.8 |
 //! | [`special`] | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 | 8 |
 //!
-//! Source throughout: the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c, hwtest/g80_*.cc),
-//! as facts. Each function states which of its results they never compared with silicon.
+//! All functions follow the facts in the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c,
+//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the function says so.
 
 pub mod atomic;
 pub mod convert;
@@ -44,7 +44,7 @@ impl Flags {
     pub const NONE: Flags = Flags(0);
     /// Zero.
     pub const Z: Flags = Flags(1);
-    /// Sign; for a comparison, true.
+    /// Sign. After a comparison, it means true.
     pub const S: Flags = Flags(2);
     /// Carry out of the top bit.
     pub const C: Flags = Flags(4);
@@ -53,13 +53,13 @@ impl Flags {
     /// The flags of a NaN result: Z and S together mean unordered.
     pub const UNORDERED: Flags = Flags(3);
 
-    /// Returns the flags of a nibble Z=1, S=2, C=4, O=8; higher bits are ignored.
+    /// Returns the flags for a nibble with Z=1, S=2, C=4, O=8. Higher bits are ignored.
     #[inline(always)]
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits & 0xf)
     }
 
-    /// Returns the nibble Z=1, S=2, C=4, O=8.
+    /// Returns the flags as a nibble with Z=1, S=2, C=4, O=8.
     #[inline(always)]
     pub const fn bits(self) -> u8 {
         self.0
@@ -87,14 +87,14 @@ impl Flags {
 /// The width of an untyped operation: b16 or b32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
-    /// The low 16 bits of each source; results are zero-extended.
+    /// The low 16 bits of each source. Results are zero-extended.
     B16,
     /// All 32 bits.
     B32,
 }
 
 impl Width {
-    /// Number of bits.
+    /// Returns the number of bits.
     #[inline(always)]
     pub const fn bits(self) -> u32 {
         match self {
@@ -121,22 +121,22 @@ impl Width {
     }
 }
 
-/// Source modifiers of floating point operands; `abs` acts before `neg`. (6.1)
+/// Source modifiers of floating-point operands. `abs` acts before `neg`. (6.1)
 ///
-/// For f32, both act on the bits of the source, including those of a NaN. The operations of [`double`] note where
-/// they differ.
+/// For f32, both modifiers act on the bits of the source, including those of a NaN. The operations of [`double`] state
+/// how they differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modifiers {
-    /// Clear the sign.
+    /// Whether to clear the sign of the source.
     pub abs: bool,
-    /// Flip the sign.
+    /// Whether to flip the sign of the source.
     pub neg: bool,
 }
 
 impl Modifiers {
     /// No modifier.
     pub const NONE: Modifiers = Modifiers { abs: false, neg: false };
-    /// `neg` alone.
+    /// The modifier `neg` only.
     pub const NEG: Modifiers = Modifiers { abs: false, neg: true };
 
     /// Applies the modifiers to the bits of an f32.
@@ -151,7 +151,7 @@ impl Modifiers {
         (x & !((self.abs as u64) << 63)) ^ (self.neg as u64) << 63
     }
 
-    /// Applies the modifiers to a sign alone: that of a magnitude, or of an f16.
+    /// Applies the modifiers to the sign of a magnitude or of an f16.
     #[inline(always)]
     const fn sign(self, negative: bool) -> bool {
         (negative & !self.abs) ^ self.neg
@@ -165,19 +165,20 @@ impl Modifiers {
 pub struct Compare(u8);
 
 impl Compare {
-    /// Returns the comparison of a nibble L=1, E=2, G=4, U=8; higher bits are ignored.
+    /// Returns the comparison for a nibble with L=1, E=2, G=4, U=8. Higher bits are ignored.
     #[inline(always)]
     pub const fn from_bits(bits: u8) -> Compare {
         Compare(bits & 0xf)
     }
 
-    /// Returns the nibble L=1, E=2, G=4, U=8.
+    /// Returns the comparison as a nibble with L=1, E=2, G=4, U=8.
     #[inline(always)]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Returns whether the comparison holds. At most one of the relations may be true; none means unordered.
+    /// Returns whether the comparison holds. At most one of the relations may be true. If none is true, the operands
+    /// are unordered.
     #[inline(always)]
     const fn holds(self, less: bool, equal: bool, greater: bool) -> bool {
         let unordered = !(less | equal | greater);

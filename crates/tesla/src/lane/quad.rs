@@ -1,11 +1,11 @@
-//! quadop: f32 arithmetic between the lanes of a 2x2 quad. (6.3; hwtest/g80_fp.cc)
+//! `quadop`: f32 arithmetic between the lanes of a 2x2 quad. (6.3; hwtest/g80_fp.cc)
 
 use super::float::{self, Saturate};
 use super::{Flags, Rounding};
 
-/// The operation of one lane on the value `t` of the selected lane and its own `c`.
+/// The operation of one lane of a quad. `t` is the value of the selected lane, and `c` the value of the lane itself.
 ///
-/// The codes of subr and sub are the reverse of those of integer add.
+/// Compared with integer add, the codes of subr and sub are swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuadOp {
     /// 0: t + c
@@ -21,7 +21,7 @@ pub enum QuadOp {
 /// The lane of the quad from which a lane takes SRC1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuadSource {
-    /// 0 to 3: this lane of the quad, for all four.
+    /// 0 to 3: all four lanes take SRC1 from this lane of the quad.
     Lane(u8),
     /// 4 and 6: the horizontal neighbour.
     Dx,
@@ -30,7 +30,7 @@ pub enum QuadSource {
 }
 
 impl QuadSource {
-    /// Returns the selector of a 3-bit code; higher bits are ignored.
+    /// Returns the selector for a 3-bit code. Higher bits are ignored.
     pub const fn from_code(code: u8) -> QuadSource {
         match code & 7 {
             4 | 6 => QuadSource::Dx,
@@ -39,7 +39,7 @@ impl QuadSource {
         }
     }
 
-    /// Returns the lane of the quad (0 to 3) that lane `own` reads. It may be inactive.
+    /// Returns the lane of the quad (0 to 3) whose SRC1 the lane `own` reads. That lane may be inactive.
     pub const fn lane(self, own: u8) -> u8 {
         match self {
             QuadSource::Lane(lane) => lane & 3,
@@ -63,7 +63,7 @@ pub fn quadop(op: QuadOp, t: u32, c: u32) -> (u32, Flags) {
 }
 
 /// Returns the result of every lane for the selectors [`QuadSource::Dx`] and [`QuadSource::Dy`] outside fragment
-/// programs: 0, or +infinity if the machine's mode NONFP_DERIV is 1, whatever the operation.
+/// programs. Whatever the operation, it is 0, or +infinity if the machine's mode NONFP_DERIV is 1.
 pub fn derivative_outside_fragment(nonfp_deriv: bool) -> (u32, Flags) {
     let result = if nonfp_deriv { 0x7f80_0000 } else { 0 };
     (result, float::flags(result))

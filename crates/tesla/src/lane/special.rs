@@ -1,9 +1,9 @@
 //! The special function unit: quadratic interpolation in tables. (8; nvhw/sfu.c, nvhw/sfu_tab.c, hwtest/g80_sfu.cc)
 //!
-//! Every function computes c0 + c1 x + c2 x² for the interval that its leading fraction bits select. All integers
-//! are exact, except for the squarer, which truncates each partial product (`square` below). The results are those
-//! of the tables; a mathematics library returns other bits. Sources have their modifiers applied. These functions
-//! do not write a `$c`.
+//! Every function computes c0 + c1 x + c2 x² for the interval that its leading fraction bits select. All integers are
+//! exact, except for the squarer, which truncates each partial product (`square` below). The results are those of the
+//! hardware's tables, and differ from those of a mathematics library. The modifiers of sources are already applied.
+//! These functions do not write a `$c`.
 
 use super::float::{self, NAN, Saturate};
 use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
@@ -11,11 +11,12 @@ use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
 const SIGN: u32 = 0x8000_0000;
 const INFINITY: u32 = 0x7f80_0000;
 const FRACTION: u32 = 0x7f_ffff;
-/// presin and preex2: bit 30 marks values that are not a number in range, bit 23 an infinity among those.
+/// In results of presin and preex2, bit 30 marks values that are not numbers in range. If bit 23 is also set, the value
+/// is an infinity.
 const SPECIAL: u32 = 0x4000_0000;
 const SPECIAL_INFINITY: u32 = 0x4080_0000;
 
-/// The class of a source after flushing; a number has its exponent field and 24-bit significand.
+/// The class of a source after flushing. A number has an exponent field and a 24-bit significand.
 enum Source {
     NotANumber,
     Infinity,
@@ -32,9 +33,9 @@ fn unpack(x: u32) -> Source {
     }
 }
 
-/// Packs an exponent field that may be out of range and a significand of 2^23 to 2^24, both included, as a float.
+/// Packs an exponent field, which may be out of range, and a significand from 2^23 to 2^24 (inclusive) as a float.
 ///
-/// Below the range, the result is a zero; above it, an infinity.
+/// Returns a zero if the exponent is below the range, and an infinity if it is above.
 fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
     let (exponent, significand) =
         if significand == 1 << 24 { (exponent + 1, 1 << 23) } else { (exponent, significand) };
@@ -45,14 +46,14 @@ fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
     }
 }
 
-/// Returns about x² / 2^19 for x of at most 17 bits: the sum of the partial products, each truncated.
+/// Returns about x² / 2^19 for x of at most 17 bits. It is the sum of the partial products, each of which is truncated.
 pub(crate) fn square(x: u32) -> i64 {
     let sum: u32 = (0..17).map(|bit| if x >> bit & 1 != 0 { x >> (18 - bit) } else { 0 }).sum();
     i64::from(sum >> 1)
 }
 
-/// Returns c0 2^`scale0` + c1 x + c2 x² 2^`scale2`. The squarer's input is a separate parameter, because rcp shifts
-/// it.
+/// Returns c0 2^`scale0` + c1 x + c2 x² 2^`scale2`. The input of the squarer is a separate parameter, because rcp
+/// shifts it.
 fn interpolate(row: &Coefficients, scale0: u32, x: u32, squared: u32, scale2: u32) -> i64 {
     let [c0, c1, c2] = row.map(i64::from);
     (c0 << scale0) + c1 * i64::from(x) + ((c2 * square(squared)) << scale2)
@@ -73,7 +74,8 @@ pub fn rcp(x: u32) -> u32 {
     }
 }
 
-/// Returns rsqrt: 1 / √x. The result for ±0 is an infinity of the same sign, and for other negative sources NaN.
+/// Returns rsqrt: 1 / √x. The result for ±0 is an infinity of the same sign. The result for other negative sources is
+/// NaN.
 pub fn rsqrt(x: u32) -> u32 {
     let negative = x & SIGN != 0;
     match unpack(x) {
@@ -83,7 +85,7 @@ pub fn rsqrt(x: u32) -> u32 {
         Source::Infinity => 0,
         Source::Number { exponent, significand } => {
             let unbiased = exponent - 127;
-            // The lowest exponent bit joins the fraction: the tables cover [1, 4).
+            // The index of the table includes the lowest exponent bit, because the table covers [1, 4).
             let fraction = significand & FRACTION | (unbiased as u32 & 1) << 23;
             let halved = 127 - (unbiased >> 1) - 1;
             if fraction == 0 {
@@ -98,7 +100,7 @@ pub fn rsqrt(x: u32) -> u32 {
 
 /// Returns lg2: the base 2 logarithm.
 ///
-/// A negative result is complemented, not negated. This leaves even lg2(0.5) short of -1.
+/// A negative result is complemented, not negated. So even lg2(0.5) is not exactly -1.
 pub fn lg2(x: u32) -> u32 {
     let negative = x & SIGN != 0;
     match unpack(x) {
@@ -109,7 +111,7 @@ pub fn lg2(x: u32) -> u32 {
         Source::Number { exponent, significand } => {
             let fraction = significand & FRACTION;
             let (index, rest) = (fraction >> 17, fraction & 0x1_ffff);
-            // 36 bits after the point. 1.0 is an exact zero before the exponent is added.
+            // The number has 36 bits after the point. For 1.0, it is exactly zero before the exponent is added.
             let of_significand = match fraction {
                 0 if exponent == 127 => 0,
                 _ => (interpolate(&LG2[index as usize], 12, rest, rest, 1) + 0x3345) >> 2,
@@ -124,7 +126,7 @@ pub fn lg2(x: u32) -> u32 {
     }
 }
 
-/// Converts a fixed-point number to a float, truncated. `exponent` is the exponent field for bit `top`.
+/// Converts a fixed-point number to a float and truncates it. `exponent` is the exponent field for bit `top`.
 fn normalised(sign: u32, magnitude: u64, top: u32, exponent: i32) -> u32 {
     if magnitude == 0 {
         return sign;
@@ -134,9 +136,10 @@ fn normalised(sign: u32, magnitude: u64, top: u32, exponent: i32) -> u32 {
     pack(sign, exponent - shift, aligned >> (top - 23))
 }
 
-/// Returns presin: x × 2/π reduced to four quadrants, the input of [`sin`] and [`cos`].
+/// Returns presin: x × 2/π reduced to four quadrants. The result is the operand of [`sin`] and [`cos`].
 ///
-/// Sign, 2 bits of quadrant (23, 24), 23 bits of fraction; bit 30 marks NaN and, with bit 23, infinity.
+/// The result has a sign, 2 bits for the quadrant (23, 24) and 23 fraction bits. Bit 30 marks a NaN, or an infinity if
+/// bit 23 is also set.
 pub fn presin(x: u32) -> u32 {
     let sign = x & SIGN;
     let (exponent, significand) = match unpack(x) {
@@ -150,9 +153,10 @@ pub fn presin(x: u32) -> u32 {
     sign | fixed(turned, exponent) & 0x01ff_ffff
 }
 
-/// Returns preex2: x in fixed point, the input of [`ex2`].
+/// Returns preex2: x in fixed point. The result is the operand of [`ex2`].
 ///
-/// Sign, 7 bits of integer (23 to 29), 23 bits of fraction; bit 30 marks NaN and, with bit 23, out of range.
+/// The result has a sign, 7 integer bits (23 to 29) and 23 fraction bits. Bit 30 marks a NaN, or a value out of range
+/// if bit 23 is also set.
 pub fn preex2(x: u32) -> u32 {
     let sign = x & SIGN;
     match unpack(x) {
@@ -164,7 +168,8 @@ pub fn preex2(x: u32) -> u32 {
     }
 }
 
-/// Shifts by an exponent, and drops the bits that leave the 32 bits at either end.
+/// Shifts a number left by an exponent, or right if the exponent is negative. Bits outside the 32 bits of the result
+/// are lost.
 fn fixed(value: u64, exponent: i32) -> u32 {
     match exponent {
         32.. => 0,
@@ -179,12 +184,12 @@ pub fn sin(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(x & SIGN, x >> 23, x & FRACTION) }
 }
 
-/// Returns cos of a result of [`presin`]: the sine a quadrant further, without the sign.
+/// Returns cos of a result of [`presin`]: the sine one quadrant later, without the sign of the source.
 pub fn cos(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(0, (x >> 23) + 1, x & FRACTION) }
 }
 
-/// Returns the sine of a fraction of a quadrant. Two bits of `quadrant` count.
+/// Returns the sine of a fraction of a quadrant. Only the low two bits of `quadrant` matter.
 fn quadrant_sine(sign: u32, quadrant: u32, fraction: u32) -> u32 {
     let fraction = if quadrant & 1 != 0 { !fraction & FRACTION } else { fraction };
     let sign = sign ^ (quadrant >> 1 & 1) << 31;
@@ -193,7 +198,7 @@ fn quadrant_sine(sign: u32, quadrant: u32, fraction: u32) -> u32 {
     normalised(sign, value as u64, 37, 127)
 }
 
-/// Returns ex2 of a result of [`preex2`]: 2 to that power.
+/// Returns ex2 of a result of [`preex2`]: 2 to the power of that number.
 pub fn ex2(x: u32, sat: Saturate) -> u32 {
     let negative = x & SIGN != 0;
     let result = match x & SPECIAL_INFINITY {
@@ -212,6 +217,6 @@ pub fn ex2(x: u32, sat: Saturate) -> u32 {
             pack(0, 127 + whole, (value >> 15) as u64)
         }
     };
-    // The unit has no NaN operand: its source is a fixed-point word.
+    // The unit has no NaN operand, because its source is a fixed-point word.
     float::finish(result, sat, false).0
 }

@@ -1,9 +1,9 @@
-//! Rules about the token stack of a warp and about barriers. They examine every stack that is possible before each
+//! Rules about the token stack of a warp and about barriers. They examine every stack that is possible at each
 //! instruction.
 //!
-//! A `bra` divides the lanes only if its flags may differ between them ([`values::varying`](super::values)). A
-//! token represents all tokens that its instruction pushes, so loops and recursion need no bound. The state of
-//! waiting lanes is a summary: *apart* if others wait at a join or on the other side of a branch, *away* if others
+//! A `bra` divides the lanes only if its flags may differ between them ([`values::varying`](super::values)). A token
+//! represents all tokens that its instruction pushes, so loops and recursion need no bound. Waiting lanes are described
+//! by two facts: *apart* means that lanes wait at a join or on the other side of a branch, and *away* means that lanes
 //! have left by `break` or `ret`.
 
 use std::collections::BTreeSet;
@@ -30,11 +30,11 @@ struct Walk<'a, 'b> {
     varying: PlacesByNode,
     broken: BTreeSet<(u32, &'static str, String)>,
     rules: LiteMap<&'static str, &'static Rule>,
-    /// Instructions whose JOINAT or BREAK token is popped by a matching instruction.
+    /// Instructions that push a JOINAT or BREAK token which a matching instruction pops.
     answered: NumberSet,
 }
 
-/// Returns the token stacks of the program.
+/// Returns the possible token stacks of the program.
 fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>) {
     let mut apart = NumberSet::new();
     loop {
@@ -58,7 +58,8 @@ fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>
     }
 }
 
-/// Adds the findings about the stack and about barriers; none if `bra c[]` may continue at any address.
+/// Adds the findings about the stack and about barriers. Adds nothing if the program contains a `bra c[]`, because it
+/// may continue at any address.
 pub(super) fn follow(subject: &mut Subject<'_>) {
     let indirect = |pc: u32| {
         matches!(subject.code.at(pc), Ok(Inst { op: Op::Control(Control::BraIndirect { .. }), .. }))
@@ -178,7 +179,7 @@ impl Walk<'_, '_> {
             }
             Effect::Quadpop => match quadon {
                 Some(_) => next.push(Move::Pop((At::Before(behind), waiting))),
-                None => self.broken(&QUADPOP, pc, "no quadon may have pushed what it pops"),
+                None => self.broken(&QUADPOP, pc, "the token on top may not be that of a quadon"),
             },
             Effect::Barrier => {
                 if waiting.apart || waiting.away {
@@ -202,11 +203,11 @@ impl Walk<'_, '_> {
             .is_some_and(|places| places.has(Place::C(inst.guard.c)))
     }
 
-    /// Adds the lanes that run next after no lane remains on the path. (9.3)
+    /// Adds the states of the lanes that may run next after no lane remains on the current path. (9.3)
     fn unwind(&mut self, leave: Leave, pc: u32, waiting: Waiting, top: Option<Token>, next: &mut Moves) {
         let Some(token) = top else {
             if leave == Leave::Break {
-                self.broken(&BREAK_EMPTY, pc, "no breakaddr may be before it");
+                self.broken(&BREAK_EMPTY, pc, "there may be no breakaddr before it");
             }
             return;
         };
@@ -218,7 +219,7 @@ impl Walk<'_, '_> {
                 let away = waiting.away || parked;
                 next.push(then(Waiting { away, ..token.then }));
             }
-            // Lanes that wait at the join continue there, and the join pops the token.
+            // Lanes that wait for the join continue at its address, and the join there pops the token.
             TokenType::Joinat => {
                 let away = waiting.away || parked;
                 next.push(Move::Go((At::Before(token.to), Waiting { away, ..waiting })));
@@ -258,8 +259,8 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Reports tokens that no matching instruction pops. If a JOINAT token names an `exit`, the lanes end instead of
-/// joining.
+/// Reports tokens that no matching instruction pops. A JOINAT token is not reported if its address is that of an
+/// `exit`, because the lanes then end without a join.
 fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
     let exits = |pc: u32| subject.code.at(pc).is_ok_and(|inst| inst.end == End::Exit);
     for Token { kind, by, to, .. } in paths.tokens().iter().filter(|token| !answered.contains(token.by)) {
@@ -274,7 +275,7 @@ fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Num
     }
 }
 
-/// Reports JOINAT tokens that some join pops, but that name another address.
+/// Reports JOINAT tokens that some join pops, but whose address is not that of an instruction with a join.
 fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
     let joinat = |token: &&Token| token.kind == TokenType::Joinat && answered.contains(token.by);
     for token in paths.tokens().iter().filter(joinat) {
@@ -284,8 +285,8 @@ fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Numb
     }
 }
 
-/// Reports instructions that paths reach with different tokens on top. BRANCH and CALL tokens are excluded, and so
-/// are tokens that accumulate in each iteration of a loop: another rule reports their number.
+/// Reports instructions that paths reach with different tokens on top of the stack. BRANCH and CALL tokens are
+/// excluded. Tokens that accumulate in each iteration of a loop are also excluded, because another rule reports them.
 fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     let cycling: NumberSet = cycles(paths).iter().flatten().collect();
     let before = |at: At| if let At::Before(pc) = at { Some(pc) } else { None };
@@ -307,7 +308,7 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
             tops.insert(own);
         }
     }
-    // Only at the instruction where the paths meet: the instructions after it have the same top tokens.
+    // Only the first such instruction is reported, because the instructions after it have the same top tokens.
     let mut seen = SortedSet::new();
     for (pc, tops) in tops.into_iter().filter(|(_, tops)| tops.len() > 1) {
         if seen.insert(tops.clone()) {
@@ -332,12 +333,12 @@ fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     };
     let uncalled = by(false);
     let mixed = by(true).iter().filter(|pc| uncalled.contains(*pc)).collect::<Vec<_>>();
-    let message = || "it is reached by a call and without one".to_owned();
+    let message = || "paths reach it with and without a call".to_owned();
     found.extend(mixed.into_iter().map(|pc| (&RET_MIXED, pc, message())));
 }
 
-/// Returns the maximum number of entries on the stack at once. Tokens that can lie on top of themselves have no
-/// bound and are excluded. The number of BRANCH tokens is at most 31, because each has lanes of its own.
+/// Returns the maximum number of entries on the stack at the same time. Tokens that can lie on top of themselves have
+/// no bound and are excluded. There are at most 31 BRANCH tokens, because the lanes of each token are different.
 fn entries(paths: &Paths<State, Token>) -> usize {
     const UNBOUNDED: [TokenType; 4] =
         [TokenType::Call, TokenType::Joinat, TokenType::Break, TokenType::Quadon];
@@ -358,19 +359,19 @@ fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) 
         } else if let Some(by) =
             [TokenType::Joinat, TokenType::Break, TokenType::Quadon].into_iter().find_map(of)
         {
-            found.push((&STACK_GROWS, by, "its token may lie on one of an earlier round".to_owned()));
+            found.push((&STACK_GROWS, by, "its token may lie on a token of an earlier iteration".to_owned()));
         }
     }
     let entries = entries(paths);
     let declared = subject.program.resources.stack.map(|entries| entries as usize);
     let most = declared.unwrap_or(DEFAULT_STACK_ENTRIES);
     if entries > most {
-        let has = if declared.is_some() { "are declared" } else { "is the most that there can be" };
+        let has = if declared.is_some() { "are declared" } else { "is the maximum" };
         found.push((&STACK_NEED, subject.code.base(), format!("{entries} entries are needed, {most} {has}")));
     }
 }
 
-/// Returns the groups of tokens in which each can lie on top of every other of the group, more than once.
+/// Returns the cycles of tokens: groups in which each token can lie on top of every other token, any number of times.
 fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
     let reach = |from: u32| {
         let mut reached = NumberSet::new();
@@ -392,11 +393,12 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
     groups
 }
 
-/// Returns the maximum number of tokens of a kind on one stack, with each token of a cycle counted once.
+/// Returns the maximum number of tokens on one stack for which `counts` returns true. Each token of a cycle counts
+/// once.
 fn deepest(paths: &Paths<State, Token>, cycles: &[NumberSet], counts: impl Fn(&Token) -> bool) -> usize {
     let group = |token: u32| cycles.iter().position(|cycle| cycle.contains(token));
     let mut depths = vec![0; paths.tokens().len()];
-    // Values grow at most once for each token of a chain, because a cycle adds nothing to itself.
+    // The loop ends, because a cycle adds nothing to itself. A depth can only grow once for each token of a chain.
     loop {
         let mut changed = false;
         for (number, token) in paths.tokens().iter().enumerate() {

@@ -1,7 +1,7 @@
-//! The contents of registers on the paths of the graph: written or not, equal in all lanes or not.
+//! Facts about registers before each instruction: whether they are written, and whether they are equal in all lanes.
 //!
-//! Both are sets of locations that grow along edges, without a stack: a `ret` continues after every call to which
-//! it may return. A location therefore counts as written if any path writes it.
+//! Each fact is a set of locations that grows along the edges of the graph, without a stack. A `ret` continues after
+//! every call to which it may return. So a location counts as written if any path writes it.
 
 use reconverge_isa::sets::{NumberSet, SortedSet};
 
@@ -11,7 +11,7 @@ use crate::inst::{Arith, Dst, Group, Inst, Memory, Op, Operand, Space, Special, 
 use crate::launch::UNSPECIFIED_REGISTERS;
 use crate::uses::{Accesses, Place, accesses};
 
-/// A set of half registers, address registers and flags.
+/// A set of locations: half registers, address registers and flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Places {
     halves: [u128; 2],
@@ -35,7 +35,7 @@ impl Places {
         self
     }
 
-    /// Returns whether the set has any part of a location.
+    /// Returns whether the set contains any part of a location.
     pub(super) fn has(self, place: Place) -> bool {
         let wanted = Places::default().with(place);
         wanted.halves[0] & self.halves[0] != 0
@@ -58,11 +58,12 @@ impl Places {
     }
 }
 
-/// For each node of the graph, by number, the set of locations before it, or `None` if no path leads there.
+/// For each node of the graph, by number, the set of locations before its instruction. `None` means that no path leads
+/// there.
 pub(super) type PlacesByNode = Vec<Option<Places>>;
 
-/// Returns the set of locations before each reachable instruction. `start` is the set at the start of the program,
-/// and `after` updates it for one instruction.
+/// Returns the set of locations before each reachable instruction. `start` is the set at the start of the program.
+/// `after` returns the set after an instruction for the set before it.
 fn before(
     subject: &Subject<'_>,
     start: Places,
@@ -83,7 +84,8 @@ fn before(
     known
 }
 
-/// Returns the number of general registers of a program: the declared number, or enough for all that it writes.
+/// Returns the number of general registers of a program. If the program does not declare the number, returns the
+/// smallest number that covers all registers that it writes.
 fn registers(subject: &Subject<'_>) -> u32 {
     let highest = || {
         let insts = subject.graph.nodes.iter().filter_map(|node| subject.code.at(node.pc).ok());
@@ -98,7 +100,8 @@ fn registers(subject: &Subject<'_>) -> u32 {
     subject.program.resources.registers.unwrap_or_else(highest)
 }
 
-/// Reports reads of locations that no earlier path writes. Registers beyond those of a program read 0. (1.4)
+/// Reports reads of locations that no path has written. Registers that a program does not have read 0 and are not
+/// reported. (1.4)
 pub(super) fn unwritten(subject: &mut Subject<'_>) {
     let stage = subject.stage;
     let inputs = match stage {
@@ -115,7 +118,8 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     };
     let written = before(subject, inputs, &|_, inst, places| {
         let Accesses { reads, writes, .. } = accesses(inst, stage);
-        // A copy of an unwritten location is also unwritten: the instruction that computes with it breaks the rule.
+        // The copy of an unwritten location is also unwritten. Only an instruction that computes with the value breaks
+        // the rule.
         if is_copy(inst) && reads.iter().any(|(place, _, _)| exists(place) && !places.has(*place)) {
             return places;
         }
@@ -135,8 +139,8 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     }
 }
 
-/// Returns whether an instruction only copies a register to another. Compilers copy undefined values where paths
-/// meet.
+/// Returns whether an instruction only copies a register to another. Compilers also copy undefined values at positions
+/// where paths meet.
 fn is_copy(inst: &Inst) -> bool {
     matches!(inst.op, Op::Arith(Arith::Mov { .. }))
         && matches!(inst.src[0], Operand::R32(_) | Operand::R16(_))
@@ -155,9 +159,8 @@ fn name(place: Place) -> String {
     }
 }
 
-/// Returns the locations that may differ between the lanes of a warp, before each instruction. Some lanes may
-/// execute the instructions in `apart` without the others: the values that they write differ from the values of the
-/// others.
+/// Returns the locations that may differ between the lanes of a warp, before each instruction. `apart` are instructions
+/// that some lanes may execute without the others. The values that they write may differ from those in other lanes.
 pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode {
     let stage = subject.stage;
     let start = Places::default().with(Place::R(0));
@@ -167,7 +170,8 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode 
             |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
         let differs = match &inst.op {
             Op::Group(Group::Vote { .. }) => apart.contains(pc),
-            // Two values that vary may vary alike: an index and its bound, both computed from the thread's number.
+            // Two values that differ between lanes may differ in the same way: an index and its bound, both computed
+            // from the thread's number.
             Op::Arith(Arith::Set { .. } | Arith::Add { .. })
                 if reads.len() > 1 && reads.iter().all(|(place, _, _)| places.has(*place)) =>
             {
@@ -185,7 +189,7 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode 
                     )
             }
         };
-        // A write by some lanes only, or to half a register, keeps part of the old value.
+        // A write in only some lanes, or to half a register, keeps part of the old value.
         let whole = inst.lanes & 15 == 15 && Passes::of(inst.guard) == Passes::All;
         writes.into_iter().fold(places, |places, place| match (differs, whole) {
             (true, _) => places.with(place),

@@ -31,7 +31,7 @@ pub(super) const OUT32: P = Part::Memory(&Memory {
     ..output()
 });
 
-/// The address is rounded down to a word; the 16-bit result goes to both halves of it. (3.1)
+/// The address is rounded down to a word, and the 16-bit result is written to both halves of the word. (3.1)
 pub(super) const OUT16: P = Part::Memory(&Memory {
     shift: 1,
     set: |draft, at| draft.inst.dst = Dst::Out16(at.offset as u16 & !3),
@@ -71,8 +71,8 @@ pub(crate) const LLHDST: P = choice!(
     ]
 );
 
-/// A half, if no other part of the text shows that it is one. The text has `half` before a destination that is not
-/// a register.
+/// A half register, if no other part of the text shows that the destination is a half. If the destination is not a
+/// register, the text has `half` before it.
 pub(crate) const LLHDST_SAID: P = choice!(
     "destination type",
     [
@@ -82,7 +82,7 @@ pub(crate) const LLHDST_SAID: P = choice!(
     ]
 );
 
-/// Destination of ld c\[\] and ld s\[\]: w1\[26\] is its width.
+/// Destination of ld c\[\] and ld s\[\]. w1\[26\] is its width.
 pub(crate) const CSLD_DST: P =
     choice!("destination width", [case!(0, 1 << 58, &[LLHDST_SAID]), case!(1 << 58, 1 << 58, &[LLDST]),]);
 
@@ -90,7 +90,7 @@ pub(crate) const CSLD_DST: P =
 pub(crate) const MCDST: P =
     choice!("flags output", [case!(1 << 38, 1 << 38, &[FLAGS]), case!(0, 1 << 38, &[]),]);
 
-/// The `$c` that receives flags; also for `ld lock`, which always writes it.
+/// The `$c` that receives flags, if any. Also used for `ld lock`, which always writes it.
 pub(crate) const FLAGS: P =
     number!("flags register", at(36, 2), CC, |draft, c| draft.inst.cdst = Some(c as u8));
 

@@ -7,7 +7,7 @@ use crate::inst::{Access, Base, Mem, Operand, Space};
 
 use super::*;
 
-// SLOT is the index in `Inst::src`, ACCESS an index of ACCESSES.
+// In this file, SLOT is the index in `Inst::src`, and ACCESS is an index into ACCESSES.
 
 pub(super) const SAREG_FIELD: Bits = at(26, 2);
 pub(super) const AREG_FIELD: Bits = at(26, 2).and(34, 1);
@@ -17,7 +17,7 @@ pub(super) const U16: usize = 1;
 pub(super) const S16: usize = 2;
 pub(super) const B32: usize = 3;
 pub(super) const ACCESSES: [Access; 4] = [Access::U8, Access::U16, Access::S16, Access::B32];
-/// Element size of each access as a power of two.
+/// For each access, the binary logarithm of its size in bytes.
 pub(super) const SHIFTS: [u8; 4] = [0, 1, 1, 2];
 
 pub(super) const SHARED: u8 = 0;
@@ -28,8 +28,9 @@ pub(super) const PRIMITIVE: u8 = 4;
 pub(super) const VARYING: u8 = 5;
 pub(super) const OUTPUT: u8 = 6;
 
-/// Returns a memory operand with an optional `$a`. LENGTH is that of the offset field, AREG selects the `$a` field
-/// (0 none, 2 short, 3 long), INCREMENT whether it is post-incremented, SIGNED whether the increment is signed.
+/// Returns a memory operand with an optional `$a`. LENGTH is the length of the offset field. AREG selects the `$a`
+/// field (0 none, 2 short, 3 long). INCREMENT means that the `$a` is post-incremented, and SIGNED that the increment is
+/// signed.
 pub(super) const fn memory<
     const SPACE: u8,
     const SLOT: usize,
@@ -85,7 +86,7 @@ pub(super) const fn lshared<const ACCESS: usize, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<SHARED, 0, ACCESS, 9, 5, 3, INCREMENT, INCREMENT>(None) })
 }
 
-/// s[] in a load or store: 16 bits of address, whatever the unit.
+/// s[] in a load or store. The offset field covers 16 bits of address, whatever its unit.
 pub(super) const fn fshared<const ACCESS: usize, const LENGTH: u8, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<SHARED, 0, ACCESS, 9, LENGTH, 3, INCREMENT, false>(None) })
 }
@@ -100,7 +101,7 @@ pub(super) const fn sconst<const ACCESS: usize, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<CONST, 1, ACCESS, 16, 5, 2, INCREMENT, INCREMENT>(Some(at(21, 1))) })
 }
 
-/// c[] as an operand of a long form, in the field at POSITION; AREG is 0 if another operand has the `$a`.
+/// c[] as an operand of a long form, in the field at POSITION. AREG is 0 if another operand uses the `$a` field.
 pub(super) const fn lconst<const SLOT: usize, const POSITION: u8, const ACCESS: usize, const AREG: u8, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<CONST, SLOT, ACCESS, POSITION, 7, AREG, INCREMENT, INCREMENT>(Some(BANK_FIELD)) })
 }
@@ -117,13 +118,13 @@ pub(super) const LPRIM: P = graphics::<PRIMITIVE, 9, 7, 3>();
 pub(crate) const SVAR: P = graphics::<VARYING, 16, 8, 2>();
 pub(crate) const LVAR: P = graphics::<VARYING, 16, 8, 3>();
 pub(crate) const FOUT32: P = graphics::<OUTPUT, 9, 14, 3>();
-/// The address word of an indirect branch: a word, but the offset counts bytes. (9.9)
+/// The c[] operand of an indirect branch. It is a word, but its offset counts bytes. (9.9)
 pub(crate) const FCONST_CODE: P = Part::Memory(&Memory {
     shift: SHIFTS[U8],
     ..memory::<CONST, 0, B32, 9, 16, 3, false, false>(Some(BANK_FIELD))
 });
 
-/// w0\[25\]: post-increment.
+/// w0\[25\]: the access has a post-increment.
 pub(super) const INCREMENT: u64 = 1 << 25;
 
 /// s[] in a load or store, with or without post-increment.
@@ -135,7 +136,7 @@ const fn stepped<const ACCESS: usize, const LENGTH: u8>() -> P {
 }
 pub(crate) const FS8: P = stepped::<U8, 16>();
 pub(crate) const FS16: P = stepped::<U16, 15>();
-/// The access of a load that sign-extends.
+/// The operand of a load that sign-extends.
 pub(crate) const FS16_SIGNED: P = stepped::<S16, 15>();
 pub(crate) const FS32: P = stepped::<B32, 14>();
 
@@ -156,9 +157,9 @@ pub(crate) const FCONST: P = choice!("access mode", [
     case!(INCREMENT | (3 << 46), INCREMENT | MODE, &[Part::Text("b32"), fconst::<B32, 14, true>()]),
 ]);
 
-/// g[], addressed by a register: loads, stores, reductions.
+/// g[], addressed by a register, in loads, stores and reductions.
 pub(crate) const GLOBAL: P = Part::Memory(&Memory { bank: Some(at(16, 4)), ..global() });
-/// The operand of an atomic.
+/// g[], addressed by a register, in atomics.
 pub(crate) const GLOBAL2: P = Part::Memory(&Memory { bank: Some(at(23, 4)), ..global() });
 
 pub(super) const fn global() -> Memory<Draft> {

@@ -1,9 +1,10 @@
-//! The operands and modifiers of which rows consist, named as in the description: S... short, I... immediate, L...
-//! long; ...H 16 bits, ...D 64, ...Q 128; ...W and ...H choices of a 32- or 16-bit source among registers and
-//! memory. (3, and its Appendices B to D)
+//! The operands and modifiers from which rows are built. The names are those of the description. S, I and L at the
+//! start mean a short, immediate or long form. H, D and Q at the end mean 16, 64 and 128 bits. W and H at the end of a
+//! source mean a choice of a 32-bit or 16-bit source among registers and memory. (3, and its Appendices B to D)
 //!
-//! Bits are numbered 0 to 63: bit n of the second word is 32 + n. If a field serves as another operand than its
-//! name states, the part's name ends in that operand: `LSRC3W_2` is the field SRC3 as second source.
+//! Bits are numbered 0 to 63: bit n of the second word is 32 + n. Comments write w0\[n\] and w1\[n\] for bit n of the
+//! first and the second word. If a field is used as an operand other than its name states, the part's name ends in that
+//! operand: `LSRC3W_2` is the field SRC3 as second source.
 
 use reconverge_isa::row::{Part, Style};
 
@@ -12,36 +13,36 @@ use crate::draft::Draft;
 /// A part of a Tesla row.
 pub(crate) type P = Part<Draft>;
 
-/// A number in a field.
+/// A part whose text is the number in a field.
 macro_rules! number {
     ($name:expr, $field:expr, $style:expr, $set:expr $(,)?) => {
         Part::Number(const { &Number { name: $name, field: $field, style: $style, set: $set } })
     };
 }
 
-/// A word for each value of a field.
+/// A part that has a word of text for each value of a field.
 macro_rules! word {
     ($name:expr, $field:expr, $texts:expr, $set:expr $(,)?) => {
         Part::Word(const { &Words { name: $name, field: $field, texts: $texts, set: $set } })
     };
 }
 
-/// The first case that fits.
+/// A part with several cases. The first case whose bits match applies.
 macro_rules! choice {
     ($name:expr, $cases:expr $(,)?) => {
         Part::Case(const { &Cases { name: $name, cases: &$cases } })
     };
 }
 
-/// A case of some chips and stages. (A macro because the compiler keeps the data that a literal refers to, but not
-/// the data that a function's argument refers to.)
+/// A case that is limited to some chips and stages. It is a macro, because the compiler keeps the data that a literal
+/// refers to, but not the data that a function's argument refers to.
 macro_rules! case_in {
     ($scope:expr, $fixed:expr, $mask:expr, $parts:expr $(,)?) => {
         Case { mask: $mask, fixed: $fixed, scope: $scope, parts: $parts }
     };
 }
 
-/// A case of any chip and stage.
+/// A case for all chips and stages.
 macro_rules! case {
     ($fixed:expr, $mask:expr, $parts:expr $(,)?) => {
         case_in!(ALL, $fixed, $mask, $parts)
@@ -57,7 +58,7 @@ const CC: Style = Style::Register("$c", "");
 
 const SOURCES: [&str; 3] = ["source 1", "source 2", "source 3"];
 
-/// A flag: written or not.
+/// A part whose text is present if a bit is set.
 macro_rules! flag {
     ($text:literal, $bit:expr, $set:expr) => {
         word!($text, at($bit, 1), &[Some(""), Some($text)], $set)

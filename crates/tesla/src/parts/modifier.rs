@@ -30,42 +30,42 @@ pub(crate) const LOGOP: P = word!(
     },
 );
 
-/// Returns the part for sat in this bit.
+/// Returns the part for `sat`, at bit BIT.
 pub(crate) const fn sat<const BIT: u8>() -> P {
     flag!("sat", BIT, |draft, value| draft.sat = value != 0)
 }
 
-/// Returns the part for sat in this bit, which chips before G200 ignore.
+/// Returns the part for `sat`, at bit BIT, which chips before G200 ignore.
 pub(crate) const fn sat_g200<const BIT: u8>() -> P {
     choice!("saturation", [case_in!(SM12, 0, 0, &[sat::<BIT>()]), case!(0, 0, &[])])
 }
 
-/// Returns the part for neg of a source in this bit.
+/// Returns the part for `neg` of a source, at bit BIT.
 pub(crate) const fn neg<const BIT: u8, const SLOT: usize>() -> P {
     flag!("neg", BIT, |draft, value| draft.inst.modifiers[SLOT].neg = value != 0)
 }
 
-/// Returns the part for abs of a source in this bit.
+/// Returns the part for `abs` of a source, at bit BIT.
 pub(crate) const fn abs<const BIT: u8, const SLOT: usize>() -> P {
     flag!("abs", BIT, |draft, value| draft.inst.modifiers[SLOT].abs = value != 0)
 }
 
-/// Returns the part for not of a source in this bit.
+/// Returns the part for `not` of a source, at bit BIT.
 pub(crate) const fn not<const BIT: u8, const SLOT: usize>() -> P {
     flag!("not", BIT, |draft, value| draft.not[SLOT] = value != 0)
 }
 
-/// Returns the part for the upper bits of a 24-bit product, in this bit.
+/// Returns the part that selects the upper bits of a 24-bit product, at bit BIT.
 pub(crate) const fn high<const BIT: u8>() -> P {
     flag!("high", BIT, |draft, value| draft.high = value != 0)
 }
 
-/// Returns the part for the unit of a move, in this bit. The bit has no effect on the result. (3.4)
+/// Returns the part that selects the unit of a move, at bit BIT. The bit has no effect on the result. (3.4)
 pub(crate) const fn sfu<const BIT: u8>() -> P {
     flag!("sfu", BIT, |_, _| {})
 }
 
-/// Signedness of a source in this bit.
+/// The part for the signedness of a source, at a bit.
 macro_rules! signedness {
     ($name:ident, $unsigned:literal, $signed:literal, $doc:literal) => {
         #[doc = $doc]
@@ -87,8 +87,8 @@ pub(super) const fn rounding(code: u32) -> Rounding {
     [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero][code as usize & 3]
 }
 
-/// Returns the part for the rounding mode, from this bit on. f32 add and mul have rn and rz only. The other two
-/// codes have the interpretation that the description recommends. (13.16)
+/// Returns the part for the rounding mode, which starts at bit BIT. f32 add and mul only have rn and rz. For the other
+/// two codes, the interpretation is that of the description. (13.16)
 pub(crate) const fn rnd<const BIT: u8>() -> P {
     word!(
         "rounding",
@@ -98,7 +98,7 @@ pub(crate) const fn rnd<const BIT: u8>() -> P {
     )
 }
 
-/// Rounding mode to a whole number.
+/// Rounding mode for a result that is a whole number.
 pub(crate) const RINT17: P = word!(
     "rounding",
     at(49, 2),
@@ -128,7 +128,7 @@ pub(crate) const UNLOCK: P = choice!("unlock", [
     case!(0, 0, &[]),
 ]);
 
-/// Type of an l[] or g[] access; 7 is not a type.
+/// Type of an l[] or g[] access. The value 7 is not a type.
 pub(crate) const LG_TYPE: P = word!(
     "type",
     at(53, 3),
@@ -162,8 +162,8 @@ pub(crate) const AT_U32: P = atomic_type!(None, None, Some("u32"), None);
 
 // Quad operations.
 
-/// Returns the part for the operation of lane LANE, in the two bits from BIT on. The codes of subr and sub are the
-/// reverse of integer add's. (6.3)
+/// Returns the part for the operation of lane LANE, in the two bits from BIT on. Compared with integer add, the codes
+/// of subr and sub are swapped. (6.3)
 pub(crate) const fn qop<const LANE: usize, const BIT: u8>() -> P {
     word!(
         ["operation of lane 0", "operation of lane 1", "operation of lane 2", "operation of lane 3"][LANE],
@@ -175,7 +175,7 @@ pub(crate) const fn qop<const LANE: usize, const BIT: u8>() -> P {
     )
 }
 
-/// The lane of the quad from which source 1 is taken; w0\[17\] does not count for the neighbours.
+/// The lane of the quad from which source 1 is taken. For the two neighbours, w0\[17\] is ignored.
 pub(crate) const QLANE: P = choice!("source lane", [
     case!(0, 1 << 18, &[word!(
         "source lane",
@@ -191,7 +191,7 @@ pub(crate) const QLANE: P = choice!("source lane", [
     )]),
 ]);
 
-/// Second words 1 to 7 of opcode 7, which multiply as u24; the secondary opcode distinguishes them.
+/// The secondary opcode of opcode 7. Its values 1 to 7 also multiply as u24, and this part distinguishes them.
 pub(crate) const MUL_U24_ALIAS: P = word!(
     "secondary opcode",
     at(61, 3),

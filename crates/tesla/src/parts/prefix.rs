@@ -6,7 +6,7 @@ use crate::inst::{Condition, End};
 
 use super::*;
 
-/// exit and join; 3 is the immediate form.
+/// exit and join. The value 3 marks the immediate form.
 pub(crate) const END: P = word!(
     "exit or join",
     at(32, 2),
@@ -14,7 +14,7 @@ pub(crate) const END: P = word!(
     |draft, value| draft.inst.end = [End::None, End::Exit, End::Join, End::None][value as usize & 3],
 );
 
-/// Conditions by code. Those to which no document gives a name are `cc20` to `cc27`. (2.3)
+/// Names of conditions by code. Conditions without a documented name are `cc20` to `cc27`. (2.3)
 pub(crate) const CONDITION_NAMES: &[Option<&str>] = &[
     Some("never"), Some("l"), Some("e"), Some("le"), Some("g"), Some("lg"), Some("ge"), Some("lge"),
     Some("u"), Some("lu"), Some("eu"), Some("leu"), Some("gu"), Some("lgu"), Some("geu"), Some("always"),
@@ -37,10 +37,10 @@ pub(super) const CONDITION_C: P = number!(
     |draft, c| draft.inst.guard.c = c as u8,
 );
 
-/// The condition field of the predicate "always".
+/// The bits of the condition field for the predicate "always".
 pub(crate) const PREDICATE_ALWAYS: u64 = 15 << 39;
 
-/// The predicate; "always" is not written, and "never" needs no register.
+/// The predicate. The text omits "always", and it has no register for "never".
 pub(crate) const PRED: P = choice!("predicate", [
     case!(PREDICATE_ALWAYS, 31 << 39, &[]),
     case!(0, 0x7f << 39, &[Part::Open, Part::Text("never"), Part::Close, NEVER]),

@@ -6,7 +6,7 @@ use crate::inst::{Half, Operand, Special};
 
 use super::*;
 
-// SLOT is the index in `Inst::src`; the bits of the field follow.
+// SLOT is the index in `Inst::src`. POSITION and LENGTH describe the field.
 
 pub(super) const fn r32<const SLOT: usize, const POSITION: u8, const LENGTH: u8>() -> P {
     number!(SOURCES[SLOT], at(POSITION, LENGTH), R, |draft, n| draft.inst.src[SLOT] = Operand::R32(n as u8))
@@ -26,7 +26,7 @@ pub(crate) const SSRC1_2: P = r32::<1, 9, 6>();
 pub(crate) const SHSRC1: P = r16::<0, 9, 6>();
 pub(crate) const SSRC2: P = r32::<1, 16, 6>();
 pub(crate) const SHSRC2: P = r16::<1, 16, 6>();
-/// The destination register as a source: the addend of mad and sad of short forms.
+/// The destination register as a source, which is the addend of mad and sad in short forms.
 pub(crate) const SDST_3: P = r32::<2, 2, 6>();
 pub(crate) const LSRC1: P = r32::<0, 9, 7>();
 pub(crate) const LSRC1_2: P = r32::<1, 9, 7>();
@@ -40,7 +40,7 @@ pub(crate) const LDSRC3_2: P = r64::<1, 46>();
 pub(crate) const AREG: P =
     number!("source 1", AREG_FIELD, A, |draft, n| draft.inst.src[0] = Operand::A(n as u8));
 
-/// The `$c` that is read, which is that of the predicate.
+/// The `$c` that is read as data. It is the `$c` of the predicate.
 pub(crate) const COND: P = number!("condition register", at(44, 2), CC, |draft, c| {
     draft.inst.guard.c = c as u8;
     draft.inst.src[0] = Operand::C(c as u8);
@@ -72,7 +72,7 @@ pub(crate) const SREG: P = word!(
 
 // Immediates.
 
-/// A number as source.
+/// A part for an immediate source.
 macro_rules! immediate {
     ($slot:literal, $field:expr) => {
         immediate!($slot, $field, "immediate")
@@ -83,7 +83,7 @@ macro_rules! immediate {
 }
 
 pub(crate) const IMM: P = immediate!(1, at(16, 6).and(34, 26));
-/// The only source of mov.
+/// The immediate that is the only source of mov.
 pub(crate) const IMM_1: P = immediate!(0, at(16, 6).and(34, 26));
 pub(crate) const OFFS: P = immediate!(1, at(9, 16));
 pub(super) const SHCNT: P = immediate!(1, at(16, 7), "shift count");

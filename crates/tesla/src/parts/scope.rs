@@ -1,4 +1,4 @@
-//! The chips and stages for which rows and cases are valid: one bit per stage, one bit per chip.
+//! The chips and stages for which rows and cases are valid. A scope has one bit per stage and one bit per chip.
 
 use reconverge_isa::row::Scope;
 

@@ -1,4 +1,4 @@
-//! Sources that can be a register or memory, as other bits select. The first case that fits applies. (3.3, Appendix
+//! Sources that other bits select as a register or as memory. The first case whose bits match applies. (3.3, Appendix
 //! C)
 
 use reconverge_isa::row::{Case, Cases, Number, Part, Scope, Words, at};
@@ -8,15 +8,16 @@ use crate::lane::convert::{Integer, Size};
 
 use super::*;
 
-/// w0\[23\]: src2 is c[]; w0\[24\]: src1 is memory (short) or src3 is c[] (long); both: p[] in geometry programs.
+/// w0\[23\] selects c[] as source 2. w0\[24\] selects memory as source 1 (short) or c[] as source 3 (long). In geometry
+/// programs, both bits together select p[].
 pub(super) const W0_23: u64 = 1 << 23;
 pub(super) const W0_24: u64 = 1 << 24;
 pub(super) const BOTH: u64 = W0_23 | W0_24;
-/// w1\[21\]: src1 of a long form is s[] or a[].
+/// w1\[21\] selects s[] or a[] as source 1 of a long form.
 pub(super) const W1_21: u64 = 1 << 53;
 
-/// The cases of source 1: those before s[], s[] if `$first` is set, and those after it. Two bits from `$type` on
-/// hold the access of s[]; `$select` are the other bits that decide.
+/// The cases of source 1, in order: the cases before s[], the cases of s[] if `$first` is set, and the cases after s[].
+/// The two bits from `$type` on hold the access of s[]. `$select` are the other bits that select a case.
 macro_rules! source1 {
     ($shared:ident, $first:expr, $type:literal, $select:expr, [$($before:expr),* $(,)?], [$($after:expr),*]) => {{
         const SELECT: u64 = $select | INCREMENT | 3 << $type;
@@ -45,7 +46,7 @@ pub(super) const fn short_source1<const WIDE: bool>() -> P {
 pub(crate) const SSRC1W: P = short_source1::<true>();
 pub(crate) const SSRC1H: P = short_source1::<false>();
 
-/// Source 1 of an immediate form: w0\[23\] does not count.
+/// Source 1 of an immediate form. w0\[23\] is ignored.
 pub(super) const fn immediate_source1<const WIDE: bool>() -> P {
     source1!(sshared, W0_24, 13, W0_24, [
         case!(0, W0_24, &[if WIDE { SSRC1 } else { SHSRC1 }]),
@@ -70,10 +71,11 @@ pub(crate) const SSRC2H: P = short_source2::<false>();
 /// An undefined combination: c[] in two sources outside geometry programs.
 pub(super) const UNDEFINED: P = word!("pair of c[] sources", at(23, 1), &[None, None], |_, _| {});
 
-/// Source 1 of a long form. ALONE: the instruction has no other source, and outside geometry programs w0\[16..24\]
-/// are ignored (2.1, measured for conversions). Otherwise, both bits set there have no meaning.
+/// Source 1 of a long form. ALONE means that the instruction has no other source. Outside geometry programs,
+/// w0\[16..24\] are then ignored (2.1, measured for conversions). For other instructions, setting both bits has no
+/// meaning outside geometry programs.
 ///
-/// Fragment programs have neither s[] nor a[], and w1\[21\] does not count there.
+/// Fragment programs do not have s[] or a[], and ignore w1\[21\].
 pub(super) const fn long_source1<const WIDE: bool, const ALONE: bool>() -> P {
     source1!(lshared, W1_21, 14, W1_21, [
         case_in!(G, BOTH, BOTH, &[LPRIM]),
@@ -86,10 +88,10 @@ pub(crate) const LSRC1W: P = long_source1::<true, false>();
 pub(crate) const LSRC1H: P = long_source1::<false, false>();
 /// Source 1 of an instruction without other sources.
 pub(crate) const LSRC1W_ONLY: P = long_source1::<true, true>();
-/// Source 2 in 16 bits.
+/// Source 1 with 16 bits, of an instruction without other sources.
 pub(crate) const LSRC1H_ONLY: P = long_source1::<false, true>();
 
-/// Source 2 (POSITION 16) or 3 (POSITION 46) of a long form, as source number SLOT + 1. MINE is the bit that
+/// Source 2 (POSITION 16) or source 3 (POSITION 46) of a long form, as source number SLOT + 1. MINE is the bit that
 /// selects c[].
 pub(super) const fn long_source<const SLOT: usize, const POSITION: u8, const ACCESS: usize>() -> P {
     choice!(if SLOT == 1 { "kind of source 2" } else { "kind of source 3" }, {
@@ -98,11 +100,11 @@ pub(super) const fn long_source<const SLOT: usize, const POSITION: u8, const ACC
             case!(0, mine, &[if ACCESS == B32 { r32::<SLOT, POSITION, 7>() } else { r16::<SLOT, POSITION, 7>() }]),
             case_in!(C, mine,               BOTH | INCREMENT | W1_21, &[lconst::<SLOT, POSITION, ACCESS, 3, false>()]),
             case_in!(C, mine | INCREMENT,   BOTH | INCREMENT | W1_21, &[lconst::<SLOT, POSITION, ACCESS, 3, true>()]),
-            // The `$a` field belongs to s[].
+            // The operand in s[] uses the `$a` field.
             case_in!(C, mine | W1_21,       BOTH | W1_21,             &[lconst::<SLOT, POSITION, ACCESS, 0, false>()]),
             case_in!(VGF, mine,             BOTH | INCREMENT,         &[lconst::<SLOT, POSITION, ACCESS, 3, false>()]),
             case_in!(VGF, mine | INCREMENT, BOTH | INCREMENT,         &[lconst::<SLOT, POSITION, ACCESS, 3, true>()]),
-            // Source 1 is p[] and has the `$a` field; w1[21] selects c[].
+            // Source 1 is p[] and uses the `$a` field. w1[21] selects c[].
             case_in!(G, BOTH,               BOTH | W1_21,             &[lconst::<SLOT, POSITION, ACCESS, 0, false>()]),
             case!(BOTH | W1_21,             BOTH | W1_21,             &[if ACCESS == B32 { r32::<SLOT, POSITION, 7>() } else { r16::<SLOT, POSITION, 7>() }]),
         ]
@@ -123,7 +125,7 @@ pub(crate) const SHCNTH: P = choice!("kind of shift count", [
     case!(1 << 52, 1 << 52, &[SHCNT]),
 ]);
 
-/// Data of st s[]: w1\[21\] selects a half.
+/// The value that st s[] stores. w1\[21\] selects a half register.
 pub(crate) const ST_SRC: P = choice!("kind of source 2", [
     case!(0, W1_21, &[r16::<1, 46, 7>()]),
     case!(W1_21, W1_21, &[LSRC3_2]),
@@ -131,13 +133,13 @@ pub(crate) const ST_SRC: P = choice!("kind of source 2", [
 
 pub(super) const TYPE: u64 = 7 << 53;
 
-/// Data register of l[] and g[] accesses, by type: the destination of a load.
+/// The data register of an access to l[] or g[], depending on the type: the destination of a load.
 pub(crate) const LG_REG: P = choice!("register width", [
     case!(4 << 53, TYPE, &[LDDST]),
     case!(5 << 53, TYPE, &[LQDST]),
     case!(0, 0, &[LDST]),
 ]);
-/// Data to store: the destination field as source 2.
+/// The data register of a store to l[] or g[]: the destination field as source 2.
 pub(crate) const LG_REG_2: P = choice!("register width", [
     case!(4 << 53, TYPE, &[r64::<1, 2>()]),
     case!(5 << 53, TYPE, &[number!("source 2", at(2, 7), RQ, |draft, n| draft.inst.src[1] = Operand::R128(n as u8))]),
@@ -152,7 +154,7 @@ pub(crate) const LG_SRC3: P = choice!("register width", [
     case!(0, 0, &[r32::<2, 46, 7>()]),
 ]);
 
-/// Integer source of a conversion: w1\[14\] 32 bits, w1\[15\] byte, w1\[16\] signed.
+/// Integer source of a conversion. w1\[14\] means 32 bits, w1\[15\] a byte, and w1\[16\] signed.
 pub(crate) const CVT_ISRC: P = choice!("source type", [
     case!(0,       7 << 46, &[Part::Text("u16"), LSRC1H_ONLY, from::<1, false>()]),
     case!(1 << 46, 7 << 46, &[Part::Text("u32"), LSRC1W_ONLY, from::<2, false>()]),
@@ -174,13 +176,13 @@ pub(crate) const CARRY_S: P = choice!("carry", [
     case!(0, 1 << 22, &[]),
     case!(1 << 22, 1 << 22 | 1 << 28, &[]),
 ]);
-/// The carry of a long addc: the `$c` of the predicate.
+/// The carry of a long addc. It comes from the `$c` of the predicate.
 pub(crate) const CARRY_L: P = choice!("carry", [
     case!(1 << 22 | 1 << 28, 1 << 22 | 1 << 28, &[CONDITION_C]),
     case!(0, 1 << 22, &[]),
     case!(1 << 22, 1 << 22 | 1 << 28, &[]),
 ]);
-/// Source 3 where w1\[26..27\] select the addition.
+/// Source 3 of instructions in which w1\[26..27\] select the addition.
 pub(crate) const CARRY_M: P = choice!("carry", [
     case!(3 << 58, 3 << 58, &[CONDITION_C]),
     case!(0, 1 << 58, &[]),

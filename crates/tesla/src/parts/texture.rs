@@ -6,7 +6,7 @@ use reconverge_isa::write::Reader;
 
 use super::*;
 
-/// live or all, in this bit.
+/// Returns the part for `live` or `all`, at bit BIT.
 pub(crate) const fn tex_live<const BIT: u8>() -> P {
     word!("lanes that take part", at(BIT, 1), &[Some("all"), Some("live")], |draft, value| draft.tex.live =
         value != 0)
@@ -40,7 +40,7 @@ pub(super) const LONG_BASE: Bits = at(2, 7);
 pub(super) const COUNT: Bits = at(22, 2);
 pub(super) const MASK: Bits = at(25, 2).and(46, 2);
 
-/// Destination components: written ones take consecutive registers from the base on.
+/// Destination components. The components that are written use consecutive registers, starting at the base.
 pub(crate) const LTDST: P = Part::Custom(&Custom {
     name: "destination components $r0:$r1:#:#",
     bits: LONG_BASE.mask() | MASK.mask(),
@@ -70,7 +70,7 @@ pub(crate) const STDST: P = Part::Custom(&Custom {
     set: |draft, word| draft.tex.base = SHORT_BASE.get(word) as u8,
 });
 
-/// One to four consecutive registers from the destination's base on.
+/// Sources: one to four consecutive registers, starting at the base of the destination.
 macro_rules! texture_sources {
     ($base:expr) => {
         Part::Custom(&Custom {
@@ -111,7 +111,7 @@ fn with(one: BitPattern, other: Option<BitPattern>) -> Option<BitPattern> {
     Some(BitPattern { mask: one.mask | other.mask, fixed: one.fixed | other.fixed })
 }
 
-/// Prints `$r4:#:$r5`: `count` components, those in `mask` in consecutive registers.
+/// Prints `$r4:#:$r5`: `count` components, of which those in `mask` have consecutive registers.
 fn print_components(base: u32, mask: u32, count: u32, out: &mut String) {
     let mut register = base;
     for component in 0..count {
@@ -128,8 +128,8 @@ fn print_components(base: u32, mask: u32, count: u32, out: &mut String) {
     }
 }
 
-/// Returns the first register (if any), mask and number of components; `None` if they are not consecutive, or more
-/// than four.
+/// Returns the first register (if any), the mask and the number of components. Returns `None` if the registers are not
+/// consecutive, or if there are more than four components.
 fn parse_components(reader: &mut Reader) -> Option<(Option<u32>, u32, u32)> {
     let mut base = None;
     let mut mask = 0_u32;

@@ -1,7 +1,7 @@
-//! Two-word control flow. (2.1, Appendix A)
+//! Rows of two-word control-flow instructions. (2.1, Appendix A)
 //!
-//! A row has its name, the start of its text, the fixed bits of the instruction and their mask, the section that
-//! describes it, its text and its meaning. Rows are in the order of the description.
+//! A row consists of its name, the start of its text, the fixed bits of the instruction and their mask, the section
+//! that describes it, the parts of its text and its meaning. Rows are in the order of the description.
 
 use reconverge_isa::row::Part;
 

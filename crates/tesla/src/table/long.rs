@@ -1,7 +1,7 @@
-//! Two-word instructions with predicate, `$c` output, exit and join. (2.1, Appendix A)
+//! Rows of two-word instructions with predicate, `$c` output, exit and join. (2.1, Appendix A)
 //!
-//! A row has its name, the start of its text, the fixed bits of the instruction and their mask, the section that
-//! describes it, its text and its meaning. Rows are in the order of the description.
+//! A row consists of its name, the start of its text, the fixed bits of the instruction and their mask, the section
+//! that describes it, the parts of its text and its meaning. Rows are in the order of the description.
 
 use reconverge_isa::row::Part;
 
@@ -14,7 +14,7 @@ use crate::parts::*;
 
 use super::{Row, atom, atom32, bits16, bits24, i2i, mad, predicated as long, red, red32, tex, wide_integer};
 
-/// A product and a sum: the saturation, and the factors.
+/// A row for a product and a sum, given the part for saturation and the parts of the factors.
 macro_rules! imad {
     ($id:literal, $fixed:expr, $mask:literal, [$($sat:expr)?], [$($factor:expr),*], $meaning:expr) => {
         long($id, "add|sub|subr|addc", $fixed, [0xf000_0003, $mask], "5.4", &[
@@ -24,7 +24,7 @@ macro_rules! imad {
     };
 }
 
-/// A conversion: its bits in the second word, and its text after the modifiers of the source.
+/// A row for a conversion, given its bits in the second word and its text after the modifiers of the source.
 macro_rules! cvt {
     ($id:literal, $fixed:literal, $mask:literal, $section:literal, [$($part:expr),*], $meaning:expr) => {
         long($id, "cvt", [0xa000_0001, $fixed], [0xf000_0003, $mask], $section, &[
@@ -33,7 +33,7 @@ macro_rules! cvt {
     };
 }
 
-/// An atomic operation on a word of g[].
+/// A row for an atomic operation on a word of g[].
 macro_rules! global {
     ($id:literal, $name:literal, $fixed:literal, [$($part:expr),*], $meaning:expr) => {
         long($id, $name, [0xd000_0001, $fixed], [0xf000_0003, 0xe000_003c], "6.8", &[END, PRED, $($part),*], $meaning)
@@ -183,7 +183,7 @@ pub(super) static LONG_ROWS: &[Row] = &[
     imad!("l.imad.6", [0x6000_0001, 0xc000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("u24"), LSRC1W, LSRC2W], |d| mad(d, bits24(false, true), false)),
     imad!("l.imad.7", [0x6000_0001, 0xe000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), false)),
     imad!("l.imad.8", [0x7000_0001, 0x0000_0000], 0xe000_0000, [Part::Text("sat")], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), true)),
-    // The other secondary opcodes multiply as u24, as measured; compilers do not emit them.
+    // All other secondary opcodes multiply as u24, as measurements show. Compilers do not emit them.
     imad!("l.imad.9", [0x7000_0001, 0x0000_0000], 0x0000_0000, [], [MUL_U24_ALIAS, LSRC1W, LSRC2W], |d| mad(d, bits24(false, false), false)),
 
     // Interpolation (6.7)
@@ -479,7 +479,8 @@ pub(super) static LONG_ROWS: &[Row] = &[
     long("l.restart", "restart", [0xf000_0401, 0xc000_0000], [0xf000_0603, 0xe000_0000], "6.10",
         &[END, PRED, Part::Text("restart")],
         |_| Op::Group(Group::Emit { vertex: false, restart: true })).only(G),
-    // Both bits: emit, then restart. Believed possible; never seen.
+    // If both bits are set, the instruction emits a vertex and then restarts. This is an assumption, because no program
+    // with both bits is known.
     long("l.emit.restart", "emit", [0xf000_0601, 0xc000_0000], [0xf000_0603, 0xe000_0000], "6.10",
         &[END, PRED, Part::Text("emit"), Part::Text("restart")],
         |_| Op::Group(Group::Emit { vertex: true, restart: true })).only(G),

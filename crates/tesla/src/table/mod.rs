@@ -1,7 +1,6 @@
-//! The instruction set: rows by form, and the helpers that their definitions use.
+//! The table of the instruction set: rows by form, and the helpers that define them.
 //!
-//! Sources: the tables of the description (Appendices A to D), checked against compiled programs. Marks show rows
-//! that other tools do not print.
+//! Sources: the tables of the description (Appendices A to D), checked against compiled programs.
 
 mod control;
 mod immediate;
@@ -27,12 +26,14 @@ pub use crate::parts::here;
 /// A row of this machine.
 pub type Row = row::Row<Draft>;
 
-/// Opcode, form, second opcode, and the bits that distinguish long from immediate.
+/// The bits by which rows are indexed: opcode, form, second opcode, and the bits that distinguish long from immediate
+/// forms.
 const KEY: &[Bits] = &[at(28, 4), at(0, 2), at(61, 3), at(32, 2)];
 
-/// All rows with their index.
+/// All rows, with an index for decoding.
 ///
-/// Immediate forms come before long ones: a long row does not require that the lowest bits of its second word are not 3.
+/// Immediate forms come before long forms. In an immediate form, the lowest bits of the second word are 3, and rows of
+/// long forms do not exclude this value.
 pub static TABLE: LazyLock<Table<Draft>> = LazyLock::new(|| {
     Table::new(&[short::SHORT_ROWS, immediate::IMMEDIATE_ROWS, long::LONG_ROWS, control::CONTROL_ROWS], KEY)
 });
@@ -41,11 +42,11 @@ const fn pair([low, high]: [u32; 2]) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
-/// The operation of a row, given the values of its parts.
+/// A function that returns the operation of a row, given the values of its parts.
 type Meaning = fn(&Draft) -> Op;
 
-/// Defines a function that creates rows of a form: the type of its bits, the length, the default, and the bits as a
-/// double word.
+/// Defines a function that creates rows of a form. The arguments are the type of its bits, whether it has two words,
+/// its default bits, and a conversion of its bits to 64 bits.
 macro_rules! form {
     ($(#[$doc:meta])* $name:ident, $Bits:ty, $long:literal, $default:expr, |$bits:ident| $joined:expr) => {
         $(#[$doc])*
@@ -69,19 +70,19 @@ macro_rules! form {
 }
 
 form! {
-    /// One word: its bits, and the mask of the bits that count.
+    /// Creates a row of one word: its fixed bits, and their mask.
     short, u32, false, 0, |bits| bits as u64
 }
 form! {
-    /// Two words, the second one ending in 3.
+    /// Creates a row of two words, whose second word ends in the bits 3.
     immediate, u32, true, 0, |bits| pair([bits, 3])
 }
 form! {
-    /// Two words without a predicate.
+    /// Creates a row of two words without a predicate.
     control, [u32; 2], true, 0, |bits| pair(bits)
 }
 form! {
-    /// Two words with a predicate, which is "always" unless the text has one.
+    /// Creates a row of two words with a predicate. The predicate is "always" unless the text has one.
     predicated, [u32; 2], true, PREDICATE_ALWAYS, |bits| pair(bits)
 }
 

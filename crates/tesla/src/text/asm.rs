@@ -13,18 +13,18 @@ use crate::inst::{Chip, Stage};
 use crate::parts::here;
 use crate::table::TABLE;
 
-/// The contents of a text.
+/// The result of assembling a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembled {
-    /// The chip it was assembled for.
+    /// The chip for which the text was assembled.
     pub chip: Chip,
-    /// The program type of its first program.
+    /// The program type of the first program.
     pub stage: Stage,
-    /// The chip as the text spells it, if the text states one chip for all programs.
+    /// The chip as the text spells it. `None` unless the text states the same chip for all programs.
     pub chip_name: Option<String>,
     /// Modules, from `.module` and the directives after it.
     pub modules: Vec<Module>,
-    /// A program for each `.kernel`; one without a name if the text has no `.kernel`.
+    /// A program for each `.kernel`. If the text has no `.kernel`, it is one program without a name.
     pub programs: Vec<Program>,
     /// For each program, the address of each instruction and its position in the text, in the order of the text.
     pub lines: Vec<Vec<(u32, usize)>>,
@@ -58,7 +58,7 @@ impl Prefixes for Prefix {
     }
 }
 
-/// The directives.
+/// The directives of the assembler.
 #[rustfmt::skip]
 pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".isa", "tesla", "the machine"),
@@ -84,7 +84,7 @@ pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".word", "WORD…", "words as they are"),
 ];
 
-/// Errors that come with chips and program types for which their line would be right, at most.
+/// Maximum number of errors for which the assembler lists chips and program types that have the instruction.
 const MOST_ADVICE: usize = 64;
 
 /// Directives of a module. `.sampler`, `.const` and `.data` are valid in modules and in programs.
@@ -95,10 +95,10 @@ const OF_PROGRAMS: [&str; 10] = [
     ".base", ".reg", ".shared", ".local", ".bar", ".stack", ".params", ".param", ".state", ".word",
 ];
 
-/// Assembles a text. `chip` and `stage` apply if the text has no `.chip` and `.type`.
+/// Assembles a text. `chip` and `stage` are the defaults for a text without `.chip` and `.type`.
 ///
 /// # Errors
-/// All errors of the text, in its order.
+/// All errors in the text, in the order of their positions.
 pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler {
         chip,
@@ -143,12 +143,12 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     }
 }
 
-/// A label that was used before the end of its program.
+/// A use of a label. It is resolved at the end of the program.
 struct Use<'a> {
     label: LabelUse<'a>,
     /// The position of the use in the source.
     span: Span,
-    /// The first word of the instruction.
+    /// Index of the first word of the instruction.
     index: usize,
 }
 
@@ -166,12 +166,12 @@ enum Data {
 struct Assembler<'a> {
     chip: Chip,
     stage: Stage,
-    /// The chip as the text spells it, and its value, outside modules.
+    /// The chip that the text states outside modules, as spelled, and (`own_chip`) as a value.
     chip_name: Option<String>,
     own_chip: Chip,
     reader: LineReader<'static, Draft>,
     modules: Vec<Module>,
-    /// Whether directives belong to the last module: between `.module` and `.kernel`.
+    /// Whether directives belong to the last module. They do between `.module` and `.kernel`.
     in_module: bool,
     /// Whether a `.kernel` directive opened the last program.
     opened: bool,
@@ -188,7 +188,7 @@ struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     fn program(&mut self) -> &mut Program {
-        // The list is never empty: assembly begins with one program and only adds programs.
+        // The list is never empty. Assembly begins with one program and only adds programs.
         self.programs.last_mut().expect("a program is open")
     }
 
@@ -202,7 +202,7 @@ impl<'a> Assembler<'a> {
             let trimmed = line.trim_start();
             offset += line.len() - trimmed.len();
             line = trimmed.trim_end();
-            // Listings have the address here.
+            // Listings have the address at the start of a line.
             if let Some((_, rest)) = line.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
                 offset += line.len() - rest.len();
                 line = rest;
@@ -270,7 +270,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Reads a line that is not in the form of listings. `error` is the error in the line as written.
+    /// Reads a line that is not in the form of listings. `error` is the error in the original line.
     #[cold]
     fn read_written(
         &mut self,
@@ -302,7 +302,7 @@ impl<'a> Assembler<'a> {
         Err(error)
     }
 
-    /// Warns of a decimal integer as the immediate of a float operation: its bits are a float near 0.
+    /// Warns if the immediate of a float operation is a decimal integer, because its bits are a float near 0.
     #[cold]
     fn integer_in_floats(&mut self, offset: usize, line: &str) {
         let is_integer = |word: &&str| *word != "0" && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -316,8 +316,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Adds a hint to an error if the line would be valid elsewhere. A number out of range is valid nowhere and
-    /// gets no hint.
+    /// Adds a hint to an error if the line would be valid for another chip or program type, or in another form. A
+    /// number out of range is never valid and gets no hint.
     #[cold]
     fn refer_elsewhere(&mut self, line: &str, error: &mut Diagnostic) {
         if error.help.is_some()
@@ -328,8 +328,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Returns a hint if a line that is invalid here would be valid on other chips, in other program types, or in a
-    /// form that an immediate operand excludes.
+    /// Returns a hint if an invalid line would be valid on other chips or in other program types. Also returns a hint
+    /// if the line would be valid without parts that a form with an immediate cannot have.
     #[cold]
     fn elsewhere(&mut self, line: &str) -> Option<String> {
         let reads =
@@ -354,7 +354,7 @@ impl<'a> Assembler<'a> {
         })
     }
 
-    /// Fills in the labels of the current program.
+    /// Resolves the labels of the current program.
     fn finish_program(&mut self) {
         self.program().stage = Some(self.stage.any());
         let uses = std::mem::take(&mut self.uses);
@@ -375,8 +375,10 @@ impl<'a> Assembler<'a> {
                 continue;
             };
             let Some(bits) = label.bits(address) else {
-                self.errors
-                    .push(Diagnostic::error(span, format!("the address {address:#x} is out of reach")));
+                self.errors.push(Diagnostic::error(
+                    span,
+                    format!("the address {address:#x} does not fit into the instruction"),
+                ));
                 continue;
             };
             let words = &mut self.program().words[index..];
@@ -482,7 +484,7 @@ impl<'a> Assembler<'a> {
             ".base" => {
                 if let Some(base) = self.number(&mut cursor) {
                     if !self.program().words.is_empty() || !self.labels.is_empty() {
-                        self.error(span, "`.base` must stand before the first instruction and label");
+                        self.error(span, "`.base` must come before the first instruction and label");
                     } else if base & 3 != 0 {
                         self.error(span, "`.base` must be a multiple of 4");
                     } else {
@@ -530,7 +532,7 @@ impl<'a> Assembler<'a> {
         }
         if !cursor.at_end() && self.errors.last().is_none_or(|error| error.span.start < start) {
             let span = Span::new(cursor.offset(), offset + line.len());
-            self.error(span, format!("`{name}` takes no more than that"));
+            self.error(span, format!("unexpected text after the operands of `{name}`"));
         }
     }
 
@@ -568,15 +570,15 @@ impl<'a> Assembler<'a> {
         self.in_module || self.program().words.is_empty()
     }
 
-    /// Reports content that only a program can have, between `.module` and `.kernel`, and begins a program for the
-    /// rest.
+    /// Reports content between `.module` and `.kernel` that is only valid in a program. Begins a program, so that the
+    /// following lines are read as part of it.
     fn belongs_to_a_program(&mut self, span: Span, what: &str) {
         let message = format!("{what} belongs to a program");
         self.errors.push(Diagnostic::error(span, message).help("put `.kernel NAME` in front of it"));
         self.begin_program(None);
     }
 
-    /// Begins a program, in the last module if there is one.
+    /// Begins a program, which belongs to the last module if there is one.
     fn begin_program(&mut self, name: Option<String>) {
         if self.opened || !self.program().words.is_empty() {
             self.finish_program();
@@ -589,7 +591,7 @@ impl<'a> Assembler<'a> {
         (program.name, program.module) = (name, module);
     }
 
-    /// Reads `.kernel NAME`; the name is optional.
+    /// Reads `.kernel NAME`. The name is optional.
     fn kernel(&mut self, cursor: &mut Cursor<'a>) {
         let name = if cursor.at_end() { None } else { self.name(cursor) };
         self.begin_program(name);
@@ -623,7 +625,7 @@ impl<'a> Assembler<'a> {
         name
     }
 
-    /// Reads `.const BANK OFFSET WORD…`: contents of a bank, as a separate block.
+    /// Reads `.const BANK OFFSET WORD…`: contents of a constant bank, as a separate block.
     fn constants(&mut self, cursor: &mut Cursor<'a>) {
         let (Some(bank), Some(offset)) = (self.number(cursor), self.number(cursor)) else { return };
         let bytes = self.bytes(cursor);
@@ -664,7 +666,7 @@ impl<'a> Assembler<'a> {
             [Slot { bank, offset, addend: 0 }] => Place::Constant { bank, offset },
             _ => {
                 let here = Span::new(cursor.offset(), cursor.offset());
-                self.error(here, "a variable has one place: `c0[0x10]`, or `global`");
+                self.error(here, "expected one position of the variable: `c0[0x10]`, or `global`");
                 return;
             }
         };
@@ -716,7 +718,7 @@ impl<'a> Assembler<'a> {
         bytes
     }
 
-    /// Reads a parameter's offset: `s[0x10]`, or its offset in the parameter area.
+    /// Reads the position of a parameter, `s[0x10]`, or its offset in the parameter area.
     fn param_offset(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
         let start = cursor.offset();
         if !cursor.eat("s[") {
@@ -730,7 +732,7 @@ impl<'a> Assembler<'a> {
         offset
     }
 
-    /// Reads a 32-bit number, or the bits of a negative number or a float.
+    /// Reads a 32-bit number. A negative number or a float stands for its bits.
     fn bits(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
         let mut plain = cursor.clone();
         if plain.number().is_some_and(|number| number <= u64::from(u32::MAX))
@@ -765,7 +767,8 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Returns the reader of lines. Only vertex and geometry programs have o[].
+/// Returns the reader of lines. Its messages do not mention o[] for fragment and compute programs, which do not have
+/// this space.
 fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
     let hidden: &[&str] = match stage {
         Stage::Vertex | Stage::Geometry => &[],
@@ -774,7 +777,7 @@ fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
     LineReader::new(&TABLE, here(chip, stage)).hiding(hidden)
 }
 
-/// Returns the line without predicate, exit, join and flags output, which a form with an immediate cannot have.
+/// Returns the line without predicate, exit, join and flags output. A form with an immediate cannot have these parts.
 /// Returns `None` if the line has none of them.
 fn without_long_parts(line: &str) -> Option<String> {
     let mut rest = line.trim_start();

@@ -16,16 +16,16 @@ use super::state::{push_name, push_program};
 /// The layout of a listing. The assembler reads every layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// Prints the address before each instruction, `/*0010*/`, and its words as a comment after it.
+    /// Whether to print the address before each instruction, `/*0010*/`, and its words as a comment after it.
     pub hex: bool,
-    /// Indents the code between `joinat` or `breakaddr` and its target, and comments loops.
+    /// Whether to indent the code between `joinat` or `breakaddr` and its target, and to add comments to loops.
     pub structure: bool,
-    /// Names the targets of branches; otherwise they are numbers.
+    /// Whether to print labels for the targets of branches. Otherwise, targets are numbers.
     pub labels: bool,
 }
 
 impl Default for Listing {
-    /// Returns the layout with labels only.
+    /// Returns the layout with labels, and without addresses and indentation.
     fn default() -> Self {
         Listing { hex: false, structure: false, labels: true }
     }
@@ -33,15 +33,15 @@ impl Default for Listing {
 
 /// Prints words as text from which [`assemble`](super::assemble) produces the same words.
 ///
-/// `base` is the byte address of the first word in the code window. Words that are not an instruction of this chip
-/// and stage are printed as `.word`, with the reason as a comment.
+/// `base` is the byte address of the first word in the code window. If words are not an instruction of this chip and
+/// stage, they are printed as `.word`, with the reason as a comment.
 pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) -> String {
     let mut out = String::with_capacity(words.len() * 24);
     print_words(Disassembler { words, base, chip, stage, listing, notes: None }, &mut out, &mut Vec::new());
     out
 }
 
-/// Returns the nesting depth of the constructs of a program, as [`Listing::structure`] indents them.
+/// Returns the nesting depth of the constructs that [`Listing::structure`] indents in a program.
 pub fn nesting(words: &[u32], base: u32, chip: Chip, stage: Stage) -> usize {
     let listing = Listing { hex: false, structure: true, labels: false };
     let places = Disassembler { words, base, chip, stage, listing, notes: None }.places();
@@ -61,13 +61,13 @@ fn print_words(disassembler: Disassembler<'_>, out: &mut String, marks: &mut Vec
     disassembler.print(out, marks);
 }
 
-/// Prints a program with the contents of its container as directives: name, constants, registers, memory.
+/// Prints a program, with the contents of its container as directives: name, constants, registers, memory.
 pub fn disassemble_program(program: &Program, chip: Chip, stage: Stage, listing: Listing) -> String {
     disassemble_marked(program, (chip.name(), chip), stage, listing, None, &mut Vec::new())
 }
 
-/// Prints a program like [`disassemble_program`], under the printed name of a chip. Adds comments if `about`
-/// provides their names, and records the end of each instruction.
+/// Prints a program like [`disassemble_program`], with `name` as the name of the chip. Adds comments if `about` is
+/// given, and records the end of each instruction in `marks`.
 pub fn disassemble_marked(
     program: &Program,
     (name, chip): (&str, Chip),
@@ -85,21 +85,21 @@ pub fn disassemble_marked(
     out
 }
 
-/// A program of an image, and how to read it.
+/// A program of an image, with the data for its listing.
 #[derive(Clone, Debug)]
 pub struct Member<'a> {
     /// The program.
     pub program: &'a Program,
     /// The stage for which its words are decoded.
     pub stage: Stage,
-    /// Names for the comments; without it, no comments are printed.
+    /// Names for the comments, or `None` for a listing without comments.
     pub about: Option<About<'a>>,
 }
 
-/// Prints modules and their programs: the shared parts once, then each program.
+/// Prints modules and their programs: the parts that programs share once, then each program.
 ///
-/// `chip` is the chip for which the words are decoded. If it is the chip of a module, or is not given, the listing
-/// has the module's own name of its chip.
+/// `chip` is the chip for which the words are decoded. If it is the chip of a module, or is `None`, the listing
+/// contains the name that the module has for its chip.
 pub fn disassemble_image(
     modules: &[Module],
     members: &[Member<'_>],
@@ -158,7 +158,7 @@ pub fn disassemble_image(
     out
 }
 
-/// Returns the chip with this name. The default is G80, whose instructions every chip has.
+/// Returns the chip with this name. The default is G80, because every chip has its instructions.
 fn chip_of(name: Option<&str>) -> Chip {
     name.and_then(Chip::from_name).unwrap_or(Chip::G80)
 }
@@ -194,18 +194,18 @@ fn push_body(
     print_words(Disassembler { words, base, chip, stage, listing, notes: notes.as_ref() }, out, marks);
 }
 
-/// The properties of a word of the code.
+/// The properties of a word of the code in a listing.
 #[derive(Clone, Copy, Default)]
 struct WordMarks {
-    /// An instruction, or a `.word`, starts here.
+    /// Whether an instruction or a `.word` starts here.
     start: bool,
-    /// An instruction branches here.
+    /// Whether an instruction branches here.
     labelled: bool,
-    /// An instruction calls this address.
+    /// Whether an instruction calls this address.
     called: bool,
-    /// A later instruction branches back here.
+    /// Whether a later instruction branches back here.
     loops: bool,
-    /// Change of the nesting depth from the word before.
+    /// Change of the nesting depth relative to the previous word.
     nesting: i32,
 }
 
@@ -218,7 +218,7 @@ struct Disassembler<'a> {
     notes: Option<&'a Notes<'a>>,
 }
 
-/// Labels, named after their address.
+/// Labels whose names contain their address.
 struct Places<'a> {
     places: &'a [WordMarks],
     base: u32,
@@ -236,7 +236,7 @@ impl Labels for Places<'_> {
     }
 }
 
-/// Prints a label: `L110`.
+/// Prints a label such as `L110`.
 fn push_label(address: u32, out: &mut String) {
     let start = out.len();
     push_hex(address, out);
@@ -263,7 +263,7 @@ impl Disassembler<'_> {
         }
     }
 
-    /// Prints `/*0010*/`: with as many digits as the last address has, but at least four.
+    /// Prints `/*0010*/`. The address has 4 digits, or 8 digits if the code extends past 0xffff.
     fn push_address(&self, index: usize, out: &mut String) {
         let digits = if self.address(self.words.len()) > 0xffff { 8 } else { 4 };
         let address = self.address(index);
@@ -328,7 +328,7 @@ impl Disassembler<'_> {
         }
     }
 
-    /// Prints one line. Returns the number of its words, and the error in them.
+    /// Prints one line. Returns the number of its words, and their error if they are not an instruction.
     fn instruction(
         &self,
         index: usize,
@@ -352,7 +352,7 @@ impl Disassembler<'_> {
         (taken, Some(problem))
     }
 
-    /// Returns, for each word, starts of instructions, targets and nesting.
+    /// Returns the properties of each word: starts of instructions, targets and nesting.
     fn places(&self) -> Vec<WordMarks> {
         let mut places = vec![WordMarks::default(); self.words.len() + 1];
         let mut uses = Vec::new();

@@ -1,8 +1,8 @@
 //! Text of Tesla programs: a disassembler and an assembler that are exact inverses.
 //!
-//! [`disassemble`] prints any words, and [`assemble`] returns the same words. If an instruction has several
-//! encodings, its text shows which one it has (`short`). Bits that no other part determines follow it (`bits 0x...
-//! 0x...`), so nothing is dropped. docs/tesla-syntax.md describes the text.
+//! [`disassemble`] prints any words, and [`assemble`] returns the same words. If an instruction has several encodings,
+//! its text shows the encoding (`short`). Bits that no other part of the text determines are printed at the end (`bits
+//! 0x... 0x...`), so nothing is lost. docs/tesla-syntax.md describes the text.
 //!
 //! ```
 //! use reconverge_tesla::inst::{Chip, Stage};

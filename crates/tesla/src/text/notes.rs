@@ -13,7 +13,7 @@ use crate::inst::{
 };
 use crate::lane::Width;
 
-/// Names for the comments of a program, from outside the program.
+/// Names that the comments of a program use. They come from outside the program.
 #[derive(Clone, Debug, Default)]
 pub struct About<'a> {
     /// The demangled name of the program.
@@ -27,7 +27,7 @@ pub struct About<'a> {
 /// A parameter and its label in comments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedParam {
-    /// First byte in the parameter area.
+    /// Offset of the first byte in the parameter area.
     pub offset: u32,
     /// Size in bytes.
     pub bytes: u32,
@@ -48,19 +48,19 @@ impl About<'_> {
     }
 }
 
-/// Appends ` ; text`, on one line for any text.
+/// Appends ` ; text`. The comment is on one line, whatever the text contains.
 pub(super) fn push_comment(text: &str, out: &mut String) {
     out.push_str(" ; ");
     out.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }));
 }
 
-/// The comments of a program.
+/// Creates the comments of a program.
 pub(super) struct Notes<'a> {
     about: &'a About<'a>,
     program: &'a Program,
     chip: Chip,
     stage: Stage,
-    /// Up to this word, `$r0` has its value from the start.
+    /// Index of the first word at which `$r0` may no longer have its initial value.
     first_r0: usize,
 }
 
@@ -78,8 +78,8 @@ impl<'a> Notes<'a> {
         decode([first, second], self.chip, self.stage).ok()
     }
 
-    /// Returns the last word that is reached only before `$r0` is written: the first write, or the target of an
-    /// earlier jump back over it.
+    /// Returns the index of the first word at which `$r0` may have been written: the word after the start of the first
+    /// write, or the target of a later jump back before that.
     fn first_r0_write(&self) -> usize {
         if self.stage != Stage::Compute {
             return 0;
@@ -101,8 +101,8 @@ impl<'a> Notes<'a> {
         write.unwrap_or(usize::MAX).min(back)
     }
 
-    /// Appends the comment on the instruction at a word. If `behind` is set, it follows another comment; otherwise
-    /// it is padded from the start of its line.
+    /// Appends the comment on the instruction at a word. If `behind` is set, the comment follows another comment.
+    /// Otherwise it is padded to a fixed column. `line` is the start of the line in `out`.
     pub(super) fn push(&self, index: usize, behind: bool, line: usize, out: &mut String) {
         let Some(inst) = self.inst(index) else { return };
         let mut parts: Vec<String> = Vec::new();
@@ -177,7 +177,7 @@ impl<'a> Notes<'a> {
         Some(within(&param.label, at - param.offset))
     }
 
-    /// Returns the variable or slot at an address of a constant bank, and the value there.
+    /// Returns the variable or slot at an address of a constant bank, and its value.
     fn constant(&self, bank: u32, offset: u32, access: Access, direct: bool, floats: bool) -> Option<String> {
         let mut parts = Vec::new();
         for variable in self.about.module.into_iter().flat_map(|module| &module.variables) {
@@ -215,12 +215,12 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// Returns `name`, or `name + 0x10`.
+/// Returns `name`, or `name + 0x10` with the offset.
 fn within(name: &str, offset: u32) -> String {
     if offset == 0 { name.to_owned() } else { format!("{name} + {offset:#x}") }
 }
 
-/// Returns a value as an operation reads it.
+/// Returns a value in the notation of the type with which an operation reads it.
 fn value_text(value: u32, access: Access, floats: bool) -> String {
     match access {
         Access::B32 | Access::B64 | Access::B128 => {
@@ -233,11 +233,11 @@ fn value_text(value: u32, access: Access, floats: bool) -> String {
     }
 }
 
-/// Returns the probable meaning of a word, except for its digits: a float, or a negative number.
+/// Returns a word as a float or as a negative number if that is its probable meaning.
 fn number(value: u32, floats: bool) -> Option<String> {
     let float = f32::from_bits(value);
     let magnitude = float.abs();
-    // A word that is only assumed to be a float must have a plausible size.
+    // If a word is only assumed to be a float, its magnitude must be plausible.
     let plausible = (1e-9..1e12).contains(&magnitude);
     if floats || plausible && value >> 16 != 0xffff {
         let mut text = format!("{float:?}");

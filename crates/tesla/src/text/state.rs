@@ -1,4 +1,4 @@
-//! The contents of a container, except for the words, as directives.
+//! Prints the contents of a container as directives, except for the words of the code.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};
@@ -74,7 +74,7 @@ pub(super) fn push_program(program: &Program, about: Option<&About<'_>>, out: &m
     for param in &program.params {
         out.push_str(".param ");
         match param.offset.checked_add(PARAMETERS) {
-            // Spelled like an operand.
+            // The address is printed like an operand.
             Some(address) => {
                 out.push_str("s[");
                 push_hex(address, out);
@@ -129,7 +129,7 @@ fn push_constants(blocks: &[ConstantBlock], out: &mut String) {
         push_decimal(block.bank, out);
         out.push(' ');
         push_hex(block.offset, out);
-        // If there are few words, they are on the same line.
+        // A few words are printed on the same line.
         if block.bytes.len() <= 16 {
             push_bytes(&block.bytes, out);
             out.push('\n');
@@ -140,7 +140,7 @@ fn push_constants(blocks: &[ConstantBlock], out: &mut String) {
     }
 }
 
-/// Bytes per line of `.data`.
+/// Number of bytes per line of `.data`.
 const LINE: usize = 32;
 
 /// Prints lines of `.data`.
@@ -168,7 +168,8 @@ fn push_bytes(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// Prints a name that the assembler reads back. Quotes a name that is not a single word, or could begin a comment.
+/// Prints a name in a form that the assembler reads. A name is quoted if it is not a single word, or if it could begin
+/// a comment.
 pub(super) fn push_name(name: &str, out: &mut String) {
     let plain =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && !b";\"/\\".contains(&byte));

@@ -1,8 +1,8 @@
-//! Notation that people write but listings do not have: commas, floats, negative numbers, names of parameters and
-//! built-in variables.
+//! Converts notation that people use but listings do not contain: commas, floats, negative numbers, names of parameters
+//! and built-in variables.
 //!
-//! If the rows cannot read a line, the line is converted to the form of listings and read again. Lines of listings
-//! have no extra cost.
+//! If the rows cannot read a line, the line is converted to the form of listings and read again. So lines in the form
+//! of listings have no extra cost.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};
@@ -10,7 +10,7 @@ use reconverge_isa::source::{Diagnostic, Span, number_len, parse_float, parse_nu
 
 use crate::inst::Stage;
 
-/// Meanings of the names in a line.
+/// The program and the module that define the names in a line.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) program: &'a Program,
@@ -18,18 +18,18 @@ pub(super) struct Names<'a> {
     pub(super) stage: Stage,
 }
 
-/// A line in the form of listings.
+/// A line that is converted to the form of listings.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) text: String,
-    /// Start of each piece of the text, in ascending order, and the bytes of the line that the piece represents.
+    /// For each piece of the text, in ascending order, its start and the span of the original line that it replaces.
     pieces: Vec<(usize, Span)>,
 }
 
 /// Byte address of the first parameter of a kernel in s[]. (1.6)
 pub(super) const PARAMETERS: u32 = 0x10;
 
-/// The words that compute kernels have at the start of s[]. (1.6)
+/// Byte addresses and names of the built-in variables at the start of s[] in compute programs. (1.6)
 pub(super) const BUILT_INS: [(u32, &str); 7] = [
     (0x2, "blockDim.x"),
     (0x4, "blockDim.y"),
@@ -46,7 +46,7 @@ impl Written {
         self.text.push_str(text);
     }
 
-    /// Converts a span of the text to a span of the line.
+    /// Converts a span of the text to a span of the original line.
     pub(super) fn in_line(&self, span: Span) -> Span {
         let piece = |at: usize| {
             let index = self.pieces.partition_point(|(start, _)| *start <= at).checked_sub(1);
@@ -62,16 +62,16 @@ impl Written {
     }
 }
 
-/// The kind of numbers with which an instruction computes, as far as its text shows it.
+/// The kind of numbers with which an instruction computes, derived from its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     /// The text contains `f32`.
     Float,
-    /// Only bits: floats and integers are both valid.
+    /// 32 bits without a type: floats and integers are both valid.
     Bits32,
-    /// 16 bits.
+    /// The text contains a 16-bit type.
     Bits16,
-    /// Integers.
+    /// Other instructions: only integers are valid.
     Integer,
 }
 
@@ -88,7 +88,7 @@ fn type_of(line: &str) -> Type {
     }
 }
 
-/// Reads a number as 32 bits: an integer with or without a sign, or a float with a point or an exponent and an
+/// Reads a number as 32 bits. It is an integer with or without a sign, or a float with a point or an exponent and an
 /// optional suffix `f`.
 pub(super) fn bits_of(text: &str) -> Option<u32> {
     let (negative, digits) = match text.strip_prefix('-') {
@@ -108,15 +108,15 @@ pub(super) fn bits_of(text: &str) -> Option<u32> {
     float.is_finite().then(|| float.to_bits() | u32::from(negative) << 31)
 }
 
-/// Types of the operand and of the access before a built-in variable. The valid ones depend on the text before it.
+/// Types that may be missing before a built-in variable: those of the operand and of the access. Which of them is right
+/// depends on the text before the variable.
 pub(super) const ACCESSES: [&str; 3] = ["", "u16 ", "u16 u16 "];
 
 /// Converts a line to the form of listings, with `access` before its built-in variables. Returns `None` if the line
-/// has no other notation.
+/// does not contain other notation.
 ///
 /// # Errors
-/// A name without a meaning, or a number that is invalid for the operation. Positions are bytes of the
-/// line.
+/// A name is unknown, or a number is invalid for the operation. Positions are bytes of the original line.
 pub(super) fn written(
     line: &str,
     names: Names<'_>,
@@ -182,7 +182,7 @@ pub(super) fn written(
     Ok(changed.then_some(out))
 }
 
-/// Rejects `exit` and `join` after a predicate: they are not predicated and come before it. (9.2, 2.2)
+/// Rejects `exit` and `join` after a predicate. They are not predicated, and must be before the predicate. (9.2, 2.2)
 fn refuse_predicated_end(line: &str) -> Result<(), Box<Diagnostic>> {
     let start = line.len() - line.trim_start().len();
     let Some(inside) = line[start..].strip_prefix('(').and_then(|inside| inside.find(')')) else {
@@ -197,9 +197,9 @@ fn refuse_predicated_end(line: &str) -> Result<(), Box<Diagnostic>> {
     let message = format!("`{name}` is not predicated: it acts for all lanes that are active");
     let help = match name {
         "exit" => {
-            "`ret` outside subroutines ends the lanes for which its predicate holds; `exit` stands before a predicate"
+            "`ret` outside subroutines ends the lanes for which its predicate holds; `exit` must be before a predicate"
         }
-        _ => "branch around it; `join` stands before a predicate",
+        _ => "branch around it; `join` must be before a predicate",
     };
     Err(wrong(Span::new(at, at + name.len()), (message, help.to_owned())))
 }
@@ -208,14 +208,14 @@ fn wrong(span: Span, (message, help): (String, String)) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(span, message).help(help))
 }
 
-/// Returns the length of a word in bytes: letters, digits, `_`, `$` and points.
+/// Returns the length in bytes of the word at the start of a text. A word has letters, digits, `_`, `$` and points.
 fn word(text: &str) -> usize {
     let belongs = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.');
     text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len())
 }
 
-/// Returns the length of the number at the start of a text in bytes, with its sign; 0 if the text does not start
-/// with one.
+/// Returns the length in bytes of the number at the start of a text, including its sign. Returns 0 if the text does not
+/// start with a number.
 fn signed_len(text: &str) -> usize {
     let digits = text.strip_prefix('-').unwrap_or(text);
     match number_len(digits) {
@@ -224,7 +224,7 @@ fn signed_len(text: &str) -> usize {
     }
 }
 
-/// Returns the bits of a number that a listing writes differently.
+/// Returns the bits of a number that is not in the notation of listings.
 fn number(text: &str, kind: Type) -> Result<Option<u32>, (String, String)> {
     let plain = text.strip_prefix('-').unwrap_or(text);
     let whole = parse_number(plain).is_some();
@@ -252,7 +252,7 @@ fn number(text: &str, kind: Type) -> Result<Option<u32>, (String, String)> {
     }
 }
 
-/// Returns the operand for a built-in variable of CUDA.
+/// Returns the operand that a built-in variable of CUDA stands for.
 fn built_in(name: &str, stage: Stage) -> Result<Option<String>, (String, String)> {
     let (object, _) = name.split_once('.').unwrap_or((name, ""));
     if stage != Stage::Compute || !["threadIdx", "blockIdx", "blockDim", "gridDim"].contains(&object) {
@@ -314,7 +314,7 @@ fn address(line: &str, inside: Span, names: Names<'_>) -> Result<Option<String>,
     }))
 }
 
-/// Returns the address of a name in a space.
+/// Returns the address of a name in a memory space.
 fn place(name: &str, space: &str, names: Names<'_>) -> Result<i64, (String, String)> {
     if space == "s" {
         let params = &names.program.params;
@@ -331,7 +331,7 @@ fn place(name: &str, space: &str, names: Names<'_>) -> Result<i64, (String, Stri
     let bank = space.strip_prefix('c').and_then(|bank| bank.parse::<u32>().ok());
     let Some(bank) = bank else {
         return Err((
-            format!("`{name}` has no place in {space}[]"),
+            format!("`{name}` has no address in {space}[]"),
             "parameters have one in s[], and variables of the module in their constant bank".to_owned(),
         ));
     };
@@ -410,7 +410,7 @@ mod tests {
             ("add b16 $r0l $r1l -40000", "18..24: `-40000` has more than 16 bits"),
             ("mov b32 $r0 s[m]", "14..15: unknown parameter `m` (expected one of out, n"),
             ("mov b32 $r0 c1[tabel]", "15..20: unknown variable `tabel` in c1[] (did you mean `table`?"),
-            ("mov b32 $r0 g14[n]", "16..17: `n` has no place in g14[]"),
+            ("mov b32 $r0 g14[n]", "16..17: `n` has no address in g14[]"),
             ("cvt u32 $r1 u16 threadIdx.y", "16..27: `threadIdx.y` is not an operand: shift and mask $r0"),
             ("cvt u32 $r1 u16 blockIdx.z", "16..26: unknown operand `blockIdx.z`"),
             ("mov b32 $r0 1.2.3", "12..17: `1.2.3` is not a number"),

@@ -1,9 +1,9 @@
-//! Operations with their own code for whole rows.
+//! Operations that have code of their own for whole rows of lanes.
 //!
-//! A kernel is an operation that is known at compile time. The list of [`crate::meaning`] then becomes one function
-//! of [`crate::lane`], called with constants. Operations that are not in the lists are rare;
-//! [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares the two, instruction by
-//! instruction.
+//! A kernel is an operation that is known at compile time. The compiler then reduces the list of operations in
+//! [`crate::meaning`] to one call of a function of [`crate::lane`] with constant arguments. Operations without a kernel
+//! are rare, and [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares kernels and lane
+//! functions, instruction by instruction.
 
 use reconverge_simt::Level;
 
@@ -11,21 +11,21 @@ use super::lanes::Handler;
 use crate::inst::Arith;
 use crate::meaning::Modes;
 
-/// The operands that an instruction's code has to handle.
+/// The kinds of operands that the code of an instruction must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// The instruction writes a row; if not, it writes a `$c`.
+    /// Whether the instruction writes a row. If not, it writes a `$c`.
     pub(super) dst: bool,
-    /// The instruction writes a `$c`.
+    /// Whether the instruction writes a `$c`.
     pub(super) flags: bool,
-    /// Whether some operand is half a register.
+    /// Whether some operand is a half register.
     pub(super) halves: bool,
     /// Whether some source has abs or neg, or is inverted.
     pub(super) modified: bool,
 }
 
-/// Defines the kernels of a module. A row names the kind of operands of its operations (`word`, `half` or
-/// `modified`) and, in braces, their way of computation if it is not lane by lane.
+/// Defines the kernels of a module. Each row starts with the kind of operands that its operations accept (`word`,
+/// `half` or `modified`). The braces contain the method of computation if it is not lane by lane.
 ///
 /// Each module of kernels gets its own functions `handler`, `word`, `half` and `modified`. The compiler puts the
 /// instances of a generic function into the code generation unit of its module, and an incremental build generates only
@@ -42,7 +42,7 @@ macro_rules! kernels {
 
         handlers!(fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
-        /// Returns the code of an operation on words; `None` for halves.
+        /// Returns the code of an operation on whole words, or `None` for half registers and modifiers.
         fn word<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
                 Shape { halves: true, .. } | Shape { modified: true, .. } => None,
@@ -52,7 +52,7 @@ macro_rules! kernels {
             }
         }
 
-        /// Returns the code of an operation on words, some of which may be halves.
+        /// Returns the code of an operation on words and half registers, or `None` for modifiers.
         #[allow(dead_code, reason = "the kernels of a module may have no halves")]
         fn half<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
@@ -62,7 +62,7 @@ macro_rules! kernels {
             }
         }
 
-        /// Returns the code of an operation on words with modifiers.
+        /// Returns the code of an operation on whole words with or without modifiers, or `None` for half registers.
         fn modified<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
                 Shape { halves: true, .. } => None,
@@ -73,7 +73,7 @@ macro_rules! kernels {
             }
         }
 
-        /// Returns the code of an operation: see [`super::choose`].
+        /// Returns the code of an operation, see [`super::choose`].
         pub(super) fn choose(op: &Arith, shape: Shape, level: Level) -> Option<Handler> {
             $($({
                 struct ThisKernel;
@@ -92,7 +92,7 @@ macro_rules! kernels {
     };
 }
 
-/// Items of a [`Kernel`](super::lanes::Kernel) that replace the loop over its lane function.
+/// Defines the items of a [`Kernel`](super::lanes::Kernel) that replace the loop over its lane function.
 macro_rules! way {
     () => {};
     (by_host $by_host:path $(, $rarely:path)?) => {
@@ -135,10 +135,10 @@ mod float;
 mod integer;
 mod zero_wins;
 
-/// Returns the code of an operation without its modifiers, or `None` if it has no kernel. Modifiers, including `not`, go
-/// into the operands of [`Lanewise`](super::lanes::Lanewise).
+/// Returns the code of an operation, or `None` if it has no kernel. The operation has no modifiers: all modifiers,
+/// including `not`, are fields of the operands of [`Lanewise`](super::lanes::Lanewise).
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
-    // Other modes are rare.
+    // Modes that change these operations are rare and have no kernel.
     let (by_mode, is_product) = match *op {
         Arith::FAdd { sat, .. } | Arith::F2F32 { sat, .. } => (sat && modes.sat_nan, false),
         Arith::FMul { sat, .. } | Arith::FMad { sat } => (sat && modes.sat_nan, true),

@@ -1,5 +1,5 @@
-//! Kernels of [products](crate::lane::float) in the mode MUL_ZERO_WINS. Fixed-function programs and programs of the
-//! ARB's assembly languages run in it.
+//! Kernels of [products](crate::lane::float) in the mode MUL_ZERO_WINS. Fixed-function programs and programs in the
+//! ARB's assembly languages run in this mode.
 
 use super::super::host_float;
 use crate::lane::Rounding::Nearest;

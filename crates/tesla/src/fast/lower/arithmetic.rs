@@ -1,4 +1,4 @@
-//! Arithmetic instructions: their sources, their code, their results.
+//! Lowers arithmetic instructions: their sources, their code and their results.
 
 use super::super::bodies::{FromA, FromC, General, SharedWord, ToA, ToC, Vote};
 use super::super::kernels::{self, Shape};
@@ -28,7 +28,8 @@ impl Lower<'_> {
         })
     }
 
-    /// Sets the sources of the operation. Returns the load of the one source that differs between lanes.
+    /// Sets the sources of an operation. If a source differs between lanes, returns its load. At most one source may
+    /// differ.
     pub(super) fn sources(
         &mut self,
         inst: &Inst,
@@ -56,7 +57,7 @@ impl Lower<'_> {
         Some(transfer)
     }
 
-    /// Returns the row of a source that every lane can read.
+    /// Sets the rows of one source, which every lane can read.
     pub(super) fn source(
         &mut self,
         operand: Operand,
@@ -103,13 +104,13 @@ impl Lower<'_> {
         Some(())
     }
 
-    /// Returns whether the operand is at one address for all lanes, and the address is known to exist.
+    /// Returns whether all lanes read the operand at the same address, and the address is known to exist.
     pub(super) fn is_uniform(&self, mem: &Mem) -> bool {
         let bytes = mem.access.bytes();
         let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;
         match mem.space {
             Space::Const(_) => Uniform::of(mem).is_some(),
-            // The search for races runs if a program stores.
+            // If races are checked, reads after the header and the parameters must be checked as well.
             Space::Shared => {
                 let given = self.context.checks.map(|checks| checks.given as usize);
                 fixed && (place_of(mem) + bytes) as usize <= given.unwrap_or(self.shared_bytes)
@@ -119,7 +120,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Returns the row of an operand that is at one address for all lanes.
+    /// Returns the row of an operand that all lanes read at the same address.
     pub(super) fn uniform(&mut self, mem: &Mem, number: usize) -> Option<Place> {
         if self.is_stage_word(mem) {
             return self.stage_word(mem, number);
@@ -135,7 +136,7 @@ impl Lower<'_> {
         Some(fetch.dst)
     }
 
-    /// Adds the operations of an arithmetic instruction whose sources are in their rows.
+    /// Adds the operations of an arithmetic instruction. The rows of its sources are already set.
     pub(super) fn result(
         &mut self,
         op: &Arith,
@@ -195,7 +196,7 @@ impl Lower<'_> {
         let has_own_modes = modes != self.context.setup.modes;
         let code = match own.and_then(|op| kernels::choose(&op, shape, modes, self.level)) {
             Some(code) => code,
-            // Other code, and the compiled engine, use the modes of the launch only.
+            // The general operation and the compiled engine use only the modes of the launch.
             None if has_own_modes => return None,
             None => {
                 operation.number = u32::try_from(self.lowered.tables.generals.len()).ok()?;
@@ -216,8 +217,8 @@ impl Lower<'_> {
         Some(())
     }
 
-    /// Returns the operation whose code is used: moves to other register files are moves. Its modifiers go into the
-    /// operands. Returns `None` if they cannot.
+    /// Returns the operation whose kernel is used, and moves the modifiers into the operands. A move between register
+    /// files becomes a plain move. Returns `None` if the operands cannot express the modifiers.
     fn own_operation(&mut self, op: &Arith, inst: &Inst, operation: &mut Operation) -> Option<Arith> {
         if matches!(inst.dst, Dst::R64(_)) {
             return None;
@@ -242,7 +243,7 @@ impl Lower<'_> {
             | Arith::Sin
             | Arith::Cos
             | Arith::Ex2 { .. } => modify(0, a.abs, a.neg),
-            // The sign of the product is the sign of a factor.
+            // Negating a factor negates the product.
             Arith::FMad { .. } => {
                 modify(0, false, a.neg);
                 modify(2, c.abs, c.neg);
@@ -253,7 +254,7 @@ impl Lower<'_> {
                 operation.flip[1] = if not2 { u32::MAX } else { 0 };
                 return Some(Arith::Logic { logic, width, not1: false, not2: false });
             }
-            // These take integers, whose modifiers are not bit operations.
+            // The sources are integers. Their abs and neg cannot be computed with bit masks.
             Arith::I2I { .. } | Arith::I2F32 { .. } if a.abs || a.neg => return None,
             Arith::MovFromC | Arith::MovToC | Arith::MovFromA | Arith::MovFromSpecial => {
                 return Some(Arith::Mov { width: Width::B32 });
@@ -271,7 +272,7 @@ impl Lower<'_> {
         Some(*op)
     }
 
-    /// Lowers `vote`: the predicate is data, and every active lane receives the result. (6.10)
+    /// Lowers `vote`. The predicate is an operand, and every active lane receives the result. (6.10)
     pub(super) fn vote(&mut self, all: bool, inst: &Inst) -> Option<Lowering> {
         let set = self.predicate(inst);
         let mut ask = self.operation(self.temporary(0), set);

@@ -1,11 +1,12 @@
-//! Control flow: the order of blocks, and the joins at which the sides of a branch meet.
+//! Lowers control flow: the order of blocks, and the joins at which the sides of a branch reconverge.
 
 use super::{Block, Conditional, Diamond, Last, Lower, NONE, Side, Test};
 use crate::context::Context;
 use crate::inst::{Control, End, Guard, Inst, Op};
 
-/// Sets the numbers of each block's neighbours. Between `quadon` and `quadpop`, control flow is a fault, which only
-/// the stack shows. Blocks of programs with these instructions have no neighbours.
+/// Sets the numbers of the blocks that follow each block. Between `quadon` and `quadpop`, control flow is a fault,
+/// which can be detected only from the token stack. So the blocks of programs with these instructions have no
+/// successors.
 pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().flatten().any(quads) {
@@ -26,7 +27,7 @@ pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     }
 }
 
-/// Returns the join at which the sides of the branch at the end of a block meet.
+/// Returns the diamond of the branch at the end of a block, if its two sides lead to the same join.
 pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> Option<Diamond> {
     let Last::Bra { target, .. } = block.last else { return None };
     if block.fall == NONE && block.jump == NONE {
@@ -62,15 +63,15 @@ pub(super) fn conditional(
 ) -> Option<Conditional> {
     let Last::Joinat { .. } = block.last else { return None };
     let Last::Bra { guard, .. } = blocks.get(block.fall as usize)?.last else { return None };
-    // The join pops the entry whatever its address is.
+    // The join pops the JOINAT entry, whatever address the entry has.
     let diamond = diamonds[block.fall as usize]?;
     let joins = starts[context.code.place(diamond.join)?];
     let most = blocks[block.fall as usize].size + diamond.tried + 1;
     Some(Conditional { branch: block.fall, guard, diamond, joins, most })
 }
 
-/// Returns, for each word, whether a block begins there, whatever precedes it. Other jump targets are in the middle
-/// of a block.
+/// Returns, for each word, whether a new block must begin there. A jump to any other word goes to the middle of a
+/// block.
 pub(super) fn leaders(context: &Context) -> Vec<bool> {
     let mut leaders = vec![false; context.code.words().len()];
     for (place, inst) in context.code.slots().enumerate() {

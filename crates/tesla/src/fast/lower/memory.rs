@@ -1,4 +1,4 @@
-//! Loads, stores and atomic operations.
+//! Lowers loads, stores and atomic operations.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ impl Lower<'_> {
     fn load(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         if self.is_uniform(&mem) {
-            // A move: a load does not write flags.
+            // The load becomes a move. Loads do not write flags.
             let inst = Inst { cdst: None, ..*inst };
             return self.arithmetic(&Arith::Mov { width: Width::B32 }, &inst, set);
         }
@@ -51,7 +51,7 @@ impl Lower<'_> {
             }
             _ => return None,
         };
-        // Registers beyond those that the destination names are not written.
+        // The load does not write registers beyond those of its destination.
         let named = match inst.dst {
             Dst::R64(_) => 2,
             Dst::R128(_) => 4,
@@ -91,7 +91,7 @@ impl Lower<'_> {
         }
         let mut transfer = self.transfer(&mem, rows, set)?;
         let kind = if unlock { Kind::StoreUnlock { shift } } else { Kind::Store { shift } };
-        // The reference interpreter orders accesses by locks.
+        // If races are checked, the reference interpreter executes the unlock. It orders accesses by locks.
         if unlock && (mem.space != Space::Shared || self.context.checks.is_some()) {
             return None;
         }
@@ -111,8 +111,8 @@ impl Lower<'_> {
         Some(Lowering::Straight)
     }
 
-    /// Lowers a load of a word of s[] that takes its lock. The row of the flags follows the row of the word.
-    /// (section 4)
+    /// Lowers a load of a word of s[] that takes the lock of the word. The row of the flags follows the row of the
+    /// word. (section 4)
     fn load_lock(&mut self, inst: &Inst, set: usize) -> Option<Last> {
         let (Operand::Mem(mem), Dst::R32(register)) = (inst.src[0], inst.dst) else { return None };
         if mem.space != Space::Shared || mem.access.bytes() > 4 || self.context.checks.is_some() {
@@ -186,13 +186,13 @@ impl Lower<'_> {
         Some(self.access(transfer, end..end))
     }
 
-    /// Changes the kind of a load.
+    /// Changes a transfer, which was created as a load, to another kind.
     pub(super) fn becomes(&self, transfer: &mut Transfer, kind: Kind) {
         transfer.kind = kind;
         transfer.mover = self.mover(kind, &transfer.mem);
     }
 
-    /// Returns a transfer for memory that each lane addresses itself, in the spaces that have fast paths.
+    /// Returns a transfer with an address per lane, or `None` if the memory space has no fast path.
     pub(super) fn transfer(&mut self, mem: &Mem, rows: [Place; 4], set: usize) -> Option<Transfer> {
         match mem.space {
             Space::Const(_) | Space::Shared => {

@@ -1,4 +1,4 @@
-//! The inputs and outputs of graphics stages: a[], v[], p[], o[] at constant addresses.
+//! Lowers the inputs and outputs of graphics stages: a[], v[], p[] and o[] at constant addresses.
 
 use reconverge_simt::Mode;
 
@@ -14,8 +14,8 @@ use crate::lane::{Modifiers, Rounding, Width};
 use crate::meaning::Modes;
 
 impl Lower<'_> {
-    /// Returns whether the operand is a word of a stage's space that every lane can read. Its address must be
-    /// constant, and the word must exist, unless missing words read zero. Words are read whole.
+    /// Returns whether the operand is a word of a[], v[], p[] or o[] that every lane can read. Its address must be
+    /// constant, and the word must exist, unless missing words read zero. The access must read the whole word.
     pub(super) fn is_stage_word(&self, mem: &Mem) -> bool {
         let word = place_of(mem) / 4;
         let lenient = self.context.mode == Mode::Lenient;
@@ -29,7 +29,7 @@ impl Lower<'_> {
             }
     }
 
-    /// Returns the row of such an operand.
+    /// Returns the row of an operand for which `is_stage_word` returns true.
     pub(super) fn stage_word(&mut self, mem: &Mem, number: usize) -> Option<Place> {
         let word = place_of(mem) / 4;
         match mem.space {
@@ -47,7 +47,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Returns the row of an input word that the launch provides, at the centre.
+    /// Returns the row of an input word that the launch provides, interpolated at the centre of the pixel.
     pub(super) fn input_word(&mut self, word: u16, number: usize) -> Place {
         let mut fetch = self.operation(self.temporary(number), ACTIVE);
         (fetch.number, fetch.c) = (word.into(), code(Position::Centre));
@@ -55,14 +55,15 @@ impl Lower<'_> {
         fetch.dst
     }
 
-    /// Returns the write of a row to a word of o[], for a set of lanes. (4: the low half goes to both)
+    /// Returns the operation that writes a row to a word of o[] for a set of lanes. If `half` is set, it writes the low
+    /// half of the row to both halves of the word. (4)
     pub(super) fn to_output(&self, row: Place, address: u16, half: bool, set: usize) -> (Handler, Operation) {
         let mut write = self.operation(self.sink(), set);
         (write.src[0], write.number, write.narrow[0]) = (row, u32::from(address) / 4, half);
         (handler::<ToOutput>(self.level), write)
     }
 
-    /// 6.7: lowers an interpolant at a position, times the second source.
+    /// Lowers an interpolation at a position, multiplied by the second source. (6.7)
     pub(super) fn interp(&mut self, inst: &Inst, position: Position, set: usize) -> Option<Lowering> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let mut fetch = self.operation(self.temporary(0), set);
@@ -86,7 +87,7 @@ impl Lower<'_> {
         };
         let after = self.lowered.operations.len();
         let mut operation = self.operation(self.sink(), set);
-        // Products of interpolation ignore the mode, and no flags are written.
+        // The product of an interpolation ignores the mode, and interpolations do not write flags.
         let mut times = Inst { cdst: None, ..*inst };
         times.modifiers[0] = Modifiers::NONE;
         let op = match plain {

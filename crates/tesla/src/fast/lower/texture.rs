@@ -1,7 +1,7 @@
-//! Texture instructions whose texture and sampler are bound, and `quadop`.
+//! Lowers texture instructions whose texture and sampler are bound, and `quadop`.
 //!
-//! The reference interpreter executes the others: queries of a texture (`texsize`, `texquerylod`), `texprep`,
-//! `texcsaa`, and instructions whose texture or sampler is not bound.
+//! The reference interpreter executes other texture instructions: queries of a texture (`texsize`, `texquerylod`),
+//! `texprep`, `texcsaa`, and instructions whose texture or sampler is not bound.
 
 use reconverge_simt::texture::Sampler;
 use reconverge_simt::texture::rows::Plan;
@@ -49,7 +49,7 @@ impl Lower<'_> {
         Some(Lowering::Straight)
     }
 
-    /// Lowers `texfetch`, like [`fetch`](crate::texture::fetch).
+    /// Lowers `texfetch`. [`fetch`](crate::texture::fetch) defines its result.
     fn fetch(&self, tex: &inst::Tex, texture: &Texture, sources: [Place; 4]) -> TexelFetch {
         let image = &*texture.image;
         let order = SourceOrder::of(image.shape(), false);
@@ -113,7 +113,8 @@ impl Lower<'_> {
     ) -> Option<Lowering> {
         let mut operation = self.operation(self.sink(), set);
         let transfer = self.sources(inst, &mut operation, &mut [self.zero(); 3], set)?;
-        // A source that differs between lanes would be loaded only for the lanes that execute.
+        // `quadop` reads sources of other lanes, but a source that differs between lanes is loaded only for the lanes
+        // that execute.
         if transfer.is_some() {
             return None;
         }
