@@ -35,8 +35,6 @@ pub trait LinkedMachine: Debug + Sized + 'static {
         'a: 'c,
         'w: 'a;
 
-    /// The highest level whose code is faster than the one below.
-    const LEVEL: Level;
     /// The floating point modes of the code.
     const MODE: u32;
     /// Whether the first side of a divided conditional takes an instruction to arrive at the join.
@@ -381,7 +379,7 @@ impl<M: LinkedMachine> Linked<M> {
             let budgets = nodes.iter().map(|node| node.budget).collect();
             let entries = nodes.iter().map(|node| node.entries).collect();
             let needs = nodes.iter().map(|node| node.needs).collect();
-            let code = Code::shared(nodes, level.min(M::LEVEL), lanes, M::MODE)?;
+            let code = Code::shared(nodes, level, lanes, M::MODE)?;
             let size = code.size();
             let linked = Linked { code, own, calls, starts, budgets, entries, needs };
             Ok::<_, crate::CompileError>(Some((linked, size)))

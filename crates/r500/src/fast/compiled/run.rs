@@ -52,9 +52,6 @@ impl LinkedMachine for R500 {
         'a: 'c,
         'w: 'a;
 
-    /// Four vectors of eight lanes hide more latency than two of sixteen. With sixteen lanes, newton gains 7 % and
-    /// mandel loses 7 % (an AMD EPYC).
-    const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
     const MODE: u32 = FLUSH_OPERANDS;
     const JOINS: bool = false;
     const HOLDS: bool = false;

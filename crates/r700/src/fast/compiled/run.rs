@@ -49,7 +49,6 @@ impl LinkedMachine for R700 {
         'a: 'c,
         'w: 'a;
 
-    const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx512;
     const MODE: u32 = FLUSH_OPERANDS;
     const JOINS: bool = false;
     const HOLDS: bool = true;

@@ -48,8 +48,6 @@ impl LinkedMachine for Tesla {
         'a: 'c,
         'w: 'a;
 
-    /// Two vectors of sixteen lanes hide less latency than four of eight: mandel gains 4 %, collatz loses 8 % (an AMD EPYC).
-    const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
     const MODE: u32 = FLUSH;
     const JOINS: bool = true;
     const HOLDS: bool = false;
