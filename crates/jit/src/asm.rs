@@ -75,6 +75,14 @@ impl Assembler {
         }
     }
 
+    /// Adds an instruction for the lanes of a mask register.
+    pub(crate) fn masked(&mut self, instruction: Result<Instruction, IcedError>, mask: Register) {
+        self.push(instruction.map(|mut instruction| {
+            instruction.set_op_mask(mask);
+            instruction
+        }));
+    }
+
     /// Adds a jump or call to a label.
     pub(crate) fn branch(&mut self, code: Code, label: Label) {
         self.push(Instruction::with_branch(code, label.0 as u64));

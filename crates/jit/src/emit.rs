@@ -106,9 +106,9 @@ enum Rare {
     /// value before and after the call.
     PerLane { with: PerLane, given: [Rm; 4], value: Register },
     /// A load of words that are not contiguous, and the slot of their order in the frame, if it is known.
-    Load { to: Register, free: Register, access: Lanes, order: Option<i32> },
+    Load { to: Register, free: Register, access: Lanes, steps: Rm, order: Option<i32> },
     /// A store of such words.
-    Store { from: Register, access: Lanes },
+    Store { from: Register, free: Register, access: Lanes, steps: Rm },
 }
 
 /// Words of the window, and their lanes: the offsets of their spans' first words, and a distance of 0 or more in
@@ -717,13 +717,14 @@ impl Emitter<'_> {
                 let free = self.allocate(Form::Words, position, &locked);
                 let [to, free] = [to, free].map(|number| self.level.register(number));
                 let (enter, back) = (self.asm.label(), self.asm.label());
+                let steps = self.steps();
                 let order = self.order((place, lanes), access, [to, free]);
                 match order {
                     Some(place) => {
                         let order = Rm::Memory(at_base(Register::RSP, place));
                         self.asm.number(Code::Cmp_rm8_imm8, order, ROW);
                     }
-                    None => in_a_row(self.asm, self.pool, access, free),
+                    None => in_a_row(self.level, self.asm, access, steps, free, Among::All),
                 }
                 self.asm.branch(Code::Jne_rel32_64, enter);
                 let (level, asm) = (self.level, &mut *self.asm);
@@ -731,7 +732,7 @@ impl Emitter<'_> {
                 let row = first_word(level, asm, access);
                 asm.two(level.load_anywhere(), to, row);
                 asm.bind(back);
-                cold.push(Cold { enter, back, does: Rare::Load { to, free, access, order } });
+                cold.push(Cold { enter, back, does: Rare::Load { to, free, access, steps, order } });
             }
         }
         if let (true, Some(number)) = (self.signs.is_used(position), self.words.held[position]) {
@@ -758,6 +759,11 @@ impl Emitter<'_> {
         }
     }
 
+    /// Returns the distances of contiguous words from the first one.
+    fn steps(&mut self) -> Rm {
+        Rm::Memory(at_base(POOL, self.pool.steps()))
+    }
+
     /// Returns the frame slot with the order of the words of several loads. The first of the loads computes it.
     fn order(
         &mut self,
@@ -774,17 +780,17 @@ impl Emitter<'_> {
         let place = self.frame;
         self.frame += self.level.vector();
         self.orders.insert(of, place);
-        let steps = at_base(POOL, self.pool.steps());
+        let steps = self.steps();
         let (level, asm) = (self.level, &mut *self.asm);
         let (sub, _) = level.two(Two::Sub);
         let (xor, _) = level.two(Two::Xor);
         asm.two(level.broadcast(), other, level.xmm(address));
         asm.three(sub, other, address, other);
         asm.two(level.load(), one, steps);
-        all_equal(level, asm, other, one, mask);
+        all_equal(level, asm, [other, one], mask, Among::All);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::AL));
         asm.three(xor, one, one, one);
-        all_equal(level, asm, other, one, mask);
+        all_equal(level, asm, [other, one], mask, Among::Active);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::CL));
         // ROW, ONE, or another number.
         asm.two(Code::And_rm8_r8, Register::CL, Register::AL);
@@ -853,14 +859,15 @@ impl Emitter<'_> {
                     let free = self.allocate(Form::Words, position, &locked);
                     let (level, free) = (self.level, self.level.register(free));
                     let (enter, back) = (self.asm.label(), self.asm.label());
-                    in_a_row(self.asm, self.pool, access, free);
+                    let steps = self.steps();
+                    in_a_row(level, self.asm, access, steps, free, Among::All);
                     self.asm.branch(Code::Jne_rel32_64, enter);
                     let asm = &mut *self.asm;
                     window(asm, access.memory);
                     let row = first_word(level, asm, access);
                     asm.store(level.store_anywhere(), row, from);
                     asm.bind(back);
-                    cold.push(Cold { enter, back, does: Rare::Store { from, access } });
+                    cold.push(Cold { enter, back, does: Rare::Store { from, free, access, steps } });
                 }
                 Effect::Store(row, value) if !row.has_words() => self.narrowed(row, value, position),
                 Effect::Store(row, value) => {
@@ -949,18 +956,25 @@ fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand
 const ROW: i32 = 0;
 const ONE: i32 = 1;
 
-/// Sets the flags to equal if all lanes are in the mask and their words are contiguous.
-fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register) {
-    let Lanes { address, mask, .. } = access;
-    let level = pool.level;
-    asm.two(level.broadcast(), free, level.xmm(address));
-    let steps = Rm::Memory(at_base(POOL, pool.steps()));
-    asm.three(level.two(Two::Add).0, free, free, steps);
-    all_equal(level, asm, address, free, mask);
+/// Lanes that a comparison includes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Among {
+    /// All lanes of the vector. It also fails if one of them is not in the mask.
+    All,
+    /// The lanes of the mask. It also fails if the first lane of the vector is not in the mask.
+    Active,
 }
 
-/// Sets the flags to equal if the two are the same in all lanes, and all lanes are in the mask.
-fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: Register) {
+/// Sets the flags to equal if the words of the lanes are contiguous.
+fn in_a_row(level: Level, asm: &mut Assembler, access: Lanes, steps: Rm, free: Register, among: Among) {
+    let Lanes { address, mask, .. } = access;
+    asm.two(level.broadcast(), free, level.xmm(address));
+    asm.three(level.two(Two::Add).0, free, free, steps);
+    all_equal(level, asm, [address, free], mask, among);
+}
+
+/// Sets the flags to equal if two values are equal in the lanes. Overwrites the second value.
+fn all_equal(level: Level, asm: &mut Assembler, [a, b]: [Register; 2], mask: Register, among: Among) {
     match level {
         Level::Avx2 => {
             asm.three(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, b, b, a);
@@ -969,14 +983,20 @@ fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: 
         }
         Level::Avx512 => {
             let equal = Instruction::with3(Code::EVEX_Vpcmpeqd_kr_k1_zmm_zmmm512b32, ANY_BITS, b, a);
-            asm.push(equal.map(|mut equal| {
-                equal.set_op_mask(mask);
-                equal
-            }));
+            asm.masked(equal, mask);
             bits(level, asm, Register::ECX, ANY_BITS);
         }
     }
-    asm.number(Code::Cmp_rm32_imm32, Register::ECX, level.all());
+    match among {
+        Among::All => asm.number(Code::Cmp_rm32_imm32, Register::ECX, level.all()),
+        Among::Active => {
+            bits(level, asm, Register::EDX, mask);
+            asm.two(Code::Xor_r32_rm32, Register::EDX, Register::ECX);
+            asm.push(Instruction::with1(Code::Not_rm32, Register::ECX));
+            asm.number(Code::And_rm32_imm8, Register::ECX, 1);
+            asm.two(Code::Or_r32_rm32, Register::EDX, Register::ECX);
+        }
+    }
 }
 
 /// Emits a move of one bit per lane, its sign.
@@ -1006,10 +1026,12 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
         asm.bind(*enter);
         match does {
             Rare::PerLane { with, given, value } => emit_rescue(level, asm, shared, *with, given, *value),
-            Rare::Load { to, free, access, order } => {
-                emit_load(level, asm, [*to, *free], *access, *order, *back);
+            Rare::Load { to, free, access, steps, order } => {
+                emit_load(level, asm, [*to, *free], (*access, *steps, *order), *back);
             }
-            Rare::Store { from, access } => emit_store(level, asm, *from, *access, *back),
+            Rare::Store { from, free, access, steps } => {
+                emit_store(level, asm, [*from, *free], (*access, *steps), *back);
+            }
         }
         asm.branch(Code::Jmp_rel32_64, *back);
     }
@@ -1018,30 +1040,45 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
     }
 }
 
-/// Loads one word for all lanes, or one word per lane.
+/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. The other lanes of the vector
+/// then have zeros or the same word.
 fn emit_load(
     level: Level,
     asm: &mut Assembler,
     [to, free]: [Register; 2],
-    access: Lanes,
-    order: Option<i32>,
+    (access, steps, order): (Lanes, Rm, Option<i32>),
     back: Label,
 ) {
     let Lanes { memory, address, distance, mask } = access;
-    let each = asm.label();
+    let [some, each] = [(); 2].map(|()| asm.label());
     match order {
         Some(place) => {
             asm.number(Code::Cmp_rm8_imm8, at_base(Register::RSP, place), ONE);
         }
         None => {
             asm.two(level.broadcast(), free, level.xmm(address));
-            all_equal(level, asm, address, free, mask);
+            all_equal(level, asm, [address, free], mask, Among::Active);
         }
     }
     window(asm, memory);
-    asm.branch(Code::Jne_rel32_64, each);
+    asm.branch(Code::Jne_rel32_64, some);
     let word = first_word(level, asm, access);
     asm.two(level.broadcast(), to, word);
+    asm.branch(Code::Jmp_rel32_64, back);
+    asm.bind(some);
+    in_a_row(level, asm, access, steps, free, Among::Active);
+    asm.branch(Code::Jne_rel32_64, each);
+    let row = first_word(level, asm, access);
+    match level {
+        Level::Avx2 => asm.three(Code::VEX_Vpmaskmovd_ymm_ymm_m256, to, mask, Rm::Memory(row)),
+        Level::Avx512 => {
+            let load = Instruction::with2(level.load_anywhere(), to, row).map(|mut load| {
+                load.set_zeroing_masking(true);
+                load
+            });
+            asm.masked(load, mask);
+        }
+    }
     asm.branch(Code::Jmp_rel32_64, back);
     asm.bind(each);
     asm.three(level.two(Two::Xor).0, to, to, to);
@@ -1054,20 +1091,32 @@ fn emit_load(
         Level::Avx512 => {
             // The gather clears the mask.
             asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, mask);
-            let gather = Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, words);
-            asm.push(gather.map(|mut gather| {
-                gather.set_op_mask(ANY_SIGNS);
-                gather
-            }));
+            asm.masked(Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, words), ANY_SIGNS);
         }
     }
 }
 
-/// Stores the words lane by lane.
-fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, back: Label) {
+/// Stores contiguous words of some lanes, or the words lane by lane.
+fn emit_store(
+    level: Level,
+    asm: &mut Assembler,
+    [from, free]: [Register; 2],
+    (access, steps): (Lanes, Rm),
+    back: Label,
+) {
     let Lanes { memory, address, distance, mask } = access;
     let lane = asm.label();
     let (addresses, values) = (PER_LANE, PER_LANE + level.vector());
+    if level == Level::Avx512 {
+        let each = asm.label();
+        in_a_row(level, asm, access, steps, free, Among::Active);
+        asm.branch(Code::Jne_rel32_64, each);
+        window(asm, memory);
+        let row = first_word(level, asm, access);
+        asm.masked(Instruction::with2(level.store_anywhere(), row, from), mask);
+        asm.branch(Code::Jmp_rel32_64, back);
+        asm.bind(each);
+    }
     bits(level, asm, Register::ECX, mask);
     asm.push(Instruction::with2(Code::Test_rm32_r32, Register::ECX, Register::ECX));
     asm.branch(Code::Je_rel32_64, back);

@@ -248,7 +248,8 @@ impl State {
     #[allow(unsafe_code, reason = "code accesses the bytes")]
     pub unsafe fn set_site(&mut self, site: u32, start: u32, bytes: *mut [u8]) {
         let Some(site) = self.sites.get_mut(site as usize).filter(|_| start & 3 == 0) else { return };
-        let words = u32::try_from(bytes.len().saturating_sub(3)).unwrap_or(u32::MAX);
+        // Offsets are signed numbers of 32 bits.
+        let words = u32::try_from(bytes.len().saturating_sub(3)).map_or(1 << 31, |words| words.min(1 << 31));
         *site = Site { start, bound: words ^ 1 << 31, bytes: bytes.cast() };
     }
 

@@ -145,7 +145,7 @@ pub(crate) enum Node {
     /// The number of offsets in bytes at which the site with this number has words, with the highest bit inverted, in
     /// all lanes.
     Bound(u32),
-    /// Each lane's word of the window, for lanes inside the span with this number; zeros for the others. `place` and
+    /// Each lane's word of the window, for lanes inside the span with this number; any word for the others. `place` and
     /// `lanes` are those of the span.
     Load {
         span: u32,
@@ -515,7 +515,7 @@ impl Strip {
         Inside { span: span as u32, distance }
     }
 
-    /// Returns each lane's word of the window, for lanes inside it; zeros for the others.
+    /// Returns each lane's word of the window, for lanes inside it; any word for the others.
     pub fn window_load(&mut self, Inside { span, distance }: Inside) -> Value {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else {
             return self.constant(0);
