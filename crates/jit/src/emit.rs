@@ -12,6 +12,7 @@ use crate::called::{PerLane, PerLaneFrame};
 use crate::level::Level;
 use crate::state::{Site, place};
 use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
+use crate::vectors::Vectors;
 
 /// Registers for the [`State`](crate::State), the group's rows, the strip's first lane, the active lanes from this one
 /// on, and the constants.
@@ -199,6 +200,8 @@ struct Emitter<'a> {
     asm: &'a mut Assembler,
     pool: &'a mut Pool,
     strip: &'a Strip,
+    /// The vector of the group to which each node belongs, if there are two.
+    of: &'a [u8],
     /// Bytes of a row.
     stride: u32,
     words: Bank,
@@ -214,15 +217,17 @@ struct Emitter<'a> {
     orders: HashMap<(Value, Value), i32>,
 }
 
-/// Emits a strip. Returns the number of bytes of the frame that it needs.
+/// Emits a strip for the vector at [`LANE`], or one for both vectors of a group. Returns the number of bytes of the frame
+/// that it needs.
 pub(crate) fn emit(
     asm: &mut Assembler,
     pool: &mut Pool,
-    strip: &Strip,
+    vectors: &Vectors<'_>,
     stride: u32,
     mask: Row,
     exits: Exits<'_>,
 ) -> i32 {
+    let Vectors { strip, of, guards } = vectors;
     let count = strip.nodes.len();
     let level = pool.level;
     let mut emitter = Emitter {
@@ -230,6 +235,7 @@ pub(crate) fn emit(
         asm,
         pool,
         strip,
+        of,
         stride,
         words: Bank::new(level.registers(), count),
         signs: Bank::new(level.signs(), count),
@@ -245,17 +251,17 @@ pub(crate) fn emit(
             emitter.used(value, form, count + 1 + number);
         }
     }
-    let guard = strip.guard.filter(|value| strip.is_constant(*value) != Some(0));
-    if let Some(value) = guard {
-        emitter.used(value, Form::Signs, count);
+    let guards = || guards.iter().filter(|value| strip.is_constant(**value) != Some(0));
+    for value in guards() {
+        emitter.used(*value, Form::Signs, count);
     }
     emitter.demand();
     for number in (0..count).filter(|number| emitter.is_live(*number)).collect::<Vec<_>>() {
         emitter.node(number, exits.cold);
     }
-    if let (Some(value), Some(label)) = (guard, exits.guard) {
+    for (value, label) in guards().filter_map(|value| Some((*value, exits.guard?))) {
         let register = emitter.truth(value, count, &[]);
-        let mask = emitter.home(mask);
+        let mask = emitter.home(mask, emitter.vector(value));
         match level {
             Level::Avx2 => emitter.asm.two(Code::VEX_Vtestps_ymm_ymmm256, register, mask),
             Level::Avx512 => {
@@ -267,8 +273,8 @@ pub(crate) fn emit(
             }
         }
         emitter.asm.branch(Code::Jne_rel32_64, label);
-        emitter.release(count);
     }
+    emitter.release(count);
     emitter.effects(count, exits.words, exits.cold);
     emitter.frame
 }
@@ -352,26 +358,32 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the address of a row.
-    fn home(&mut self, row: Row) -> MemoryOperand {
+    /// Returns the vector of the group to which a value belongs, counted from the one at [`LANE`].
+    fn vector(&self, value: Value) -> i32 {
+        self.of.get(value.0 as usize).copied().unwrap_or(0).into()
+    }
+
+    /// Returns the address of a vector of a row.
+    fn home(&mut self, row: Row, vector: i32) -> MemoryOperand {
+        let lanes = vector * self.level.lanes() as i32;
         match row {
-            Row::Group(distance) => by_lane(ROWS, 4, distance as i32),
-            Row::Own(number) => by_lane(STATE, 4, place!(own) + (number * self.stride) as i32),
-            Row::Bytes(number) => self.narrow(place!(byte_rows), 1, number),
-            Row::Halves(number) => self.narrow(place!(half_rows), 2, number),
+            Row::Group(distance) => by_lane(ROWS, 4, distance as i32 + 4 * lanes),
+            Row::Own(number) => by_lane(STATE, 4, place!(own) + (number * self.stride) as i32 + 4 * lanes),
+            Row::Bytes(number) => self.narrow(place!(byte_rows), 1, number, lanes),
+            Row::Halves(number) => self.narrow(place!(half_rows), 2, number, lanes),
         }
     }
 
     /// Returns the address of a row whose lanes have fewer bytes than a word. Sets RAX.
-    fn narrow(&mut self, rows: i32, bytes: u32, number: u32) -> MemoryOperand {
+    fn narrow(&mut self, rows: i32, bytes: u32, number: u32, lanes: i32) -> MemoryOperand {
         self.asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, rows));
-        by_lane(Register::RAX, bytes, (number * bytes * self.stride / 4) as i32)
+        by_lane(Register::RAX, bytes, (number * bytes * self.stride / 4) as i32 + bytes as i32 * lanes)
     }
 
     /// Reads a row whose lanes have fewer bytes than a word.
     fn widen(&mut self, row: Row, position: usize) {
         let to = self.allocate(Form::Words, position, &[]);
-        let from = self.home(row);
+        let from = self.home(row, self.vector(Value(position as u32)));
         let code = match row {
             Row::Bytes(_) => {
                 self.level.of(Code::VEX_Vpmovzxbd_ymm_xmmm64, Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128)
@@ -383,9 +395,9 @@ impl Emitter<'_> {
     }
 
     /// Stores the low bits of words in a row whose lanes have fewer bytes than a word.
-    fn narrowed(&mut self, row: Row, value: Value, position: usize) {
+    fn narrowed(&mut self, row: Row, vector: i32, value: Value, position: usize) {
         let from = self.register(value, position, &[]);
-        let home = self.home(row);
+        let home = self.home(row, vector);
         if self.level == Level::Avx512 {
             let code = match row {
                 Row::Bytes(_) => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
@@ -413,7 +425,7 @@ impl Emitter<'_> {
             return Some(at_base(Register::RSP, place));
         }
         match self.strip.nodes[value.0 as usize] {
-            Node::Row(row) if row.has_words() && !self.homeless.contains(&value) => Some(self.home(row)),
+            Node::Row(row) if row.has_words() && !self.homeless.contains(&value) => Some(self.home(row, self.vector(value))),
             Node::Row(_) => None,
             node => {
                 let word = self.strip.constant_word(&node)?;
@@ -829,6 +841,8 @@ impl Emitter<'_> {
 
     fn effects(&mut self, start: usize, words: &[u32], cold: &mut Vec<Cold>) {
         let strip = self.strip;
+        // In a strip for two vectors, every second effect is that of the second vector.
+        let two = !self.of.is_empty();
         let stored: HashSet<Row> = strip
             .effects
             .iter()
@@ -851,6 +865,7 @@ impl Emitter<'_> {
         }
         for (number, effect) in strip.effects.iter().enumerate() {
             let position = start + 1 + number;
+            let vector = if two { number as i32 & 1 } else { 0 };
             match *effect {
                 Effect::Scatter { span, distance, place, lanes, value } => {
                     let locked = [place, lanes, value];
@@ -869,10 +884,10 @@ impl Emitter<'_> {
                     asm.bind(back);
                     cold.push(Cold { enter, back, does: Rare::Store { from, free, access, steps } });
                 }
-                Effect::Store(row, value) if !row.has_words() => self.narrowed(row, value, position),
+                Effect::Store(row, value) if !row.has_words() => self.narrowed(row, vector, value, position),
                 Effect::Store(row, value) => {
                     let register = self.register(value, position, &[]);
-                    let home = self.home(row);
+                    let home = self.home(row, vector);
                     self.asm.store(self.level.store(), home, register);
                 }
                 Effect::Gather(word, value) | Effect::Leave(word, value) => {
@@ -882,6 +897,12 @@ impl Emitter<'_> {
                         self.asm.store(Code::Or_rm32_r32, at_base(STATE, place!(left)), Register::EAX);
                     }
                     match words.iter().zip(GATHERED).find(|(gathered, _)| **gathered == word) {
+                        Some((_, to)) if two => {
+                            if vector > 0 {
+                                self.asm.number(Code::Shl_rm64_imm8, Register::RAX, self.level.lanes() as i32);
+                            }
+                            self.asm.two(Code::Or_r64_rm64, to, Register::RAX);
+                        }
                         Some((_, to)) => {
                             let shift = Instruction::with3(
                                 Code::VEX_Shlx_r64_rm64_r64,
@@ -895,7 +916,8 @@ impl Emitter<'_> {
                         None => {
                             self.asm.two(Code::Mov_r32_rm32, Register::ECX, Register::R13D);
                             self.asm.number(Code::Shr_rm32_imm8, Register::ECX, 3);
-                            let to = at(STATE, Register::RCX, place!(words) + 8 * word as i32);
+                            let place = place!(words) + 8 * word as i32 + vector * self.level.bits();
+                            let to = at(STATE, Register::RCX, place);
                             match self.level {
                                 Level::Avx2 => self.asm.store(Code::Mov_rm8_r8, to, Register::AL),
                                 Level::Avx512 => self.asm.store(Code::Mov_rm16_r16, to, Register::AX),

@@ -61,6 +61,12 @@ impl Level {
         if lanes.is_multiple_of(self.lanes()) { self } else { Level::Avx2 }
     }
 
+    /// Returns whether code for a group of `lanes` lanes computes both of its vectors at once: it has two, and registers for
+    /// both.
+    pub const fn has_both(self, lanes: usize) -> bool {
+        self.of(false, lanes == 2 * self.lanes())
+    }
+
     /// Returns the number of bytes of a vector.
     pub(crate) const fn vector(self) -> i32 {
         4 * self.lanes() as i32

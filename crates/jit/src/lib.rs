@@ -36,6 +36,7 @@ mod rows;
 mod segment;
 mod state;
 mod strip;
+mod vectors;
 mod verify;
 
 pub use called::{LANES, PerLane};

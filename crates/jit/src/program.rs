@@ -26,6 +26,7 @@ use crate::pages::Pages;
 use crate::segment::Segment;
 use crate::state::{EXIT, KEEP_DENORMALS, KINDS, State, place};
 use crate::strip::{Row, Strip};
+use crate::vectors::Vectors;
 use crate::verify::{self, Rejected};
 
 /// Straight-line code with conditionals, and the way to the next node.
@@ -204,6 +205,11 @@ impl Node {
         leaves.chain(conditionals).try_for_each(verify::word)
     }
 
+    /// Returns whether a strip is valid only if it runs for all lanes of a group at once.
+    fn needs_both(&self) -> bool {
+        self.segment.strips().any(Strip::needs_both)
+    }
+
     fn conditionals(&self) -> impl Iterator<Item = &Conditional> {
         self.pieces.iter().flat_map(|piece| &piece.conditionals)
     }
@@ -247,6 +253,10 @@ impl Code {
         }
         nodes.iter().try_for_each(Node::verify)?;
         let level = level.dividing(lanes);
+        let both = both(nodes, level.has_both(lanes));
+        if nodes.iter().zip(&both).any(|(node, both)| node.needs_both() && !both) {
+            return Err(Rejected::Stores.into());
+        }
         let mut pool = Pool::new(level);
         let mut asm = Assembler::default();
         let [dispatch, leave, flow] = [(); 3].map(|()| asm.label());
@@ -263,6 +273,7 @@ impl Code {
             later: Vec::new(),
             leaving: Vec::new(),
             floats,
+            both: &both,
             lanes: lanes as i32,
             frame: 0,
             labels: &labels,
@@ -352,6 +363,23 @@ impl Code {
     }
 }
 
+/// Returns for each node whether its code computes both vectors of a group at once, if code can. In loops, lanes often leave
+/// until all active lanes are in one vector, and a loop over the vectors skips the other (bfs and nested lose a tenth, an AMD
+/// EPYC).
+fn both(nodes: &[Node], can: bool) -> Vec<bool> {
+    let mut loops = vec![false; nodes.len()];
+    for (number, node) in nodes.iter().enumerate() {
+        for target in node.targets() {
+            if let Target::Node(to) = target
+                && to as usize <= number
+            {
+                loops[to as usize..=number].fill(true);
+            }
+        }
+    }
+    nodes.iter().zip(loops).map(|(node, in_loop)| can && (node.needs_both() || !in_loop)).collect()
+}
+
 /// Code that is emitted after the nodes: leaves for a reason, with a number.
 struct Later {
     enter: Label,
@@ -387,6 +415,8 @@ struct Compiler<'a> {
     leaving: Vec<Leaving>,
     /// Whether some node depends on the host's floating point modes.
     floats: bool,
+    /// Whether the strips of each node are for both vectors of a group at once.
+    both: &'a [bool],
     lanes: i32,
     frame: i32,
     labels: &'a [Label],
@@ -622,9 +652,23 @@ impl Compiler<'_> {
 
     fn segment(&mut self, number: u32, node: &Node) {
         let segment = &node.segment;
+        let both = self.both[number as usize];
         let [failed, call, done] = [(); 3].map(|()| self.asm.label());
         let reaches = segment.exact.has_spans();
-        match (&segment.check, segment.call) {
+        // Code for both vectors checks all lanes before its effects anyway.
+        let checks = both && segment.check.is_some();
+        let strip = |strip: &Strip| {
+            let mut strip = strip.clone();
+            if checks {
+                strip.guard_spans();
+            }
+            strip
+        };
+        let (check, fast, exact) = match both {
+            true => (None, segment.fast.as_ref().map(strip), strip(&segment.exact)),
+            false => (segment.check.clone(), segment.fast.clone(), segment.exact.clone()),
+        };
+        match (&check, segment.call) {
             (_, Some(_)) if reaches => {
                 // The call replaces the code if a lane is outside, and then for some more runs.
                 let inside = self.asm.label();
@@ -634,25 +678,24 @@ impl Compiler<'_> {
                 self.asm.number(Op::Sub_rm64_imm8, slow, 1);
                 self.asm.branch(Op::Jmp_rel32_64, call);
                 self.asm.bind(inside);
-                if let Some(check) = &segment.check {
-                    self.strips(&[], |compiler| compiler.strip(node, check, Some(failed), &[]));
+                if let Some(check) = &check {
+                    self.strips(both, &[], |compiler| compiler.strip(both, node, check, Some(failed), &[]));
                 }
             }
             (Some(check), _) => {
                 let refused = self.later(REFUSED, number);
-                self.strips(&[], |compiler| compiler.strip(node, check, Some(refused), &[]));
+                self.strips(both, &[], |compiler| compiler.strip(both, node, check, Some(refused), &[]));
             }
             (None, _) => {}
         }
-        let exact_guard = match (segment.exact.guard, segment.call) {
+        let exact_guard = match (exact.guard, segment.call) {
             (None, _) => None,
             (Some(_), Some(_)) => Some(failed),
             (Some(_), None) => Some(self.later(REFUSED, number)),
         };
         let is_empty = |strip: &Strip| strip.effects.is_empty();
-        if !is_empty(&segment.exact) || segment.fast.as_ref().is_some_and(|fast| !is_empty(fast)) {
-            let mut words: Vec<u32> =
-                segment.fast.iter().chain([&segment.exact]).flat_map(Strip::words).collect();
+        if !is_empty(&exact) || fast.as_ref().is_some_and(|fast| !is_empty(fast)) {
+            let mut words: Vec<u32> = fast.iter().chain([&exact]).flat_map(Strip::words).collect();
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
@@ -660,25 +703,25 @@ impl Compiler<'_> {
             for word in node.leaves().filter(|word| !words.contains(word)) {
                 self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
             }
-            self.strips(&words, |compiler| match &segment.fast {
-                Some(fast) if *fast != segment.exact => {
-                    let [failed, exact, over] = [(); 3].map(|()| compiler.asm.label());
+            self.strips(both, &words, |compiler| match &fast {
+                Some(fast) if *fast != exact => {
+                    let [failed, slow, over] = [(); 3].map(|()| compiler.asm.label());
                     if node.lazy || node.learns() {
                         compiler.asm.two(Op::Test_rm32_r32, EXACT, EXACT);
-                        compiler.asm.branch(Op::Jne_rel32_64, exact);
+                        compiler.asm.branch(Op::Jne_rel32_64, slow);
                     }
-                    compiler.strip(node, fast, Some(failed), &words);
+                    compiler.strip(both, node, fast, Some(failed), &words);
                     compiler.asm.branch(Op::Jmp_rel32_64, over);
                     compiler.asm.bind(failed);
                     if node.learns() {
-                        let slow = compiler.slow_runs(Register::RAX, number);
-                        compiler.asm.number(Op::Add_rm64_imm8, slow, SLOW_RUNS);
+                        let runs = compiler.slow_runs(Register::RAX, number);
+                        compiler.asm.number(Op::Add_rm64_imm8, runs, SLOW_RUNS);
                     }
-                    compiler.asm.bind(exact);
-                    compiler.strip(node, &segment.exact, exact_guard, &words);
+                    compiler.asm.bind(slow);
+                    compiler.strip(both, node, &exact, exact_guard, &words);
                     compiler.asm.bind(over);
                 }
-                _ => compiler.strip(node, &segment.exact, exact_guard, &words),
+                _ => compiler.strip(both, node, &exact, exact_guard, &words),
             });
         }
         let Some((callee, argument)) = segment.call else { return };
@@ -702,28 +745,34 @@ impl Compiler<'_> {
         self.asm.bind(done);
     }
 
-    /// Emits a loop over the vectors of the group.
-    fn strips(&mut self, words: &[u32], body: impl FnOnce(&mut Self)) {
+    /// Emits a loop over the vectors of the group, or code for both of them.
+    fn strips(&mut self, both: bool, words: &[u32], body: impl FnOnce(&mut Self)) {
         let (level, asm) = (self.level, &mut self.asm);
         let [strip, next] = [(); 2].map(|()| asm.label());
         let gathered = || words.iter().zip(GATHERED);
         for (_, register) in gathered() {
             asm.two(Op::Xor_r64_rm64, register, register);
         }
-        emit::begin_vectors(level, asm, strip, next);
-        body(self);
+        if both {
+            asm.two(Op::Xor_r32_rm32, Register::R13D, Register::R13D);
+            body(self);
+        } else {
+            emit::begin_vectors(level, asm, strip, next);
+            body(self);
+            emit::end_vectors(level, &mut self.asm, strip, next);
+        }
         let asm = &mut self.asm;
-        emit::end_vectors(level, asm, strip, next);
         for (word, register) in gathered() {
             let word = at_base(STATE, place!(words) + 8 * *word as i32);
             asm.store(Op::Mov_rm64_r64, word, register);
         }
     }
 
-    fn strip(&mut self, node: &Node, strip: &Strip, guard: Option<Label>, words: &[u32]) {
+    fn strip(&mut self, both: bool, node: &Node, strip: &Strip, guard: Option<Label>, words: &[u32]) {
         let exits = Exits { guard, words, cold: &mut self.cold };
         let stride = 4 * self.lanes as u32;
-        let frame = emit::emit(&mut self.asm, self.pool, strip, stride, node.mask, exits);
+        let vectors = if both { Vectors::both(strip) } else { Vectors::one(strip) };
+        let frame = emit::emit(&mut self.asm, self.pool, &vectors, stride, node.mask, exits);
         self.frame = self.frame.max(frame);
     }
 

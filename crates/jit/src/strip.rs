@@ -164,6 +164,38 @@ pub(crate) enum Node {
     },
 }
 
+impl Node {
+    /// Returns whether the value is the same in all lanes.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(
+            self,
+            Node::Constant(_) | Node::Word(_) | Node::Least(_) | Node::Limit(_) | Node::Start(_) | Node::Bound(_)
+        )
+    }
+
+    /// Returns the same node with other sources.
+    pub(crate) fn with(&self, of: impl Fn(Value) -> Value) -> Node {
+        match *self {
+            Node::Row(_) | Node::Constant(_) | Node::Word(_) => *self,
+            Node::Least(_) | Node::Limit(_) | Node::Start(_) | Node::Bound(_) => *self,
+            Node::Two(op, sources) => Node::Two(op, sources.map(of)),
+            Node::One(op, source) => Node::One(op, of(source)),
+            Node::Select(sources) => Node::Select(sources.map(of)),
+            Node::Fused { minus, of: sources } => Node::Fused { minus, of: sources.map(of) },
+            Node::Load { span, distance, place, lanes } => {
+                Node::Load { span, distance, place: of(place), lanes: of(lanes) }
+            }
+            Node::PerLane { with, value, test, mask, sources } => Node::PerLane {
+                with,
+                value: of(value),
+                test: of(test),
+                mask: of(mask),
+                sources: sources.map(of),
+            },
+        }
+    }
+}
+
 /// An effect of a strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
@@ -176,6 +208,20 @@ pub(crate) enum Effect {
     /// Stores the value in words of the window, lane after lane, for lanes inside the span with this number. `place`
     /// and `lanes` are those of the span.
     Scatter { span: u32, distance: i32, place: Value, lanes: Value, value: Value },
+}
+
+impl Effect {
+    /// Returns the same effect with other values.
+    pub(crate) fn with(&self, of: impl Fn(Value) -> Value) -> Effect {
+        match *self {
+            Effect::Store(row, value) => Effect::Store(row, of(value)),
+            Effect::Gather(word, value) => Effect::Gather(word, of(value)),
+            Effect::Leave(word, value) => Effect::Leave(word, of(value)),
+            Effect::Scatter { span, distance, place, lanes, value } => {
+                Effect::Scatter { span, distance, place: of(place), lanes: of(lanes), value: of(value) }
+            }
+        }
+    }
 }
 
 /// Words of the window that lanes access relative to one base: those at the base and any distance between `least` and
@@ -595,6 +641,14 @@ impl Strip {
     /// Stores the signs like [`gather`](Self::gather), for lanes that leave the node.
     pub fn leave(&mut self, word: u32, value: Value) {
         self.effects.push(Effect::Leave(word, value));
+    }
+
+    /// Returns whether the strip is valid only if it runs for all lanes of a group at once: it stores to memory after a
+    /// load from it or after another store.
+    pub(crate) fn needs_both(&self) -> bool {
+        let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
+        let loads = self.nodes.iter().any(|node| matches!(node, Node::Load { .. } | Node::Word(_)));
+        stores > 1 || stores == 1 && loads
     }
 
     /// Returns the rows that the strip reads and writes.

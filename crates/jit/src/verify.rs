@@ -48,6 +48,9 @@ pub enum Rejected {
     /// A lane outside a span does not prevent its segment from running.
     #[error("a lane outside span {0} does not end the segment before its effects")]
     Exit(u32),
+    /// A strip for one vector at a time stores to memory after a load or another store.
+    #[error("a strip for one vector at a time stores to memory after it has accessed memory")]
+    Stores,
     /// A check has effects.
     #[error("the check of a segment has effects")]
     Effects,

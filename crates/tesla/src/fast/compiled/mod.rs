@@ -76,8 +76,10 @@ impl Fast {
         let lowered = &self.lowered;
         let size = lowered.blocks.iter().map(|block| block.size as usize).sum();
         let mut parts = Parts::new();
+        let level = reconverge_jit::Level::from_name(self.level.name());
+        let both = level.is_some_and(|level| level.has_both(WARP));
         let linked = reconverge_jit::Linked::new(self.level, size, WARP, || {
-            let (traced, counted) = trace::trace(context, lowered, extent);
+            let (traced, counted) = trace::trace(context, lowered, extent, both);
             parts = counted;
             traced
         });

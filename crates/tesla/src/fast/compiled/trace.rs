@@ -23,8 +23,14 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of conditionals and of exits of a node.
 const MOST_WORDS: u32 = 16;
 
-/// Traces a program. Returns its nodes and the instructions of each part that they count.
-pub(super) fn trace<'a>(context: &'a Context, lowered: &'a Lowered, extent: Extent) -> (Traced, Parts) {
+/// Traces a program. Returns its nodes and the instructions of each part that they count. With `both`, code executes each
+/// load and store for all lanes of a warp before the next one.
+pub(super) fn trace<'a>(
+    context: &'a Context,
+    lowered: &'a Lowered,
+    extent: Extent,
+    both: bool,
+) -> (Traced, Parts) {
     let linker = || Linker::new(Way::new(lowered, false), Way::new(lowered, true));
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     let sizes: Vec<u32> = lowered.blocks.iter().map(|block| block.size).collect();
@@ -53,6 +59,7 @@ pub(super) fn trace<'a>(context: &'a Context, lowered: &'a Lowered, extent: Exte
         linker: linker(),
         starts,
         absorbed: vec![false; lowered.blocks.len()],
+        both,
         parts: Vec::new(),
         sites: 0,
         open: None,
@@ -120,6 +127,8 @@ struct Tracer<'a> {
     chosen: Vec<bool>,
     targets: Vec<bool>,
     absorbed: Vec<bool>,
+    /// Whether code executes each load and store for all lanes before the next one.
+    both: bool,
     /// Number of accesses to g[] that code executes without a call.
     sites: u32,
     /// Maximum number of instructions of a node.
@@ -360,10 +369,12 @@ impl<'a> Tracer<'a> {
             let access = Access { number, site: None };
             return self.call(own, is_first, Call { operations: before, access });
         }
-        // Strips run one after another: a store must not follow a load in the same node, nor a load a store.
+        // A node stores after all its loads. If the lanes of a warp do not run at once, it does not load and store, and
+        // stores once.
         let stores = matches!(transfer.kind, Kind::Store { .. });
-        let loads = self.linker.slow.loads();
-        self.at(own, is_first, |open| open.call.is_some() || open.stores || stores && loads);
+        let (loads, both) = (self.linker.slow.loads(), self.both);
+        let meets = |open: &Open| if both { open.stores && !stores } else { open.stores || stores && loads };
+        self.at(own, is_first, |open| open.call.is_some() || meets(open));
         self.operate(before);
         self.linker.both(|way| {
             // The check above has shown that the path reaches the access.
