@@ -185,6 +185,11 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         if let Err(fault) = self.leave(block, taken) {
             return Err(Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault });
         }
+        self.enter_next()
+    }
+
+    /// Enters the next block: that of this warp, or of the next one if this warp waits or has ended.
+    pub(super) fn enter_next(&mut self) -> Result<(), Halt> {
         loop {
             match self.enter() {
                 Ok(Entered::Block) => break,
@@ -200,12 +205,9 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     /// Switches to the next warp that can run, after the current warp has ended or waits at a barrier. If it does not
     /// switch, returns `false`. The caller then returns to the block of warps, which selects the next warp.
     pub(super) fn pass_turn(&mut self) -> bool {
-        let Arrivals { barriers, warp, waits } = &mut self.barriers;
-        let (Some(warps), false) = (&mut self.warps, self.budget == 0) else { return false };
-        let remaining = warps.watchdog.saturating_sub(self.statistics.instructions);
-        if warps.passes == 0 || remaining == 0 || self.statistics.instructions == 0 {
-            return false;
-        }
+        let Some(remaining) = self.may_pass() else { return false };
+        let Arrivals { barriers, warp, .. } = &mut self.barriers;
+        let Some(warps) = &mut self.warps else { return false };
         if self.flow.finished() {
             barriers.finish(*warp, self.lanes.shared.races_mut());
         }
@@ -218,8 +220,23 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         let Some(next) = (*warp + 1..warps.count()).chain(0..=*warp).find(|other| can_run(*other)) else {
             return false;
         };
+        self.switch(next, remaining);
+        true
+    }
+
+    /// Returns the number of instructions that the block may still issue, if the turn may pass to another warp.
+    fn may_pass(&self) -> Option<u64> {
+        let warps = self.warps.as_ref().filter(|warps| warps.passes > 0 && self.budget > 0)?;
+        let issued = self.statistics.instructions;
+        let remaining = warps.watchdog.saturating_sub(issued);
+        (remaining > 0 && issued > 0).then_some(remaining)
+    }
+
+    /// Gives the turn to a warp that can run. The block may still issue `remaining` instructions.
+    fn switch(&mut self, next: usize, remaining: u64) {
+        let Some(warps) = &mut self.warps else { return };
         warps.passes -= 1;
-        (*warp, *waits) = (next, false);
+        (self.barriers.warp, self.barriers.waits) = (next, false);
         // SAFETY: from here on, the cursor and its lanes refer to this warp and no longer to the previous one.
         let Parts { flow, rows, a, c, inputs, outputs, .. } = unsafe { warps.warp(next) }.parts();
         // SAFETY: all warps of a block have rows of the same layout.
@@ -228,7 +245,44 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.most = SLICE.min(u32::try_from(remaining).unwrap_or(u32::MAX));
         self.budget = self.most;
         self.announced = self.budget;
-        true
+    }
+
+    /// Executes a `bar` with arrival and wait at the end of `block`, after which the warp continues at a node. `waiting` has
+    /// the node and the active lanes of each warp that waits after this function. If this warp need not wait, or if the
+    /// next warp has waited here, returns the node that runs. Otherwise the caller must [enter the next
+    /// block](Self::enter_next).
+    pub(super) fn wait_at_barrier(
+        &mut self,
+        block: &Block,
+        node: u32,
+        waiting: &mut [Option<(u32, u32)>],
+    ) -> Option<u32> {
+        let Last::Bar { barrier, count, .. } = block.last else { return None };
+        self.flow.advance(block.next);
+        let races = self.lanes.shared.races_mut();
+        let Arrivals { barriers, warp, waits } = &mut self.barriers;
+        barriers.bar(*warp, barrier, (true, true), count, races);
+        if barriers.waits_for(*warp).is_none() {
+            self.counted = self.budget;
+            return Some(node);
+        }
+        *waits = true;
+        if let Some(waiting) = waiting.get_mut(*warp) {
+            *waiting = Some((node, self.active));
+        }
+        let next = if *warp + 1 == self.warps.as_ref()?.count() { 0 } else { *warp + 1 };
+        let (node, active) = waiting.get(next).copied().flatten()?;
+        if barriers.waits_for(next).is_some() {
+            return None;
+        }
+        // The barrier has released the next warp.
+        let remaining = self.may_pass()?;
+        self.switch(next, remaining);
+        // The warp's row of active lanes has not changed since it began to wait.
+        self.lanes.sets[ACTIVE] = active;
+        (self.active, self.arrived) = (active, Mask(active.into()));
+        self.counted = self.budget;
+        Some(node)
     }
 
     /// Copies the budget, the active lanes and the number of free stack entries to the state of compiled code.

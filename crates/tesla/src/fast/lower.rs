@@ -156,6 +156,13 @@ pub(super) struct Block {
     pub(super) jump: u32,
 }
 
+impl Block {
+    /// Returns whether all active lanes of a warp arrive and wait at a barrier at the end of the block, and then continue.
+    pub(super) fn is_meeting(&self) -> bool {
+        matches!(self.last, Last::Bar { inc: true, wait: true, .. }) && !self.exit
+    }
+}
+
 /// Data for runs of only some of a block's instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {

@@ -33,7 +33,12 @@ pub(in crate::fast) struct Work<'c, 'a, 'w> {
     cursor: &'c mut Cursor<'a, 'w, Silent>,
     /// The reason why the flow has ended the run.
     exit: Option<Exit>,
+    /// The node and the active lanes of each warp that waits, or has waited, at a barrier at the end of a node.
+    waiting: [Option<(u32, u32)>; WAITING],
 }
+
+/// Number of warps that can wait in code: those of the largest block of the hardware.
+const WAITING: usize = 16;
 
 /// The compiled engine of this machine.
 #[derive(Debug)]
@@ -96,20 +101,28 @@ impl LinkedMachine for Tesla {
         let warp = cursor.lanes.warp;
         let block = &cursor.lowered.blocks[ends as usize];
         cursor.block = ends;
-        work.exit = Some(match cursor.continue_after(block, taken as u32) {
-            Ok(()) => {
-                cursor.give_counts(state);
-                if cursor.lanes.warp != warp {
-                    linked.rebind(state, cursor.lanes.memory());
-                }
-                if let Some(node) = linked.starting_at(cursor.block) {
-                    return node;
-                }
-                Exit::Before(cursor.block)
-            }
-            Err(halt) => Exit::Halt(halt),
-        });
-        NO_NODE
+        let (entered, node) = match linked.starting_at(block.fall).filter(|_| state.leave == 0 && block.is_meeting()) {
+            Some(node) => match cursor.wait_at_barrier(block, node, &mut work.waiting) {
+                Some(node) => (Ok(()), Some(node)),
+                None => (cursor.enter_next(), None),
+            },
+            None => (cursor.continue_after(block, taken as u32), None),
+        };
+        if let Err(halt) = entered {
+            work.exit = Some(Exit::Halt(halt));
+            return NO_NODE;
+        }
+        cursor.give_counts(state);
+        if cursor.lanes.warp != warp {
+            linked.rebind(state, cursor.lanes.memory());
+        }
+        if let Some(waiting) = work.waiting.get_mut(cursor.lanes.warp as usize) {
+            *waiting = None;
+        }
+        node.or_else(|| linked.starting_at(cursor.block)).unwrap_or_else(|| {
+            work.exit = Some(Exit::Before(cursor.block));
+            NO_NODE
+        })
     }
 }
 
@@ -164,7 +177,7 @@ impl<'a> Runner<'a> {
         state.set_window(cursor.lanes.shared.bytes_mut());
         let counts: *mut [u64] = &raw mut cursor.runs[cursor.lowered.blocks.len()..];
         let lowered = cursor.lowered;
-        let mut work = Work { cursor, exit: None };
+        let mut work = Work { cursor, exit: None, waiting: [None; WAITING] };
         // SAFETY: nothing else accesses the counts of parts while code runs.
         let counts = unsafe { &mut *counts };
         let arrived = Arrived { node, rows, counts };
