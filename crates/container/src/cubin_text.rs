@@ -413,7 +413,9 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         lines.line(0, &format!("abiversion {{{version}}}"));
     }
     if let Some(bytes) = module.pointer_bytes {
-        notes.push(format!("the size of pointers ({bytes} bytes) cannot be stored in a text cubin and is omitted"));
+        notes.push(format!(
+            "the size of pointers ({bytes} bytes) cannot be stored in a text cubin and is omitted"
+        ));
     }
     if let Some(name) = &module.name {
         check("the module name", name)?;

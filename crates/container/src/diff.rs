@@ -153,9 +153,7 @@ fn files(text: &str, old: bool) -> Result<Vec<ChangedFile>, Error> {
     }
     match left {
         [0, 0] => Ok(files),
-        _ => {
-            Err(Error::missing("the end of the diff", "its last @@ line states more lines than follow"))
-        }
+        _ => Err(Error::missing("the end of the diff", "its last @@ line states more lines than follow")),
     }
 }
 

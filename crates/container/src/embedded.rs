@@ -65,7 +65,9 @@ fn search(bytes: &[u8], before: &str, hints: &Hints, image: &mut Image, unread: 
         }
         let Some((format, length)) = image_at(bytes, at) else { continue };
         if unread.len() == MOST_UNREAD {
-            image.notes.push(format!("the search ended at byte {at:#x}, because too many images before it cannot be read"));
+            image.notes.push(format!(
+                "the search ended at byte {at:#x}, because too many images before it cannot be read"
+            ));
             break;
         }
         let inside = members.iter().find(|member| (member.start..member.end).contains(&at));
