@@ -292,7 +292,7 @@ impl Unread {
     }
 
     /// Adds a note for each unreadable member to the image. If the image has no programs, returns the error of the
-    /// first unreadable member. If there is no such member either, the error is that `what` is missing.
+    /// first unreadable member. If all members were readable, the error is that `what` is missing.
     pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
             return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));

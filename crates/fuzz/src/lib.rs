@@ -39,7 +39,8 @@ pub struct Target {
     pub counts: &'static str,
     /// Generates the bytes of a new case.
     pub make: fn(&mut Random) -> Vec<u8>,
-    /// Returns the inputs from which mutation creates cases. If there are none, [`Target::make`] generates every case.
+    /// Returns the inputs from which mutation creates cases. Without such inputs, [`Target::make`] generates every
+    /// case.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Checks the property. A panic of the code under test is also a finding. The check itself does not panic.
     ///

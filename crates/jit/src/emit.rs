@@ -437,7 +437,7 @@ impl Emitter<'_> {
             if locked.contains(&value) {
                 return None;
             }
-            // Of several values with the same next use, one that is also in memory is evicted first.
+            // If several values have the same next use, a value that is also in memory is evicted first.
             Some(bank.next_use_from(value, position).unwrap_or(usize::MAX))
         };
         let number = (0..bank.registers.len()).max_by_key(|number| farthest(number)).unwrap_or(0);

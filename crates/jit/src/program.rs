@@ -157,7 +157,7 @@ pub(crate) struct Code {
     /// its next runs that take the slow path.
     nodes: usize,
     counts: usize,
-    /// Minimum sizes, in bytes, of a group's rows and of the window.
+    /// Minimum number of bytes of a group's rows, and of the window.
     rows: usize,
     window: usize,
 }

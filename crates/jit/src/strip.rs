@@ -85,7 +85,7 @@ pub mod predicate {
     pub const NLT: u8 = 5;
     /// Not a <= b.
     pub const NLE: u8 = 6;
-    /// Neither a nor b is NaN.
+    /// a and b are not NaN.
     pub const ORD: u8 = 7;
     /// a = b, or a or b is NaN.
     pub const EQ_UQ: u8 = 8;

@@ -36,7 +36,7 @@ pub enum Rejected {
     /// The place of a span is not its base and its least distance.
     #[error("the place of span {0} is not its base and its least distance")]
     Place(u32),
-    /// Some lanes of a span are not inside the window.
+    /// A lane of a span is not inside the window.
     #[error("the lanes of span {0} are not all inside the window")]
     Lanes(u32),
     /// An access uses a place or lanes that its span does not have.

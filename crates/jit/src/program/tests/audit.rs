@@ -131,7 +131,7 @@ pub(super) struct Allowed<'a> {
     pub(super) window: bool,
 }
 
-/// Facts that the audit knows at an instruction.
+/// Facts that hold at an instruction during the audit.
 struct Known {
     /// Number of bytes of the frame.
     frame: i64,
