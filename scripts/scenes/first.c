@@ -67,7 +67,7 @@ void blended(int frame) {
         place(times(moved(x, y, 0), scaled(0.5f)), flat());
         draw(sheets[number], 0, 6);
     }
-    // A frame decrements the stencil, which wraps at unmarked pixels. It is visible where the stencil becomes 0.
+    // A square decrements the stencil, which wraps from 0 to 255 at unmarked pixels. Only these pixels are then drawn.
     glDisable(GL_BLEND);
     glStencilFunc(GL_ALWAYS, 0, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_DECR_WRAP);
     glColorMask(0, 0, 0, 0);

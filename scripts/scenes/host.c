@@ -54,7 +54,7 @@ static void write_pixels(const char *path) {
     free(pixels);
 }
 
-// The resident memory of this process in KiB, which is its own memory and memory that is shared with files.
+// The maximum resident memory so far in KiB: memory of this process, and memory that is shared with files.
 static long most_own, most_shared;
 
 static void look(void) {
