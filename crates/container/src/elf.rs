@@ -80,7 +80,7 @@ pub(crate) struct Relocation {
     pub(crate) addend: Option<i64>,
 }
 
-/// A file's tables.
+/// The section, segment and symbol tables of an ELF file.
 #[derive(Clone, Debug)]
 pub(crate) struct Elf<'a> {
     pub(crate) wide: bool,

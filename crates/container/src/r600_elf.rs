@@ -21,7 +21,7 @@ const RESOURCES_VS: u32 = 0x28868;
 /// Local data share size, which LLVM writes for kernels. (`R600Defines.h`)
 const LDS_ALLOC: u32 = 0x288e8;
 
-/// Registers that LLVM writes, by their address.
+/// Addresses and names of the registers that LLVM writes.
 const REGISTERS: [(u32, &str); 4] = [
     (RESOURCES_PS, "SQ_PGM_RESOURCES_PS"),
     (RESOURCES_VS, "SQ_PGM_RESOURCES_VS"),

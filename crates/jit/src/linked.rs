@@ -21,7 +21,7 @@ use crate::segment::Segment;
 use crate::state::{EXIT, State};
 use crate::strip::Value;
 
-/// Marks a place of the program at which no node begins.
+/// Marks a position of the program at which no node begins.
 const NONE: u32 = u32::MAX;
 
 /// The parts of linked code that differ between machines.
@@ -100,7 +100,7 @@ pub struct Traced<M: LinkedMachine> {
     nodes: Vec<Node>,
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
-    /// The node that begins at each place, or [`NONE`].
+    /// The node that begins at each position of the program, or [`NONE`].
     starts: Vec<u32>,
 }
 
@@ -395,7 +395,7 @@ impl<M: LinkedMachine> Linked<M> {
         })
     }
 
-    /// Returns the node that begins at a place of the program.
+    /// Returns the node that begins at a position of the program.
     #[inline(always)]
     pub fn starting_at(&self, place: u32) -> Option<u32> {
         self.starts.get(place as usize).copied().filter(|number| *number != NONE)

@@ -114,7 +114,7 @@ pub enum Next {
 pub enum Target {
     /// A node.
     Node(u32),
-    /// A place of the program that is not compiled.
+    /// A position in the program, in the machine's unit, at which no node begins.
     Outside(u32),
     /// The machine's flow control decides.
     Flow,
@@ -131,7 +131,7 @@ pub enum Left {
     Refused(u32),
     /// The call of the node returned `false`, without an effect.
     Stopped(u32),
-    /// The lanes continue at this place of the program, which is not compiled.
+    /// The lanes continue at this position of the program, which is not compiled.
     Outside(u32),
     /// The machine's flow control has ended the run.
     Ended,

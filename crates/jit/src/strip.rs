@@ -81,17 +81,17 @@ pub mod predicate {
     pub const UNORD: u8 = 3;
     /// a != b, or a or b is NaN.
     pub const NEQ: u8 = 4;
-    /// Not a < b.
+    /// a < b does not hold: a >= b, or one of them is NaN.
     pub const NLT: u8 = 5;
-    /// Not a <= b.
+    /// a <= b does not hold: a > b, or one of them is NaN.
     pub const NLE: u8 = 6;
     /// a and b are not NaN.
     pub const ORD: u8 = 7;
     /// a = b, or a or b is NaN.
     pub const EQ_UQ: u8 = 8;
-    /// Not a >= b.
+    /// a >= b does not hold: a < b, or one of them is NaN.
     pub const NGE: u8 = 9;
-    /// Not a > b.
+    /// a > b does not hold: a <= b, or one of them is NaN.
     pub const NGT: u8 = 10;
     /// a != b, and neither is NaN.
     pub const NEQ_OQ: u8 = 12;

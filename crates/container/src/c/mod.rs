@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
         // Words since the end of the last statement, which are the type and the name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
-        // The last gap, if after it came a number that may be an element, and no brace.
+        // The last gap, if a number that may be an element came after it, and no brace since then.
         let mut gap = None;
         let mut assigned = false;
         while let Some(token) = self.tokens.next()? {

@@ -297,7 +297,7 @@ fn a_condition_that_cannot_be_evaluated_is_an_error_with_its_line() {
     assert!(refused("u32 a[] = {0};\n#endif").starts_with("line 2, "));
     let twice = "u32 a[] = {0};\n#if 1\n#else\n#else\n#endif";
     assert!(refused(twice).starts_with("line 4, "), "{}", refused(twice));
-    // The error names the group that is left out.
+    // The error names the omitted group.
     let nothing = refused("#ifdef A\nu32 a[] = { 0x80000000 };\n#endif");
     assert!(nothing.contains("-D A=VALUE"), "{nothing}");
 }
