@@ -178,7 +178,7 @@ impl Happened {
 enum EventNaming {
     /// Names by number, for an event of a launch.
     Numbered(Arc<EventNames>),
-    /// The names themselves: of the register and of the memory, if the event has them.
+    /// The names of the register and of the memory, if the event has them.
     Named(Option<String>, Option<String>),
 }
 

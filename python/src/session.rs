@@ -150,7 +150,7 @@ impl Session {
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
             true => Err(wrong(
-                "a hook cannot step the session that calls it; it can only read and change the state",
+                "a hook cannot step the session that calls it, but it can read and change the state",
             )),
             false => Ok(()),
         }

@@ -4,14 +4,14 @@
 //   host exit                         exit(7) in a signal handler, in the middle of a submission
 //   host handler                      forks in a signal handler, in the middle of a submission
 //   host forks COUNT SEED             forks at random moments while threads submit; children use the node
-//   host child                        a forked process submits 3 times, this one twice
+//   host child                        a forked child submits 3 times, its parent twice
 //   host hammer SECONDS SEED THREADS  random requests and submissions
-//   host flips COUNT [BYTES]          shows frames; the system writes no file of more than BYTES
-//   host video                        shows two frames of one size and one of another, and is killed
-//   host names COUNT                  questions that the node has no answer for, all of them different
+//   host flips COUNT [BYTES]          shows frames, with a file size limit of BYTES
+//   host video                        shows two frames of one size and one of another, and then kills itself
+//   host names COUNT                  sends COUNT different requests that the node does not implement
 //   host resets COUNT                 submissions that reset the chip
 //
-// `hammer` also takes chips of the `nouveau` driver, the others need one of the `radeon` driver.
+// `hammer` also works with chips of the `nouveau` driver. The other commands need a chip of the `radeon` driver.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ struct flip { uint32_t crtc, framebuffer, flags, padding; uint64_t user; };
 #define INFO REQUEST(0x67, struct info)
 
 enum { WORDS = 65536, THREADS = 64 };
-/* A packet of one word that does nothing, and its word. */
+/* A packet that does nothing: the header, and the one word of its payload. */
 enum { NOP = 0xc0001000 };
 
 static int node, nouveau;
@@ -73,7 +73,7 @@ static void failed(const char *what) {
   exit(2);
 }
 
-/* A buffer's handle, or the error as a negative number. */
+/* Creates a buffer. Returns its handle, or the error as a negative number. */
 static int created(uint64_t size) {
   if (nouveau) {
     struct new new = { .domain = 2, .size = size };
@@ -109,7 +109,7 @@ static int pushed(uint32_t *words, uint32_t count, uint32_t handle, uint64_t ran
   return ioctl(node, REQUEST(0x81, struct push), &push) ? -errno : 0;
 }
 
-/* xorshift64*: every thread has its own. */
+/* The generator xorshift64*. Every thread has a separate state. */
 static uint64_t next(uint64_t *state) {
   *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
   return *state * 0x2545f4914f6cdd1dull;
@@ -134,7 +134,7 @@ static void fork_now(int unused) {
   int before = errno;
   pid_t child = fork();
   if (child == 0) {
-    /* The copy is in the middle of a request too. */
+    /* In the child, the copy of the library is also in the middle of a request. */
     int answer = created(65536);
     _exit(answer == -EDEADLK || answer > 0 ? 0 : 1);
   }
@@ -144,7 +144,7 @@ static void fork_now(int unused) {
   errno = before;
 }
 
-/* What a child does with the node. Errors are answers; only a hang is wrong, and after fork() errors too. */
+/* The requests of a child. A hang is a failure. After fork(), an error is also a failure. */
 static int use(int strict) {
   int handle = created(65536);
   uint32_t words[2] = { NOP, 0 };
@@ -160,7 +160,7 @@ static int forks(int count, uint64_t seed) {
   const char *names[4] = { "fork", "clone", "vfork", "posix_spawn" };
   for (int number = 0; number < count; number++) {
     usleep(next(&seed) % 3000);
-    /* Mostly fork. */
+    /* Most children are created by fork. */
     int kind = number % 8 < 5 ? 0 : number % 8 - 4;
     pid_t child = -1;
     char *const arguments[] = { "true", 0 };
@@ -203,7 +203,7 @@ static double now(void) {
 static void *hammer(void *argument) {
   uint64_t number = (uint64_t)argument, state = first_seed * 0x9e3779b97f4a7c15ull + number + 1;
   uint32_t handles[64] = { 0 }, words[64];
-  /* What an argument's addresses name: there, and long enough for any answer. */
+  /* Memory for addresses in arguments. It is long enough for the answer to any request. */
   uint64_t *room = calloc(1, 1 << 16);
   const double end = now() + seconds;
   while (now() < end) {
@@ -221,11 +221,11 @@ static void *hammer(void *argument) {
       break;
     }
     case 2: case 3: {
-      /* Packets of random kinds with random words; some have a register's address and a relocation. */
+      /* Packets of random kinds with random words. Some have the address of a register and a relocation. */
       uint32_t count = 1 + next(&state) % 60;
       for (uint32_t at = 0; at < count; at++) words[at] = next(&state);
       if (nouveau) {
-        /* Methods of the objects of eight subchannels, in order or all the same one. */
+        /* Methods of the objects of eight subchannels. A packet has consecutive methods, or one method several times. */
         for (uint32_t at = 0; at < count; ) {
           uint32_t length = next(&state) % 4;
           words[at] = (next(&state) & 1) << 30 | length << 18 | (next(&state) & 7) << 13 | (next(&state) & 0x1ffc);
@@ -243,7 +243,7 @@ static void *hammer(void *argument) {
       break;
     }
     default: {
-      /* Any request of any size with small numbers; what could be an address is one, or null. */
+      /* Any request of any size with small numbers. A field that could be an address has a valid address, or null. */
       uint64_t bytes[64];
       for (int at = 0; at < 64; at++) bytes[at] = next(&state) % 4 ? next(&state) % 70 : next(&state) % 2 ? (uint64_t)room : 0;
       unsigned request = next(&state) & 0xff, size = next(&state) % 160;
@@ -359,7 +359,7 @@ int main(int count, char **arguments) {
       struct info info = { 0x10000 + number, 0, (uint64_t)&info };
       ioctl(node, INFO, &info);
     } else if (!strcmp(what, "resets")) {
-      /* A packet of more words than there are. */
+      /* A packet that states more words than the submission has. */
       uint32_t words[2] = { 0xc0ff1000, 0 };
       submitted(words, 2, shared);
     }

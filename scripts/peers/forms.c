@@ -1,5 +1,5 @@
-// Runs kernels whose arguments, variables and ranges have many forms on the first OpenCL device, and compares each word of their
-// results with the same expression in C. Prints a line for each kernel; ends with status 1 if one differs, 2 without a device.
+// Runs kernels with many kinds of arguments, variables and ranges on the first OpenCL device. Compares each word of their results with
+// the same expression in C. Prints a line for each kernel. Ends with status 1 if a kernel differs, and 2 without a device.
 //
 //   forms [KERNEL]
 #define CL_TARGET_OPENCL_VERSION 120
@@ -150,7 +150,7 @@ int main(int count, char **args) {
     RUN("smalls", N, ARG(c), ARG(s), ARG(d), ARG(t));
     EACH((unsigned)(cl_char)(i + d) ^ (unsigned)(cl_uchar)(i * c) << 8 ^ (unsigned)(cl_short)(i * s) << 3 ^ (cl_ushort)(i + t));
     RUN("wraps", N, ARG(d), ARG(c), ARG(s), ARG(t));
-    // Returned to after another program.
+    // Launches a kernel again after a kernel of another program.
     EACH((i + c) * s + d * t);
     RUN("smalls", N, ARG(c), ARG(s), ARG(d), ARG(t));
     for (unsigned i = 0; i < N; i++) {

@@ -1,10 +1,10 @@
-// Runs a kernel of suite.cl on inputs that `reconverge bench --write` wrote, and compares its result with theirs.
+// Runs a kernel of suite.cl on inputs that `reconverge bench --write` wrote, and compares its result with the expected one.
 //
 //   host SOURCE KERNEL GLOBAL[xGLOBAL] LOCAL[xLOCAL] RUNS LIST
 //
 // LIST names the rule of comparison ("exact", or an absolute and a relative tolerance), the file with the result, and the
-// inputs. A kernel whose arguments are the inputs alone leaves its result in the last one. Prints median seconds of
-// processor and on the wall, and how many words differ.
+// inputs. A kernel without an argument for the result leaves the result in its last input. Prints the median processor seconds and
+// wall seconds, and the number of words that differ.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <libgen.h>
@@ -130,7 +130,7 @@ int main(int count, char **args) {
         float one, other;
         memcpy(&one, &found[at], 4);
         memcpy(&other, &wanted[at], 4);
-        // Both may be off the evaluation, to different sides.
+        // Both results may differ from the evaluation, in opposite directions.
         int same = exact ? found[at] == wanted[at] : fabs(one - other) <= 2 * (absolute + relative * fabs(other));
         differing += !same;
     }

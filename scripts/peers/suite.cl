@@ -1,5 +1,5 @@
-// The problems of the suite (crates/workbench/src/suite) in OpenCL C: inputs in their order, then the result,
-// unless the last input is sorted or summed where it is. Textures are arrays.
+// The kernels of the suite (crates/workbench/src/suite) in OpenCL C. The arguments are the inputs in order, then the result. Kernels that
+// sort or sum the last input in place have no argument for the result. Textures are arrays.
 #pragma OPENCL FP_CONTRACT OFF
 
 kernel void mandel(global uint *out) {
@@ -251,7 +251,7 @@ kernel void spmv(global const uint *rows, global const uint *columns, global con
     y[row] = sum;
 }
 
-// A vertex of level 4 gives level 5 to its neighbours without a level.
+// A vertex of level 4 stores level 5 for its neighbours without a level.
 kernel void bfs(global const uint *rows, global const uint *neighbours, global uint *levels) {
     uint vertex = get_global_id(0);
     if (levels[vertex] != 4) return;

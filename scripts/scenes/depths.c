@@ -1,4 +1,4 @@
-// The scene of depths and stencils in several formats.
+// The scene with depths and stencils in several formats.
 #include "scenes.h"
 
 // A framebuffer with a depth format.
@@ -17,7 +17,7 @@ static GLuint deep(GLenum depth, GLenum point) {
     return made;
 }
 
-// Draws where depths that are stored lie between two bounds. Renderers without the test mark these pixels in the stencil.
+// Draws only pixels whose stored depth is between two bounds. Renderers without this test mark these pixels in the stencil.
 static void bounded_fill(int number, unsigned color, float least, float most, Matrix at) {
     if (extension("GL_EXT_depth_bounds_test")) {
         glEnable(GL_DEPTH_BOUNDS_TEST_EXT), glDepthBoundsEXT(least, most), glDisable(GL_DEPTH_TEST);
@@ -36,8 +36,8 @@ static void bounded_fill(int number, unsigned color, float least, float most, Ma
     glDisable(GL_STENCIL_TEST), glEnable(GL_DEPTH_TEST);
 }
 
-// Depths of 16 and 24 bits, with a stencil and without, ranges of depth, bounds and clamping. The scene fails if a depth
-// has other bits than its format, if bounds are ignored (once on the GT215), or if a depth outside the range is not clamped.
+// Depths of 16 and 24 bits, with a stencil and without, ranges of depth, bounds and clamping. The comparison fails if a depth does not
+// have the precision of its format, if bounds are ignored (once on the GT215), or if a depth outside the range is not clamped.
 void depths(int frame) {
     static GLuint inner[4], plain;
     static Shape ball, slant;
@@ -62,12 +62,12 @@ void depths(int frame) {
         bind(slant), surface(base + 1);
         place(times(moved(0.1f, 0.1f, -2.9f), times(turned(0.1f, 0.6f), scaled(0.9f))), perspective(1, 8));
         draw(slant, 0, 6);
-        // Depths that differ by a third of a step of 16 bits: there they are one, and the second sheet is drawn as well.
+        // Depths that differ by a third of a step of 16 bits. With 16 bits, they are equal, so the second sheet is also drawn.
         float step = 2.f / 65535, depth = 20000.1f * step - 1;
         glDepthFunc(GL_LEQUAL);
         fill(base + 2, 0xf03030ff, times(moved(0, 0, depth), box_at(4, 4, 52, 28)));
         fill(base + 3, 0x30f030ff, times(moved(0, 0, depth + 0.3f * step), box_at(12, 8, 36, 20)));
-        // A range of depth: the window's depth of this sheet is 0.25 + 0.5 * 0.5.
+        // With a range of depth from 0.25 to 0.75, the window's depth of this sheet is 0.25 + 0.5 * 0.5.
         glDepthRange(0.25, 0.75);
         fill(base + 4, 0x3060f0ff, box_at(64, 4, 28, 28));
         glDepthRange(1, 0);

@@ -116,7 +116,7 @@ void fixed_surface(int number) {
     if (showing_surfaces) glColor3fv(surface_color(number));
 }
 
-// Matrices, column after column.
+// Matrices, stored by column.
 
 Matrix times(Matrix a, Matrix b) {
     Matrix c;
@@ -156,7 +156,7 @@ void place(Matrix model, Matrix projection) {
     glUniform1f(uniform("grid"), grid * width / 2.f);
 }
 
-// Shapes: vertex buffers, indices behind.
+// Shapes: vertex buffers, followed by indices.
 
 Shape shape(const Vertex *vertices, int vertex_count, const unsigned short *indices, int count) {
     Shape made = {0, 0, count};
@@ -290,7 +290,7 @@ GLuint texture(int width, int levels, int contrast) {
     glGenTextures(1, &made);
     glBindTexture(GL_TEXTURE_2D, made);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, width, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels);
-    // Levels of our own: how a driver makes them is not what is compared.
+    // The levels are computed here, because the comparison is not about the driver's method.
     for (int level = 1; level < levels; level++) {
         int to = width >> level, from = to * 2;
         for (int y = 0; y < to; y++)

@@ -1,4 +1,4 @@
-// The scenes of programs, buffers, textures and targets.
+// The scenes for programs, buffers, textures and targets.
 #include "scenes.h"
 
 void lit(int frame) {
@@ -21,7 +21,8 @@ void mipmaps(int frame) {
     static Shape floor, box;
     static GLuint shades, image;
     if (!shades) floor = square(12, 255, 255, 255, 255), box = cube(), shades = program(textured_source);
-    // llvmpipe takes log2 in straight pieces, which makes its level up to 0.043 too small: between levels lies less than 1/255 / 0.043.
+    // llvmpipe computes log2 with a piecewise linear function, so its level is up to 0.043 too small. Adjacent levels differ by less than
+    // 1/255 / 0.043, so this does not affect the comparison.
     if (!image) image = texture(64, 7, 40);
     clear(0.5f, 0.6f, 0.8f);
     glEnable(GL_DEPTH_TEST), glEnable(GL_CULL_FACE);
@@ -47,7 +48,7 @@ void blended(int frame) {
     }
     clear(0.85f, 0.85f, 0.8f);
     use(shades);
-    // The stencil lets the sheets through a turned square only, and not twice where it is marked twice.
+    // The stencil restricts the sheets to a rotated square, and excludes pixels that are marked twice.
     glEnable(GL_STENCIL_TEST);
     glStencilFunc(GL_ALWAYS, 1, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_REPLACE);
     Matrix turn = {{0.6f, 0.5f, 0, 0, -0.5f, 0.6f, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}};
@@ -55,7 +56,7 @@ void blended(int frame) {
     place(turn, flat());
     draw(hole, 0, 6);
     glStencilFunc(GL_EQUAL, 1, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_KEEP);
-    // Numbers of surfaces add up where sheets lie over each other.
+    // The numbers of surfaces are added where sheets overlap.
     glEnable(GL_BLEND);
     if (showing_surfaces) glBlendFunc(GL_ONE, GL_ONE);
     for (int number = 0; number < 3; number++) {
@@ -66,7 +67,7 @@ void blended(int frame) {
         place(times(moved(x, y, 0), scaled(0.5f)), flat());
         draw(sheets[number], 0, 6);
     }
-    // A frame counts where it falls on marks: decremented there, wrapped elsewhere, and seen where it is 0.
+    // A square decrements the stencil, which wraps from 0 to 255 at unmarked pixels. Only these pixels are then drawn.
     glDisable(GL_BLEND);
     glStencilFunc(GL_ALWAYS, 0, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_DECR_WRAP);
     glColorMask(0, 0, 0, 0);
@@ -80,7 +81,7 @@ void blended(int frame) {
     glDisable(GL_STENCIL_TEST);
 }
 
-// 300 draws, each an index range of one buffer, with state between them.
+// 300 draws. Each uses an index range of one buffer, and state changes between the draws.
 void indexed(int frame) {
     static Shape box;
     static GLuint shades;
@@ -100,7 +101,7 @@ void indexed(int frame) {
 void to_texture(int frame) {
     static GLuint image, inner, shades;
     static Shape box;
-    // The picture on the sides shows the lit scene. An edge in it is an edge on the side.
+    // The picture on the sides shows the lit scene. An edge in this picture also counts as an edge on the side.
     static const char *const both_source =
         "#version 120\nuniform sampler2D image; uniform vec4 surface; varying vec2 t;\n"
         "void main() { gl_FragColor = vec4(texture2D(image, t).r, surface.r, 0.0, 1.0); }\n";
@@ -122,7 +123,7 @@ void to_texture(int frame) {
     for (int side = 0; side < 6; side++) surface(2 + side), draw(box, side * 6, 6);
 }
 
-// What a query counts decides the colour of what is drawn next.
+// The result of a query determines the colour of the next draw.
 void query(int frame) {
     static Shape ball, bar;
     static GLuint shades, counter;
@@ -145,7 +146,7 @@ void query(int frame) {
     GLuint passed;
     glGetQueryObjectuiv(counter, GL_QUERY_RESULT, &passed);
     if (frame == 0 && !showing_surfaces) printf("samples passed: %u\n", passed);
-    // A bar as long as what passed, in steps of an eighth of the picture.
+    // A bar whose length is the number of pixels that passed, in steps of an eighth of the picture.
     float length = ceilf(8.f * passed / (0.25f * size * size)) / 8;
     bind(bar), surface(3);
     glDisable(GL_DEPTH_TEST);
@@ -153,7 +154,7 @@ void query(int frame) {
     draw(bar, 0, 6);
 }
 
-// Points as sprites of sizes that the vertex program gives, points of one size, and wide lines.
+// Points as sprites whose sizes come from the vertex program, points of one size, and wide lines.
 void points(int frame) {
     static const char *const sized_source =
         "#version 120\nattribute vec3 position; attribute vec2 coordinate; attribute vec4 color; varying vec4 c;\n"
@@ -207,7 +208,7 @@ void points(int frame) {
     glDrawElements(GL_POINTS, 6, GL_UNSIGNED_SHORT, (void *)(18 * sizeof(unsigned short)));
 }
 
-// The pipeline without programs: display lists, vertices one by one, three lights, fog, a plane that cuts.
+// The pipeline without programs: display lists, vertices one by one, three lights, fog, and a clip plane.
 void fixed(int frame) {
     static GLuint ball;
     if (!ball) {
@@ -249,7 +250,7 @@ void fixed(int frame) {
         glFogi(GL_FOG_MODE, GL_LINEAR), glFogf(GL_FOG_START, 3), glFogf(GL_FOG_END, 10), glFogfv(GL_FOG_COLOR, fog);
         glEnable(GL_FOG);
     }
-    // What is above the plane is not drawn.
+    // The part above the plane is not drawn.
     static const double plane[] = {0.25, -1, 0.1, 1.1};
     glClipPlane(GL_CLIP_PLANE0, plane);
     glEnable(GL_CLIP_PLANE0);
@@ -269,7 +270,7 @@ void fixed(int frame) {
     glDisable(GL_LIGHTING), glDisable(GL_FOG);
 }
 
-// A cube map in a ball, and before it a sheet through a texture with depth.
+// A cube map on a ball, and in front of it a sheet through a 3D texture.
 void cube_map(int frame) {
     static const char *const mirror_source =
         "#version 120\nuniform samplerCube image; varying vec3 n, p;\n"
@@ -285,7 +286,7 @@ void cube_map(int frame) {
         glGenTextures(2, images);
         glBindTexture(GL_TEXTURE_CUBE_MAP, images[0]);
         for (int face = 0; face < 6; face++) {
-            // What lies in a direction is the direction, and goes on across edges.
+            // The texel in a direction has the direction as its colour, so colours are continuous across edges.
             for (int at = 0; at < WIDE * WIDE; at++) {
                 float s = (at % WIDE + 0.5f) * 2 / WIDE - 1, t = (at / WIDE + 0.5f) * 2 / WIDE - 1;
                 float all[6][3] = {{1, -t, -s}, {-1, -t, s}, {s, 1, t}, {s, -1, -t}, {s, -t, 1}, {-s, -t, -1}};
@@ -325,7 +326,7 @@ void cube_map(int frame) {
     draw(sheet, 0, 6);
 }
 
-// A loop that pixels leave one after the other, and branches by how often they went round.
+// A loop that pixels leave one after the other, and branches on the number of iterations.
 static const char *const divergent_source =
     "#version 120\nuniform vec4 surface; varying vec2 t;\n"
     "void main() { vec2 c = (t - vec2(0.75, 0.5)) * 2.2, z = vec2(0.0); float n = 0.0;\n"
@@ -342,7 +343,7 @@ void divergent(int frame) {
     if (!shades) {
         char colors[2048], surfaces[2048];
         snprintf(colors, sizeof colors, "%s  gl_FragColor = vec4(shown, 1.0); }\n", divergent_source);
-        // Each number of rounds is a surface of its own.
+        // Each number of iterations is a separate surface.
         snprintf(surfaces, sizeof surfaces, "%s  gl_FragColor = vec4(n / 15.0, surface.r, 0.0, 1.0) + 0.0 * shown.xyzz; }\n", divergent_source);
         shades = program_with(colors, surfaces), all = square(1, 255, 255, 255, 255);
     }
@@ -353,8 +354,8 @@ void divergent(int frame) {
     draw(all, 0, 6);
 }
 
-// Which pixels, channels and bits are stored: scissor, colour mask, logic operation, alpha test, and a stencil that counts front
-// and back apart.
+// Functions that decide which pixels, channels and bits are stored: scissor, colour mask, logic operation, alpha test, and a stencil that
+// counts front and back faces separately.
 void masked(int frame) {
     static GLuint shades;
     static Shape sheets[4], ball;
@@ -365,7 +366,7 @@ void masked(int frame) {
     }
     clear(0.25f, 0.5f, 0.75f);
     use(shades);
-    // A ball that the near plane cuts: where its inside is seen, fewer front sides than back sides were counted.
+    // The near plane cuts a ball. Where the inside is visible, the stencil has counted fewer front faces than back faces.
     glEnable(GL_STENCIL_TEST);
     glStencilFunc(GL_ALWAYS, 0, 255), glColorMask(0, 0, 0, 0);
     glStencilOpSeparate(GL_FRONT, GL_KEEP, GL_KEEP, GL_INCR_WRAP), glStencilOpSeparate(GL_BACK, GL_KEEP, GL_KEEP, GL_DECR_WRAP);
@@ -376,24 +377,24 @@ void masked(int frame) {
     bind(sheets[0]), surface(1), place(flat(), flat());
     draw(sheets[0], 0, 6);
     glDisable(GL_STENCIL_TEST);
-    // Colours of whole bytes: operations on bits are exact.
+    // The colours are whole bytes, so operations on bits are exact.
     glEnable(GL_SCISSOR_TEST), glEnable(GL_COLOR_LOGIC_OP);
     static const GLenum operations[] = {GL_XOR, GL_AND_REVERSE, GL_EQUIV, GL_OR_INVERTED};
     for (int number = 0; number < 4; number++) {
         glScissor(size * (1 + number) / 8, size * (5 - number) / 9, size / 3, size / 3);
-        // Of surfaces no edge may be lost.
+        // If surfaces are shown, the operation must not remove an edge.
         glLogicOp(showing_surfaces ? GL_XOR : operations[number]);
         bind(sheets[number]), surface(0x248 >> number);
         place(flat(), flat());
         draw(sheets[number], 0, 6);
     }
     glDisable(GL_COLOR_LOGIC_OP), glDisable(GL_SCISSOR_TEST);
-    // Red and blue only.
+    // Only red and blue are stored.
     glColorMask(1, 0, 1, 1);
     bind(sheets[3]), surface(0x505), place(times(moved(0.7f, -0.6f, 0), scaled(0.25f)), flat());
     draw(sheets[3], 0, 6);
     glColorMask(1, 1, 1, 1);
-    // Of four sheets the two with more alpha are drawn. Those of surfaces have all of it: just the two are drawn then.
+    // The two of four sheets with more alpha pass the test. If surfaces are shown, alpha is always 1, so only these two sheets are drawn.
     glEnable(GL_ALPHA_TEST), glAlphaFunc(GL_GEQUAL, 0.5f);
     for (int number = showing_surfaces ? 2 : 0; number < 4; number++) {
         bind(sheets[number]), surface(0x333 + number);
@@ -403,7 +404,7 @@ void masked(int frame) {
     glDisable(GL_ALPHA_TEST);
 }
 
-// Two targets at once, of which a second pass makes the picture.
+// Two targets at once. A second pass combines them into the picture.
 void targets(int frame) {
     static const char *const both_source =
         "#version 120\nvarying vec3 n; varying vec4 c;\n"

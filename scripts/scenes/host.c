@@ -1,18 +1,18 @@
 // Draws a scene with OpenGL, without a window system, and writes its pixels. (scripts/compare-scenes compiles and runs this.)
 //
 //   host SCENE SIZE FILE               one frame: its pixels, 4 bytes each, row after row from below
-//   host SCENE SIZE --surfaces FILE    the same, with a number of the surface in the place of each colour
-//   host SCENE SIZE --frames N         N frames; prints the most resident memory, in KiB, in the second and in the last quarter
+//   host SCENE SIZE --surfaces FILE    one frame in which each pixel has the number of its surface instead of a colour
+//   host SCENE SIZE --frames N         N frames; prints the maximum resident memory, in KiB, in the second and in the last quarter
 //   host --list                        the names of the scenes
 //
-// SCENES_GRID=N in the environment has vertex programs place vertices at whole Nths of a pixel, where a chip with N steps rounds them to,
-// so that two renderers draw the same triangles. SCENES_WITHOUT names parts that scenes leave out.
+// With SCENES_GRID=N in the environment, vertex programs place vertices at multiples of 1/N of a pixel. A chip that rounds positions to 1/N
+// then draws the same triangles as other renderers. SCENES_WITHOUT names parts that scenes omit.
 //
-// Prints GL_RENDERER first, then each part that is left out, and what queries count. A scene that the driver cannot draw prints what it
-// lacks.
+// Prints GL_RENDERER, then each omitted part, and the results of queries. If the driver cannot draw a scene, prints the missing feature.
 #include "scenes.h"
 
-// The scenes, and the version of OpenGL whose core profile a scene needs. The others need 2.1 and framebuffer objects, which every chip has.
+// The scenes, and the version of OpenGL whose core profile a scene needs, or 0. Scenes with 0 need only OpenGL 2.1 and framebuffer objects,
+// which every chip supports.
 static const struct { const char *name; Scene *draw; int version; } scenes[] = {
     {"lit", lit, 0},
     {"mipmaps", mipmaps, 0},
@@ -54,7 +54,7 @@ static void write_pixels(const char *path) {
     free(pixels);
 }
 
-// The most memory that was resident, in KiB: this process's own, and shared with files in memory.
+// The maximum resident memory so far in KiB: memory of this process, and memory that is shared with files.
 static long most_own, most_shared;
 
 static void look(void) {
@@ -114,7 +114,7 @@ int main(int count, char **args) {
         frame(draw, number);
         unsigned pixel;
         glReadPixels(size / 2, size / 2, 1, 1, GL_RGBA, GL_UNSIGNED_BYTE, &pixel);
-        // A driver keeps buffers for a while: what one frame finds depends on when it looks.
+        // A driver keeps buffers for some time, so the memory of a single frame depends on the moment of the measurement.
         int half = frames / 2, of_half = number < half ? number : number - half;
         if (of_half >= half / 2) look();
         if (number + 1 == half) resident("after a half");

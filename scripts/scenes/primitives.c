@@ -1,8 +1,8 @@
 // Scenes of primitives: clipping, polygon modes, stipples, base vertices, layers and viewports.
 #include "scenes.h"
 
-// Viewports smaller than the target, triangles far larger than a viewport, and planes that cut. The scene fails if x and y
-// are not clipped (the R500 chips once did not), if the guard band is wrong, or if a user's plane is ignored.
+// Viewports smaller than the target, triangles far larger than a viewport, and clip planes. The comparison fails if x and y are not clipped
+// (once on the R500 chips), if the guard band is wrong, or if a user clip plane is ignored.
 void clipped(int frame) {
     static GLuint plain;
     static Shape sheet, ball, far;
@@ -25,7 +25,7 @@ void clipped(int frame) {
     int unit = size / 128;
     use(plain);
     bind(sheet), surface(1);
-    // Twice as wide as its viewport. It ends with the viewport.
+    // This sheet is twice as wide as its viewport, and must end at the edge of the viewport.
     glViewport(6 * unit, 70 * unit, width = 40 * unit, 52 * unit);
     place((Matrix){{2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 0, 0.3f, -0.2f, 0, 1}}, flat());
     draw(sheet, 0, 6);
@@ -38,7 +38,7 @@ void clipped(int frame) {
     glViewport(6 * unit, 6 * unit, width = 58 * unit, 58 * unit);
     place(moved(0, 0.01f * (frame % 20), 0), perspective(0.5f, 2000));
     glDrawElements(GL_TRIANGLES, 3, GL_UNSIGNED_SHORT, (void *)(3 * sizeof(unsigned short)));
-    // A ball that three planes cut, in the pipeline without programs, seen from inside as well. Its colours are its directions.
+    // Three planes cut a ball, in the pipeline without programs. Its inside is also visible. Its colours are its directions.
     glUseProgram(0);
     glViewport(68 * unit, 6 * unit, width = 56 * unit, 58 * unit);
     static const double planes[3][4] = {{1, 0.2, 0, 0.6}, {0.1, -1, 0.1, 0.9}, {-0.3, 0.4, -1, -1.9}};
@@ -53,9 +53,9 @@ void clipped(int frame) {
     for (int plane = 0; plane < 3; plane++) glDisable(GL_CLIP_PLANE0 + plane);
 }
 
-// Polygons filled, as lines and as points, with edge flags and offsets. Lines and points are wide, so that they have an inside. The
-// scene fails if edges without a flag are drawn (once on the R600 chips), or if points of polygons lack sprite coordinates or units of an
-// offset count half (once on the GT215).
+// Filled polygons, and polygons drawn as lines and as points, with edge flags and offsets. Lines and points are wide, so that they have an
+// inside. The comparison fails if edges without a flag are drawn (once on the R600 chips), if points of polygons do not have sprite
+// coordinates, or if units of an offset have half their value (both once on the GT215).
 void modes(int frame) {
     static const char *const sprite_source =
         "#version 120\nvarying vec4 c; void main() { gl_FragColor = vec4(gl_PointCoord, c.b, 1.0); }\n";
@@ -67,7 +67,8 @@ void modes(int frame) {
     }
     clear(0.15f, 0.2f, 0.15f);
     glLineWidth(5), glPointSize(11);
-    // A polygon whose edges are drawn by turns, and one with points at the corners that begin an edge. r300 and nouveau leave flags out.
+    // A polygon of which every second edge is drawn, and a polygon with points at the corners where a drawn edge begins. r300 and nouveau ignore
+    // edge flags.
     if (part("edge flags", driver("AMD R") || driver("llvmpipe"))) {
         glUseProgram(0);
         for (int points = 0; points < 2; points++) {
@@ -82,13 +83,14 @@ void modes(int frame) {
             glEdgeFlag(GL_TRUE);
         }
     }
-    // A triangle's front as lines. The points below are backs.
+    // The front face of a triangle is drawn as lines. The points below are back faces.
     use(plain);
     bind(sheet);
     glPolygonMode(GL_FRONT, GL_LINE), glPolygonMode(GL_BACK, GL_POINT);
     surface(3), place(box_at(90, 106, 30, 16), flat());
     glDrawElements(GL_TRIANGLES, 3, GL_UNSIGNED_SHORT, 0);
-    // Points at the corners of polygons are sprites like others, from above or from below. r300 makes only points sprites.
+    // Points at the corners of polygons are sprites like other points, with coordinates from above or from below. With r300, only point
+    // primitives are sprites.
     if (part("sprites of polygons", !driver("ATI R"))) {
         Matrix mirrored = {{-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}};
         use(sprites);
@@ -103,7 +105,8 @@ void modes(int frame) {
         glDisable(GL_POINT_SPRITE);
     }
     glPolygonMode(GL_FRONT_AND_BACK, GL_FILL);
-    // Three pairs of slanted sheets in one plane: the second is moved forward and wins, is moved back and loses, and wins as lines.
+    // Three pairs of slanted sheets in one plane. In the first pair, the second sheet is moved forward and is visible. In the second pair, it is
+    // moved back and hidden. In the third pair, it is drawn as lines and is visible.
     use(plain);
     glEnable(GL_DEPTH_TEST), glDepthFunc(GL_LESS);
     static const GLenum offsets[] = {GL_POLYGON_OFFSET_FILL, GL_POLYGON_OFFSET_FILL, GL_POLYGON_OFFSET_LINE};
@@ -118,7 +121,7 @@ void modes(int frame) {
         draw(turned_sheet, 0, 6);
         glPolygonMode(GL_FRONT_AND_BACK, GL_FILL), glDisable(offsets[number]);
     }
-    // A sheet is a hundred steps of 24 bits farther than another. A unit is two steps: 70 units bring it to the front, 35 do not.
+    // A sheet is a hundred steps of 24 bits farther away than another. A unit is two steps, so 70 units bring it to the front, but 35 do not.
     glDepthFunc(GL_LEQUAL);
     for (int number = 0; number < 2; number++) {
         float behind = 100.f / (1 << 23);
@@ -133,8 +136,8 @@ void modes(int frame) {
     glLineWidth(1), glPointSize(1);
 }
 
-// Stipples of lines and polygons, rectangles, quads and polygons, and draws with a base vertex. The scene fails if a stipple is ignored (once that
-// of polygons on the GT215), or if a base vertex is not added to an index.
+// Stipples of lines and polygons, rectangles, quads and polygons, and draws with a base vertex. The comparison fails if a stipple is ignored (once
+// that of polygons on the GT215), or if a base vertex is not added to an index.
 void stippled(int frame) {
     static GLuint plain;
     static Shape steps, sheet;
@@ -157,7 +160,7 @@ void stippled(int frame) {
     bind(steps);
     for (int number = 0; number < 8; number++) {
         surface(1 + number), place(box_at(4, 100, 120, 24), flat());
-        // Three squares have a base below 0, three a base above, and two a first vertex.
+        // Three squares have a base vertex below 0, three have one above 0, and two have a first vertex.
         if (number > 5)
             glDrawArrays(GL_TRIANGLE_STRIP, 4 * number, 4);
         else if (number < 3)
@@ -168,8 +171,8 @@ void stippled(int frame) {
     glUseProgram(0);
     fixed_place(box_at(0, 0, 128, 128), flat());
     float unit = 1 / 64.f;
-    // Quads, a strip of quads, a polygon and a rectangle, and stippled lines between them. Lines and strips of lines take turns: r600 sets a
-    // stipple only at another kind of line. r300 scales a stipple by one less than its factor.
+    // Quads, a strip of quads, a polygon and a rectangle, and stippled lines between them. Lines and line strips alternate, because r600 sets a
+    // stipple only when the kind of line changes. r300 scales a stipple by its factor minus one.
     int lines = part("stipples of lines", !driver("ATI R"));
     glLineWidth(3);
     for (int number = 0; number < 4; number++) {
@@ -194,7 +197,7 @@ void stippled(int frame) {
         glColor3f(0.9f, 0.9f - 0.2f * number, 0.4f + 0.1f * number), fixed_surface(13 + number);
         for (int line = 0; line < 2; line++) {
             glBegin(number % 2 ? GL_LINE_STRIP : GL_LINES);
-            // A strip of one line would be drawn as a line.
+            // A line strip with only one line would be drawn as a line.
             float from[2] = {line ? 66.5f + 7 * number : 4.5f, line ? 70.5f : 94.5f - 7 * number}, length = line ? 24 : 56;
             for (int corner = 0; corner < 3; corner++) {
                 float along = corner * length / 2;
@@ -217,9 +220,9 @@ void stippled(int frame) {
     glLineWidth(1);
 }
 
-// Draws of the core profile: triangles that a geometry program sends to layers and viewports, distances that clip, and a seamless
-// cube map. The scene fails if there is one viewport (once on the GT215), if all triangles go to the first layer, or if a cube has seams (once
-// on the R600 chips).
+// Draws of the core profile: triangles that a geometry program sends to layers and viewports, clip distances, and a seamless cube map. The
+// comparison fails if there is only one viewport (once on the GT215), if all triangles go to the first layer, or if a cube map has seams (once on
+// the R600 chips).
 void layers(int frame) {
     static const char *const core_vertex =
         "#version 150\nin vec3 position; in vec2 coordinate; in vec4 color; uniform mat4 turned, projected; uniform float grid, cut;\n"
@@ -291,7 +294,7 @@ void layers(int frame) {
     use(layer);
     glBindTexture(GL_TEXTURE_2D_ARRAY, image), glUniform1i(uniform("image"), 0), glUniform1f(uniform("cut"), 0);
     for (int number = 0; number < 4; number++) {
-        // Surfaces are the frame of a layer and its square.
+        // The frame of a layer and its square are separate surfaces.
         float side = 28 * (0.9f - 0.15f * number), x = 2 + 32 * number;
         glUniform1f(uniform("value"), number);
         surface(1 + 2 * number), place(box_at(x, 98, 28, 28), flat()), draw(sheet, 0, 6);

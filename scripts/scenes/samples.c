@@ -1,8 +1,9 @@
-// Scenes with four samples in a pixel. Renderers place samples differently, but every renderer has one, two and three of four samples before a
-// quarter, a half and three quarters of a pixel. So the colour of a pixel is defined if a vertical or horizontal side cuts it there.
+// Scenes with four samples per pixel. Renderers place samples differently. But in every renderer, one, two and three of the four samples are before
+// a quarter, a half and three quarters of the pixel, along both axes. If a vertical or horizontal side cuts a pixel at one of these positions, the
+// colour of the pixel is therefore defined.
 #include "scenes.h"
 
-// A framebuffer of four samples in a pixel. Surfaces have one: they are drawn into the target itself.
+// A framebuffer with four samples per pixel. Surfaces are drawn directly into the target, with one sample.
 static GLuint several(void) {
     GLuint made, buffers[2];
     if (showing_surfaces) return target;
@@ -30,7 +31,7 @@ static void resolve(GLuint from) {
     glBindFramebuffer(GL_FRAMEBUFFER, target);
 }
 
-// Bars whose sides cut pixels, as one surface with the sheet they are on, so that the cut pixels are compared.
+// Bars whose sides cut pixels. They count as the same surface as the sheet under them, so that the cut pixels are compared.
 static void bars(int number, unsigned sheet, unsigned bar, float x, float y, int upright) {
     fill(number, sheet, box_at(x, y, 32, 24));
     for (int at = 0; at < 3; at++) {
@@ -39,8 +40,8 @@ static void bars(int number, unsigned sheet, unsigned bar, float x, float y, int
     }
 }
 
-// Triangles, depths and stencils of samples, and the mean of samples. The scene fails if pixels have one sample (the NVIDIA and R500 chips once
-// had one), or if depths, stencils or queries are those of pixels.
+// Triangles, depths and stencils of samples, and the mean of samples. The comparison fails if pixels have only one sample (once on the NVIDIA and
+// R500 chips), or if depths, stencils or queries apply to pixels instead of samples.
 void samples(int frame) {
     static GLuint inner, plain, shades, counter;
     static Shape ball, box;
@@ -52,7 +53,7 @@ void samples(int frame) {
     clear(0.2f, 0.2f, 0.3f);
     bars(1, 0x204080ff, 0xf0c020ff, 4, 100, 1);
     bars(2, 0x802040ff, 0x30e0c0ff, 40, 100, 0);
-    // Without multisampling the centre decides for all samples. The driver r300 leaves multisampling on.
+    // Without multisampling, the centre of a pixel decides for all samples. The driver r300 does not turn multisampling off.
     fill(3, 0x406020ff, box_at(76, 100, 48, 24));
     if (part("GL_MULTISAMPLE off", !driver("ATI R"))) {
         glDisable(GL_MULTISAMPLE);
@@ -60,7 +61,7 @@ void samples(int frame) {
         fill(3, 0x20a0f0ff, box_at(96.75f, 100, 9.5f, 24));
         glEnable(GL_MULTISAMPLE);
     }
-    // The sheet leaves out the samples that a bar has marked, and those that a nearer bar covers.
+    // The sheet is not drawn at samples that a bar has marked, or that a nearer bar covers.
     glEnable(GL_STENCIL_TEST);
     glStencilFunc(GL_ALWAYS, 1, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_REPLACE);
     fill(4, 0x101010ff, box_at(4.5f, 70, 7.75f, 24));
@@ -72,7 +73,7 @@ void samples(int frame) {
     fill(5, 0x60f060ff, times(moved(0, 0, -0.5f), box_at(44.75f, 70, 9.5f, 24)));
     fill(5, 0xf060f0ff, times(moved(0, 0, 0.5f), box_at(40, 70, 32, 24)));
     glEnable(GL_CULL_FACE);
-    // The ball has one colour: renderers give two triangles that meet in a pixel different numbers of samples.
+    // The ball has only one colour, because renderers differ in how many samples of a pixel belong to each of two adjacent triangles.
     use(plain);
     Matrix view = perspective(1, 20);
     bind(ball), surface(6);
@@ -89,7 +90,7 @@ void samples(int frame) {
     resolve(inner);
 }
 
-// Draws with a mask of samples. Without ARB_texture_multisample, as many samples are covered by a value.
+// Draws with a mask of samples. Without ARB_texture_multisample, a coverage value covers the same number of samples.
 static void masked_fill(int number, unsigned color, unsigned mask, Matrix at) {
     int count = __builtin_popcount(mask);
     if (showing_surfaces)
@@ -99,28 +100,28 @@ static void masked_fill(int number, unsigned color, unsigned mask, Matrix at) {
         fill(number, color, at);
         glDisable(GL_SAMPLE_MASK);
     } else {
-        // Masks with the lowest sample and masks without it exclude each other.
+        // Masks with the lowest sample and masks without it have no sample in common.
         glEnable(GL_SAMPLE_COVERAGE), glSampleCoverage(mask & 1 ? 0.25f * count : 1 - 0.25f * count, !(mask & 1));
         fill(number, color, at);
         glDisable(GL_SAMPLE_COVERAGE);
     }
 }
 
-// Samples that alpha, a value or a mask covers. The mean of a pixel shows their number, and a query counts them. The scene fails if a mask is
-// ignored or if alpha covers a whole pixel.
+// Samples that are covered by alpha, by a coverage value or by a mask. The mean of a pixel shows their number, and a query counts them. The
+// comparison fails if a mask is ignored or if alpha covers a whole pixel.
 void coverage(int frame) {
     static GLuint inner, counter;
     if (!inner) inner = several(), glGenQueries(1, &counter);
     glBindFramebuffer(GL_FRAMEBUFFER, inner);
     clear(0.2f, 0.3f, 0.2f);
     glBeginQuery(GL_SAMPLES_PASSED, counter);
-    // Alpha 0, a half and 1. The half covers two samples. Surfaces have alpha 1.
+    // Alpha is 0, 0.5 and 1. Alpha 0.5 covers two samples. If surfaces are shown, alpha is 1.
     if (!showing_surfaces) glEnable(GL_SAMPLE_ALPHA_TO_COVERAGE);
     if (!showing_surfaces) fill(1, 0xf0f0f000, box_at(4, 98, 36, 26));
     fill(2, 0xf0802070, box_at(46, 98, 36, 26));
     fill(3, 0x20c0f0ff, box_at(88, 98, 36, 26));
     glDisable(GL_SAMPLE_ALPHA_TO_COVERAGE);
-    // A value, and its complement in another colour: together they cover a pixel.
+    // A coverage value, and its complement in another colour. Together, they cover the pixel.
     if (!showing_surfaces) glEnable(GL_SAMPLE_COVERAGE);
     for (int number = 0; number < 3; number++) {
         float value = 0.25f * (1 + number);
@@ -133,12 +134,12 @@ void coverage(int frame) {
     static const unsigned masks[] = {0x1, 0xa, 0x7};
     for (int number = 0; number < 3; number++) masked_fill(7 + number, 0xf0f060ff, masks[number], box_at(4 + 42 * number, 36, 36, 24));
     masked_fill(8, 0x2020f0ff, 0x5, box_at(50, 40, 28, 16));
-    // Every sample has its depth: the farther sheet shows in the samples that the nearer one does not cover.
+    // Every sample has a separate depth. The farther sheet is visible in the samples that the nearer one does not cover.
     glEnable(GL_DEPTH_TEST);
     masked_fill(10, 0x40f0f0ff, 0x3, times(moved(0, 0, -0.5f), box_at(4, 4, 78, 26)));
     fill(10, 0xf04040ff, times(moved(0, 0, 0.25f), box_at(4, 4, 78, 26)));
     glDisable(GL_DEPTH_TEST);
-    // Blending takes alpha as 1: the sheet hides the one below.
+    // Blending uses an alpha of 1, so the sheet hides the one below.
     if (!showing_surfaces) glEnable(GL_SAMPLE_ALPHA_TO_ONE);
     glEnable(GL_BLEND), glBlendFunc(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA);
     fill(11, 0xa0c04040, box_at(88, 4, 36, 26));

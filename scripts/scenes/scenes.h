@@ -1,8 +1,8 @@
 // Declarations of the scenes and of their shared parts. draw.c has the parts, host.c the table of scenes.
 //
-// Every scene is a function that draws one frame and makes what it needs at its first frame. It is OpenGL 2.1 with framebuffer objects and
-// GLSL 1.20 if the table does not say otherwise. A surface is what a viewer takes for one: the sides of a cube are six, a sphere is one.
-// Neighbouring pixels of different surfaces are an edge.
+// Every scene is a function that draws one frame. In its first frame, it creates the objects that it needs. Scenes use OpenGL 2.1 with framebuffer
+// objects and GLSL 1.20, unless the table states another version. A surface is a smooth part of an object: a cube has six surfaces, a sphere has one.
+// Neighbouring pixels of different surfaces are at an edge.
 #define EGL_EGLEXT_PROTOTYPES
 #define GL_GLEXT_PROTOTYPES
 #include <EGL/egl.h>
@@ -15,20 +15,21 @@
 #include <string.h>
 
 extern int size;
-extern int width;            // Width of the target that is drawn into.
-extern int grid;             // Steps of a pixel that vertices are placed at; 0: anywhere.
+extern int width;            // Width of the current target.
+extern int grid;             // Number of steps per pixel to which vertices are rounded, or 0.
 extern GLuint target;        // The framebuffer that is read at the end.
 extern int showing_surfaces; // Whether colours are numbers of surfaces.
 extern int core_profile;     // Whether the context has the core profile.
 
 void fail(const char *what);
 
-// Returns whether scenes draw a part that only some drivers have: `has` is set, and SCENES_WITHOUT does not name the part. A part that is left
-// out is printed, so that the other renderer also leaves it out.
+// Returns whether scenes draw a part that only some drivers support: `has` is set, and SCENES_WITHOUT does not name the part. Otherwise, prints the
+// name of the part, so that the other renderer also omits it.
 int part(const char *name, int has);
-// Whether the driver has an extension.
+// Returns whether the driver has an extension.
 int extension(const char *name);
-// Whether GL_RENDERER begins so: "ATI R" is r300, "AMD R" r600, "NV" nouveau. A driver may lack what its version of OpenGL asks for.
+// Returns whether GL_RENDERER begins with a text: "ATI R" is r300, "AMD R" r600, "NV" nouveau. Scenes use this if a driver does not support a feature
+// that its version of OpenGL requires.
 int driver(const char *renderer);
 
 // Programs. Attributes: position, normal, texture coordinate, colour.
@@ -39,20 +40,20 @@ extern const char *const vertex_source, *const surface_source, *const plain_sour
 
 GLuint shader(GLenum kind, const char *source);
 GLuint linked(GLuint program);
-// A program of these vertices whose colours are those of `fragment`, or, if surfaces are shown, of `surfaces`.
+// Creates a program with this vertex shader. Its fragment shader is `fragment`, or `surfaces` if surfaces are shown.
 GLuint program_of(const char *vertex, const char *fragment, const char *surfaces);
 GLuint program_with(const char *fragment, const char *surfaces);
 GLuint program(const char *fragment);
 void use(GLuint program);
 GLint uniform(const char *name);
-// The number of a surface as a colour.
+// Returns the number of a surface as a colour.
 const float *surface_color(int number);
-// The next draws are this surface.
+// Sets the surface of the next draws.
 void surface(int number);
-// The same in the pipeline without programs.
+// Sets the surface of the next draws in the pipeline without programs.
 void fixed_surface(int number);
 
-// Matrices, column after column.
+// Matrices, stored by column.
 
 typedef struct { float m[16]; } Matrix;
 
@@ -62,7 +63,8 @@ Matrix scaled(float s);
 Matrix turned(float x, float y);
 Matrix perspective(float near, float far);
 Matrix flat(void);
-// Places the square from -1 to 1 as a rectangle of the picture, whose sides are 128. In a picture of 128x128 pixels these are pixels.
+// Returns a matrix that maps the square from -1 to 1 to a rectangle of the picture. The picture has sides of 128 units, which are pixels in a picture of
+// 128x128 pixels.
 Matrix box_at(float x, float y, float wide, float high);
 void place(Matrix model, Matrix projection);
 
@@ -74,13 +76,13 @@ typedef struct { GLuint vertices, indices; int count; } Shape;
 Shape shape(const Vertex *vertices, int vertex_count, const unsigned short *indices, int count);
 void bind(Shape shape);
 void draw(Shape shape, int first, int count);
-// A sphere of radius 1: rings by segments, indexed.
+// A sphere of radius 1 with rings and segments, indexed.
 Shape sphere(int rings, int segments);
-// A cube from -1 to 1, six indices a side.
+// A cube from -1 to 1, with six indices per side.
 Shape cube(void);
-// A square from -1 to 1, its coordinates from 0 to `repeats`.
+// A square from -1 to 1, with texture coordinates from 0 to `repeats`.
 Shape square(float repeats, unsigned red, unsigned green, unsigned blue, unsigned alpha);
-// The same for the pipeline without programs: its matrices, and arrays of positions and texture coordinates.
+// For the pipeline without programs: sets the matrices, and the arrays of positions and texture coordinates.
 void fixed_place(Matrix model, Matrix projection);
 void fixed_bind(Shape shape);
 void fixed_unbind(void);
@@ -89,7 +91,7 @@ void fill(int number, unsigned color, Matrix at);
 
 // Targets.
 
-// A texture of squares and ramps that differ by up to `contrast`, with its levels.
+// A texture of squares and ramps that differ by up to `contrast`, with all levels.
 GLuint texture(int width, int levels, int contrast);
 GLuint framebuffer(int width, GLuint texture);
 void clear(float red, float green, float blue);

@@ -1,12 +1,12 @@
 // Scenes of textures: levels of detail, borders and sRGB.
 #include "scenes.h"
 
-// Levels of one colour each, which differ by `contrast` at least: the colour of a pixel is the number of its level.
+// Each level has one colour, and the colours differ by at least `contrast`. So the colour of a pixel shows the number of its level.
 static void level_color(unsigned char *texel, int level, int contrast) {
     texel[0] = 250 - contrast * level, texel[1] = 20 + contrast * (level * 3 % 7), texel[2] = 20 + contrast * (level * 5 % 7), texel[3] = 255;
 }
 
-// All levels of a texture of these sides; six faces of a cube.
+// Creates all levels of a texture with these sides; for a cube map, six faces.
 static GLuint leveled(GLenum kind, int wide, int high, int deep, int contrast) {
     GLuint made;
     glGenTextures(1, &made);
@@ -39,7 +39,7 @@ static void tile(int number, int at, Shape sheet, float texels) {
 }
 
 // Levels of detail: biases of samplers and of programs, bounds, first and last levels, explicit levels and derivatives, and the level of
-// pixels that lie on several faces of a cube. The scene fails if a texture
+// pixels that cover several faces of a cube map. The comparison fails if a texture
 // of one level reads others (once on the GT215), if a level is 1/32 too large (once on the R500 chips), if neighbours on another face of a cube
 // change a level (once on the RV770), or if explicit derivatives are ignored.
 void levels(int frame) {
@@ -55,7 +55,7 @@ void levels(int frame) {
         "#version 120\n#extension GL_ARB_shader_texture_lod : require\nuniform sampler3D image; uniform float repeats, value; varying vec2 t;\n"
         "void main() { gl_FragColor = texture3DGradARB(image, vec3(t * repeats, 0.4), vec3(value, 0.0, 0.0), vec3(0.0, 0.0, value)); }\n",
     };
-    // Directions of all faces but one. Up to 1.2 texels of level 0 are a pixel.
+    // Directions to all faces except for one. A pixel covers up to 1.2 texels of level 0.
     static const char *const around_source =
         "#version 120\nuniform samplerCube image; uniform float ahead; varying vec2 t;\n"
         "void main() { gl_FragColor = textureCube(image, vec3(5.0 * t.x - 2.51, 4.6 * t.y - 2.27, ahead)); }\n";
@@ -67,7 +67,7 @@ void levels(int frame) {
         around = program(around_source), sheet = square(1, 255, 255, 255, 255);
         image = leveled(GL_TEXTURE_2D, 64, 64, 1, 36), deep = leveled(GL_TEXTURE_3D, 64, 64, 16, 36);
         faces = leveled(GL_TEXTURE_CUBE_MAP, 8, 8, 1, 36);
-        // Level 1 is the least, and the greatest that a pixel needs. OpenGL lets renderers approximate the levels between.
+        // Level 1 is the lowest level that is allowed, and the highest that a pixel needs. OpenGL permits renderers to approximate levels in between.
         glTexParameterf(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_MIN_LOD, 1);
         glTexParameteri(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
         glTexParameteri(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
@@ -77,7 +77,7 @@ void levels(int frame) {
     bind(sheet);
     use(programs[PLAIN]);
     glUniform1i(uniform("image"), 0);
-    // Level 1; level 1.5 by the sampler's bias; bounds of the level, whole ones since r300 rounds them; first and last levels.
+    // Level 1; level 1.5 by the sampler's bias; bounds of the level, which are whole numbers because r300 rounds them; first and last levels.
     static const struct { GLenum name; float value, usual, texels; } parameters[] = {
         {GL_TEXTURE_LOD_BIAS, 0, 0, 2},       {GL_TEXTURE_LOD_BIAS, 0.5f, 0, 2},   {GL_TEXTURE_MIN_LOD, 3, -1000, 2},
         {GL_TEXTURE_MAX_LOD, 1, 1000, 4},  {GL_TEXTURE_BASE_LEVEL, 2, 0, 1},    {GL_TEXTURE_MAX_LEVEL, 1, 1000, 8},
@@ -105,7 +105,7 @@ void levels(int frame) {
     }
 }
 
-// A texture in a format, without levels, that ends in a border of one colour.
+// A texture in a given format, without further levels, with a border of one colour.
 static GLuint bordered(GLenum kind, GLenum format, int wide, int high, int deep, GLenum wrap) {
     GLuint made;
     glGenTextures(1, &made);
@@ -130,9 +130,9 @@ static GLuint bordered(GLenum kind, GLenum format, int wide, int high, int deep,
     return made;
 }
 
-// Borders in several formats and orders of channels, ways to repeat, rectangles, 3D textures, and sides that are not powers of two. The scene
-// fails if a border has other channels than its format, if a swizzle does not apply to it, or if a border of blocks with one or two channels is
-// wrong (once on the R500 and R600 chips).
+// Borders in several formats and orders of channels, wrap modes, rectangles, 3D textures, and sides that are not powers of two. The comparison
+// fails if a border does not have the channels of its format, if a swizzle does not apply to it, or if the border of a compressed format with one or
+// two channels is wrong (once on the R500 and R600 chips).
 void borders(int frame) {
     static const char *const sources[] = {
         "#version 120\nuniform sampler2D image; uniform vec2 at; varying vec2 t;\n"
@@ -171,8 +171,8 @@ void borders(int frame) {
     static Shape sheet;
     if (!sheet.count) {
         for (int number = 0; number < 3; number++) programs[number] = program(sources[number]);
-        // r300 scales coordinates twice when it copies a texture of three dimensions whose sides are no powers of two.
-        // The silicon of R500 fails piglit's `texwrap` for the borders of halves (Mesa's lists for RV530).
+        // r300 scales coordinates twice when it copies a 3D texture whose sides are not powers of two.
+        // A real R500 fails piglit's `texwrap` for borders of half floats (Mesa's lists for RV530).
         int halves = part("borders of textures of halves", !driver("ATI R"));
         int whole = !part("sides of 3D textures that are no powers of two", !driver("ATI R"));
         for (int number = 0; number < COUNT; number++) {
@@ -193,7 +193,7 @@ void borders(int frame) {
     for (int number = 0; number < COUNT; number++) {
         GLenum kind = textures[number].kind;
         use(programs[kind == GL_TEXTURE_2D ? 0 : kind == GL_TEXTURE_3D ? 1 : 2]);
-        // Texels lie between the centres of pixels.
+        // The centres of texels are between the centres of pixels.
         glUniform1i(uniform("image"), 0), glUniform2f(uniform("at"), 0.003f + 0.0001f * (frame % 10), 0.007f);
         glBindTexture(kind, images[number]), surface(1 + number);
         place(box_at(2 + 25 * (number % 5), 97 - 31 * (number / 5), 23, 28), flat());
@@ -216,8 +216,8 @@ static GLuint ramp(GLenum inner) {
     return made;
 }
 
-// Textures in sRGB, as such and with the encoding left alone, and targets in sRGB that are cleared, drawn into and blended. The scene fails
-// if alpha is decoded (once on the GT215 and R500 chips, for luminance and alpha), or if blending or a target ignores the encoding.
+// sRGB textures, decoded and not decoded, and sRGB targets that are cleared, drawn into and blended. The comparison fails if alpha is decoded (once
+// on the GT215 and R500 chips, for luminance and alpha), or if blending or a target ignores the encoding.
 void srgb(int frame) {
     // Alpha is shown as blue.
     static const char *const shown_source =
@@ -241,14 +241,14 @@ void srgb(int frame) {
     bind(sheet);
     for (int number = 0; number < 6; number++) {
         glBindTexture(GL_TEXTURE_2D, images[number % 5]);
-        // The last one is the first with its encoding left alone.
+        // The last texture is the first one without decoding.
         if (number == 5) glBindTexture(GL_TEXTURE_2D, images[0]), glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_SRGB_DECODE_EXT, GL_SKIP_DECODE_EXT);
         surface(1 + number), place(box_at(2 + 21 * number, 92, 19, 34), flat());
         draw(sheet, 0, 6);
         if (number == 5) glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_SRGB_DECODE_EXT, GL_DECODE_EXT);
     }
     if (!part("targets in sRGB", extension("GL_ARB_framebuffer_sRGB"))) return;
-    // Sheets in a target in sRGB. Its bytes are copied: they are shown as they are encoded.
+    // Sheets in an sRGB target. Its bytes are copied, so the picture shows the encoded values.
     if (inner) glBindFramebuffer(GL_FRAMEBUFFER, inner);
     glEnable(GL_FRAMEBUFFER_SRGB);
     glScissor(0, 0, size, size * 88 / 128), glEnable(GL_SCISSOR_TEST);
@@ -260,7 +260,7 @@ void srgb(int frame) {
     fill(8, 0xf0a03080, box_at(46, 48, 36, 34));
     if (!showing_surfaces) glBlendFunc(GL_ONE, GL_ONE);
     fill(9, 0x20104040, box_at(88, 48, 36, 34));
-    // Alpha is blended as it is.
+    // Alpha is blended without encoding.
     glBlendFunc(showing_surfaces ? GL_ONE : GL_DST_ALPHA, GL_ZERO);
     fill(7, 0xc0e0f0ff, box_at(10, 54, 24, 22));
     glDisable(GL_BLEND);
@@ -269,7 +269,7 @@ void srgb(int frame) {
     bind(sheet), glBindTexture(GL_TEXTURE_2D, images[4]);
     surface(10), place(box_at(4, 6 + frame % 2, 56, 36), flat());
     draw(sheet, 0, 6);
-    // Without GL_FRAMEBUFFER_SRGB the same target takes values as they are.
+    // Without GL_FRAMEBUFFER_SRGB, the same target stores values without encoding.
     glDisable(GL_FRAMEBUFFER_SRGB);
     surface(11), place(box_at(68, 6, 56, 36), flat());
     draw(sheet, 0, 6);

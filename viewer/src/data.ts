@@ -1,8 +1,9 @@
 // The data of the page, and the functions that unpack its columns.
 //
-// A column is a list of integers: zlib (RFC 1950) of zigzag varints of the differences, in base64.
+// A column is a list of integers. It is stored as the differences of consecutive integers, in zigzag varints that are compressed with zlib
+// (RFC 1950) and written in base64.
 
-/** A run in the form that the page contains; `crates/workbench/src/report.rs` writes it. */
+/** A run as the page stores it. `crates/workbench/src/report.rs` writes this form. */
 export interface PackedRun {
   title: string;
   isa: string;
@@ -13,33 +14,33 @@ export interface PackedRun {
   groups: number;
   lanes: number;
   listing: Line[];
-  /** Counts of each line: executed, lanes, diverged, taken_cost, not_cost, reconverged, distance, farthest. */
+  /** Counts of each line of the program: executed, lanes, diverged, taken_cost, not_cost, reconverged, distance, farthest. */
   counts: number[][];
   totals: Totals;
-  /** The activities of a lane, each in a few words and in a sentence, with the state that colours it. */
+  /** The reasons why a lane runs or waits: each in a few words and as a sentence, with the lane's state, which determines the colour. */
   whys: { text: string; more: string; state: number }[];
-  /** For all lanes of a group, the number of its `why`: pairs of a number and a count of lanes. */
+  /** Indices into `whys` for the lanes of a group, as runs: pairs of an index and a number of lanes. */
   vectors: number[][];
   /** Heading of the machine's own flow state. */
   mechanism: string;
   /** The machine's own flow state, innermost first. */
   stacks: Row[][];
-  /** Classes of registers; `first` is the number of the first one in a write. */
+  /** Classes of registers. `first` is the number of the first register of the class, as writes state it. */
   registers: { name: string; count: number; channels: string; first: number }[];
   steps: { count: number; group: string; line: string; vector: string; stack: string };
-  /** Registers of each group before its first step, which is the step of the write. */
+  /** Initial registers of each group, as writes in the group's first step. */
   initial: PackedWrites;
   writes: PackedWrites;
-  /** Registers are known before steps up to this one. */
+  /** Last step for which the page has the registers. */
   registers_until: number;
-  /** Events of the flow: the step, and a number of `EVENTS`. */
+  /** Events of the flow: the step, and the index in `EVENTS`. */
   events: { count: number; step: string; kind: string };
   /** Sentences about data that the page does not contain. */
   notes: string[];
   outcome: Outcome;
 }
 
-/** Writes to registers: step, register, lanes (low and high word) for each write; a value for each of its lanes. */
+/** Writes to registers. Each write has a step, a register, the lanes (low and high word), and a value for each of these lanes. */
 export interface PackedWrites {
   count: number;
   step: string;
@@ -57,9 +58,9 @@ export interface Row {
   kind: string;
   to?: number;
   count?: number;
-  /** The lanes that it stores, by the word for their common property. */
+  /** The lanes that the row stores, by the word for their common property. */
   masks?: [string, Lanes][];
-  /** The lanes that wait for it. */
+  /** The lanes that wait for this row. */
   holds?: Lanes;
 }
 
@@ -83,7 +84,7 @@ export interface Line {
   meaning?: string[];
   flow?: string[];
   source?: string;
-  /** The instruction in its source with its comments, and the labels and lines of comment before it. */
+  /** The instruction as in the source, with comments, and the labels and comment lines before it. */
   written?: { line: number; text: string; before?: string[] };
 }
 
@@ -107,7 +108,7 @@ export const STATES = [
   { name: "uncovered", letter: "u", light: "#dddddd", dark: "#3a3a3a" },
 ] as const;
 
-/** Whether the pattern of a state has a mark at a pixel: colour is not the only difference between states. */
+/** Whether the pattern of a state has a mark at a pixel. Patterns distinguish states without colour. */
 export function patterned(state: number, x: number, y: number): boolean {
   switch (state) {
     case 1: return (x + y) % 6 === 0; // branch: strokes to the right
@@ -180,7 +181,7 @@ export async function column(packed: string, count: number): Promise<Int32Array>
   return numbers;
 }
 
-/** Whether a mask of two words has a lane. */
+/** Whether a lane is in a mask of two words. */
 export function has(low: number, high: number, lane: number): boolean {
   return ((lane < 32 ? low >>> lane : high >>> (lane - 32)) & 1) !== 0;
 }
@@ -252,7 +253,7 @@ export async function unpack(packed: PackedRun): Promise<Run> {
   };
 }
 
-/** The first place in a sorted list whose number is not below `value`. */
+/** The first index in a sorted list whose number is not below `value`. */
 export function lowerBound(list: Int32Array, value: number): number {
   let low = 0;
   let high = list.length;
@@ -264,7 +265,7 @@ export function lowerBound(list: Int32Array, value: number): number {
   return low;
 }
 
-/** A set of lanes as `0-3,8`. */
+/** A set of lanes as text, such as `0-3,8`. */
 export function laneSet([low, high]: Lanes, width: number): string {
   const parts: string[] = [];
   for (let lane = 0; lane < width; lane++) {
@@ -276,7 +277,7 @@ export function laneSet([low, high]: Lanes, width: number): string {
   return parts.join(",");
 }
 
-/** The manual's name of a register by its number in a write. */
+/** The manual's name of a register, which a write states by number. */
 export function registerName(run: Run, number: number): string {
   for (const { name, count, channels, first } of run.registers) {
     const width = Math.max(1, channels.length);

@@ -1,8 +1,8 @@
-// The place that an address names: `#step=12&lane=3`; with several reports `#step=12,15,20&lane=3,3,3&pane=2`.
+// The position that an address states: `#step=12&lane=3`; with several reports `#step=12,15,20&lane=3,3,3&pane=2`.
 //
-// A run of several groups also has `group`. The step decides the group; a group without a step opens at its first step.
+// For a run of several groups, the address also has `group`. A step determines the group; a group without a step opens at its first step.
 
-/** A place that an address can name. */
+/** A position that an address can state. */
 interface Place {
   step: number;
   lane: number;
@@ -19,7 +19,7 @@ interface Linked {
   pane: number | undefined;
 }
 
-/** The end of an address that opens at these places. */
+/** The part of an address after `#` that opens the page at this position. */
 export function linkTo(places: Place[], chosen: number): string {
   const list = (of: (place: Place) => number) => places.map(of).join(",");
   const parts = [`step=${list(({ step }) => step)}`, `lane=${list(({ lane }) => lane)}`];
@@ -28,7 +28,7 @@ export function linkTo(places: Place[], chosen: number): string {
   return `#${parts.join("&")}`;
 }
 
-/** Returns the place that the end of an address names. It ignores parts that are not numbers. */
+/** Returns the position that the part of an address after `#` states. Ignores parts that are not numbers. */
 export function linked(hash: string): Linked {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   const list = (name: string) => (parts.get(name) ?? "").split(",").filter((text) => /^\d+$/.test(text)).map(Number);

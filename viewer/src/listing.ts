@@ -1,4 +1,4 @@
-// The program, with the three counters of each instruction as bars and the hot lines in the scroll bar.
+// The program. Each instruction shows three counts as bars, and the scroll bar marks the lines with the highest counts.
 
 import { address, type Line, type Run } from "./data";
 import { make } from "./dom";
@@ -18,7 +18,7 @@ export class Listing {
   private readonly thumb = make("b");
   private current = -1;
   private asWritten: boolean;
-  /** The largest count of each counter. */
+  /** The largest value of each of the three counts. */
   private readonly most: number[];
 
   constructor(
@@ -101,7 +101,7 @@ export class Listing {
     return this.run.listing.some((line) => line.written);
   }
 
-  /** Shows the source's own lines, or the listing's. */
+  /** Shows the lines of the source or of the listing. */
   toggleWritten(): boolean {
     this.asWritten = this.isWritten && !this.asWritten;
     this.showText();
@@ -139,7 +139,7 @@ export class Listing {
     return { text: lines.join("\n"), remark, before: line.written.before ?? [] };
   }
 
-  /** The hot lines, at their positions in the program. */
+  /** Marks the lines with the highest counts, at their positions in the program. */
   private showHot(): void {
     const { scroller, hot, thumb, run, most } = this;
     const height = Math.max(1, scroller.scrollHeight);
@@ -174,7 +174,7 @@ export class Listing {
     if (!row) return;
     row.classList.add("current");
     row.setAttribute("aria-selected", "true");
-    // Only the listing scrolls, not the page; lines before and after stay in view.
+    // Only the listing scrolls, not the page. Some lines before and after the marked line stay visible.
     const { scroller } = this;
     const margin = Math.min(3 * 18, scroller.clientHeight / 3);
     const top = row.offsetTop - margin;
@@ -183,7 +183,7 @@ export class Listing {
     else if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
   }
 
-  /** Marks the lines whose text has a word, and returns their numbers. */
+  /** Marks the lines whose text contains a word, and returns the numbers of these lines. */
   search(word: string): number[] {
     const wanted = word.trim().toLowerCase();
     const found: number[] = [];

@@ -29,7 +29,7 @@ const BESIDE: [string, string][] = [
   ["l", "steps, events and lanes move all reports, or only the chosen one"],
 ];
 
-/** The states of a lane with their pictures, the events, and the colour of written registers. */
+/** The legend: the states of a lane with their patterns, the events, and the colour of written registers. */
 function legend(element: HTMLElement): void {
   element.replaceChildren();
   STATES.forEach((state, number) => {
@@ -55,12 +55,12 @@ function isDark(): boolean {
   return getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
 }
 
-/** Whether another page shows this one, as the playground does. That page has the address, and receives the positions. */
+/** Whether another page, such as the playground, shows this page in a frame. The other page then has the address and receives the positions. */
 const isEmbedded = window.parent !== window;
 
-/** A message from the page that shows this one. */
+/** A message from the page that shows this page in a frame. */
 interface Sent {
-  /** A key, as if it were pressed here. */
+  /** A key that the user pressed in the other page. */
   key?: string;
   theme?: "light" | "dark";
 }
@@ -115,7 +115,7 @@ async function start(): Promise<void> {
   };
   const toggleTheme = () => setTheme(isDark() ? "light" : "dark");
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-  // A page on paper is light.
+  // The page is printed in the light theme.
   const print = () => {
     legend(states);
     for (const pane of panes) pane.timeline.paint();
@@ -155,7 +155,7 @@ async function start(): Promise<void> {
     pane.onMove = () => remember();
   }
 
-  // The address names the steps and lanes; it changes a moment after they do.
+  // The address states the steps and lanes. It is updated a moment after they change.
   let waiting = 0;
   const remember = () => {
     window.clearTimeout(waiting);
@@ -175,10 +175,10 @@ async function start(): Promise<void> {
     const chosen = place.steps.length > 1 || place.lanes.length > 1 ? panes : [active];
     chosen.forEach((pane, number) => pane.open(place.steps[number], place.lanes[number], place.groups[number]));
   };
-  // This is the address of the event, because that of the page may have changed since.
+  // The address of the event is used, because the address of the page may have changed since the event.
   window.addEventListener("hashchange", (event) => fromAddress(event.newURL));
   choose(active);
-  // A page that shows this one writes the position into `data-place` of this page.
+  // A page that shows this page in a frame writes the position into the attribute `data-place` of this page.
   fromAddress(`about:blank${document.documentElement.dataset["place"] ?? location.hash}`);
   if (isEmbedded) {
     window.addEventListener("message", ({ source, data }: MessageEvent<Sent>) => {
@@ -200,7 +200,7 @@ async function start(): Promise<void> {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
     if (event.target instanceof HTMLSelectElement) return;
-    // Space presses the button that has the focus.
+    // If a button has the focus, the space key presses this button.
     if (event.key === " " && event.target instanceof HTMLElement && event.target.closest("button, summary, input")) return;
     const chooseLane = (lane: number) => moved((pane) => pane.choose(lane));
     const pan = () => active.timeline.view.scale * 200;

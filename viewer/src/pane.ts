@@ -13,7 +13,7 @@ export class Pane {
   readonly listing: Listing;
   step = 0;
   group = 0;
-  /** The chosen lane, whose why is shown in full. */
+  /** The chosen lane. The pane shows in full why this lane runs or waits. */
   lane = 0;
   /** Called after the pane has gone to a step or a lane. */
   onMove: () => void = () => {};
@@ -45,7 +45,7 @@ export class Pane {
     this.go(run.stepsOf[0]?.[0] ?? 0);
   }
 
-  /** The line of the source with the instruction of the step, from 1; 0 if it is not known. */
+  /** The line of the source with the instruction of the step, counted from 1, or 0 if the line is unknown. */
   writtenLine(): number {
     return this.run.listing[this.run.line[this.step] ?? -1]?.written?.line ?? 0;
   }
@@ -69,7 +69,7 @@ export class Pane {
     return head;
   }
 
-  /** The step of the pane, and the controls that act on it alone. */
+  /** The step of the pane, and the controls that affect only this pane. */
   private bar(): HTMLElement {
     const { run } = this;
     const bar = make("div", "bar");
@@ -173,14 +173,14 @@ export class Pane {
     return at !== from;
   }
 
-  /** Goes to the next group that has steps, or the one before. */
+  /** Goes to the next or the previous group that has steps. */
   moveGroup(by: 1 | -1): void {
     for (let group = this.group + by; group >= 0 && group < this.run.groups; group += by) {
       if (this.run.stepsOf[group]?.length) return this.show(group);
     }
   }
 
-  /** Goes to the position that an address names. Parts that the address does not name stay. */
+  /** Goes to the position that an address states. Parts that the address does not state remain unchanged. */
   open(step: number | undefined, lane: number | undefined, group: number | undefined): void {
     if (lane !== undefined) this.lane = Math.min(lane, this.run.lanes_per_group - 1);
     if (step !== undefined) this.go(Math.min(step, this.run.stepCount - 1));
@@ -194,7 +194,7 @@ export class Pane {
     this.go(this.step);
   }
 
-  /** Goes to the next step, or the one before, at which the chosen lane is active. */
+  /** Goes to the next or the previous step at which the chosen lane is active. */
   follow(by: 1 | -1): void {
     const steps = this.run.stepsOf[this.group];
     if (!steps) return;
@@ -204,7 +204,7 @@ export class Pane {
     }
   }
 
-  /** Goes to the next step, or the one before, of this group that has an event. */
+  /** Goes to the next or the previous step of this group that has an event. */
   nextEvent(by: 1 | -1): void {
     const step = this.timeline.eventFrom(this.step, by);
     if (step !== undefined) this.go(step);
@@ -298,7 +298,7 @@ export class Pane {
     return item;
   }
 
-  /** An entry of a stack, or a frame. The one that the chosen lane waits for is marked. */
+  /** An entry of a stack, or a frame of a loop. It is marked if the chosen lane waits for it. */
   private entry({ kind, to, count, masks, holds }: Row): HTMLElement {
     const { run } = this;
     const item = make("li");

@@ -10,7 +10,7 @@ export class Player {
   readonly speed = make("select");
   private timer = 0;
 
-  /** `step` moves by one step, and returns whether there was one. */
+  /** `step` moves by one step, and returns whether such a step existed. */
   constructor(private readonly step: () => boolean) {
     this.button = button("play", "play, pause (Space)", () => this.toggle());
     this.button.setAttribute("aria-pressed", "false");

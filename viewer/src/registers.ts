@@ -1,4 +1,4 @@
-// The registers of a group before any step: the state at the start, and the writes replayed from the nearest snapshot.
+// The registers of a group before any step. They are computed from the nearest snapshot and the writes after it.
 
 import { has, lowerBound, registerName, type Run, type Writes } from "./data";
 
@@ -6,7 +6,7 @@ import { has, lowerBound, registerName, type Run, type Writes } from "./data";
 const INTERVAL = 20_000;
 
 export class Registers {
-  /** Registers by number; for each, its lanes. */
+  /** The values of the lanes of each register, by the number of the register. */
   private values: Int32Array;
   private at = 0;
   private readonly kept: { at: number; values: Int32Array }[] = [];
@@ -92,7 +92,7 @@ export class Registers {
 
 const buffer = new DataView(new ArrayBuffer(4));
 
-/** Formats a value. `auto` shows a small value as an integer, and any other as a float if it is one. */
+/** Formats a value. `auto` shows a small value as an integer, and any other value as a float if its bits are a plausible float. */
 export function shown(value: number, as: string): string {
   if (as === "hex") return (value >>> 0).toString(16).padStart(8, "0");
   if (as === "int") return String(value);

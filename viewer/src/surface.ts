@@ -1,4 +1,4 @@
-// Surfaces that a timeline draws on: a canvas, or the text of an SVG.
+// Surfaces on which a timeline draws: a canvas, or an SVG text.
 
 import { patterned, STATES } from "./data";
 import { make } from "./dom";
@@ -15,12 +15,12 @@ export function stateColours(dark: boolean): Colour[] {
   return STATES.map((state) => rgb(dark ? state.dark : state.light));
 }
 
-/** The colour of a state's pattern on its own colour. */
+/** The colour in which the pattern of a state is drawn on the colour of the state. */
 export function marked([r, g, b]: Colour): Colour {
   return [r * 0.6, g * 0.6, b * 0.6];
 }
 
-/** Black or white, whichever has more contrast to a colour. */
+/** Black or white, depending on which has more contrast to a colour. */
 export function readable([r, g, b]: Colour): string {
   return 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000000" : "#ffffff";
 }
@@ -41,7 +41,7 @@ export function swatch(state: number, dark: boolean): HTMLCanvasElement {
   return canvas;
 }
 
-/** The cells of a timeline: for each pixel column and lane, a state, or a mixture of colours. */
+/** The cells of a timeline. Each pixel column has, for each lane, a state or a mixture of colours. */
 export interface Cells {
   columns: number;
   lanes: number;

@@ -5,7 +5,7 @@ import { make } from "./dom";
 import { CanvasSurface, MIXED, NONE, readable, stateColours, SvgSurface, type Cells, type Surface } from "./surface";
 
 const AXIS = 26;
-/** Room for the numbers of the lanes, and for the letter of each lane's state at the step. */
+/** Width of the columns with the numbers of the lanes and the letters of their states at the step. */
 const GUTTER = 44;
 /** Maximum width of a step, in pixels. */
 const WIDEST = 40;
@@ -14,7 +14,7 @@ const LETTER = { wide: 7, high: 9 };
 /** Pixels between two numbers of the axis. */
 const APART = 80;
 
-/** The size and the colours of a picture. */
+/** The size and the colours with which the timeline is drawn. */
 interface Look {
   width: number;
   height: number;
@@ -27,18 +27,18 @@ export class Timeline {
   readonly element = make("div", "time");
   readonly canvas = make("canvas", "timeline");
   private readonly tip = make("div", "tip");
-  /** The first step shown, and steps per pixel. */
+  /** The first visible step, and the number of steps per pixel. */
   private left = 0;
   private scale = 1;
   private steps: Int32Array = new Int32Array();
-  /** The events of the group: indices among its steps, and kinds. */
+  /** The events of the group: the index of each event's step among the steps of the group, and the kind of the event. */
   private eventAt: number[] = [];
   private eventKind: number[] = [];
   private cursor = 0;
   private lane = -1;
   private dragged: { x: number; left: number; moved: boolean } | null = null;
   private frame = 0;
-  /** Whether all steps are shown, whatever the size of the canvas. */
+  /** Whether the timeline always shows all steps, for any size of the canvas. */
   private fitted = true;
 
   constructor(
@@ -114,7 +114,7 @@ export class Timeline {
     return Math.max(1, this.canvas.clientWidth - GUTTER);
   }
 
-  /** Sets the size of the canvas to that of its element. */
+  /** Sets the size of the canvas to the size of its element. */
   private resize(): void {
     const { canvas } = this;
     const ratio = window.devicePixelRatio || 1;
@@ -205,7 +205,7 @@ export class Timeline {
     });
   }
 
-  /** Draws at once, as a page must before it is printed. */
+  /** Draws immediately, for example before the page is printed. */
   paint(): void {
     const { canvas } = this;
     this.resize();
@@ -223,7 +223,7 @@ export class Timeline {
     });
   }
 
-  /** The picture that is visible, for a document: light, with a caption. */
+  /** The visible picture for use in a document: in the light theme, with a caption. */
   private document(): { look: Look; caption: string; name: string } {
     const { canvas, run, group } = this;
     const look = { width: canvas.clientWidth, height: canvas.clientHeight, dark: false, ink: "#1b1b1b", paper: "#ffffff" };
@@ -240,7 +240,7 @@ export class Timeline {
     save(new Blob([surface.document(look.width, look.height + CAPTION, false)], { type: "image/svg+xml" }), `${name}.svg`);
   }
 
-  /** Saves the visible picture as PNG, with two pixels for one. */
+  /** Saves the visible picture as PNG, with twice the resolution. */
   async savePng(): Promise<void> {
     const { look, caption, name } = this.document();
     const canvas = make("canvas");
@@ -291,7 +291,7 @@ export class Timeline {
     if (letters) this.letters(surface, columns, row, dark);
     this.gutter(surface, row, look);
     this.axis(surface, columns, look);
-    // The step, and the lane.
+    // Marks the chosen step and the chosen lane.
     const at = GUTTER + (this.place(this.cursor) - this.left) / this.scale;
     const wide = 1 / this.scale;
     if (at >= GUTTER - 1 && at <= GUTTER + columns) {
@@ -301,7 +301,7 @@ export class Timeline {
     if (this.lane >= 0) surface.frame(1, AXIS + this.lane * row + 1, GUTTER - 2, Math.max(3, row - 2), ink);
   }
 
-  /** The numbers of the lanes, and the letters of their states at the step. */
+  /** Draws the numbers of the lanes, and the letters of their states at the step. */
   private gutter(surface: Surface, row: number, { dark, ink }: Look): void {
     const { run } = this;
     const colours = stateColours(dark);
@@ -315,7 +315,7 @@ export class Timeline {
     });
   }
 
-  /** The cells. A column of several steps mixes the colours of up to eight of them. */
+  /** Returns the cells. If a pixel column has several steps, its colour is a mixture of up to eight of them. */
   private cells(columns: number, dark: boolean): Cells {
     const { run, steps } = this;
     const lanes = run.lanes_per_group;
@@ -351,7 +351,7 @@ export class Timeline {
     return cells;
   }
 
-  /** The letters of the states, if a step has room for one. */
+  /** Draws the letters of the states, if a step is wide enough for a letter. */
   private letters(surface: Surface, columns: number, row: number, dark: boolean): void {
     const { run, steps } = this;
     const inks = stateColours(dark).map(readable);
@@ -365,7 +365,7 @@ export class Timeline {
     }
   }
 
-  /** The numbers of the axis: multiples of one unit, each with the index of the first step after it. */
+  /** Returns the numbers of the axis. They are multiples of a unit, each with the index of the first step from this number on. */
   private ticks(columns: number): { at: number; text: string; gap: boolean }[] {
     const { steps } = this;
     const rough = Math.max(1, (columns * this.scale) / Math.max(2, columns / APART));
@@ -377,14 +377,14 @@ export class Timeline {
       const step = steps[at]!;
       const before = at === 0 ? step - 1 : steps[at - 1]!;
       const multiple = Math.floor(step / unit) * unit;
-      // Other groups ran in between: the axis has a gap, and no number in it.
+      // Other groups ran in between, so the axis has a gap without numbers.
       if (at > 0 && step - before > unit) ticks.push({ at, text: "", gap: true });
       else if (multiple > before || step === multiple) ticks.push({ at, text: String(multiple), gap: false });
     }
     return ticks;
   }
 
-  /** The axis, and the events of the flow. */
+  /** Draws the axis, and the events of the flow. */
   private axis(surface: Surface, columns: number, { width, height, ink, dark }: Look): void {
     let free = -Infinity;
     for (const { at, text, gap } of this.ticks(columns)) {
@@ -408,7 +408,7 @@ export class Timeline {
     });
   }
 
-  /** The mark of an event around a point: a triangle downward, upward, to the right, or a square. */
+  /** Draws the mark of an event around a point: a triangle that points down, up or to the right, or a square. */
   private mark(kind: number, x: number, y: number, size: number): [number, number][] {
     const tall = Math.min(3, size);
     switch (EVENTS[kind]!.name) {
@@ -419,7 +419,7 @@ export class Timeline {
     }
   }
 
-  /** The words for the events at a step. */
+  /** Returns the text for the events at a step. */
   eventsAt(step: number): string[] {
     const { run } = this;
     const words: string[] = [];
@@ -429,7 +429,7 @@ export class Timeline {
     return words;
   }
 
-  /** The step with the next event, or with the one before. */
+  /** Returns the step with the next or the previous event. */
   eventFrom(step: number, by: 1 | -1): number | undefined {
     const at = this.place(step);
     const places = by > 0 ? this.eventAt.filter((place) => place > at) : this.eventAt.filter((place) => place < at);
@@ -438,7 +438,7 @@ export class Timeline {
   }
 }
 
-/** Pixels below a saved picture. */
+/** Height of the legend and title below a saved picture, in pixels. */
 const CAPTION = 38;
 
 /** Downloads a file. */

@@ -1,4 +1,4 @@
-//! Reads from bytes that may end anywhere: every access is first checked against the length.
+//! Reads from bytes that may be truncated. Every access is first checked against the length.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use reconverge_isa::program::{CodeAt, Digits, Numbers};
 
 use crate::Error;
 
-/// A file or member that is read by offset.
+/// The bytes of a file or of a member of a container, which are read by offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     bytes: &'a [u8],

@@ -5,8 +5,8 @@
 //! dictionary segment      a row for each encoding: machine, type, offset and size of its segments, flags
 //! PT_NOTE and PT_LOAD     of each encoding; the sections .text, .data, .symtab and .strtab lie in the latter
 //! ```
-//! (AMD's `amuABI.h`; Multi2Sim's reader of the same files for later chips.) An image can contain the same program
-//! for several chips, and in the intermediate language, which is skipped. Literal constants are not read. The
+//! (AMD's `amuABI.h`; Multi2Sim's reader of the same files for later chips.) An image can contain the same program for
+//! several chips, and also in the intermediate language. The latter is skipped. Literal constants are not read. The
 //! register addresses in the notes are inferred: no file of this generation was available.
 
 use reconverge_isa::program::{Module, Stage};
@@ -22,7 +22,8 @@ const OS_ABI: u8 = 100;
 /// The note with pairs of register address and value.
 const PROGRAM_INFORMATION: u32 = 1;
 
-/// Machines whose code is read. 5 to 8 are the intermediate language, and the others are later chips.
+/// Machine numbers whose code is read. The numbers 5 to 8 mean the intermediate language, and all others are later
+/// chips.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
     (0, "r600"), (1, "rv610"), (2, "rv630"), (3, "rv670"), (4, "rv770"), (11, "rv710"), (12, "rv730"),
@@ -113,7 +114,7 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
     Ok(())
 }
 
-/// Returns the registers of the program information. Addresses count bytes, or words of four bytes.
+/// Returns the registers of the program information. Their addresses count either bytes or words of four bytes.
 fn registers(notes: &Segment<'_>) -> Result<Vec<(String, u32)>, Error> {
     const NOTE: &str = "a note";
     let data = Bytes::part(notes.data, notes.offset);

@@ -1,10 +1,10 @@
 //! ATI CTM executables for the R500 ("DPP programs"). (CTM guide pp. 45-49)
 //!
-//! The guide's notes are named "ATI DPP": program information, inputs, outputs, conditional output, float and integer
-//! constants used, early exit. Only the first two words of the program information are known: a reserved 1 and the
-//! value for FG_DEPTH_SRC. State registers and constant values are therefore in separate notes, which this project
-//! defines and names "Reconverge"; `docs/ctm-elf.md` describes them. Types 2 to 5 of the guide's notes are inferred
-//! from the order of its list.
+//! The notes that the guide defines are named "ATI DPP". They contain the program information, the inputs and outputs,
+//! the conditional output, the float and integer constants in use, and the early exit. Only the first two words of the
+//! program information are known: a reserved 1 and the value for FG_DEPTH_SRC. State registers and constant values are
+//! therefore in separate notes, which this project defines and names "Reconverge"; `docs/ctm-elf.md` describes them.
+//! Types 2 to 5 of the guide's notes are inferred from the order of its list.
 
 use object::Endianness;
 use object::elf as raw;
@@ -79,7 +79,8 @@ fn registers() -> impl Iterator<Item = (String, u32)> {
     })
 }
 
-/// Returns the MMIO address of a state register by its name in the manual, or by `0x…` if it has no name here.
+/// Returns the MMIO address of a state register. `name` is its name in the manual, or `0x…` for a register that the
+/// table does not have.
 fn register_address(name: &str) -> Option<u32> {
     let known = registers().find(|(known, _)| known == name).map(|(_, address)| address);
     known.or_else(|| name.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()))
@@ -92,7 +93,7 @@ fn register_name(address: u32) -> String {
 
 /// Reads an executable, which contains one program.
 ///
-/// A file without the project's state note loads with a note that names the missing data.
+/// A file without this project's state note is also loaded. A note of the image then names the missing data.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_R5XX)?;
     if elf.wide {
@@ -130,7 +131,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     }
     let Some(depth_source) = found.depth_source else {
         let what = "the note with the program information (ATI DPP, type 1)";
-        return Err(Error::missing(what, "the guide makes it mandatory; is the PT_NOTE segment there?"));
+        return Err(Error::missing(what, "the guide makes it mandatory; the PT_NOTE segment may be missing"));
     };
     match program.state(DEPTH_SOURCE) {
         Some(state) if state != depth_source => {
@@ -139,7 +140,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             ));
         }
         Some(_) => {}
-        // If a file lists all its state without this register, the zero only fills the field that the guide requires.
+        // A file with a state note lists all state. If the list does not have this register, the zero in the program
+        // information only fills the field that the guide requires.
         None if found.state && depth_source == 0 => {}
         None => program.state.insert(0, (DEPTH_SOURCE.to_owned(), depth_source)),
     }
@@ -147,7 +149,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         image.notes.push(
             "no state note: US_CONFIG, US_PIXSIZE, US_FC_CTRL, US_CODE_ADDR, US_CODE_RANGE, US_CODE_OFFSET, \
              US_OUT_FMT_n, US_FC_BOOL_CONST and US_FC_INT_CONST_n are missing (where the program information has \
-             them is not documented); assumed is only that the code starts at instruction 0 and ends with its last"
+             them is not documented); the only assumption is that the program consists of all instructions \
+             of the code"
                 .to_owned(),
         );
     }
@@ -190,7 +193,8 @@ fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
     Ok((text.offset, text.data))
 }
 
-/// Rejects note segments that share bytes: they could request many times the file's size.
+/// Rejects note segments that share bytes. Without this check, a small file could request many times its own size in
+/// memory.
 fn note_segments_apart(elf: &elf::Elf<'_>) -> Result<(), Error> {
     let mut segments: Vec<_> = elf.segments.iter().filter(|segment| segment.kind == elf::PT_NOTE).collect();
     segments.sort_by_key(|segment| segment.offset);
@@ -310,7 +314,7 @@ fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error
 
 /// Writes a program as an executable that [`load`] reads back as the same program.
 ///
-/// Notes report data that the format cannot represent. Errors: state that is not a register of the R500, and
+/// Notes report data that the format cannot represent. State that is not a register of the R500 is an error, and so are
 /// constants that are not whole vectors of bank 0.
 pub fn write(program: &Program) -> Result<Written<Vec<u8>>, Error> {
     let unwritable = |what: String, remedy| Error::Unwritable { format: Format::CtmElf.name(), what, remedy };
@@ -455,7 +459,7 @@ fn file(text: &[u8], notes: &[u8], name: Option<&str>) -> Result<Vec<u8>, object
         writer.write_symbol(&Sym {
             section: Some(text_index.0),
             st_name,
-            // A global function.
+            // The symbol is a global function.
             st_info: raw::SymbolInfo(1 << 4 | elf::FUNC),
             st_other: raw::SymbolOther(0),
             st_shndx: raw::SymbolSection(0),
@@ -466,7 +470,7 @@ fn file(text: &[u8], notes: &[u8], name: Option<&str>) -> Result<Vec<u8>, object
     }
     writer.write_shstrtab();
     writer.write_null_section_header();
-    // SHF_ALLOC | SHF_EXECINSTR; SHT_NOTE is 7.
+    // Flags 6 are SHF_ALLOC | SHF_EXECINSTR; type 7 is SHT_NOTE.
     for (name, kind, flags, at, len) in
         [(text_name, elf::PROGBITS, 6, text_at, text.len()), (note_name, 7, 0, notes_at, notes.len())]
     {

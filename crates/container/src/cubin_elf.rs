@@ -1,8 +1,8 @@
 //! ELF cubins of CUDA 3.x to 6.5 for sm_10 to sm_13, 32 and 64 bits.
 //!
-//! Section names and attribute numbers are those that NVIDIA's `cuobjdump -elf` prints (`EIATTR_…`). gdev describes
-//! their layout for later chips, and it agrees with twelve files of nvcc 3.0 to 6.5. Relocations, `.nv.global` and
-//! `.nv.local` do not occur in any of those files, so their layout is inferred.
+//! Section names and attribute numbers are those that NVIDIA's `cuobjdump -elf` prints (`EIATTR_…`). gdev describes the
+//! layout of sections for later chips. This layout agrees with twelve files of nvcc 3.0 to 6.5. Relocations,
+//! `.nv.global` and `.nv.local` do not occur in these files, so their layout is inferred.
 
 mod write;
 
@@ -20,7 +20,7 @@ pub use write::write;
 /// The relocation that writes a 32-bit address. It is the only one with a known meaning.
 const ABSOLUTE_32: u32 = 2;
 
-/// Attributes with a number as value. They become state of the program under the name that `cuobjdump` prints.
+/// Attributes whose value is a number. They become state of the program, with the name that `cuobjdump` prints.
 #[rustfmt::skip]
 const NUMBERS: [(u8, &str); 8] = [
     (0x04, "EIATTR_CTAIDZ_USED"),
@@ -127,12 +127,12 @@ fn no_kernel(section: &Section<'_>) -> String {
     format!("the kernel of section {} does not exist, so the section was skipped", section.name)
 }
 
-/// Returns whether a section is for debuggers: DWARF, or NVIDIA's own format.
+/// Returns whether a section has debug information, in DWARF or in NVIDIA's own format.
 fn is_debug(name: &str) -> bool {
     [".debug", ".nv_debug"].iter().any(|start| name.starts_with(start))
 }
 
-/// Returns whether a section is read elsewhere or has no data of a program.
+/// Returns whether a section needs no message: it is read by other code, or has no data of a program.
 fn is_plumbing(section: &Section<'_>) -> bool {
     let name = section.name;
     name.is_empty()
@@ -142,7 +142,7 @@ fn is_plumbing(section: &Section<'_>) -> bool {
 }
 
 fn constant_bank(digits: &str, section: &Section<'_>) -> Result<u32, Error> {
-    // A suffix without digits, or with a number that is too large, is not a bank either.
+    // A suffix without digits, or with a number that is too large, is also not a valid bank.
     let bank = digits.parse().unwrap_or(u64::MAX);
     limits::at_most("the bank of a constant section", section.offset, bank, limits::LAST_BANK)
 }
@@ -224,9 +224,9 @@ fn attributes(
     Ok(())
 }
 
-/// Returns parameters if a file states only their offsets and their total size. Each parameter ends at the start of
-/// the next, so padding between two belongs to the first. Returns an empty list if the end of the last one is
-/// unknown.
+/// Returns the parameters of a kernel for which the file states only the offsets and the total size. Each parameter
+/// ends at the start of the next parameter, so it includes any padding. Returns an empty list if the end of the last
+/// parameter is unknown.
 fn parameters_of_offsets(mut offsets: Vec<u32>, all: Option<u32>) -> Vec<Param> {
     offsets.sort_unstable();
     let ends = offsets.iter().copied().skip(1).chain(all);
@@ -251,7 +251,7 @@ fn attribute_of_kernel(
     let words: Vec<u32> = value.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let number = match value {
         [low, high] => Some(u32::from(u16::from_le_bytes([*low, *high]))),
-        // A frame size is preceded by its function.
+        // In the value of a frame size, the index of the function comes first.
         _ if words.len() <= 2 && value.len() == 4 * words.len() => words.last().copied(),
         _ => None,
     };
@@ -306,7 +306,8 @@ fn attribute_of_kernel(
 fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     let mut slots = address_slots(elf)?;
     let mut variables = Vec::new();
-    // Contents are copied, so their total size is limited: objects that share bytes many times are damaged.
+    // Contents are copied, so their total size is limited to the size of the sections. In a file that exceeds this
+    // limit, objects overlap, so the file is damaged.
     let mut left: u64 = elf.sections.iter().map(|section| section.data.len() as u64).sum();
     for (index, symbol) in elf.symbols.iter().enumerate() {
         if symbol.kind != elf::OBJECT && !slots.contains_key(&index) {
@@ -344,8 +345,8 @@ fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
 
 /// Returns the words of constant banks that hold a symbol's address, by the symbol's index.
 ///
-/// A relocation writes an address, so the result must not depend on another relocation: the word must be in a
-/// constant section, and the symbol in global memory.
+/// The word that a relocation writes must be in a constant section, and its symbol must be in global memory. The result
+/// of a relocation then cannot depend on another relocation.
 fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
     let mut slots: HashMap<usize, Vec<Slot>> = HashMap::new();
     let objects: BTreeMap<(u16, u64), usize> = elf
@@ -369,7 +370,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
         if matches!(target.kind, elf::REL | elf::RELA) {
             return wrong(format!("relocation section {name}: relocations may not form a chain or a cycle"));
         }
-        // Data that is not loaded (debug information) needs no addresses.
+        // Relocations of debug information are skipped, because this data is not loaded.
         if is_debug(name) {
             continue;
         }
@@ -417,7 +418,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
             let mut slot = Slot { bank, offset: record.offset as u32, addend };
             let mut index = record.symbol as usize;
             if symbol.kind == elf::SECTION {
-                // The section's symbol is its first byte, so the addend selects the object.
+                // A section symbol means the first byte of the section, so the addend selects the object.
                 let reached = symbol.value.saturating_add(u64::from(addend));
                 let before = (symbol.section, 0)..=(symbol.section, reached);
                 let Some((place, object)) = objects.range(before).next_back() else {

@@ -8,10 +8,10 @@
 //!     bincode { 0x1000c805 0x0423c780 }
 //! }
 //! ```
-//! Tokens are words and `{ } =`, in any layout. A zero word may be printed without `0x`, as `0000000000`. As an
-//! extension, comments from `#` or `//` to the end of the line are accepted. A block with an unknown name is skipped
-//! with a note. An unknown `key = number` of a `code` block becomes a state entry of the program under its own name,
-//! and is written back.
+//! Tokens are words and `{ } =`, in any layout. A zero word may be printed without `0x`, as `0000000000`. Comments from
+//! `#` or `//` to the end of the line are also accepted, which is an extension of the format. A block with an unknown
+//! name is skipped with a note. An unknown `key = number` of a `code` block becomes a state entry of the program with
+//! the name of the key, and is written again.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads words up to the closing brace. The opening one has been read.
+    /// Reads words up to the closing brace. The opening brace has already been read.
     fn words(&mut self) -> Result<(Vec<u32>, Vec<Range<usize>>), Error> {
         const EXPECTED: &str = "a word such as 0x1000c805, or `}`";
         let (mut words, mut places) = (Vec::new(), Vec::new());
@@ -296,7 +296,7 @@ impl<'a> Reader<'a> {
         while let Some((key, value)) = self.member()? {
             match (key.text, value) {
                 ("name", Some(value)) => segment.name = Some(value.text),
-                // `const` or `reloc` repeats the kind of the block.
+                // `segname` repeats the kind of the block, so it is ignored.
                 ("segname", Some(_)) => {}
                 ("segnum", Some(value)) => segment.bank = self.number(value, limits::LAST_BANK)?,
                 ("offset", Some(value)) => segment.offset = self.number(value, limits::BANK_BYTES)?,
@@ -377,8 +377,8 @@ impl<'a> Reader<'a> {
 
 /// Writes a text cubin that [`load`] reads back as the same programs and module.
 ///
-/// Notes report data that the format cannot represent: parameters, usage, and unknown resources. Errors: an image
-/// with several modules, for another machine, or with a kernel without a name.
+/// Notes report data that the format cannot represent: parameters, usage, and unknown resources. These are errors: an
+/// image with several modules or for another machine, and a kernel without a name.
 pub fn write(image: &Image) -> Result<Written<String>, Error> {
     if let Some(isa @ (Isa::R500 | Isa::R700)) = image.isa {
         return unwritable(format!("code of {isa}"), "a cubin holds Tesla code; write hex or bin instead");
@@ -413,7 +413,9 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         lines.line(0, &format!("abiversion {{{version}}}"));
     }
     if let Some(bytes) = module.pointer_bytes {
-        notes.push(format!("that pointers have {bytes} bytes has no place in a text cubin and is left out"));
+        notes.push(format!(
+            "the size of pointers ({bytes} bytes) cannot be stored in a text cubin and is omitted"
+        ));
     }
     if let Some(name) = &module.name {
         check("the module name", name)?;
@@ -547,7 +549,7 @@ impl Lines {
         for four in words.chunks(4) {
             let mut line = String::with_capacity(44);
             for word in four {
-                let _ = write!(line, "{word:#010x} "); // A string never refuses.
+                let _ = write!(line, "{word:#010x} "); // Writing to a string cannot fail.
             }
             self.line(depth + 1, line.trim_end());
         }

@@ -1,5 +1,5 @@
-//! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them. The new side is read, or the
-//! old one with [`Hints::old`].
+//! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them. The reader reads the new side, or
+//! the old side if [`Hints::old`] is set.
 //!
 //! ```text
 //! --- a/shaders.h
@@ -10,8 +10,8 @@
 //! +    0x0000203c, 0x94200688,
 //!  };
 //! ```
-//! Each file is read separately, with the characters of the diff as white space. A mark replaces lines that a diff
-//! omits, so that nothing is read across a gap.
+//! Each file of a diff is read separately. The characters that belong to the diff are replaced by white space. Lines
+//! that the diff omits are replaced by the mark of a gap, so that no item is read across a gap.
 
 use reconverge_isa::Image;
 
@@ -37,14 +37,14 @@ pub(crate) fn looks_like(text: &str) -> bool {
 /// The selected side of a changed file.
 struct ChangedFile {
     name: String,
-    /// Offset of the first hunk's line, and number of preceding lines.
+    /// Offset of the line of the first hunk, and number of lines before it.
     start: usize,
     lines_before: usize,
-    /// The text of the side, with white space instead of everything else.
+    /// The text of the selected side. Everything else is replaced by white space.
     text: String,
 }
 
-/// Reads the new side of each file, or the old one if the hints select it.
+/// Reads the new side of each file, or the old side if the hints select it.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let files = files(text, hints.old)?;
     let mut image = Image { format: Format::Diff.name(), ..Image::default() };
@@ -63,7 +63,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
             image.notes.push(format!("{name}: this side of the diff is empty"));
             continue;
         }
-        // Errors have line numbers of the diff.
+        // Empty lines are added, so that errors have the line numbers of the diff.
         let padded = "\n".repeat(lines_before) + &text;
         let result = recognise(padded.as_bytes()).and_then(|format| match format {
             Format::Diff => Err(Error::missing("a text", "a diff of a diff is not read")),
@@ -96,7 +96,7 @@ fn files(text: &str, old: bool) -> Result<Vec<ChangedFile>, Error> {
             } else if let Some(name) = line.strip_prefix("+++ ") {
                 names[1] = name;
                 let name = if old { names[0] } else { names[1] };
-                // A time may follow.
+                // A time may follow the name.
                 let name = name.split('\t').next().unwrap_or(name);
                 let name = name.strip_prefix(["a/", "b/"][usize::from(!old)]).unwrap_or(name).to_owned();
                 files.push(ChangedFile {
@@ -153,9 +153,7 @@ fn files(text: &str, old: bool) -> Result<Vec<ChangedFile>, Error> {
     }
     match left {
         [0, 0] => Ok(files),
-        _ => {
-            Err(Error::missing("the end of the diff", "its last @@ line promises more lines than there are"))
-        }
+        _ => Err(Error::missing("the end of the diff", "its last @@ line states more lines than follow")),
     }
 }
 

@@ -9,10 +9,10 @@
 //! 00000000  05 42 00 10 80 07 00 00 |.B..…|  hexdump -C, xxd, od, with bytes, halves or words
 //! 0x10004205, 0x00000780,                    numbers alone
 //! ```
-//! Addresses determine the positions of words. The unit of addresses is the first one that is consistent. Lines
-//! without words are skipped and counted in a note. A number that is next to words, or among lines of numbers, and is
-//! not a word of the dump is an error. Each `Function : NAME` of cuobjdump begins a program, for the chip of the
-//! preceding `code for sm_NN` line.
+//! The addresses determine the positions of the words. The reader tries units of addresses and uses the first unit with
+//! which the addresses are consistent. Lines without words are skipped and counted in a note. If a number is next to
+//! words or among lines of numbers, but is not a word of the dump, it is an error. Each `Function : NAME` of cuobjdump
+//! begins a program, for the chip of the preceding `code for sm_NN` line.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::cubin_text::CHIPS;
 use crate::error::{Unread, counted, quoted};
 use crate::{Endian, Error, Format, Hints, bin, load_as, log, recognise_marked};
 
-/// Maximum gap between two lines, in words: clauses are aligned.
+/// Maximum gap between two lines, in words. Gaps occur because clauses are aligned.
 const WIDEST_GAP: usize = 64;
 
 /// A line with words.
@@ -37,19 +37,21 @@ struct Line<'a> {
     units: Vec<Range<usize>>,
     /// Number of bytes in a unit.
     width: usize,
-    /// Whether lines may have gaps and any order: the address is a bare number, as in Mesa's dumps.
+    /// Whether the bytes of a unit are in memory order, as in the 16-bit groups of xxd.
     in_order: bool,
-    /// Whether the number may not be an address: an address without a mark, as in Mesa's dumps.
+    /// Whether lines may have gaps and any order, because the address has no mark such as a colon, as in Mesa's dumps.
+    /// A first number without such a mark is possibly not an address.
     loose: bool,
-    /// Whether the units are the halves of one number, after the text of the instruction.
+    /// For units that are the halves of one number, whether this number follows the text of the instruction; otherwise
+    /// `None`.
     halves: Option<bool>,
     /// A number in the line that is not one of the units.
     extra: Option<&'a str>,
-    /// Whether text follows the units.
+    /// Whether text follows the units on the line.
     has_text: bool,
 }
 
-/// Returns whether the text is a dump and not a simpler format, or begins with a line of a dump.
+/// Returns whether a text is a dump: it begins with a line of a dump, and does not have a simpler format.
 pub(crate) fn looks_like(text: &str) -> bool {
     let reads =
         |part: &ListedFunction<'_>| read(text, part).is_ok_and(|dump| dump.addressed || dump.lines > 0);
@@ -57,7 +59,7 @@ pub(crate) fn looks_like(text: &str) -> bool {
     parts(text).iter().any(reads) || first.is_some_and(|line| numbers(line, 0, 1).is_some())
 }
 
-/// Returns whether each line begins with its own address. The numbers alone would then be misread.
+/// Returns whether each line begins with an address. A reader that ignores addresses would misread such a text.
 pub(crate) fn is_addressed(text: &str) -> bool {
     parts(text).iter().any(|part| read(text, part).is_ok_and(|dump| dump.addressed && dump.lines > 1))
 }
@@ -108,8 +110,8 @@ struct Dump {
     numbers: Option<Numbers>,
     lines: usize,
     addressed: bool,
-    /// Whether the last line of Mesa's r600 lacks a word, which is 0: the fourth of a fetch, or the one after an odd
-    /// literal.
+    /// Whether the last line of a dump of Mesa's r600 lacks its last word, which is 0: the fourth word of a fetch, or
+    /// the word after an odd number of literals.
     lacks_word: bool,
     notes: Vec<String>,
 }
@@ -205,7 +207,7 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
                 let mut tokens =
                     line.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty());
                 if let Some(first) = tokens.next().filter(|first| log::is_number(first)) {
-                    // An address and a number. Prose has only one number at this position.
+                    // A line of a dump begins with an address and a number. Prose has only one number at this position.
                     let second = tokens.next().filter(|second| first.len() >= 4 && log::is_number(second));
                     stray.get_or_insert((number, line, first));
                     if let Some(second) = second {
@@ -247,7 +249,8 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
             as_long(),
         ));
     }
-    // Prose between the lines of a listing may begin with a number. A list of numbers has no prose.
+    // In a listing with addresses, prose between the lines may begin with a number. In a list of numbers without
+    // addresses, there is no prose.
     if let Some((number, line, found)) = if addressed { stray_addressed } else { stray } {
         return Err(Error::at(number, line, found, as_long()));
     }
@@ -280,9 +283,10 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
     Ok(Dump { bytes, numbers, lines: count, addressed, lacks_word, notes })
 }
 
-/// Puts the words of each long instruction into memory order. The first word has bit 0 set. If both have it set (in
-/// the second, it marks the end of the program), another line determines the order, or else the form of the listing:
-/// CUDA 5 and later print the number after the text, with the second word first.
+/// Puts the words of each long instruction into memory order. Bit 0 of the first word of an instruction is set. In the
+/// second word, bit 0 marks the end of the program. If both words have bit 0 set, another line determines the order. If
+/// no line determines the order, the form of the listing does: CUDA 5 and later print the number after the text, with
+/// the second word first.
 fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Error> {
     let mut second_first = None;
     let mut after_text = None;
@@ -321,7 +325,7 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
         at..at + part.len()
     };
     let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    // cuobjdump: the address and the words are comments.
+    // In a listing of cuobjdump, the address and the words are in comments.
     let comments: Vec<&str> = line
         .split("/*")
         .skip(1)
@@ -343,7 +347,7 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
         let (width, in_order, loose, has_text) = (4, false, false, true);
         return Some(Line { number, address, units, width, in_order, loose, halves, extra, has_text });
     }
-    // Removes the characters next to a hex dump.
+    // Removes the column of characters after a hex dump.
     let mut rest = line.split('|').next().unwrap_or("").split("//").next().unwrap_or("").trim();
     let mut address = None;
     let mut colon = false;
@@ -376,20 +380,20 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
         return None;
     }
     let units = tokens[..count].iter().map(|token| place(token)).collect();
-    // Mesa numbers the groups in the text of a line.
+    // In Mesa's dumps, the text of a line can begin with the number of a group.
     let loose = bare && width == 4;
     let extra = tokens.get(count).copied().filter(|token| log::is_number(token));
     let has_prefix = |token: &str| line[..place(token).start - start].ends_with("0x");
     let extra = extra.filter(|token| !loose || address.is_none() || token.len() >= 4 || has_prefix(token));
-    // xxd prints groups of bytes. hexdump and od print 16-bit units in host order. All of them print words as
-    // numbers.
+    // xxd prints groups of bytes. hexdump and od print 16-bit units in host order. All three tools can also print words
+    // as numbers.
     let in_order = width == 2 && colon;
     let has_text = tokens.len() > count;
     Some(Line { number, address, units, width, in_order, loose, halves: None, extra, has_text })
 }
 
-/// Returns the numbers by their addresses. Uses the first unit of addresses for which lines are contiguous, or else
-/// the first for which they leave gaps (clauses).
+/// Returns the positions of the numbers in the order of their addresses. Uses the first unit of addresses with which
+/// all lines are contiguous, or else the first unit with which there are only small gaps between lines (clauses).
 fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Error> {
     let all = || lines.iter().flat_map(|line| line.units.iter().cloned().map(Some)).collect();
     if lines[0].address.is_none() {
@@ -400,7 +404,7 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
     const WAYS: [(u32, usize); 8] = [(16, 1), (8, 1), (10, 1), (10, 4), (16, 4), (10, 8), (16, 8), (10, 24)];
     let width = lines[0].width;
     let address = |line: &Line<'_>, (radix, bytes): (u32, usize)| {
-        // Octal addresses are od's, of seven digits.
+        // Only od prints octal addresses, with seven digits.
         let digits = line.address.filter(|digits| radix != 8 || digits.len() == 7)?.trim_start_matches("0x");
         usize::from_str_radix(digits, radix).ok()?.checked_mul(bytes)
     };
@@ -553,7 +557,7 @@ mod tests {
         let [first, second] = &image.programs[..] else { panic!("{:?}", image.programs) };
         assert_eq!(first.name.as_deref(), Some("first"));
         assert_eq!(first.words, [0xa000_0001, 0x0400_0780, 0x1000_8008, 0xf000_0001, 0xe000_0001]);
-        // The only instruction does not determine the order, so the form of the listing does.
+        // The listing has only one instruction, which does not determine the order. The form of the listing decides.
         assert_eq!(
             (second.name.as_deref(), &second.words[..]),
             (Some("_Z6secondPf"), &[0xf000_0001, 0xe000_0001][..])
@@ -635,7 +639,7 @@ mod tests {
         let last = format!("{} 4205 1000\n", u64::MAX);
         assert!(load(&last, &Hints::default()).is_ok());
         assert!(refused(&format!("{last}0003 4205 1000\n")).starts_with("line 2, "));
-        // Plain words are still plain words.
+        // Words without addresses are still recognised as plain words.
         assert_eq!(crate::recognise(b"00000000 10004205\n00000780 f0000001\n"), Ok(Format::Hex32));
         assert_eq!(crate::recognise(b"hello"), Ok(Format::Hex32));
     }

@@ -1,15 +1,15 @@
 //! The parts of an ELF file that shader containers use, each checked against the file's length.
 //!
-//! Cubins of CUDA 3.x have tables and sections at odd offsets, and errors here name the byte. Records are therefore
-//! read one field at a time instead of through `object`'s views, which support neither. Layouts: System V ABI,
-//! "Object Files". Only little-endian files occur.
+//! Cubins of CUDA 3.x have tables and sections at unaligned offsets, and the errors of this crate name the byte offset.
+//! The views of the crate `object` support neither, so this module reads each field of a record separately. Layouts:
+//! System V ABI, "Object Files". Only little-endian files occur.
 
 use object::elf;
 
 use crate::bytes::Bytes;
 use crate::{Error, Format};
 
-/// `e_machine` of ATI R500 executables (CTM guide; not a number of the ELF registry's current list).
+/// `e_machine` of ATI R500 executables (CTM guide). The ELF registry does not list this number.
 pub(crate) const MACHINE_R5XX: u16 = 122;
 /// `e_machine` of cubins.
 pub(crate) const MACHINE_CUDA: u16 = elf::EM_CUDA.0;
@@ -18,7 +18,7 @@ pub(crate) const MACHINE_CAL: u16 = 125;
 /// `e_machine` of LLVM's R600 and AMDGPU objects.
 pub(crate) const MACHINE_AMDGPU: u16 = elf::EM_AMDGPU.0;
 
-/// The value of the byte order field in files for other processors.
+/// Value of the byte order field for big-endian files, which are for other processors.
 const BIG_ENDIAN: u8 = 2;
 
 /// Section types.
@@ -80,7 +80,7 @@ pub(crate) struct Relocation {
     pub(crate) addend: Option<i64>,
 }
 
-/// A file's tables.
+/// The section, segment and symbol tables of an ELF file.
 #[derive(Clone, Debug)]
 pub(crate) struct Elf<'a> {
     pub(crate) wide: bool,
@@ -95,7 +95,8 @@ pub(crate) struct Elf<'a> {
     pub(crate) symbols: Vec<Symbol<'a>>,
 }
 
-/// Returns the format of an ELF file. A file for another machine may contain images.
+/// Returns the format of an ELF file. A file for another machine is [`Format::Embedded`], because it may contain
+/// images.
 pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     let file = Bytes::of(bytes);
     if file.u8("the ELF header", 5)? == BIG_ENDIAN {
@@ -205,7 +206,7 @@ impl<'a> Reader<'a> {
             let flags = self.file.u32(HEADER, at + flags)?;
             let offset = self.address(HEADER, at + offset)?;
             let bytes = self.address(HEADER, at + bytes)?;
-            // Only these sections are used. nvcc fills some of the others with invalid addresses.
+            // Only sections of these types are used. nvcc writes invalid addresses in some other sections.
             let data = match kind {
                 PT_LOAD | PT_NOTE => self.file.slice("a segment", offset, bytes)?,
                 PT_DICTIONARY => self.file.slice("a segment", offset, bytes).unwrap_or(&[]),
@@ -265,12 +266,13 @@ impl<'a> Reader<'a> {
         let data = Bytes::of(table.data);
         let mut total = Total::new(self.file);
         let mut symbols = Vec::new();
-        // A partial record at the end is skipped, as linkers do.
+        // Like linkers, this code skips a partial record at the end.
         for at in (0..table.data.len() as u64 / size).map(|index| index * size) {
             let [value, bytes, info, section] = if self.wide { [8, 16, 4, 6] } else { [4, 8, 12, 14] };
             let part = Reader { file: data, wide: self.wide };
             let kind = data.u8(RECORD, at + info)? & 15;
-            // Section symbols of some cubins have a name offset past the end of the table. Their names are not used.
+            // In some cubins, the name offset of section symbols is past the end of the string table. Names of section
+            // symbols are not used.
             let name = match kind {
                 OBJECT | FUNC => total.name("a symbol's name", strings, data.u32(RECORD, at)?)?,
                 _ => total.name("a symbol's name", strings, data.u32(RECORD, at)?).unwrap_or(""),

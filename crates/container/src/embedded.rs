@@ -12,8 +12,8 @@ use reconverge_isa::program::CodeAt;
 use crate::error::Unread;
 use crate::{Error, Format, Hints, cubin_text, elf, fatbin, gsh, load_as, magic, merge, rpl};
 
-/// Maximum number of images that do not load. The search then ends: a damaged or crafted file may contain many
-/// headers.
+/// Maximum number of images that do not load, after which the search ends. Without this limit, a damaged or crafted
+/// file with many headers would take long.
 const MOST_UNREAD: usize = 1000;
 
 /// The first bytes of each kind of header.
@@ -65,7 +65,9 @@ fn search(bytes: &[u8], before: &str, hints: &Hints, image: &mut Image, unread: 
         }
         let Some((format, length)) = image_at(bytes, at) else { continue };
         if unread.len() == MOST_UNREAD {
-            image.notes.push(format!("the search ended at byte {at:#x}: too much before it cannot be read"));
+            image.notes.push(format!(
+                "the search ended at byte {at:#x}, because too many images before it cannot be read"
+            ));
             break;
         }
         let inside = members.iter().find(|member| (member.start..member.end).contains(&at));
@@ -104,7 +106,7 @@ fn places(bytes: &[u8]) -> Vec<usize> {
 fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
     let rest = &bytes[at..];
     if rest.starts_with(MARKS[0]) {
-        // An ELF header of another machine is that of the file that is searched, or that of an object in an archive.
+        // An ELF header of another machine belongs to the searched file itself, or to an object in an archive.
         return elf::recognise(rest)
             .ok()
             .filter(|format| *format != Format::Embedded)
@@ -114,7 +116,7 @@ fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
         return fatbin::length(rest).map(|length| (Format::Fatbin, length.min(rest.len())));
     }
     if rest.starts_with(gsh::MAGIC) {
-        // A header of 32 bytes and a following block.
+        // The header has 32 bytes, and a block follows.
         return (rest.get(32..36) == Some(b"BLK{")).then_some((Format::Gsh, rest.len()));
     }
     let plain = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
@@ -123,8 +125,8 @@ fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
     cubin_text::starts_like(text).then_some((Format::CubinText, length))
 }
 
-/// Returns the number of bytes after an image's header that certainly belong to it and therefore contain no other
-/// image.
+/// Returns the number of bytes from the start of an image that certainly belong to this image. The search skips these
+/// bytes.
 fn extent(rest: &[u8], format: Format, length: usize) -> usize {
     match format {
         Format::Fatbin | Format::CubinText => length,
@@ -152,7 +154,7 @@ fn members(bytes: &[u8]) -> Vec<Member> {
     };
     let objects = bytes.starts_with(b"!<arch>\n");
     let mut at: usize = if objects { 8 } else { 0 };
-    // Names of more than 15 characters are in a separate member.
+    // `long` is the member with all names of more than 15 characters.
     let mut long: &[u8] = &[];
     loop {
         let (header, size) = if objects { (60, 48..58) } else { (512, 124..136) };

@@ -24,7 +24,7 @@ pub enum Error {
         line: usize,
         /// One-based column, in characters.
         column: usize,
-        /// Text that was found there, shortened.
+        /// Text at this position, shortened.
         found: String,
         /// Expected text, and the remedy.
         expected: String,
@@ -46,7 +46,7 @@ pub enum Error {
     Truncated {
         /// The part that extends past the end of the file.
         what: &'static str,
-        /// Offset of its first byte.
+        /// Offset of the first byte.
         at: u64,
         /// Length of the part in bytes.
         wanted: u64,
@@ -60,7 +60,7 @@ pub enum Error {
     Uneven {
         /// The part with this length.
         what: &'static str,
-        /// Offset of its first byte.
+        /// Offset of the first byte.
         at: u64,
         /// The length in bytes.
         bytes: u64,
@@ -84,7 +84,7 @@ pub enum Error {
     Name {
         /// The kind of name.
         what: &'static str,
-        /// Offset of its first byte.
+        /// Offset of the first byte.
         at: u64,
         /// Maximum length of a name, in bytes.
         limit: u64,
@@ -161,12 +161,12 @@ pub enum Error {
         /// The format that was stated.
         asked: &'static str,
     },
-    /// A known form of a format that cannot be read.
+    /// A known variant of a format that cannot be read.
     #[error("byte {at:#x}: {what} cannot be read: {remedy}")]
     Unsupported {
-        /// Offset of the form in the file.
+        /// Offset of the variant in the file.
         at: u64,
-        /// The form.
+        /// The variant.
         what: &'static str,
         /// The remedy.
         remedy: &'static str,
@@ -191,7 +191,7 @@ pub enum Error {
         /// The remedy.
         remedy: &'static str,
     },
-    /// Words of a program cannot be changed in its file.
+    /// Words of a program cannot be changed in the file.
     #[error("{what} cannot be changed in the file: {remedy}")]
     Unpatchable {
         /// The item that was to be changed.
@@ -267,7 +267,7 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Members of a container that could not be read. They do not prevent the others from being read.
+/// Members of a container that could not be read. The other members are read nevertheless.
 #[derive(Default)]
 pub(crate) struct Unread {
     /// The first errors, up to [`MOST_NAMED`].
@@ -275,7 +275,7 @@ pub(crate) struct Unread {
     count: usize,
 }
 
-/// Maximum number of unreadable members that are named. Further ones are only counted.
+/// Maximum number of unreadable members that notes name. Further members are only counted.
 const MOST_NAMED: usize = 50;
 
 impl Unread {
@@ -291,8 +291,8 @@ impl Unread {
         self.count
     }
 
-    /// Adds a note for each member to the image. If the image has no programs, returns an error: that of the first
-    /// member, or, if all members are of other kinds, that `what` is missing.
+    /// Adds a note for each unreadable member to the image. If the image has no programs, returns the error of the
+    /// first unreadable member. If all members were readable, the error is that `what` is missing.
     pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
             return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));

@@ -5,8 +5,9 @@
 //! header                   u32 0xba55ed50, u16 version, u16 header size, u64 bytes of all members
 //! member                   u16 kind (1 PTX, 2 ELF), u16 version, u32 header size, u64 payload size, … then payload
 //! ```
-//! (cuobjdump's output; gdev.) The older form of CUDA 1.x and 2.x, magic 0x1ee55a01, is a structure of host pointers,
-//! which cannot be followed in a file. Its cubins are in separate arrays, see [`c`](crate::c).
+//! (cuobjdump's output; gdev.) The older format of CUDA 1.x and 2.x, with the magic number 0x1ee55a01, is a structure
+//! of host pointers, which cannot be followed in a file. In this format, the cubins are in separate arrays of a C
+//! source, see [`c`](crate::c).
 
 use reconverge_isa::Image;
 
@@ -35,8 +36,8 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(members).ok()?.checked_add(usize::from(header))
 }
 
-/// Reads all cubins of a fat binary. Members that cannot be read (PTX, code of later chips, compressed or damaged
-/// ones) are skipped, each with a note. If no member can be read, the error is that of the first one.
+/// Reads all cubins of a fat binary. Members that cannot be read (PTX, code of later chips, compressed or damaged ones)
+/// are skipped, each with a note. If no member can be read, returns the error of the first member.
 ///
 /// Each member is a module of the image, named by its number and architecture.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
@@ -82,8 +83,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
 }
 
 fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
-    // In a linked file, the pointer is an address of the host. In a dump, the header follows, or the pointer is an
-    // offset.
+    // The wrapper has a pointer to the header of the fat binary. In a linked file, this pointer is an address of the
+    // host. In a dump, the pointer is an offset, or the header directly follows the wrapper.
     let pointer = file.u64("the wrapper", 8)?;
     let found = [pointer, 24, 16].into_iter().find(|at| file.u32("the header", *at) == Ok(HEADER));
     found.ok_or(Error::Unsupported {

@@ -6,8 +6,8 @@
 //! block data    type 3, 6, 8 the registers of a vertex, pixel, geometry program;
 //!               5, 7, 9 its words, 10 the copy program: little-endian words; 1 ends the file
 //! ```
-//! Layouts are those of the GX2 structures as wut documents them (`gfd.h`, `gx2/shaders.h`). The words agree with
-//! programs that others have extracted from the same files.
+//! The layouts follow wut's documentation of the GX2 structures (`gfd.h`, `gx2/shaders.h`). The words that this module
+//! reads agree with programs that other tools have extracted from the same files.
 
 use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
@@ -116,17 +116,17 @@ const GEOMETRY: Layout = Layout {
     words: 48,
 };
 
-/// Index of the geometry header's word with the size of the copy program that follows.
+/// Index of the word in the geometry header that has the size of the copy program.
 const COPY_SIZE: usize = 21;
 
-/// Registers of the last header block, for the program block that follows.
+/// Registers of the last header block. They belong to the program block that follows.
 struct Pending {
     stage: Stage,
     state: Vec<(String, u32)>,
     bytes: u32,
 }
 
-/// Reads the programs of a file, each with the registers of the header block before it.
+/// Reads the programs of a file. Each program gets the registers of the header block before it.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     const BLOCK: &str = "a block header";
     let file = Bytes::of(bytes);
@@ -300,8 +300,8 @@ fn add(
 /// The tables of names (uniforms, attributes, samplers) are empty, because programs do not have them.
 ///
 /// # Errors
-/// Names the first item that a header cannot represent, or a register that it requires and a program does
-/// not state.
+/// Returns an error that names the first item that a header cannot represent, or a register that a header requires and
+/// the program does not state.
 pub fn write(image: &Image) -> Result<Written<Vec<u8>>, Error> {
     let head = [u32::from_be_bytes(*b"Gfx2"), HEADER_BYTES, 7, 1, 2, 0, 0, 0];
     let mut file: Vec<u8> = head.iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -401,14 +401,14 @@ fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> R
         words[COPY_SIZE] = copy.words.len() as u32 * 4;
     }
     let bytes = 4 * layout.words as u32;
-    // Mark, own size, unknown, size and start of the structure, size and start of the names, unknown, number of
-    // pointers, offset of the pointers.
+    // The directory has these words: mark, size of the directory, unknown, size and start of the structure, size and
+    // start of the names, unknown, number of pointers, offset of the pointers.
     let data = 0xd060_0000;
     words.extend([u32::from_be_bytes(*b"}BLK"), 40, 0, bytes, data, 0, data | bytes, 0, 0, data | bytes]);
     Ok(words.iter().flat_map(|word| word.to_be_bytes()).collect())
 }
 
-/// Rejects resources that `register`, SQ_PGM_RESOURCES of the header, does not state.
+/// Rejects a program whose resources differ from those in `register`, which is SQ_PGM_RESOURCES of the header.
 fn resources(program: &Program, register: Option<u32>) -> Result<(), Error> {
     let stated = register.map_or_else(Resources::default, resources_of);
     let Resources { registers, stack, .. } = program.resources;

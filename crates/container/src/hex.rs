@@ -1,8 +1,8 @@
 //! `hex32`: words as text, eight hexadecimal digits each, in memory order.
 //!
-//! Files have one word per line, in lower case. As an extension, several words per line, upper case, a `0x` before a
-//! word, blank lines, and comments from `#`, `;` or `//` to the end of the line are accepted. A first comment such as
-//! `# isa tesla, chip sm_11, stage fragment` states the target of the words.
+//! Files have one word per line, in lower case. The reader also accepts several words per line, upper case, a `0x`
+//! before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line. A first comment such as `#
+//! isa tesla, chip sm_11, stage fragment` states the target of the words.
 
 use std::fmt::Write as _;
 
@@ -53,12 +53,12 @@ pub fn load(text: &str) -> Result<Image, Error> {
 pub fn write(words: &[u32]) -> String {
     let mut text = String::with_capacity(words.len() * 9);
     for word in words {
-        let _ = writeln!(text, "{word:08x}"); // A string never refuses.
+        let _ = writeln!(text, "{word:08x}"); // Writing to a string cannot fail.
     }
     text
 }
 
-/// Returns whether a text starts with a word, so that it is in this format.
+/// Returns whether a text starts with a word. The text is then read in this format.
 pub(crate) fn starts_like(text: &str) -> bool {
     tokens(text).next().is_some_and(|token| word(token).is_some())
 }

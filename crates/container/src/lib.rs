@@ -1,8 +1,9 @@
 //! Shader binaries in their containers: bytes to [`Image`]s of [`Program`](reconverge_isa::Program)s, and back.
 //!
-//! Start at [`load`]: it recognises a file by its content and calls the module of its format. Each module has a
-//! `load`, and a `write` if the format can be written ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]). [`formats`]
-//! lists the formats for help texts. [`patch`] changes words of a program and keeps every other byte of its file.
+//! Start with [`load`], which detects the format of a file from its contents and calls the module for this format. Each
+//! module has a `load`, and a `write` if the format can be written ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]).
+//! [`formats`] lists the formats for help texts. [`patch`] changes words of a program and keeps every other byte of its
+//! file.
 //!
 //! All input is treated as hostile. Every length and offset is checked against the actual data, and nothing panics.
 //! Memory use is limited to a small multiple of the file's size, or to a fixed bound for compressed data. Data
@@ -150,7 +151,7 @@ pub struct Hints {
 reconverge_isa::choices! {
     /// The byte order of a word, or of an array's element.
     ///
-    /// Exhaustive: callers may match both orders. The crate does not use a third one.
+    /// The enum is exhaustive, so that callers can match both orders. There will not be a third order.
     #[derive(Hash)]
     pub enum Endian {
         /// Least significant byte first.
@@ -171,9 +172,9 @@ pub struct Written<T> {
 
 /// Returns the format of a file, which its content determines.
 ///
-/// Magic numbers and first tokens are checked first. Any other text is [`Format::Hex32`], and any other data is
-/// [`Format::Bin`]; loading then accepts or rejects it. A known file of another kind is [`Format::Embedded`] if it
-/// contains an image. Otherwise, the error names the kind.
+/// Magic numbers and first tokens are checked first. A file of a known other kind is [`Format::Embedded`] if it
+/// contains an image, and otherwise an error that names the kind. Any other text is [`Format::Hex32`], and any other
+/// data is [`Format::Bin`]. Loading then accepts or rejects the file.
 pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -181,8 +182,9 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if let Some(format) = recognise_marked(bytes)? {
         return Ok(format);
     }
-    // A diff has precedence whatever it changes, and a driver's dump has precedence whatever surrounds it. A
-    // declaration with contents is C whatever its lines look like.
+    // The order of these checks matters. A diff can change a file of any format, so it is checked first. A driver's
+    // dump can have any text around it, so it is checked next. The lines of a C declaration can look like a dump, so C
+    // is checked before dumps.
     Ok(match as_text(bytes) {
         Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
         Some(text) if diff::looks_like(text) => Format::Diff,
@@ -260,9 +262,9 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Renames programs so that their names are unique. If several programs have one name, each gets the name of its
-/// module as a prefix. If that is not sufficient, each gets a number as a suffix. (Text cubins have modules; names in
-/// a module are unique.)
+/// Renames programs so that their names are unique. Programs with the same name get the name of their module as a
+/// prefix. If that is not sufficient, they get a number as a suffix. (Text cubins have modules; names in a module are
+/// unique.)
 fn tell_apart(image: &mut Image) {
     let mut uses: HashMap<String, usize> = HashMap::new();
     for name in image.programs.iter().filter_map(|program| program.name.as_ref()) {
@@ -283,7 +285,8 @@ fn tell_apart(image: &mut Image) {
     }
 }
 
-/// Keeps the last value of a register that a program states several times, as after the writes of a driver.
+/// Keeps only the last value of a register that a program states several times. A driver that writes these values in
+/// order has the same effect.
 fn settle(image: &mut Image) {
     for program in &mut image.programs {
         let mut places: HashMap<String, (usize, bool)> = HashMap::new();
@@ -330,7 +333,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Dump if log::looks_like(bytes) => log::load(bytes, hints),
         Format::Dump => {
             let text = need_text(bytes)?;
-            // A log may contain both.
+            // A log may contain both a C declaration and a dump with addresses.
             if c::declares_array(text) && !dump::is_addressed(text) {
                 return Err(Error::OtherFormat { found: Format::C.name(), asked: format.name() });
             }
@@ -353,8 +356,9 @@ fn need_text(bytes: &[u8]) -> Result<&str, Error> {
     })
 }
 
-/// Adds a member's programs and modules to the image of its container. `place` converts an offset in the member into
-/// an offset in the container. A member for another machine than the hints name is left out with a note.
+/// Adds a member's programs and modules to the image of its container. `place` converts an offset in the member into an
+/// offset in the container. If the hints name a machine and the member is for another machine, the member is skipped
+/// with a note.
 fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place: impl Fn(&mut CodeAt)) {
     if let (Some(found), Some(asked)) = (member.isa, hints.isa)
         && found != asked
@@ -364,7 +368,8 @@ fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place:
     }
     let first = image.modules.len();
     if member.modules.is_empty() {
-        // Indices of modules are changed so that programs do not refer to another member's module.
+        // The module indices of the member's programs are increased by the number of modules that the image already
+        // has.
         member
             .modules
             .push(reconverge_isa::program::Module { chip: member.chip.clone(), ..Default::default() });

@@ -1,8 +1,8 @@
-//! Maximum values that a Tesla program can request. Larger values show that a file is damaged.
+//! Maximum amounts of resources that a Tesla program can request. Larger values show that a file is damaged.
 
 use crate::Error;
 
-/// Registers per lane: register numbers have seven bits.
+/// Number of registers per lane. Register numbers have seven bits.
 pub(crate) const REGISTERS: u32 = 128;
 /// Bytes of shared memory per multiprocessor.
 pub(crate) const SHARED_BYTES: u32 = 16 << 10;
@@ -10,7 +10,7 @@ pub(crate) const SHARED_BYTES: u32 = 16 << 10;
 pub(crate) const LOCAL_BYTES: u32 = 64 << 10;
 /// Barriers per block.
 pub(crate) const BARRIERS: u32 = 16;
-/// Last constant bank. Banks 0 to 15 exist; 16 appears in files with no known meaning.
+/// Number of the last constant bank. Banks 0 to 15 exist. Bank 16 appears in files, but has no known meaning.
 pub(crate) const LAST_BANK: u32 = 16;
 /// Size of a constant bank in bytes.
 pub(crate) const BANK_BYTES: u32 = 64 << 10;

@@ -1,5 +1,5 @@
-//! Recognises files that are not shader code by their first bytes. Raw words have no mark, so without this check
-//! every file would be a program.
+//! Recognises files that are not shader code by their first bytes. Any bytes are valid raw words, so without this
+//! check, every file would be read as a program.
 
 use crate::Error;
 use crate::bytes::Bytes;
@@ -7,7 +7,8 @@ use crate::bytes::Bytes;
 const NO_CODE: &str = "such a file does not contain shader code";
 const PACKED: &str = "unpack it first";
 
-/// Marks of at least four bytes. A program may begin with two or three bytes that look like a mark.
+/// Magic numbers of at least four bytes, the kind of the file, and the remedy. Shorter magic numbers are not listed,
+/// because a program may begin with the same two or three bytes.
 #[rustfmt::skip]
 const MARKS: [(&[u8], &str, &str); 30] = [
     (b"\x89PNG",              "a PNG image",                NO_CODE),
@@ -42,7 +43,7 @@ const MARKS: [(&[u8], &str, &str); 30] = [
     (b"Rar!",                 "a RAR archive",              PACKED),
 ];
 
-/// Returns an error that names the kind of the file, if the kind is known and does not contain shader code as such.
+/// Returns an error that names the kind of the file, if files of this kind are known not to be shader code.
 pub(crate) fn refuse(bytes: &[u8]) -> Result<(), Error> {
     match MARKS.iter().find(|(mark, _, _)| bytes.starts_with(mark)) {
         Some((_, what, remedy)) => Err(Error::Unsupported { at: 0, what, remedy }),

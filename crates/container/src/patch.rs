@@ -9,15 +9,15 @@ use crate::c::{constant, integer};
 use crate::error::counted;
 use crate::{Error, Hints, load};
 
-/// Returns the file with `words` instead of the words of program `program` from word `first` on.
+/// Returns the file with the words of program `program` from index `first` on replaced by `words`.
 ///
-/// `program` is an index into the programs of the image that [`load`] returns for the same `hints`. In a text, the
-/// numbers that represent the words are replaced in their own style. A number only grows if the new value does not
-/// fit its width.
+/// `program` is an index into the programs of the image that [`load`] returns for the same `hints`. In a text, a
+/// replaced number keeps its style, such as base and case. It only becomes longer if the new value does not fit into
+/// its width.
 ///
 /// # Errors
-/// A file that cannot be read, words that the program does not have or that the file does not contain as such, and
-/// changes that would also change something else, such as the words of another program.
+/// Errors are a file that cannot be read, words that the program does not have, words that the file contains only in
+/// compressed or computed form, and changes that would also change other data, such as the words of another program.
 pub fn patch(
     bytes: &[u8],
     hints: &Hints,
@@ -46,13 +46,13 @@ pub fn patch(
     let patched = apply(bytes, edits);
     let again = load(&patched, hints)?;
     if again != image {
-        let why = "something besides these words would change (other programs or data share their bytes)";
+        let why = "other programs or data share the bytes of these words and would also change";
         return Err(unpatchable(why.to_owned()));
     }
     Ok(patched)
 }
 
-/// Bytes that replace a range of others.
+/// A range of bytes, and the bytes that replace it.
 struct Edit {
     place: Range<usize>,
     with: Vec<u8>,
@@ -71,12 +71,12 @@ fn apply(bytes: &[u8], edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// Returns the edits of `bytes` after which the words at `place` are `words`.
+/// Returns the edits of `bytes` that replace the words at `place`, from index `first` on, by `words`.
 fn edits(bytes: &[u8], place: &CodeAt, first: usize, words: &[u32]) -> Result<Vec<Edit>, String> {
     let beyond = || "its place in the file is not known".to_owned();
     match place {
         CodeAt::Nowhere => Err(
-            "they are not in the file as such (it is compressed, or a string of a C source): unpack it first"
+            "the file contains them only in compressed form or in a string of a C source: unpack it first"
                 .to_owned(),
         ),
         CodeAt::Bytes { start, big_endian } => {
@@ -163,7 +163,7 @@ fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
         Digits::Hexadecimal | Digits::Octal => unsigned.len(),
     };
     let (digits, suffix) = unsigned[prefix.len()..].split_at(suffix_at - prefix.len());
-    // The sign is kept only if the new value is a negative literal of the element's width.
+    // The minus sign is kept only if the new value is negative as a signed number of the element's width.
     let bits = 8 * numbers.width as u32;
     let negative = !sign.is_empty() && value >> (bits - 1) & 1 == 1;
     let magnitude = if negative { value.wrapping_neg() & (u64::MAX >> (64 - bits)) } else { value };

@@ -10,7 +10,7 @@ use crate::bytes::{Bytes, little_endian, rows, words};
 use crate::elf::{self, Section, Symbol};
 use crate::{Error, Format};
 
-/// Chips by the machine number in `e_flags` bits 7:0. Chips after RV770 have another instruction set.
+/// Machine numbers in `e_flags` bits 7:0 and their chips. Chips after RV770 have another instruction set.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
     (1, "r600"), (2, "rv630"), (3, "rs880"), (4, "rv670"), (5, "rv710"), (6, "rv730"), (7, "rv770"),
@@ -21,7 +21,7 @@ const RESOURCES_VS: u32 = 0x28868;
 /// Local data share size, which LLVM writes for kernels. (`R600Defines.h`)
 const LDS_ALLOC: u32 = 0x288e8;
 
-/// Registers that LLVM writes, by their address.
+/// Addresses and names of the registers that LLVM writes.
 const REGISTERS: [(u32, &str); 4] = [
     (RESOURCES_PS, "SQ_PGM_RESOURCES_PS"),
     (RESOURCES_VS, "SQ_PGM_RESOURCES_VS"),
@@ -94,7 +94,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Returns the functions of `.text` by their symbols, or all of it as one program without a name.
+/// Returns the functions of `.text`, which symbols delimit. Without symbols, returns the whole section as one program
+/// without a name.
 fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result<Vec<Program>, Error> {
     let mut functions: Vec<&Symbol<'_>> = symbols
         .iter()
@@ -116,13 +117,13 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
         let mut program = little_endian(words("a function", at, part)?, at);
         program.name = Some(symbol.name.to_owned());
         programs.push(program);
-        // A function without a size still occupies its address, so that no two functions share one.
+        // A function without a size counts as one byte, so that no two functions have the same address.
         free = symbol.value + symbol.size.max(1);
     }
     Ok(programs)
 }
 
-/// Returns the pairs of each function. A group starts at a resource register.
+/// Returns the pairs of register and value for each function. The pairs of a function start with a resource register.
 fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, Error> {
     let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
     for [register, value] in rows("the section .AMDGPU.config", section.offset, words)? {
@@ -149,7 +150,8 @@ pub(crate) fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut
         }
     }
     let has = |register: u32| group.iter().any(|(known, _)| *known == register);
-    // LLVM also uses the vertex stage's register for kernels, and writes a data share size only for kernels.
+    // For kernels, LLVM uses the resource register of the vertex stage and also writes a data share size, which it does
+    // not write for vertex programs.
     program.stage = if has(RESOURCES_PS) {
         Some(Stage::Pixel)
     } else if has(LDS_ALLOC) {

@@ -41,7 +41,7 @@ pub(crate) fn starts_like(bytes: &[u8]) -> bool {
 /// Decompresses the compressed sections of a file. [`FILE`] limits the total size of their contents.
 ///
 /// # Errors
-/// Section headers outside the file.
+/// Fails if a section header is outside the file.
 pub(crate) fn inflated(bytes: &[u8]) -> Result<Vec<Inflated>, Error> {
     const HEADER: &str = "the ELF header";
     const SECTION: &str = "a section header";
@@ -87,14 +87,15 @@ pub(crate) fn inflated(bytes: &[u8]) -> Result<Vec<Inflated>, Error> {
     Ok(sections)
 }
 
-/// Returns the contents of a section. `room` is the number of bytes that may still be decompressed.
+/// Returns the decompressed contents of a section. `room` is the number of bytes that may still be decompressed in
+/// total.
 fn inflate(data: &[u8], at: u64, room: &mut u64) -> Result<Vec<u8>, Error> {
     let size = u64::from(Bytes::part(data, at).u32_be("the size of a compressed section", 0)?);
     if size > *room {
         return Err(Error::Limit(FILE.exceeded()));
     }
     let mut content = Vec::new();
-    // Reading one more byte detects a wrong size.
+    // One byte more than the stated size is read, to detect a wrong size.
     let read = ZlibDecoder::new(&data[4..]).take(size + 1).read_to_end(&mut content);
     if read.is_err() {
         let remedy = "its data are damaged or truncated";

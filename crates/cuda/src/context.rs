@@ -368,7 +368,7 @@ pub(crate) unsafe fn synchronize_2(handle: usize) -> CallResult {
 /// Number of values of `CUlimit`.
 const LIMITS: c_int = 11;
 
-/// `cuCtxGetLimit`. It is not supported, because every limit belongs to a feature of compute capability 2.0 or later.
+/// `cuCtxGetLimit`. This call is not supported, because every limit belongs to a feature of compute capability 2.0 or later.
 pub(crate) unsafe fn get_limit(value: *mut usize, limit: c_int) -> CallResult {
     current()?;
     if value.is_null() || !(0..LIMITS).contains(&limit) {
@@ -424,7 +424,7 @@ pub(crate) unsafe fn priority_range(least: *mut c_int, greatest: *mut c_int) -> 
     Ok(())
 }
 
-/// `cuCtxEnablePeerAccess`. It fails, because there is only one device.
+/// `cuCtxEnablePeerAccess`. This call fails, because there is only one device.
 pub(crate) unsafe fn enable_peer(handle: usize, flags: c_uint) -> CallResult {
     current()?;
     named(handle)?;
@@ -438,7 +438,7 @@ pub(crate) unsafe fn disable_peer(handle: usize) -> CallResult {
     Err(CudaError::PEER_ACCESS_NOT_ENABLED)
 }
 
-/// `cuCtxResetPersistingL2Cache`. It is not supported, because the chips have no such cache.
+/// `cuCtxResetPersistingL2Cache`. This call is not supported, because the chips have no such cache.
 pub(crate) unsafe fn reset_cache() -> CallResult {
     current()?;
     Err(CudaError::NOT_SUPPORTED)

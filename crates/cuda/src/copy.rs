@@ -474,7 +474,7 @@ fn of_rows(copy: &Copy2) -> Result<Copy, CudaError> {
 /// The address is null or the address of a `T`.
 unsafe fn structure<T: std::marker::Copy>(at: *const T) -> Result<T, CudaError> {
     context::usable()?;
-    // SAFETY: the address is not null, so a `T` is there.
+    // SAFETY: the address is not null, so it is that of a `T`.
     if at.is_null() { Err(CudaError::INVALID_VALUE) } else { Ok(unsafe { at.read_unaligned() }) }
 }
 

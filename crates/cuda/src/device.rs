@@ -73,7 +73,7 @@ pub(crate) unsafe fn get_uuid(to: *mut [u8; 16], device: c_int) -> CallResult {
     unsafe { give(to, uuid(board.pci_id)) }
 }
 
-/// `cuDeviceGetLuid`. It is not supported, because only Windows has such identifiers.
+/// `cuDeviceGetLuid`. This call is not supported, because only Windows has such identifiers.
 pub(crate) unsafe fn get_luid(_luid: *mut c_char, _mask: *mut c_uint, device: c_int) -> CallResult {
     check(device)?;
     Err(CudaError::NOT_SUPPORTED)
@@ -188,7 +188,7 @@ pub(crate) unsafe fn can_access_peer(can: *mut c_int, device: c_int, peer: c_int
     unsafe { give(can, 0) }
 }
 
-/// `cuDeviceGetP2PAttribute`. It fails, because there is no second device.
+/// `cuDeviceGetP2PAttribute`. This call fails, because there is no second device.
 pub(crate) unsafe fn peer_attribute(
     value: *mut c_int,
     _attribute: c_int,

@@ -36,7 +36,7 @@ struct EventRecord {
 }
 
 impl EventRecord {
-    /// Returns the time at which the stream reached the event, or `None` if it has not.
+    /// Returns the time at which the stream reached the event. Returns `None` before that time.
     fn reached(&self) -> Option<Instant> {
         *lock(&self.time)
     }

@@ -108,7 +108,7 @@ pub(crate) unsafe fn launch_kernel(
     })
 }
 
-/// `cuLaunchCooperativeKernel`. It is not supported, because chips of this generation have no cooperative launches.
+/// `cuLaunchCooperativeKernel`. This call is not supported, because chips of this generation have no cooperative launches.
 #[allow(clippy::too_many_arguments, reason = "as CUDA declares it")]
 pub(crate) unsafe fn launch_cooperative(
     handle: usize,
@@ -580,7 +580,7 @@ pub(crate) unsafe fn get_kernel_parameter_count(handle: usize, count: *mut usize
     unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
 }
 
-/// `cuParamSetTexRef`. It only checks its arguments, because a module already binds its texture references to its
+/// `cuParamSetTexRef`. This call only checks its arguments, because a module already binds its texture references to its
 /// kernels.
 pub(crate) unsafe fn set_texture(function: usize, _unit: c_int, handle: usize) -> CallResult {
     context::usable()?;

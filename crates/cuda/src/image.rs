@@ -103,7 +103,7 @@ pub(crate) fn at(address: usize) -> Result<Vec<u8>, CudaError> {
     image_at(address, false)
 }
 
-/// Returns the bytes of an image. `is_wrapped` means that a wrapper refers to the image; it then must not be another
+/// Returns the bytes of an image. `is_wrapped` means that a wrapper refers to the image, which then must not be another
 /// wrapper.
 fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
     const WRAPPER: u64 = 0x4662_43b1;

@@ -185,13 +185,13 @@ pub(crate) unsafe fn alloc_pitch_32(
     }
 }
 
-/// `cuMemAllocManaged`. It is not supported, because chips of this generation have no managed memory.
+/// `cuMemAllocManaged`. This call is not supported, because chips of this generation have no managed memory.
 pub(crate) unsafe fn alloc_managed(_to: *mut u64, _bytes: usize, _flags: c_uint) -> CallResult {
     context::usable()?;
     Err(CudaError::NOT_SUPPORTED)
 }
 
-/// `cuMemFree`. It waits for the tasks of the context. An address of 0 has no effect.
+/// `cuMemFree`. This call waits for the tasks of the context. An address of 0 has no effect.
 pub(crate) unsafe fn free(address: u64) -> CallResult {
     let context = context::usable()?;
     if address == 0 {

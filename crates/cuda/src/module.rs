@@ -333,7 +333,7 @@ pub(crate) unsafe fn load_data_with(
     unsafe { load_data(to, image) }
 }
 
-/// `cuModuleUnload`. It fails for a module that a library has loaded.
+/// `cuModuleUnload`. This call fails for a module that a library has loaded.
 pub(crate) unsafe fn unload_handle(handle: usize) -> CallResult {
     context::current()?;
     let module = find(handle)?;
@@ -419,7 +419,7 @@ pub(crate) unsafe fn get_texture(to: *mut usize, handle: usize, name: *const c_c
     unsafe { give(to, reference.handle) }
 }
 
-/// `cuModuleGetSurfRef`. It fails, because chips of this generation have no surfaces.
+/// `cuModuleGetSurfRef`. This call fails, because chips of this generation have no surfaces.
 pub(crate) unsafe fn get_surface(_to: *mut usize, handle: usize, _name: *const c_char) -> CallResult {
     find(handle)?;
     Err(CudaError::NOT_FOUND)

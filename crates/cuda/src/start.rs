@@ -1,4 +1,4 @@
-//! `cuInit`. It also registers the functions that run when a context ends.
+//! `cuInit`, which also registers the functions that run when a context ends.
 
 use std::ffi::c_uint;
 

@@ -253,7 +253,7 @@ pub(crate) unsafe fn exchange_capture_mode(mode: *mut c_int) -> CallResult {
     unsafe { give(mode, MODE.replace(wanted)) }
 }
 
-/// `cuStreamAttachMemAsync`. It fails, because chips of this generation have no managed memory.
+/// `cuStreamAttachMemAsync`. This call fails, because chips of this generation have no managed memory.
 pub(crate) unsafe fn attach_memory(
     handle: usize,
     _address: u64,

@@ -379,7 +379,7 @@ pub(crate) unsafe fn set_flags(handle: usize, flags: c_uint) -> CallResult {
     })
 }
 
-/// `cuTexRefSetMaxAnisotropy`. It has no effect on results, because textures have one level.
+/// `cuTexRefSetMaxAnisotropy`. This call has no effect on results, because textures have one level.
 pub(crate) unsafe fn set_anisotropy(handle: usize, most: c_uint) -> CallResult {
     with(handle, |state| {
         state.anisotropy = most;

@@ -122,7 +122,7 @@ pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
     }
 }
 
-/// `fdopendir`. It also records whether the program uses an emulated folder.
+/// `fdopendir`, which also records whether the program uses an emulated folder.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -212,7 +212,7 @@ pub unsafe extern "C-unwind" fn readdir64_r(
     unsafe { readdir_r(list, entry, result) }
 }
 
-/// `telldir`. It is replaced because the C library would return the position of the last entry that the C library
+/// `telldir`, replaced because the C library would return the position of the last entry that the C library
 /// itself has read.
 ///
 /// # Safety

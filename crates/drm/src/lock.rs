@@ -212,8 +212,7 @@ impl<T> Drop for Guard<'_, T> {
 /// Returns the id of the calling thread.
 ///
 /// The id is cached, because a system call would increase the time of a small draw by 2 %. In a forked process, the
-/// cached id is wrong. In such a process, the page of [`wiped`] reads as zeros, and each call makes a system call
-/// instead.
+/// cached id is wrong. There, the page of [`wiped`] reads as zeros, and each call makes a system call instead.
 pub(crate) fn thread_id() -> u32 {
     thread_local! {
         static KNOWN: Cell<u32> = const { Cell::new(0) };

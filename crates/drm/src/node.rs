@@ -228,7 +228,7 @@ impl Node {
         self.locked(self.state.lock_within(most))
     }
 
-    /// Completes a request for the lock. In a forked process, the first request also begins a report of its own.
+    /// Completes a request for the lock. The first request of a forked process also begins the report of that process.
     fn locked<'a>(&self, state: Result<Guard<'a, State>, Refused>) -> Result<Guard<'a, State>, Refused> {
         let mut state = state?;
         if fork::copied() {

@@ -291,7 +291,7 @@ describing_at! {
     fstatat64, c"fstatat64";
 }
 
-/// `statx`. It returns only the fields that `stat` also has.
+/// `statx`, which returns only the fields that `stat` also has.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.

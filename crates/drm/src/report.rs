@@ -13,7 +13,7 @@
 //! | `complete` | `false` if the process ended in the middle of a request; the fields with counts by name are then empty |
 //! | `chip`, `executes` | the emulated chip, and whether submissions are executed |
 //! | `submissions`, `resets` | number of submissions, and number of those that reset the chip |
-//! | `draws` | number of draws that were executed; it is also the number of the last draw |
+//! | `draws` | number of draws that were executed, which is also the number of the last draw |
 //! | `unknown` | operations that the chip does not emulate, with their number of occurrences (`Gpu::unknown`) |
 //! | `captured`, `uncaptured` | number of launch files that were written, and the reasons why others were not, with their number of occurrences |
 //! | `patched` | number of positions in programs at which words were replaced, counted at each start of a program |

@@ -108,7 +108,7 @@ impl Stored {
 ///
 /// # Errors
 /// `ENOENT` for an unknown handle. `EINVAL` for unknown flags. `EIO` if the program has closed this library's
-/// descriptor of the file. `EBUSY` if the program may have mappings of the buffer that this library does not know. The
+/// descriptor of the file. `EBUSY` if the program may have mappings of the buffer that this library has not recorded. The
 /// errors of the operating system if a new file cannot be created.
 pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
     if asked.flags & !(CLOEXEC | READ_WRITE) != 0 {

@@ -1,5 +1,5 @@
-//! Any text: the assembler returns a program that survives the round trip through text, or errors with places in the
-//! text.
+//! Targets for any text: the assembler returns a program whose printed text assembles to the same program, or errors
+//! with positions in the text.
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
@@ -16,7 +16,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "assemble-r500",
         isa: Some(Isa::R500),
-        about: "any text is a fragment program that comes back, or errors with places in it",
+        about: "any text assembles to a fragment program whose text restores it, or causes errors with positions",
         counts: "texts",
         make: |random| text(random, "decode-r500"),
         seeds: || seeds("r500", Isa::R500),
@@ -25,7 +25,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "assemble-r500-vertex",
         isa: Some(Isa::R500),
-        about: "any text is a vertex program that comes back, or errors with places in it",
+        about: "any text assembles to a vertex program whose text restores it, or causes errors with positions",
         counts: "texts",
         make: |random| text(random, "decode-r500-vertex"),
         seeds: || seeds("r500", Isa::R500),
@@ -34,7 +34,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "assemble-r700",
         isa: Some(Isa::R700),
-        about: "any text is a program of R600 or R700 that comes back, or errors with places in it",
+        about: "any text assembles to an R600 or R700 program whose text restores it, or causes errors with positions",
         counts: "texts",
         make: |random| text(random, "decode-r700"),
         seeds: || seeds("r700", Isa::R700),
@@ -43,7 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "assemble-tesla",
         isa: Some(Isa::Tesla),
-        about: "any text is a program of Tesla that comes back, or errors with places in it",
+        about: "any text assembles to a Tesla program whose text restores it, or causes errors with positions",
         counts: "texts",
         make: |random| text(random, "decode-tesla"),
         seeds: || seeds("tesla", Isa::Tesla),
@@ -51,7 +51,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Returns the sources of the corpus and of the kernels.
+/// Returns the assembler sources of the corpus and of the kernels of `bench`, for a machine.
 fn seeds(folder: &str, isa: Isa) -> Vec<Vec<u8>> {
     let kernels = KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.source);
     let workloads = WORKLOADS.iter().filter(|workload| workload.isa == isa).map(|workload| workload.source);
@@ -60,7 +60,8 @@ fn seeds(folder: &str, isa: Isa) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Returns the text of random words with some changes, or sometimes any printable text.
+/// Returns the text of random words, with some changes. In one of eight cases, returns random printable characters
+/// instead.
 fn text(random: &mut Random, words: &str) -> Vec<u8> {
     if random.once_in(8) {
         let length = random.below(400);
@@ -70,7 +71,7 @@ fn text(random: &mut Random, words: &str) -> Vec<u8> {
     }
     let Some(target) = decode::TARGETS.iter().find(|target| target.name == words) else { return Vec::new() };
     let mut text = decode::text(target, &(target.make)(random)).unwrap_or_default();
-    // A few lines of the text.
+    // Keeps only a few lines of the text.
     let lines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
     if let Some(end) = lines.get(random.below(12) as usize) {
         text.truncate(*end);

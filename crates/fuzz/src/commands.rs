@@ -1,4 +1,4 @@
-//! Command streams of the chips: any words are executed, reported as unknown, or rejected.
+//! Targets for command streams of the chips: any words are executed, reported as unknown, or rejected.
 //!
 //! An input is a head (which chooses the board), a word with the number of command words, these words, and then the
 //! contents of memory: a byte address, a number of words, the words, and so on.
@@ -15,12 +15,12 @@ use reconverge_simt::vram::Vram;
 use crate::Target;
 use crate::input::{chosen, head, input, words};
 
-/// The targets, one per reader of commands.
+/// The targets, one per decoder of commands.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "commands-r300",
         isa: Some(Isa::R500),
-        about: "any commands of an R500 chip are executed, named as unknown or refused",
+        about: "any commands of an R500 chip are executed, reported as unknown or rejected",
         counts: "submissions",
         make: |random| make(random, Driver::R300),
         seeds: || seeds(include_bytes!("../seeds/r300.gz")),
@@ -29,7 +29,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "commands-r600",
         isa: Some(Isa::R700),
-        about: "any commands of an R600 or R700 are executed, named as unknown or refused",
+        about: "any commands of an R600 or R700 are executed, reported as unknown or rejected",
         counts: "submissions",
         make: |random| make(random, Driver::R600),
         seeds: || seeds(include_bytes!("../seeds/r600.gz")),
@@ -38,7 +38,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "commands-nv50",
         isa: Some(Isa::Tesla),
-        about: "any methods of a Tesla chip are executed, named as unknown or refused",
+        about: "any methods of a Tesla chip are executed, reported as unknown or rejected",
         counts: "submissions",
         make: |random| make(random, Driver::Nv50),
         seeds: || seeds(include_bytes!("../seeds/nv50.gz")),
@@ -66,7 +66,7 @@ const fn memory(driver: Driver) -> usize {
 /// Returns the streams of a file. Each is a number of bytes, followed by these bytes.
 fn seeds(packed: &[u8]) -> Vec<Vec<u8>> {
     let mut bytes = Vec::new();
-    // The files are part of the sources, and a test reads them completely.
+    // Errors are ignored here, because the files are part of the repository and a test reads them completely.
     let _ = flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes);
     let mut rest = &bytes[..];
     let mut seeds = Vec::new();
@@ -79,14 +79,14 @@ fn seeds(packed: &[u8]) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Returns packets of any registers and methods, with any payload.
+/// Returns packets for random registers and methods, with random payloads.
 fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
     let mut commands = Vec::new();
     for _ in 0..1 + random.below(12) {
         let count = 1 + random.below(6);
         commands.push(match driver {
             _ if random.once_in(16) => random.next(),
-            // Type 0, or type 3.
+            // A packet of type 0; all other packets are of type 3.
             Driver::R300 | Driver::R600 if random.once_in(3) => (count - 1) << 16 | random.below(0x2000),
             Driver::R300 | Driver::R600 => 3 << 30 | (count - 1) << 16 | random.below(0x80) << 8,
             Driver::Nv50 => {
@@ -118,7 +118,7 @@ fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
         let payload = (header >> 16 & 0x3fff) as usize + 1;
         let (first, one) = ((header & 0x1fff) as usize * 4, header >> 15 & 1 != 0);
         let bound = match (driver, header >> 30, header >> 8 & 0xff) {
-            // The last word counts if all words go to one register.
+            // If all words go to one register, only the last word has an effect.
             (Driver::R300, 0, _) if one && first == SC_SCISSORS_BR => Some((at + payload, CORNER)),
             (Driver::R300, 0, _) if !one && (first..first + 4 * payload).contains(&SC_SCISSORS_BR) => {
                 Some((at + 1 + (SC_SCISSORS_BR - first) / 4, CORNER))
@@ -186,7 +186,7 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    /// Each stream draws on its own board, and all its commands are known.
+    /// Each seed stream draws on the board that it chooses, and contains only known commands.
     #[test]
     fn every_seed_is_a_whole_stream() {
         for target in TARGETS {

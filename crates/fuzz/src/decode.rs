@@ -1,4 +1,4 @@
-//! Words to text and back: decode, print, parse and encode return the same words, for any words.
+//! Targets for any words: the words that are decoded, printed, parsed and encoded are unchanged.
 
 use reconverge_isa::{Diagnostic, Isa, Program};
 use reconverge_r500::pvs;
@@ -19,7 +19,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "decode-r500",
         isa: Some(Isa::R500),
-        about: "words of a fragment program come back from their text",
+        about: "the text of any words assembles to these words: fragment programs",
         counts: "instructions",
         make: make_r500,
         seeds: no_seeds,
@@ -28,7 +28,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "decode-r500-vertex",
         isa: Some(Isa::R500),
-        about: "words of a vertex program come back from their text",
+        about: "the text of any words assembles to these words: vertex programs",
         counts: "instructions",
         make: make_vertex,
         seeds: no_seeds,
@@ -37,7 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "decode-r700",
         isa: Some(Isa::R700),
-        about: "words of an R600's or R700's control flow, ALU and fetch clauses come back from their text",
+        about: "the text of any words assembles to these words: control flow, ALU and fetch clauses of R600 and R700",
         counts: "64-bit words",
         make: make_clauses,
         seeds: no_seeds,
@@ -46,7 +46,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "decode-tesla",
         isa: Some(Isa::Tesla),
-        about: "words of a compute, vertex, geometry or fragment program come back from their text",
+        about: "the text of any words assembles to these words: compute, vertex, geometry and fragment programs",
         counts: "instructions",
         make: make_tesla,
         seeds: no_seeds,
@@ -54,7 +54,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Bits of the second byte of the head: the form of the text.
+/// Bits of the second byte of the head, which choose the form of the text.
 const HEX: u8 = 1;
 const STRUCTURE: u8 = 2;
 const IDIOMS: u8 = 4;
@@ -62,14 +62,14 @@ const NUMBERS: u8 = 8;
 /// The lower of two bits that choose the stage of a Tesla program.
 const STAGE: u8 = 16;
 
-/// Returns a head: in most cases the plain form of the text, of any stage.
+/// Returns a random head. In most cases, it chooses the plain form of the text.
 fn any_head(random: &mut Random) -> [u8; 4] {
     let form = if random.once_in(8) { random.below(u32::from(STAGE)) as u8 } else { 0 };
     [random.next() as u8, form | (random.below(4) as u8 * STAGE), 0, 0]
 }
 
-/// Returns the text of an input in its plain form, without the check, or `None` if the target is not one of this
-/// module.
+/// Returns the text of an input in its plain form, or `None` if the target does not belong to this module. Does not
+/// check the property.
 pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
     let words = words(bytes);
     let program = Program::from_words(words.clone());
@@ -112,7 +112,7 @@ fn make_r500(random: &mut Random) -> Vec<u8> {
     let mut words = Vec::with_capacity(6 * 32);
     for _ in 0..32 {
         let kind = random.one_of(&TYPES);
-        // Documented bits in most cases, sometimes any bits.
+        // In most cases, only documented bits are set. In one of 16 cases, any bits are.
         let any = random.once_in(16);
         let mut record: [u32; 6] = std::array::from_fn(|_| random.next());
         for (word, info) in record.iter_mut().zip(layout(kind)) {
@@ -195,7 +195,8 @@ fn check_clauses(bytes: &[u8]) -> Result<u64, String> {
 fn make_tesla(random: &mut Random) -> Vec<u8> {
     let mut words = Vec::with_capacity(64);
     while words.len() < 64 {
-        // In most cases words of a row with any other bits, sometimes any words.
+        // In most cases, the word is an encoding of a random table row, with random other bits. Otherwise, the word is
+        // random.
         let word = random.next_u64();
         let row = random.one_of(TABLE.rows());
         let (word, long) = match random.once_in(8) {
@@ -226,7 +227,7 @@ fn check_tesla(bytes: &[u8]) -> Result<u64, String> {
     let text = disassemble(&words, base, chip, stage, Listing { hex, structure, labels: !numbers });
     let back = assemble(&text, chip, stage).map_err(|errors| refused(&errors, &text))?;
     same(&words, &back.words(), &text)?;
-    // One line per instruction, and lines with directives and labels.
+    // The text has one line per instruction, and other lines with directives and labels.
     let is_instruction = |line: &&str| {
         let line = line.trim_start();
         !line.starts_with('.') && !line.ends_with(':')

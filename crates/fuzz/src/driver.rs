@@ -1,7 +1,7 @@
 //! Runs numbered cases on threads, with a watchdog.
 //!
-//! Case `n` of a seed has the same bytes on every thread, so target, seed and number identify a finding. Its file also
-//! has the bytes, because makers and seeds change.
+//! Case `n` of a random seed has the same bytes on every thread, so target, seed and number identify a finding. The
+//! file of a finding also has the bytes, because the generators and the seed inputs can change later.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -19,12 +19,12 @@ use crate::Target;
 use crate::finding::Finding;
 use crate::mutate::mutated;
 
-/// When a run ends without a finding.
+/// The condition for the end of a run without a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// Ends after this many cases.
     Cases(u64),
-    /// Ends when this much was checked, in the unit of [`Target::counts`].
+    /// Ends after this amount was checked, in the unit of [`Target::counts`].
     Counted(u64),
     /// Ends after this time.
     Time(Duration),
@@ -35,13 +35,13 @@ pub enum Until {
 pub struct Plan {
     /// Seed that determines every case.
     pub seed: u64,
-    /// When the run ends.
+    /// Condition for the end of the run.
     pub until: Until,
     /// Number of threads, at least 1.
     pub jobs: usize,
     /// Maximum duration of one case.
     pub limit: Duration,
-    /// A folder in which each thread records the case that it runs, in case the process ends during one.
+    /// A folder in which each thread records the case that it runs, so that the case is known if it ends the process.
     pub marks: Option<PathBuf>,
 }
 
@@ -68,7 +68,7 @@ pub fn bytes_of(target: &Target, seeds: &[Vec<u8>], seed: u64, case: u64) -> Vec
 /// Checks the property for some bytes. Returns the amount that was checked.
 ///
 /// # Errors
-/// Returns a description of the violation. A panic is a violation, and is described with its place.
+/// Returns a description of the violation. A panic is a violation; its description includes the source location.
 pub fn checked(target: &Target, bytes: &[u8]) -> Result<u64, String> {
     caught(|| (target.check)(bytes)).and_then(|result| result)
 }
@@ -170,7 +170,7 @@ impl Shared {
                 Err(why) => {
                     self.stop.store(true, Ordering::Relaxed);
                     let mut finding = self.finding.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Keeps the smaller number, whichever thread is first.
+                    // Stores the finding with the smallest number, whichever thread is first.
                     if finding.as_ref().is_none_or(|known| case < known.case) {
                         *finding = Some(self.found(case, why));
                     }
@@ -208,11 +208,11 @@ impl Shared {
 thread_local! {
     /// Whether panics of this thread are stored instead of printed.
     static KEPT: Cell<bool> = const { Cell::new(false) };
-    /// The last panic, with its place.
+    /// The last panic, with its source location.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Returns the result of a function, or its panic with the place.
+/// Returns the result of a function, or its panic with the source location.
 fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -266,7 +266,7 @@ mod tests {
     };
     static ENDLESS: Target = Target {
         check: |bytes| {
-            // Sleeps longer than any limit of these tests.
+            // Case 100 sleeps longer than any time limit in these tests.
             if bytes[0] == 100 {
                 std::thread::sleep(Duration::from_secs(30));
             }

@@ -1,4 +1,4 @@
-//! Arbitrary words and random programs, executed on every engine, in strict and in lenient mode.
+//! Targets that execute arbitrary words and random programs on every engine, in strict and in lenient mode.
 //!
 //! An input is a head, a seed of two words for the launch, and the program's words. The first two bytes of the head are
 //! the mode and the level of vector instructions. The third byte chooses the launch, the fourth the chip.
@@ -41,10 +41,11 @@ pub const TARGETS: &[Target] = &[
 ];
 
 const WORDS: &str =
-    "arbitrary words end or trap, the same on the reference, the fast and the compiled engine";
-const PROGRAMS: &str = "random programs leave the same on the reference, the fast and the compiled engine";
+    "arbitrary words end or trap with the same result on the reference, the fast and the compiled engine";
+const PROGRAMS: &str =
+    "random programs have the same result on the reference, the fast and the compiled engine";
 const REACHES: &str =
-    "extreme addresses around side exits reach no other memory, and leave the same on every engine";
+    "extreme addresses around side exits access no other memory and have the same result on every engine";
 
 const fn target(
     name: &'static str,
@@ -56,11 +57,11 @@ const fn target(
     Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
 }
 
-/// The engines that are compared with the reference interpreter. In lockstep, the compiled engine compiles everything
-/// that it can, and is compared while it runs. Otherwise it compiles only code that is worth it.
+/// The engines that are compared with the reference interpreter. In lockstep, the compiled engine compiles all code
+/// that it can, and is compared while it runs. Otherwise, it compiles only code that then runs faster.
 pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled];
 
-/// Returns the options in an input's head: mode, level, and one thread of the host.
+/// Returns the options for the mode and the level in an input's head, with one thread of the host.
 pub fn options(mode: u8, level: u8, watchdog: u64) -> Options {
     let mode = if mode & 1 == 0 { Mode::Strict } else { Mode::Lenient };
     let level = Some(chosen(level, &Level::available()));
@@ -85,7 +86,7 @@ pub fn same_on_every_engine<T: PartialEq + Debug>(
     Ok(expected)
 }
 
-/// Describes the difference between two results, at the position where their texts differ.
+/// Describes the difference between two results: the parts of their texts from the first difference on.
 fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: &T) -> String {
     let [found, expected] = [found, expected].map(|result| format!("{result:x?}"));
     let same = found.bytes().zip(expected.bytes()).take_while(|(a, b)| a == b).count();
@@ -97,7 +98,7 @@ fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: 
     format!("{engine}, {}, {level}: … {} …\nreference: … {} …", options.mode, part(&found), part(&expected))
 }
 
-/// Runs a program on every engine. A program that is rejected before it runs does not count.
+/// Runs a program on every engine and compares the results. A program that is rejected before it runs does not count.
 fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
     options: &Options,
     run: impl Fn(&Options) -> Result<T, RunError<L, C>>,
@@ -123,7 +124,7 @@ fn of_program(random: &mut Random, launch: u8, chip: u8, words: &[u32]) -> Vec<u
 
 // ---- R500
 
-/// Maximum number of instructions in an input. With the OUT after them, they fit into the program memory.
+/// Maximum number of instructions in an input. An OUT is appended, and the program memory has room for all of them.
 const MOST_SLOTS: usize = 200;
 
 fn words_r500(random: &mut Random) -> Vec<u8> {
@@ -196,7 +197,7 @@ fn words_r700(random: &mut Random) -> Vec<u8> {
         }
     };
     let launch = random.below(2) as u8;
-    // Half of them run on the chip of the launch, for which the slots are generated.
+    // Half of the programs run on the chip of the launch, for which the slots are generated.
     let chip = if random.once_in(2) { random.next() as u8 } else { 0 };
     of_program(random, launch, chip, &words)
 }
@@ -246,7 +247,7 @@ const LOCAL_BYTES: u32 = 0x100;
 /// Index of [`Stage::Compute`] in [`Stage::ALL`]: the low bits of the launch byte.
 const COMPUTE: u8 = 3;
 
-/// Bit of the launch byte: as many registers as exist, instead of 16.
+/// Bit of the launch byte: the program has all registers of the chip instead of 16.
 const ALL_REGISTERS: u8 = 4;
 
 /// Bit of the launch byte: s[] has one of several sizes.
@@ -272,7 +273,7 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
     if let Ok(assembled) = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute) {
         words.extend(assembled.words());
     }
-    // Few instructions, so that each is reached, or many.
+    // The number of instructions is small, so that all of them run, or large.
     let most = random.one_of(&[1, 2, 4, 24]);
     for _ in 0..1 + random.below(most) {
         if random.once_in(12) {
@@ -283,8 +284,8 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
         let stage = chosen(stage, &Stage::ALL);
         if let Some((mut instruction, inst)) = tesla_programs::words_of(row, chip, stage, random) {
             if !random.once_in(4) {
-                // Restricts registers to those that the prologue sets. Bits 5 to 8, 12 to 15, 19 to 22 and 49 to 52 are
-                // the upper bits of register numbers, if the instruction has them.
+                // Restricts operands to the registers that the prologue sets. Bits 5 to 8, 12 to 15, 19 to 22 and 49 to
+                // 52 are the upper bits of register numbers, if the instruction has register operands.
                 let near = [instruction[0] & !0x0078_f1e0, instruction[1] & !0x001e_0000];
                 if decode(near, chip, stage).is_ok_and(|other| other.op == inst.op) {
                     instruction = near.to_vec();
@@ -302,7 +303,7 @@ fn programs_tesla(random: &mut Random) -> Vec<u8> {
     let text = prologue(random) + &tesla_programs::program(random);
     let assembled = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute);
     let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
-    // Compute programs run on their own chip.
+    // Compute programs run on chip number 4, for which they are generated.
     of_program(random, COMPUTE, 4, &words)
 }
 

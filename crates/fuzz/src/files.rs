@@ -1,4 +1,4 @@
-//! Any file: containers, case schemas, launch files and campaign files are read, or rejected with a message.
+//! Targets for any file: containers, case files, launch files and campaign files are read, or rejected with a message.
 
 use std::io::Read;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "containers",
         isa: None,
-        about: "any bytes are refused or read, as each format; modules and programs come back from their text",
+        about: "any bytes are read or rejected, as each format; the text of modules and programs reproduces them",
         counts: "files",
         make,
         seeds: container_seeds,
@@ -31,7 +31,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "cases",
         isa: None,
-        about: "any bytes are refused or read as cases of a corpus, vectors, manifests and launches",
+        about: "any bytes are read or rejected as cases of a corpus, vectors, manifests and launches",
         counts: "files",
         make,
         seeds: case_seeds,
@@ -40,7 +40,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "launches",
         isa: None,
-        about: "any text is refused or read as a launch file",
+        about: "any text is read or rejected as a launch file",
         counts: "files",
         make,
         seeds: || samples(is_launch),
@@ -49,7 +49,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "campaigns",
         isa: None,
-        about: "any text is refused or read as a campaign file",
+        about: "any text is read or rejected as a campaign file",
         counts: "files",
         make,
         seeds: || samples(|name| name.ends_with(".campaign.toml")),
@@ -57,7 +57,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Returns random bytes. In half of the cases they are all printable.
+/// Returns random bytes. In half of the cases, all of them are printable.
 fn make(random: &mut Random) -> Vec<u8> {
     let length = random.below(300);
     let printable = random.once_in(2);
@@ -102,7 +102,7 @@ fn check_container(bytes: &[u8]) -> Result<u64, String> {
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut unpacked = Vec::new();
     match bytes.starts_with(&[0x1f, 0x8b]) {
-        // A truncated file is fine.
+        // Errors are ignored, because the decompressed part of a truncated file is sufficient.
         true => drop(flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut unpacked)),
         false => unpacked.extend(bytes),
     }
@@ -117,7 +117,7 @@ const MANIFEST: &str = r#"{"schema": 1, "id": "m", "isa": "tesla", "arch": "sm_1
  "buffers": [{"name": "out", "address": 4096, "bytes": 16, "rule": "zero", "init": "zero"}],
  "expect": [{"buffer": "out", "offset": 0, "bytes": 4, "elem": "u32", "file": "m.bin", "tolerance": {"exact": true}}]}"#;
 
-/// Returns some cases of each case file in the corpus, and the corpus's other files.
+/// Returns some cases of each case file in the corpus, and the other files of the corpus.
 fn case_seeds() -> Vec<Vec<u8>> {
     let mut seeds = samples(is_launch);
     for (_, bytes) in corpus().iter().filter(|(name, _)| name.ends_with(".jsonl.gz")) {

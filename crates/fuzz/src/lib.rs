@@ -6,8 +6,8 @@
 //! programs on every pair of engines), [`real`] (mutated programs of the corpora on every pair of engines),
 //! [`commands`] (command streams of the chips).
 //!
-//! [`driver`] creates numbered cases, half of them by [`mutate`] from a target's seeds, runs them on threads, and
-//! writes findings into files. The folder `fuzz/` gives the same functions to libFuzzer.
+//! [`driver`] creates numbered cases and runs them on threads. [`mutate`] creates half of the cases from a target's
+//! seeds. [`finding`] writes findings into files. The folder `fuzz/` passes the same functions to libFuzzer.
 
 #![forbid(unsafe_code)]
 
@@ -37,9 +37,10 @@ pub struct Target {
     pub about: &'static str,
     /// Unit of the amount that [`Target::check`] returns.
     pub counts: &'static str,
-    /// Returns the bytes of a new case.
+    /// Generates the bytes of a new case.
     pub make: fn(&mut Random) -> Vec<u8>,
-    /// Returns bytes from which mutation creates cases. If there are none, every case is new.
+    /// Returns the inputs from which mutation creates cases. Without such inputs, [`Target::make`] generates every
+    /// case.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Checks the property. A panic of the code under test is also a finding. The check itself does not panic.
     ///

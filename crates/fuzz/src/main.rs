@@ -198,7 +198,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
     Ok(chosen)
 }
 
-/// Runs targets one after the other. Each runs in its own process, so that a case that ends the process is also found.
+/// Runs targets one after the other, each in a separate process, so that a case that ends the process is also found.
 fn all(plans: &[(&'static Target, Until)], common: &Common) -> Result<ExitCode> {
     if let Some(marks) = &common.marks {
         let [(target, until)] = plans else { bail!("one target runs in one process") };
@@ -244,7 +244,7 @@ fn apart(target: &'static Target, until: Until, common: &Common) -> Result<bool>
     Ok(sound)
 }
 
-/// Finds the case that ended the process. Repeats each case that was in progress, in a separate process.
+/// Finds the case that ended a process: repeats each case that was in progress, in a separate process.
 fn name_the_end(target: &'static Target, common: &Common, marks: &Path, status: &str) -> Result<()> {
     let seeds = (target.seeds)();
     let mut named = false;
@@ -266,7 +266,7 @@ fn name_the_end(target: &'static Target, common: &Common, marks: &Path, status: 
         }
     }
     if !named {
-        eprintln!("{}: {status}, and no case alone ends a process: seed {}", target.name, common.seed);
+        eprintln!("{}: {status}, but no single case ends a process: seed {}", target.name, common.seed);
     }
     Ok(())
 }
@@ -299,7 +299,7 @@ fn here(target: &'static Target, until: Until, common: &Common, marks: Option<&P
     bar.finish_and_clear();
     let seconds = start.elapsed().as_secs_f64();
     println!(
-        "{}: {cases} cases, {counted} {counts}, {seconds:.1} s, {:.0} {counts} a second, seed {}",
+        "{}: {cases} cases, {counted} {counts}, {seconds:.1} s, {:.0} {counts} per second, seed {}",
         target.name,
         counted as f64 / seconds,
         common.seed,
@@ -333,7 +333,8 @@ fn replay(file: &Path) -> Result<ExitCode> {
     again(named(&finding.target)?, &finding.bytes, |why| println!("{}: {why}", finding.target))
 }
 
-/// Runs the bytes of a file from another fuzzer. Creates a finding from them, whose case number is a hash.
+/// Runs the bytes of a file from another fuzzer. If they violate the property, writes a finding, whose case number is a
+/// hash of the bytes.
 fn replay_bytes(file: &Path, name: &str, common: &Common) -> Result<ExitCode> {
     let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
     let mut hasher = DefaultHasher::new();

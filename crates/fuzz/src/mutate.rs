@@ -1,4 +1,4 @@
-//! Creates cases from other cases. It changes, copies, inserts and removes bits, bytes, words and ranges.
+//! Creates cases from other cases: changes, copies, inserts and removes bits, bytes, words and ranges.
 
 use reconverge_simt::random::Random;
 

@@ -1,8 +1,8 @@
-//! Programs of the corpora with their own launches, mutated, on every pair of engines.
+//! Targets that execute mutated programs of the corpora, with the launches of these programs, on every engine.
 //!
-//! An input is a head (mode, level), a word that is the hash of a case's name, and the program's words. The launch is
-//! that of the case. Cases come from the corpus in the repository, from the collections in `shared/` if they exist, and
-//! from the kernels of `bench`.
+//! An input is a head (mode, level), a word that is the hash of a case's name, and the words of the program. The hash
+//! selects the case whose launch runs the program. Cases come from the corpus in the repository, from the collections
+//! in `shared/` if they exist, and from the kernels of `bench`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -36,12 +36,11 @@ const fn real(
     make: fn(&mut Random) -> Vec<u8>,
     check: fn(&[u8]) -> Result<u64, String>,
 ) -> Target {
-    let about =
-        "mutated programs of the corpora leave the same on the reference, the fast and the compiled engine";
+    let about = "mutated programs of the corpora have the same result on the reference, the fast and the compiled engine";
     Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
 }
 
-/// A program of a corpus with a launch.
+/// A program of a corpus with its launch.
 struct Real {
     opened: Opened,
     launch: LaunchFile,
@@ -55,7 +54,7 @@ struct Reals {
     hashes: Vec<u32>,
 }
 
-/// Number of lanes in a launch of a kernel: a few groups.
+/// Number of lanes in a launch of a kernel, which make a few groups.
 const KERNEL_LANES: u32 = 256;
 
 fn reals(isa: Isa) -> &'static Reals {
@@ -113,7 +112,7 @@ fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
                 };
             }
         }
-        // Any words, including those of another program.
+        // Replaces words by arbitrary words or by words of another program.
         _ => {
             let other = reals.by_hash.get(&random.one_of(&reals.hashes));
             let seeds = [real, other.unwrap_or(real)].map(|real| {
@@ -140,7 +139,7 @@ fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
     let Ok(session) = prepared else { return Ok(0) };
     same_on_every_engine(&options(mode, level, 3000), |options| {
         let outcome = session.copy().run(options)?;
-        // Only lockstep counts paths.
+        // Only lockstep sets the shares of the engine's paths, so they are not compared.
         Ok::<_, Error>(RunResult { shares: Shares::default(), ..RunResult::of(&*outcome) })
     })
     .map(|_| 1)

@@ -27,14 +27,14 @@ pub fn corpus() -> &'static BTreeMap<String, Vec<u8>> {
     })
 }
 
-/// Returns only the assembler sources of the corpus for a machine.
+/// Returns the assembler sources of the corpus for a machine.
 pub fn sources(machine: &str) -> impl Iterator<Item = &'static [u8]> {
     let of = format!("{machine}/");
     let files = corpus().iter().filter(move |(name, _)| name.starts_with(&of) && name.ends_with(".s"));
     files.map(|(_, bytes)| bytes.as_slice())
 }
 
-/// The files of the corpus in the folder of one of them. No other files can be read.
+/// Access to the files of the corpus that are in the same folder as one of its files. Other files cannot be read.
 #[derive(Clone, Debug)]
 pub struct Beside(pub String);
 
@@ -63,7 +63,7 @@ impl Files for Beside {
 }
 
 /// Returns the cases of a machine: those of the corpus, and those of the collections in `shared/` if they exist. Each
-/// has the path of the file whose folder contains the files that its launches name.
+/// case has a path: the files that its launches name are in the folder of this path.
 pub fn cases(machine: &str) -> Vec<(String, Case)> {
     let of = format!("{machine}/");
     let mut cases = Vec::new();

@@ -261,7 +261,7 @@ pub trait Labels {
     fn push(&self, address: u32, out: &mut String) -> bool;
 }
 
-/// Some bits of a word with their meaning.
+/// Bits of a word, with their meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
     /// The bits, as a mask.

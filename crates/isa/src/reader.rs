@@ -50,7 +50,7 @@ fn is_word(byte: u8) -> bool {
     WORD[byte as usize]
 }
 
-/// Splits a line into tokens. `tokens` is a buffer that callers reuse; its earlier content is deleted.
+/// Splits a line into tokens. `tokens` is a buffer that callers reuse. Its earlier content is deleted.
 ///
 /// Returns the [`token_bit`]s of all tokens of the line.
 pub(crate) fn tokenize(line: &str, tokens: &mut Vec<Token>) -> u64 {

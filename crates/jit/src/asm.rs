@@ -1,4 +1,4 @@
-//! Instructions in order, with labels, and their encoding.
+//! Assembler: a list of instructions with labels, and their encoding.
 
 use crate::CompileError;
 use iced_x86::{
@@ -6,7 +6,7 @@ use iced_x86::{
     Register,
 };
 
-/// A position in the code, which may be bound later.
+/// A position in the code. Instructions may use the label before it is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
@@ -40,19 +40,19 @@ pub(crate) fn at_base(base: Register, displacement: i32) -> MemoryOperand {
     at(base, Register::None, displacement)
 }
 
-/// Encodes one instruction with an immediate, so that the library builds its tables. A process needs some 0.7 ms for
-/// that once (an AMD EPYC).
+/// Encodes one instruction with an immediate, so that the library `iced-x86` builds its tables. This takes about 0.7 ms
+/// once per process (AMD EPYC).
 pub(crate) fn prepare() {
     let mut asm = Assembler::default();
     asm.number(Code::Add_rm64_imm8, Register::RAX, 1);
     asm.bytes().expect("an addition has bytes");
 }
 
-/// Instructions so far. The first error is kept until the end.
+/// The instructions so far. The first error is stored and returned at the end.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     instructions: Vec<Instruction>,
-    /// Number of the instruction after each label.
+    /// Index of the instruction after each label, or `None` if the label is not bound.
     labels: Vec<Option<usize>>,
     error: Option<IcedError>,
 }
@@ -133,7 +133,7 @@ impl Assembler {
         self.instructions = front.instructions;
     }
 
-    /// Returns the encoded bytes. They are independent of their address.
+    /// Returns the encoded bytes, which do not depend on their address.
     ///
     /// # Errors
     /// An instruction cannot be encoded, or a label is not bound.
@@ -149,7 +149,7 @@ impl Assembler {
         if let Some(error) = self.error {
             return Err(error.into());
         }
-        // A label at the very end must be followed by an instruction.
+        // A NOP is appended, because the encoder requires an instruction after a label at the end.
         self.instructions.push(Instruction::with(Code::Nopd));
         for number in 0..self.instructions.len() {
             let instruction = &mut self.instructions[number];

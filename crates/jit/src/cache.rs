@@ -9,18 +9,19 @@ use crate::CompileError;
 use crate::level::Level;
 use crate::program::{Code, Node};
 
-/// Maximum number of bytes of code in the cache. The code of a program has several thousand.
+/// Maximum number of bytes of code in the cache. The code of a program has several thousand bytes.
 const MOST_BYTES: usize = 16 << 20;
 
 /// Maximum number of programs in the cache. A lookup compares each of them with the requested one.
 const MOST_PROGRAMS: usize = 64;
 
-/// Time that a thread waits for others that compile.
+/// Maximum time that a thread waits for the cache while other threads compile.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The compiled programs, the latest last.
+/// The compiled programs. The most recently used program is last.
 ///
-/// No thread waits for the lock for long: in a forked child it stays locked if another thread held it.
+/// Threads wait for the lock only for a limited time. In a forked child, the lock stays locked forever if another
+/// thread held it during the fork.
 static CACHE: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
 struct Kept {
@@ -33,7 +34,7 @@ struct Kept {
 }
 
 impl Code {
-    /// Returns the result of [`Code::compile`], or its earlier result for the same nodes.
+    /// Returns the result of [`Code::compile`], from the cache if the same nodes were compiled before.
     ///
     /// # Errors
     /// As for [`Code::compile`].
@@ -53,7 +54,7 @@ impl Code {
             cache.push_back(kept);
             return Ok(code);
         }
-        // Other threads wait meanwhile: they usually need the same program.
+        // Other threads wait during the compilation, because they usually need the same program.
         let code = Arc::new(Code::compile(&nodes, level, lanes, mode)?);
         cache.push_back(Kept { nodes, level, lanes, mode, bytes: code.size(), code: code.clone() });
         let bytes = |cache: &VecDeque<Kept>| cache.iter().map(|kept| kept.bytes).sum::<usize>();
@@ -64,7 +65,7 @@ impl Code {
     }
 }
 
-/// Returns the cache, or `None` if it stays locked for longer than it takes to compile several programs.
+/// Returns the cache, or `None` if it stays locked for longer than the compilation of several programs takes.
 fn lock(cache: &Mutex<VecDeque<Kept>>) -> Option<MutexGuard<'_, VecDeque<Kept>>> {
     static LOST: AtomicBool = AtomicBool::new(false);
     let start = Instant::now();
@@ -90,7 +91,7 @@ mod tests {
     use crate::state::FLUSH;
     use crate::strip::{Row, Strip};
 
-    /// Returns a program of one node, which stores a word.
+    /// Returns a program with one node, which stores a word.
     fn program(word: u32) -> Vec<Node> {
         let mut strip = Strip::new();
         let value = strip.constant(word);

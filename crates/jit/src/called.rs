@@ -1,13 +1,14 @@
 //! Functions that generated code calls, in its calling convention.
 
-// Generated code calls functions: each block states its assumptions.
+// Generated code calls these functions through raw pointers. Each unsafe block states its assumptions.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 
 use crate::state::State;
 
-/// The calling convention of generated code, for a function or its type. Targets without code have only the types.
+/// Applies the calling convention of generated code to a function or a function type. Targets without generated code
+/// have only the types.
 #[cfg(target_arch = "x86_64")]
 macro_rules! convention {
     ($($function:tt)*) => { unsafe extern "sysv64" $($function)* };
@@ -18,14 +19,14 @@ macro_rules! convention {
 }
 pub(crate) use convention;
 
-/// A function that code calls: that of a node, or the machine's flow control. Its arguments are the state and a
-/// number. A node continues if its function returns 0; flow control returns the next node.
+/// A function that generated code calls: the call of a node, or the machine's flow control. The arguments are the state
+/// and a number. The call of a node returns 0 if the node continues. Flow control returns the next node.
 ///
 /// # Safety
-/// The state is that of the run, and its context has the type that the function expects.
+/// The state must be that of the run, and the context in it must have the type that the function expects.
 pub(crate) type Callee = convention!(fn(*mut State, u32) -> u32);
 
-/// Lanes of a [`PerLaneFrame`]. The width of a group is a multiple of it.
+/// Number of lanes of a [`PerLaneFrame`]. The width of a group is a multiple of this number.
 pub const LANES: usize = 8;
 
 /// Operands and result of a per-lane slow path.
@@ -34,18 +35,18 @@ pub const LANES: usize = 8;
 pub(crate) struct PerLaneFrame {
     /// The operands.
     sources: [[u32; LANES]; 3],
-    /// Mask: the sign is set for each lane to compute.
+    /// Mask of the lanes to compute: their sign bits are set.
     mask: [u32; LANES],
-    /// The result; it changes in the lanes of the mask.
+    /// The value. The function replaces it in the lanes of the mask.
     value: [u32; LANES],
 }
 
-/// A per-lane slow path: computes the lanes of a mask one by one.
+/// A per-lane slow path: a function that computes the lanes of a mask one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PerLane(usize);
 
 impl PerLane {
-    /// Creates a slow path that calls a function for each lane. The function must not capture anything.
+    /// Creates a slow path that calls a function for each lane. A closure must not capture variables.
     pub fn of<F: Fn([u32; 3]) -> u32>(_: F) -> PerLane {
         const { assert!(size_of::<F>() == 0, "the function captures nothing") };
         PerLane(per_lane::<F> as *const () as usize)
@@ -59,9 +60,10 @@ impl PerLane {
 
 convention! {
     fn per_lane<F: Fn([u32; 3]) -> u32>(per_lane: *mut PerLaneFrame) {
-        // SAFETY: a function without captures has no bytes, and the caller of `PerLane::of` has provided one.
+        // SAFETY: a function without captures has a size of 0 bytes, and the caller of `PerLane::of` has passed a value
+        // of this type.
         let lane = unsafe { NonNull::<F>::dangling().as_ref() };
-        // SAFETY: code passes a part of its frame.
+        // SAFETY: generated code passes a pointer to its own frame.
         let PerLaneFrame { sources, mask, value } = unsafe { &mut *per_lane };
         for number in (0..LANES).filter(|number| mask[*number] >> 31 != 0) {
             value[number] = lane(sources.map(|source| source[number]));

@@ -1,7 +1,7 @@
 //! Emits the instructions of a strip and allocates its registers.
 //!
-//! Values live in registers until their last use. If no register is free, the value whose next use is farthest is
-//! evicted. Rows and constants are read again, and other values are kept on the stack.
+//! Values stay in registers until their last use. If no register is free, the value with the farthest next use is
+//! evicted. An evicted row or constant is read again from memory. Other evicted values are spilled to the stack.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,34 +14,37 @@ use crate::state::{Site, place};
 use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
 use crate::vectors::Vectors;
 
-/// Registers for the [`State`](crate::State), the group's rows, the strip's first lane, the active lanes from this one
-/// on, and the constants.
+/// Registers for the address of the [`State`](crate::State), the address of the group's rows, the number of the strip's
+/// first lane, the active lanes from this lane on, and the address of the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
 pub(crate) const LANE: Register = Register::R13;
 pub(crate) const REST: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
 
-/// Registers in which bits of lanes are gathered. Stores of parts of a word would stall the load of the whole word.
+/// Registers in which the strips of a group gather bits of lanes. If each strip stored its part of a word instead, the
+/// load of the whole word would stall.
 pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
 
 /// Scratch register for a few instructions, in addition to RAX, RCX and RDX.
 const WORD: Register = Register::R10D;
 
-/// Mask registers for truth values, from [`Register::K1`] on, and those for a few instructions.
+/// Mask registers. Truth values use the registers from [`Register::K1`] on. The last two are scratch registers for a
+/// few instructions.
 const SIGNS: Register = Register::K1;
 const ANY_BITS: Register = Register::K0;
 const ANY_SIGNS: Register = Register::K7;
 
-/// Offset of a per-lane function's data in the frame, in bytes.
+/// Offset of the data of per-lane functions in the frame, in bytes.
 const PER_LANE: i32 = 0;
 
 /// Offsets in the frame, in bytes, after the data of per-lane functions: registers that are saved around a per-lane
-/// function, the caller's frame, then values.
+/// function, the caller's stack pointer, then spilled values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     kept: i32,
-    /// [`GATHERED`] and the called address, each in eight bytes, then truth values.
+    /// The saved registers [`GATHERED`] and the address of the called function, eight bytes each, then saved truth
+    /// values.
     numbers: i32,
     pub(crate) caller: i32,
     values: i32,
@@ -56,7 +59,7 @@ impl Frame {
     }
 }
 
-/// Words that are the same in all lanes, by value.
+/// Pool of constants. Each constant is a vector with the same word in all lanes.
 #[derive(Debug)]
 pub(crate) struct Pool {
     level: Level,
@@ -85,7 +88,7 @@ impl Pool {
         place
     }
 
-    /// Returns the table of distances of contiguous words from the first one.
+    /// Returns the offset of the vector with the distances of contiguous words from the first word, in bytes.
     fn steps(&mut self) -> i32 {
         let place = self.steps.unwrap_or_else(|| self.push(|lane| 4 * lane as u32));
         self.steps = Some(place);
@@ -93,7 +96,7 @@ impl Pool {
     }
 }
 
-/// Code for a rare case, placed after the code that usually runs, to which it returns.
+/// Code for a rare case. It is placed after the code that usually runs, and jumps back to that code.
 #[derive(Debug)]
 pub(crate) struct Cold {
     enter: Label,
@@ -103,20 +106,21 @@ pub(crate) struct Cold {
 
 #[derive(Debug)]
 enum Rare {
-    /// A call of a per-lane function: the sources and the mask, in a register or in memory, and the register of the
-    /// value before and after the call.
+    /// A call of a per-lane function. `given` has the sources and the mask, each in a register or in memory. `value` is
+    /// the register of the value before and after the call.
     PerLane { with: PerLane, given: [Rm; 4], value: Register },
-    /// A load of words that are not contiguous, and the slot of their order in the frame, if it is known.
+    /// A load of words that are not contiguous in all lanes. `steps` are the distances of contiguous words. `order` is the
+    /// frame slot with the order of the words, if several loads share it.
     Load { to: Register, free: Register, access: Lanes, steps: Rm, order: Option<i32> },
-    /// A store of such words.
+    /// A store of words that are not contiguous in all lanes.
     Store { from: Register, free: Register, access: Lanes, steps: Rm },
 }
 
-/// Words of the window, and their lanes: the offsets of their spans' first words, and a distance of 0 or more in
-/// bytes. Lanes of the mask are inside the window.
+/// Access to words of the window. `address` has the offset of the span's first word for each lane, and `distance` is
+/// added to it, in bytes. All lanes of the mask are inside the window.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
-    /// Place of the memory's address in the state.
+    /// Offset of the field with the memory's address in the state.
     memory: i32,
     address: Register,
     distance: i32,
@@ -132,21 +136,21 @@ pub(crate) struct Exits<'a> {
     pub(crate) cold: &'a mut Vec<Cold>,
 }
 
-/// Required form of a value: its words, or only their signs. With AVX2 both are words.
+/// Required form of a value: its words, or only the sign bits of its words. With AVX2, both forms are words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Words,
     Signs,
 }
 
-/// Values in registers of one kind.
+/// Values in registers of one kind, vector registers or mask registers.
 #[derive(Debug)]
 struct Bank {
     /// Positions of the uses of each value, last first.
     uses: Vec<Vec<usize>>,
     registers: Vec<Option<Value>>,
     held: Vec<Option<usize>>,
-    /// Stack slot of each value.
+    /// Stack slot of each value that was spilled.
     kept: Vec<Option<i32>>,
 }
 
@@ -160,7 +164,7 @@ impl Bank {
         }
     }
 
-    /// Adds a use. Positions are added last first.
+    /// Adds a use. Positions are added in descending order.
     fn used(&mut self, value: Value, position: usize) {
         let uses = &mut self.uses[value.0 as usize];
         if uses.last() != Some(&position) {
@@ -206,10 +210,10 @@ struct Emitter<'a> {
     stride: u32,
     words: Bank,
     signs: Bank,
-    /// Whether each value is computed as signs.
+    /// Whether each value is computed in the form of signs.
     made_as_signs: Vec<bool>,
     frame: i32,
-    /// Values whose rows are about to change.
+    /// Values of rows that are about to change, so that they cannot be read from memory again.
     homeless: HashSet<Value>,
     /// Number of loads for each address and mask.
     loads: HashMap<(Value, Value), usize>,
@@ -245,7 +249,7 @@ pub(crate) fn emit(
         loads: HashMap::new(),
         orders: HashMap::new(),
     };
-    // The guard is checked after the nodes, then the effects follow.
+    // The guard is checked after all nodes are computed. The effects come after the guard.
     for (number, effect) in strip.effects.iter().enumerate().rev() {
         for (value, form) in effect.demands() {
             emitter.used(value, form, count + 1 + number);
@@ -310,8 +314,8 @@ impl Emitter<'_> {
         self.words.is_used(number) || self.signs.is_used(number)
     }
 
-    /// Determines the forms that nodes need of their sources, last node first, and the form in which each node is
-    /// computed.
+    /// Determines in which forms each node is needed, and the form in which it is computed. Starts with the last node,
+    /// because the form of a node determines the forms of its sources.
     fn demand(&mut self) {
         let strip = self.strip;
         let mut truths = vec![false; strip.nodes.len()];
@@ -340,7 +344,7 @@ impl Emitter<'_> {
                 Node::One(One::Shl(_), _) => only_signs,
                 _ => false,
             };
-            // The sources whose signs are sufficient.
+            // Range of the sources of which the node needs only the signs.
             let signs = match node {
                 Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => 0..2,
                 Node::One(One::Sar(31), _) if self.made_as_signs[number] => 0..1,
@@ -374,7 +378,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the address of a row whose lanes have fewer bytes than a word. Sets RAX.
+    /// Returns the address of a row whose lanes have fewer bytes than a word. Overwrites RAX.
     fn narrow(&mut self, rows: i32, bytes: u32, number: u32, lanes: i32) -> MemoryOperand {
         self.asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, rows));
         by_lane(Register::RAX, bytes, (number * bytes * self.stride / 4) as i32 + bytes as i32 * lanes)
@@ -419,7 +423,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the memory operand that now holds the value.
+    /// Returns the memory operand that currently holds the value, if any.
     fn memory(&mut self, value: Value) -> Option<MemoryOperand> {
         if let Some(place) = self.words.kept[value.0 as usize] {
             return Some(at_base(Register::RSP, place));
@@ -445,7 +449,7 @@ impl Emitter<'_> {
             if locked.contains(&value) {
                 return None;
             }
-            // A value that is also in memory is evicted first among equals.
+            // If several values have the same next use, a value that is also in memory is evicted first.
             Some(bank.next_use_from(value, position).unwrap_or(usize::MAX))
         };
         let number = (0..bank.registers.len()).max_by_key(|number| farthest(number)).unwrap_or(0);
@@ -466,7 +470,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Keeps a value on the stack.
+    /// Spills a value to the stack.
     fn keep(&mut self, form: Form, value: Value, number: usize) {
         let place = self.frame;
         self.frame += self.level.vector();
@@ -556,7 +560,7 @@ impl Emitter<'_> {
         self.signs.release(position);
     }
 
-    /// Emits a node as signs, and its words if they are needed.
+    /// Emits a node in the form of signs, and also as words if they are needed.
     fn make_signs(&mut self, position: usize) {
         let value = Value(position as u32);
         let node = self.strip.nodes[position];
@@ -617,7 +621,7 @@ impl Emitter<'_> {
         }
         match self.strip.nodes[position] {
             Node::Row(row) if !row.has_words() => self.widen(row, position),
-            // Read at their uses.
+            // These nodes are read from memory at their uses.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
                 let first = self.register(a, position, &[a, b]);
@@ -684,7 +688,7 @@ impl Emitter<'_> {
                 let locked = [test, from, mask, a, b, c];
                 let test = self.truth(test, position, &locked);
                 let to = self.copy(from, position, &locked);
-                // The copy stays in its register while the others are allocated.
+                // The copy keeps its register while other registers are allocated.
                 self.hold(Form::Words, value, to);
                 let locked = [value, locked[0], mask, a, b, c];
                 let [a, b, c] = [a, b, c].map(|value| self.anywhere(value, position, &locked));
@@ -753,7 +757,7 @@ impl Emitter<'_> {
         self.release(position);
     }
 
-    /// Returns the access of words at a distance from the base of a span.
+    /// Returns the access to words at a distance from the base of a span.
     fn access(
         &mut self,
         (span, distance): (u32, i32),
@@ -776,7 +780,8 @@ impl Emitter<'_> {
         Rm::Memory(at_base(POOL, self.pool.steps()))
     }
 
-    /// Returns the frame slot with the order of the words of several loads. The first of the loads computes it.
+    /// Returns the frame slot with the order of the words if several loads have the same address and mask. The first of
+    /// these loads computes the order.
     fn order(
         &mut self,
         of: (Value, Value),
@@ -804,14 +809,15 @@ impl Emitter<'_> {
         asm.three(xor, one, one, one);
         all_equal(level, asm, [other, one], mask, Among::Active);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::CL));
-        // ROW, ONE, or another number.
+        // The order is ROW, ONE, or another number.
         asm.two(Code::And_rm8_r8, Register::CL, Register::AL);
         asm.two(Code::Add_rm8_r8, Register::AL, Register::CL);
         asm.store(Code::Mov_rm8_r8, at_base(Register::RSP, place), Register::AL);
         Some(place)
     }
 
-    /// Returns a register that holds only a copy of the value. The value may stay in another register.
+    /// Returns a register with a copy of the value, which may be overwritten. The value itself may stay in another
+    /// register.
     fn copy(&mut self, value: Value, position: usize, locked: &[Value]) -> usize {
         let words = &mut self.words;
         if let (Some(number), None) = (words.held[value.0 as usize], words.next_use(value, position)) {
@@ -828,7 +834,7 @@ impl Emitter<'_> {
         number
     }
 
-    /// Returns the present location of the value: a register or memory.
+    /// Returns the current location of the value, a register or memory.
     fn anywhere(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
         if let Some(number) = self.words.held[value.0 as usize] {
             return Rm::Register(self.level.register(number));
@@ -851,7 +857,7 @@ impl Emitter<'_> {
                 Effect::Gather(..) | Effect::Leave(..) | Effect::Scatter { .. } => None,
             })
             .collect();
-        // Rows that change while their old words are still needed are read first.
+        // If a row changes while its old words are still needed, the old words are read before the change.
         for (value, form) in strip.effects.iter().flat_map(|effect| effect.demands()) {
             if let Node::Row(row) = strip.nodes[value.0 as usize]
                 && stored.contains(&row)
@@ -948,7 +954,7 @@ pub(crate) fn begin_vectors(level: Level, asm: &mut Assembler, strip: Label, nex
     asm.branch(Code::Je_rel32_64, next);
 }
 
-/// Emits the end of that loop.
+/// Emits the end of the loop that [`begin_vectors`] starts.
 pub(crate) fn end_vectors(level: Level, asm: &mut Assembler, strip: Label, next: Label) {
     asm.bind(next);
     asm.number(Code::Add_rm64_imm8, LANE, level.lanes() as i32);
@@ -956,25 +962,26 @@ pub(crate) fn end_vectors(level: Level, asm: &mut Assembler, strip: Label, next:
     asm.branch(Code::Jne_rel32_64, strip);
 }
 
-/// Sets RAX to the start of memory whose address is at a place of the state.
+/// Sets RAX to an address that is stored in the state, at the offset `memory`.
 fn window(asm: &mut Assembler, memory: i32) {
     asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, memory));
 }
 
-/// Returns the offset of a site in the state. The constants are offsets in a site.
+/// Returns the offset of a site in the state. The constants after this function are offsets of fields in a site.
 fn site_place(site: u32) -> i32 {
     place!(sites) + (site as usize * size_of::<Site>()) as i32
 }
 const SITE_BOUND: i32 = std::mem::offset_of!(Site, bound) as i32;
 const SITE_BYTES: i32 = std::mem::offset_of!(Site, bytes) as i32;
 
-/// Returns the word of the first lane, in the window that begins at RAX. Sets RCX to its offset.
+/// Returns the memory operand of the first lane's word, in the window that begins at RAX. Sets RCX to the offset of
+/// this word.
 fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand {
     asm.two(level.first(), Register::ECX, level.xmm(access.address));
     at(Register::RAX, Register::RCX, access.distance)
 }
 
-/// Orders: contiguous words of all lanes, or one word for all lanes.
+/// Orders of the words of an access: contiguous words of all lanes (`ROW`), or one word for all lanes (`ONE`).
 const ROW: i32 = 0;
 const ONE: i32 = 1;
 
@@ -1021,7 +1028,7 @@ fn all_equal(level: Level, asm: &mut Assembler, [a, b]: [Register; 2], mask: Reg
     }
 }
 
-/// Emits a move of one bit per lane, its sign.
+/// Emits a move of the sign bit of each lane to a general register.
 fn bits(level: Level, asm: &mut Assembler, to: Register, from: Register) {
     asm.two(level.of(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
 }
@@ -1111,7 +1118,7 @@ fn emit_load(
             asm.push(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, words, free));
         }
         Level::Avx512 => {
-            // The gather clears the mask.
+            // The mask is copied first, because the gather clears its mask.
             asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, mask);
             asm.masked(Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, words), ANY_SIGNS);
         }
@@ -1157,8 +1164,8 @@ fn emit_store(
     asm.branch(Code::Jne_rel32_64, lane);
 }
 
-/// Returns the address of a part of a [`PerLaneFrame`]. The lower and the upper eight lanes each have a frame; `half`
-/// selects it.
+/// Returns the address of a field of a [`PerLaneFrame`]. The lower and the upper eight lanes each have such a frame;
+/// `half` selects one of them.
 fn part(half: i32, number: i32) -> MemoryOperand {
     at_base(Register::RSP, PER_LANE + size_of::<PerLaneFrame>() as i32 * half + Level::Avx2.vector() * number)
 }
@@ -1168,7 +1175,7 @@ fn lower(register: Register) -> Register {
     Register::YMM0 + (register as u32 - Register::ZMM0 as u32)
 }
 
-/// Stores a part of a per-lane function's frame.
+/// Stores a register in a field of a per-lane function's frame.
 fn give(level: Level, asm: &mut Assembler, number: i32, from: Register) {
     match level {
         Level::Avx2 => asm.store(level.store(), part(0, number), from),
@@ -1218,11 +1225,11 @@ fn emit_rescue(
     }
 }
 
-/// Emits the code that the calls of per-lane functions share.
+/// Emits the common part of all calls of per-lane functions.
 fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
     let frame = Frame::of(level);
     asm.bind(shared);
-    // The return address lies below the frame.
+    // The return address is below the frame, so offsets in the frame increase by 8.
     let place = |place: i32| at_base(Register::RSP, 8 + place);
     let vectors = || {
         (0..level.registers())
@@ -1271,11 +1278,11 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
     asm.plain(Code::Retnq);
 }
 
-/// Registers that a function preserves.
+/// Registers that a function must preserve.
 const SAVED: [Register; 6] =
     [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
-/// Sets the code's floating point modes, if it depends on them.
+/// Sets the floating point modes of generated code, if the code depends on them.
 pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
     if floats {
         asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place!(mode))));
@@ -1290,7 +1297,8 @@ pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     }
 }
 
-/// Emits the start of a function that takes a state. `caller` is the place of the stack pointer in the frame.
+/// Emits the start of a function whose argument is a state. `caller` is the offset in the frame at which the caller's
+/// stack pointer is saved.
 pub(crate) fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
     for register in SAVED {
         asm.push(Instruction::with1(Code::Push_r64, register));
@@ -1306,7 +1314,7 @@ pub(crate) fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: boo
     enter_mode(asm, floats);
 }
 
-/// Emits the end of the function: it returns ECX.
+/// Emits the end of a function that returns ECX.
 pub(crate) fn epilogue(asm: &mut Assembler, caller: i32, floats: bool) {
     leave_mode(asm, floats);
     asm.push(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::ECX));

@@ -1,17 +1,18 @@
-//! Memory faults of generated code, as values. Such a fault is a mistake in the code, but the process continues.
+//! Turns memory faults of generated code into errors. Such a fault is a defect of the generated code, but the process
+//! continues.
 //!
 //! ```text
 //! call --> enter: saves registers --> code --> ret ----> enter: restores registers --> Ok
 //!                                      | SIGSEGV, SIGBUS          ^ also MXCSR
 //!                                      +--> handler ---------------> Err
 //! ```
-//! The process has one handler for all faults. If the instruction pointer is in [`Watched`] code and its thread is in
-//! [`call`], the handler continues that call at the point that restores registers. All other faults go to the
-//! previous handler, or end the process as they would without this one. A function that code calls is not such code.
+//! The process has one handler for all faults. If the instruction pointer is in [`Watched`] code and the thread is in
+//! [`call`], the handler continues this call at the point that restores registers. All other faults are passed to the
+//! previous handler, or end the process as without this handler. Functions that generated code calls are not watched.
 //!
-//! The handler exists only for Linux on x86-64. On other targets [`call`] is a plain call.
+//! The handler exists only on Linux on x86-64. On other targets, [`call`] is a plain call.
 
-// A signal handler that abandons a stack: each block states why that is sound.
+// The signal handler abandons a stack frame. Each unsafe block states why this is sound.
 #![allow(unsafe_code)]
 
 #[cfg(debug_assertions)]
@@ -23,9 +24,9 @@ use crate::state::State;
 /// A memory fault of generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// The address that the code accessed, as the system reports it.
+    /// The accessed address, as the system reports it.
     pub(crate) address: usize,
-    /// The instruction that accessed it.
+    /// Address of the instruction that made the access.
     pub(crate) instruction: usize,
 }
 
@@ -37,8 +38,8 @@ pub(crate) use linux::{Watched, call, install};
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 pub(crate) use other::{Watched, call, install};
 
-/// Returns the rows. In a build with debug assertions, returns an address that cannot be accessed if
-/// `RECONVERGE_FAULT` is set, to test the errors that follow from a fault.
+/// Returns `rows`. To test errors after a fault, a build with debug assertions returns an inaccessible address instead
+/// if `RECONVERGE_FAULT` is set.
 #[inline(always)]
 pub(crate) fn rows(rows: *mut u8) -> *mut u8 {
     #[cfg(debug_assertions)]
@@ -67,7 +68,7 @@ mod other {
     }
 
     /// # Safety
-    /// As for the code.
+    /// The requirements are those of the code.
     #[inline(always)]
     pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
         // SAFETY: guaranteed by the caller.

@@ -1,7 +1,8 @@
-//! Choice of vector instructions. Only this file names instructions that depend on the level.
+//! Selects vector instructions by level. Only this file names instructions that depend on the level.
 //!
-//! For the emitter, the levels differ in the storage of truth values. With AVX2 they are vectors like all others.
-//! With AVX-512, comparisons return one bit per lane in mask registers, which selects, loads and counts use.
+//! For the emitter, the levels differ in the storage of truth values. With AVX2, truth values are vectors like all
+//! other values. With AVX-512, comparisons return one bit per lane in a mask register. Selects, loads and counts use
+//! these mask registers.
 
 use iced_x86::{Code, Register};
 
@@ -12,7 +13,7 @@ use crate::strip::{One, Two};
 pub enum Level {
     /// AVX2, FMA, BMI1, BMI2 and POPCNT: eight lanes at a time.
     Avx2,
-    /// All of these and AVX-512 F, BW, DQ and VL: sixteen lanes at a time.
+    /// The instructions of [`Level::Avx2`], and AVX-512 F, BW, DQ and VL: sixteen lanes at a time.
     Avx512,
 }
 
@@ -55,8 +56,8 @@ impl Level {
         self.of(8, 16)
     }
 
-    /// Returns the level for groups of `lanes` lanes: this one, or the lower one if the vectors of this one do not
-    /// divide them.
+    /// Returns the level for groups of `lanes` lanes: this level, or [`Level::Avx2`] if `lanes` is not a multiple of
+    /// the vector size of this level.
     pub(crate) fn dividing(self, lanes: usize) -> Level {
         if lanes.is_multiple_of(self.lanes()) { self } else { Level::Avx2 }
     }
@@ -77,7 +78,7 @@ impl Level {
         self.lanes() as i32 / 8
     }
 
-    /// Returns one bit for each lane of a vector.
+    /// Returns a mask with one bit set for each lane of a vector.
     pub(crate) const fn all(self) -> i32 {
         (1 << self.lanes()) - 1
     }
@@ -102,7 +103,7 @@ impl Level {
         Register::XMM0 + (register as u32 - self.register(0) as u32)
     }
 
-    /// Returns one of two values, depending on the level.
+    /// Returns the first value for AVX2 and the second for AVX-512.
     pub(crate) const fn of<T: Copy>(self, avx2: T, avx512: T) -> T {
         match self {
             Level::Avx2 => avx2,
@@ -110,42 +111,44 @@ impl Level {
         }
     }
 
-    /// Loads a vector from memory or another register. Memory of AVX2 is aligned.
+    /// Returns the instruction that loads a vector from memory or another register. With AVX2, the memory must be
+    /// aligned.
     pub(crate) fn load(self) -> Code {
         self.of(Code::VEX_Vmovaps_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
     }
 
-    /// Stores a vector, with the alignment of [`load`](Self::load).
+    /// Returns the instruction that stores a vector, with the alignment of [`load`](Self::load).
     pub(crate) fn store(self) -> Code {
         self.of(Code::VEX_Vmovaps_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
     }
 
-    /// Loads a vector from unaligned memory.
+    /// Returns the instruction that loads a vector from unaligned memory.
     pub(crate) fn load_anywhere(self) -> Code {
         self.of(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
     }
 
-    /// Stores a vector to unaligned memory.
+    /// Returns the instruction that stores a vector to unaligned memory.
     pub(crate) fn store_anywhere(self) -> Code {
         self.of(Code::VEX_Vmovups_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
     }
 
-    /// Copies a word to all lanes.
+    /// Returns the instruction that copies a word to all lanes.
     pub(crate) fn broadcast(self) -> Code {
         self.of(Code::VEX_Vpbroadcastd_ymm_xmmm32, Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32)
     }
 
-    /// Reads the word of the first lane.
+    /// Returns the instruction that reads the word of the first lane.
     pub(crate) fn first(self) -> Code {
         self.of(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm)
     }
 
-    /// Selects the second operand if the condition holds, otherwise the first.
+    /// Returns the instruction that selects the second operand if the condition holds, otherwise the first.
     pub(crate) fn select(self) -> Code {
         self.of(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32)
     }
 
-    /// Multiplies the first operand by the second, plus or minus the third, and overwrites the first.
+    /// Returns the instruction that multiplies the first two operands, adds or subtracts the third, and overwrites the
+    /// first.
     pub(crate) fn fused(self, minus: bool) -> Code {
         match minus {
             true => self
@@ -155,7 +158,8 @@ impl Level {
         }
     }
 
-    /// Returns the instruction and its immediate. Comparisons of AVX-512 return bits.
+    /// Returns the instruction for an operation, and its immediate. With AVX-512, comparisons return bits in a mask
+    /// register.
     #[rustfmt::skip]
     pub(crate) fn two(self, op: Two) -> (Code, Option<u8>) {
         let number = match op {
@@ -192,7 +196,7 @@ impl Level {
         (self.of(avx2, avx512), number)
     }
 
-    /// Returns the instruction for bits of truth values.
+    /// Returns the instruction for a logic operation on mask registers.
     pub(crate) fn logic(op: Two) -> Option<Code> {
         match op {
             Two::And => Some(Code::VEX_Kandw_kr_kr_kr),
@@ -203,7 +207,7 @@ impl Level {
         }
     }
 
-    /// Returns the instruction, its immediate, and whether it can read memory.
+    /// Returns the instruction for an operation, its immediate, and whether its source can be in memory.
     #[rustfmt::skip]
     pub(crate) fn one(self, op: One) -> (Code, Option<u8>, bool) {
         let (avx2, avx512, number) = match op {

@@ -1,4 +1,4 @@
-//! Host code for groups of lanes, generated at run time: x86-64 with AVX2 and FMA, or with AVX-512.
+//! Generates host code for groups of lanes at run time, for x86-64 with AVX2 and FMA or with AVX-512.
 //!
 //! | read | for |
 //! |---|---|
@@ -16,12 +16,12 @@
 //! | `called` | functions that code calls |
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
-//! A machine traces its program with a [`Linker`], node by node, and states the meaning of its instructions on
-//! [`Rows`]. A node has straight-line code, conditionals, and the way to the [`Next`] node. [`Linked::new`] generates
-//! code for all nodes of a program, and [`Linked::run`] runs it. While all active lanes go the same way, code jumps
-//! from node to node. If lanes diverge, code calls the machine's own flow control, [`LinkedMachine::flow`], which
-//! returns the next node. The crate does not depend on any machine. It builds for every target, but generates code only for
-//! x86-64.
+//! A machine traces its program node by node with a [`Linker`]. For each instruction, it adds operations on values of
+//! rows ([`Rows`]). A node consists of straight-line code with conditionals, and of the transition to the [`Next`]
+//! node. [`Linked::new`] generates code for all nodes of a program, and [`Linked::run`] runs the code. While all active
+//! lanes take the same path, generated code jumps from node to node. If lanes diverge, the code calls the machine's own
+//! flow control, [`LinkedMachine::flow`], which returns the next node. The crate does not depend on any machine. It
+//! builds for every target, but generates code only for x86-64.
 
 mod asm;
 mod cache;
@@ -52,7 +52,7 @@ pub use verify::Rejected;
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// The target is not x86-64.
-    #[error("this build makes no code: it is made for x86-64")]
+    #[error("this build cannot generate code: the target is not x86-64")]
     Target,
     /// An instruction that cannot be encoded.
     #[error("cannot encode instruction: {0}")]

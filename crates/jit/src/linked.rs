@@ -1,6 +1,7 @@
-//! A program as linked code: a machine traces it node by node, and a group runs it.
+//! Linked code of a program: the interface by which a machine traces its program node by node, and by which a group
+//! runs the code.
 
-// Generated code is called and calls functions: each block states its assumptions.
+// Generated code is called, and calls functions. Each unsafe block states its assumptions.
 #![allow(unsafe_code)]
 
 use std::fmt::Debug;
@@ -20,7 +21,7 @@ use crate::segment::Segment;
 use crate::state::{EXIT, State};
 use crate::strip::Value;
 
-/// No node begins here.
+/// Marks a position of the program at which no node begins.
 const NONE: u32 = u32::MAX;
 
 /// The parts of linked code that differ between machines.
@@ -35,21 +36,21 @@ pub trait LinkedMachine: Debug + Sized + 'static {
         'a: 'c,
         'w: 'a;
 
-    /// The floating point modes of the code.
+    /// The floating point modes (MXCSR) of generated code.
     const MODE: u32;
-    /// Whether the first side of a divided conditional takes an instruction to arrive at the join.
+    /// Whether the first side of a divergent conditional issues an additional instruction to arrive at the join.
     const JOINS: bool;
-    /// Whether the machine records the entries that its stack has held.
+    /// Whether the machine records how many entries its stack has held.
     const HOLDS: bool;
     /// Whether listings of the machine show addresses in hexadecimal.
     const HEXADECIMAL: bool;
 
-    /// Executes the operations of a call for the active lanes. Returns `false`, without any effect, if the group
-    /// cannot execute them here.
+    /// Executes the operations of a call for the active lanes. If the group cannot execute them here, returns `false`
+    /// and has no effect.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control at the end of a node, or after the piece that all lanes [leave](State::leave). Returns
-    /// the next node, or [`NO_NODE`](crate::NO_NODE) if code cannot continue.
+    /// Executes the flow control at the end of a node, or after the piece at which all lanes have [left](State::leave)
+    /// the node. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if generated code cannot continue.
     fn flow(
         linked: &Linked<Self>,
         own: &Self::Own,
@@ -58,7 +59,7 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     ) -> u32;
 }
 
-/// The fast or the slow path of a node, while a machine states its instructions.
+/// The fast or the slow path of a node under construction.
 pub trait Path {
     /// Returns an empty path of the same kind.
     fn next(&self) -> Self;
@@ -66,11 +67,11 @@ pub trait Path {
     /// Returns the rows of the path.
     fn rows(&mut self) -> &mut Rows;
 
-    /// Returns the rows at the end.
+    /// Converts the path to its rows, when the node is complete.
     fn into_rows(self) -> Rows;
 }
 
-/// Nodes while a machine traces them.
+/// A program that a machine is tracing, node by node.
 #[derive(Debug)]
 pub struct Linker<M: LinkedMachine, P> {
     /// Fast path of the current node.
@@ -81,11 +82,11 @@ pub struct Linker<M: LinkedMachine, P> {
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     parts: u32,
-    /// Number of words of the current node, its pieces, and the last piece.
+    /// Number of words of lanes in the current node, the complete pieces of the node, and the current piece.
     words: u32,
     pieces: Vec<Piece>,
     piece: Piece,
-    /// The words of the open conditionals, and their sides.
+    /// The word of each open conditional, and the side that is being traced.
     open: Vec<(u32, usize)>,
     entries: u32,
     needs: u32,
@@ -97,7 +98,7 @@ pub struct Traced<M: LinkedMachine> {
     nodes: Vec<Node>,
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
-    /// The node that begins at each place, or [`NONE`].
+    /// The node that begins at each position of the program, or [`NONE`].
     starts: Vec<u32>,
 }
 
@@ -116,19 +117,19 @@ pub struct Linked<M: LinkedMachine> {
     needs: Vec<u32>,
 }
 
-/// A group at a node, and its memory.
+/// A group that is about to run a node, and the memory of the group.
 #[derive(Debug)]
 pub struct Arrived<'a> {
-    /// The node that begins.
+    /// The node to run.
     pub node: u32,
-    /// The rows of words, of bytes, and of halves.
+    /// The group's rows with a word, a byte, and 16 bits per lane.
     pub rows: [*mut [u8]; 3],
-    /// Number of runs of each part, then other counts: [`Linked::counts`] in total.
+    /// Number of runs of each part, followed by other counts. The length is [`Linked::counts`].
     pub counts: &'a mut [u64],
 }
 
 impl<M: LinkedMachine, P: Path> Linker<M, P> {
-    /// Returns no nodes, with the paths of the first one.
+    /// Returns a linker without nodes. `fast` and `slow` are the paths of the first node.
     pub fn new(fast: P, slow: P) -> Self {
         Linker {
             fast,
@@ -146,7 +147,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Returns the number of the next node.
+    /// Returns the number of the node that is being traced.
     pub fn next_node(&self) -> u32 {
         self.nodes.len() as u32
     }
@@ -163,7 +164,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.parts - 1
     }
 
-    /// Opens a conditional: the lanes whose condition holds run. The stack must have room for `entries` entries.
+    /// Opens a conditional: the following code runs for the lanes whose condition holds. The stack must have room for
+    /// `entries` entries.
     pub fn open(&mut self, entries: u32, condition: impl FnMut(&mut P) -> Value) {
         let parent = self.open.last().copied();
         let word = self.split(condition, |rows, word, held| rows.open(word, held));
@@ -180,7 +182,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Applies `split` to the rows of both paths, with a new word for the lanes whose condition holds. Returns the
-    /// word.
+    /// number of the word.
     fn split(
         &mut self,
         mut condition: impl FnMut(&mut P) -> Value,
@@ -205,7 +207,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         !self.pieces.is_empty()
     }
 
-    /// Starts the other side of the conditional.
+    /// Starts the side of the conditional for the lanes whose condition does not hold.
     pub fn other(&mut self) {
         self.both(|path| path.rows().other());
         if let Some((_, side)) = self.open.last_mut() {
@@ -213,8 +215,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Closes the conditional: its lanes reconverge. `sides` are those of the lanes whose condition holds, and of the
-    /// others.
+    /// Closes the conditional: its lanes reconverge. `sides` describes the side of the lanes whose condition holds, and
+    /// the side of the others.
     pub fn close(&mut self, sides: [Branch; 2]) {
         self.both(|path| path.rows().close());
         let word = self.open.pop().map(|(word, _)| word);
@@ -224,15 +226,16 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Lets the lanes whose condition holds leave the node after `size` instructions that a part counts. No
-    /// conditional may be open.
+    /// Lets the lanes whose condition holds leave the node. `size` is the number of instructions since the last piece,
+    /// and the part `count` counts their runs. No conditional may be open.
     pub fn leave(&mut self, [size, count]: [u32; 2], waits: Waits, condition: impl FnMut(&mut P) -> Value) {
         let word = self.split(condition, |rows, word, held| rows.leave(word, held));
         let piece = std::mem::take(&mut self.piece);
         self.pieces.push(Piece { size, count, leave: Some((word, waits)), ..piece });
     }
 
-    /// Stores the lanes whose condition holds in a word for the flow. Returns the word.
+    /// Stores the lanes whose condition holds in a word, which the machine's flow control reads. Returns the number of
+    /// the word.
     pub fn gather(&mut self, condition: impl FnMut(&mut P) -> Value) -> u32 {
         self.split(condition, |rows, word, held| rows.strip.gather(word, held))
     }
@@ -248,8 +251,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
     }
 
     /// Ends the node. `size` is the number of instructions that all lanes run after the last piece, and `part` counts
-    /// them. `condition` is that of [`Next::Either`]. With `repeats`, the lanes for which it holds run the node again,
-    /// or all lanes if there is no condition.
+    /// their runs. `condition` is the condition of [`Next::Either`]. With `repeats`, the lanes for which the condition
+    /// holds run the node again, or all lanes if there is no condition.
     pub fn end(
         &mut self,
         [size, part]: [u32; 2],
@@ -258,8 +261,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         repeats: bool,
         own: M::Own,
     ) {
-        // While all lanes repeat the node, the fast path does not store rows that the next run writes first. If a lane
-        // is outside the window, all rows must have the machine's values.
+        // While all lanes repeat the node, the fast path does not store rows that the next run writes before it reads
+        // them. Nodes that access the window are excluded: if a lane is outside the window, all rows must have the
+        // machine's values.
         let repeats = repeats && !self.slow.rows().strip.has_spans();
         if let Some(condition) = condition {
             let held = condition(&mut self.slow);
@@ -298,7 +302,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.own.push(own);
     }
 
-    /// Ends the node with a call. If the node accesses memory, it calls instead of its own code if a lane is outside.
+    /// Ends the node with a call. If the node accesses memory, the call replaces the code of the node if a lane is
+    /// outside the memory. Otherwise, the call follows the code.
     pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
         self.end(counts, next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {
@@ -307,14 +312,14 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.calls.push(call);
     }
 
-    /// Requires the budget to cover more instructions at the entry of an earlier node.
+    /// Requires the budget to cover additional instructions at the entry of an earlier node.
     pub fn cover(&mut self, node: u32, instructions: u32) {
         if let Some(node) = self.nodes.get_mut(node as usize) {
             node.budget += instructions;
         }
     }
 
-    /// Lets a node also check the budget and the stack for the last one.
+    /// Moves the checks of the budget and the stack for the last node to the entry of another node.
     pub fn check_at(&mut self, node: u32) {
         let Some(last) = self.nodes.last_mut() else { return };
         let (instructions, entries) = (last.instructions(), std::mem::take(&mut last.entries));
@@ -324,8 +329,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Returns the program. `starts` has the node that begins at each place of the program, if any. [`Target::Outside`]
-    /// becomes the node that begins at its place, if any.
+    /// Returns the traced program. `starts` has, for each place of the program, the node that begins there, if any. A
+    /// [`Target::Outside`] whose place has a node becomes a target in this node.
     pub fn finish(mut self, starts: &[Option<u32>]) -> Traced<M> {
         for target in self.nodes.iter_mut().flat_map(|node| node.next.targets_mut()) {
             if let Target::Outside(place) = *target
@@ -340,8 +345,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
 }
 
 impl<M: LinkedMachine> Traced<M> {
-    /// Updates the data of each node from that of the nodes to which code continues without the flow. `change`
-    /// updates the second data from the first, and returns whether it has changed.
+    /// Propagates data backward: updates the data of each node from the data of its successors, except for those that
+    /// flow control chooses. `change` updates its second argument from the first, and returns whether the second has
+    /// changed.
     pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
         let mut changed = true;
         while std::mem::take(&mut changed) {
@@ -360,7 +366,8 @@ impl<M: LinkedMachine> Traced<M> {
 impl<M: LinkedMachine> Linked<M> {
     /// Compiles a program of `instructions` instructions, for groups of `lanes` lanes.
     ///
-    /// Returns `None` if code cannot be compiled for this level, or if nothing is worth compiling.
+    /// Returns `None` if code cannot be compiled for this level, or if the program has no code for which compilation
+    /// saves time.
     pub fn new(
         level: reconverge_simt::Level,
         instructions: usize,
@@ -386,7 +393,7 @@ impl<M: LinkedMachine> Linked<M> {
         })
     }
 
-    /// Returns the node that begins at a place of the program.
+    /// Returns the node that begins at a position of the program.
     #[inline(always)]
     pub fn starting_at(&self, place: u32) -> Option<u32> {
         self.starts.get(place as usize).copied().filter(|number| *number != NONE)
@@ -410,7 +417,7 @@ impl<M: LinkedMachine> Linked<M> {
         self.needs[node as usize]
     }
 
-    /// Returns the number of counts that runs of the program need: those of the parts, and others.
+    /// Returns the number of counts that a run needs: a count for each part, and other counts.
     pub fn counts(&self) -> usize {
         self.code.counts()
     }
@@ -420,7 +427,7 @@ impl<M: LinkedMachine> Linked<M> {
         &self.own[node as usize]
     }
 
-    /// Switches code to the memory of another group of the program.
+    /// Switches the code to the rows of another group that runs this program.
     ///
     /// # Panics
     /// Panics if there are fewer rows than the code needs.
@@ -429,13 +436,13 @@ impl<M: LinkedMachine> Linked<M> {
         self.code.rebind(state, rows, [byte_rows.cast(), half_rows.cast()]);
     }
 
-    /// Runs code from a node for the active lanes of the state, within its budget. `pc` is the address of the
-    /// instruction, for messages.
+    /// Runs the code from a node on, for the active lanes of the state and within the state's budget. `pc` is the
+    /// address of the instruction, for messages.
     ///
     /// # Safety
-    /// The processor has the level that the nodes were compiled for. The rows have the layout that they were traced
-    /// for, including the row of the active lanes, and are aligned to 32 bytes. Only calls use the rows and the
-    /// state's window during the run.
+    /// The processor must have the level for which the nodes were compiled. The rows must have the layout for which the
+    /// program was traced, including the row of the active lanes, and must be aligned to 32 bytes. During the run, only
+    /// calls may use the rows and the state's window.
     #[inline]
     pub unsafe fn run(
         &self,
@@ -447,7 +454,7 @@ impl<M: LinkedMachine> Linked<M> {
         let mut running = Running::<M> { linked: self, context };
         state.context = (&raw mut running).cast();
         self.rebind(state, rows);
-        // SAFETY: guaranteed by the caller; the context is what the functions expect.
+        // SAFETY: the caller guarantees the requirements, and the context has the type that the functions expect.
         let left = unsafe { self.code.run(node, state, counts, flow_of::<M>()) };
         state.context = null_mut();
         left.unwrap_or_else(|fault| {
@@ -458,7 +465,7 @@ impl<M: LinkedMachine> Linked<M> {
     }
 }
 
-/// The context of the functions that code calls.
+/// The context of the functions that generated code calls.
 struct Running<'r, 'c, 'a: 'c, 'w: 'a, M: LinkedMachine> {
     linked: &'r Linked<M>,
     context: &'r mut M::Context<'c, 'a, 'w>,
@@ -474,9 +481,10 @@ fn flow_of<M: LinkedMachine>() -> Callee {
 
 convention! {
     fn call<M: LinkedMachine>(state: *mut State, number: u32) -> u32 {
-        // SAFETY: code passes its own state.
+        // SAFETY: generated code passes its own state.
         let state = unsafe { &mut *state };
-        // SAFETY: `Linked::run` has set it for the duration of the run, and nothing else uses it meanwhile.
+        // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses it during the
+        // run.
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
         u32::from(!M::call(&linked.calls[number as usize], state, context))
     }
@@ -484,14 +492,15 @@ convention! {
 
 convention! {
     fn flow<M: LinkedMachine>(state: *mut State, node: u32) -> u32 {
-        // SAFETY: code passes its own state.
+        // SAFETY: generated code passes its own state.
         let state = unsafe { &mut *state };
-        // SAFETY: as for calls.
+        // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses it during the
+        // run.
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
         let next = M::flow(linked, &linked.own[node as usize], state, context);
         state.population = state.active.count_ones().into();
         state.leave = 0;
-        // Code jumps to the node without a check.
+        // Generated code jumps to this node without a check, so the number is checked here.
         if (next as usize) < linked.own.len() { next } else { NO_NODE }
     }
 }

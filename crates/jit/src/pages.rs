@@ -1,4 +1,4 @@
-//! Memory that is first written and then executed, never both at once.
+//! Memory for generated code. It is first writable and then executable, never both at the same time.
 
 // Only this file makes a page executable.
 #![allow(unsafe_code)]
@@ -12,7 +12,7 @@ use crate::fault::{self, Watched};
 /// Executable code. Its address does not change during the lifetime of the value.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    /// Dropped before the code.
+    /// Registration of the code for the fault handler. It is dropped before the code.
     _watched: Watched,
     code: Mmap,
 }
@@ -21,7 +21,7 @@ impl Pages {
     /// Returns executable pages with these bytes, which are no longer writable.
     ///
     /// # Errors
-    /// The system does not provide memory, or does not make it executable.
+    /// Fails if the system does not provide memory, or does not make the memory executable.
     pub(crate) fn new(code: &[u8]) -> io::Result<Pages> {
         let mut pages = MmapMut::map_anon(code.len().max(1))?;
         pages[..code.len()].copy_from_slice(code);

@@ -1,14 +1,15 @@
-//! A program as linked code: nodes that jump to each other. A node is a segment and the flow after it.
+//! Compiles the nodes of a program to linked code, in which nodes jump to each other. A node consists of a segment and
+//! the control flow after it.
 //!
 //! ```text
 //!   enter --> node --> all lanes go the same way --> node ...
 //!              |                                      ^
 //!              +--> lanes diverge --> Flow: the machine decides
 //! ```
-//! A [`Node`] is a [`Segment`] of straight-line code with conditionals. After it, code continues with another node
-//! without leaving, as long as all active lanes go the same way. Otherwise code calls the machine's own flow control,
-//! which changes the stack and the active lanes, and returns the next node. The group's state is in its rows between
-//! two nodes, so that code can be left and entered at each of them.
+//! A [`Node`] has a [`Segment`] of straight-line code with conditionals. After the segment, generated code jumps to
+//! another node as long as all active lanes take the same path. Otherwise, the code calls the machine's own flow
+//! control, which changes the stack and the active lanes, and returns the next node. Between two nodes, the group's
+//! state is completely in its rows, so that a run can start and end at each node.
 
 // Generated code is called only in this file.
 #![allow(unsafe_code)]
@@ -29,7 +30,7 @@ use crate::strip::{Row, Strip};
 use crate::vectors::Vectors;
 use crate::verify::{self, Rejected};
 
-/// Straight-line code with conditionals, and the way to the next node.
+/// Straight-line code with conditionals, and the transition to the next node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     /// The code. A call, if any, comes last.
@@ -38,13 +39,14 @@ pub(crate) struct Node {
     pub(crate) pieces: Vec<Piece>,
     /// Bits of [`State::hindered`] with which the node cannot run.
     pub(crate) needs: u32,
-    /// Number of instructions that the budget must cover at entry; 0 if an earlier node has checked it.
+    /// Number of instructions that the budget must cover at entry, or 0 if an earlier node checks the budget for this
+    /// node.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
     pub(crate) entries: u32,
     pub(crate) next: Next,
-    /// Whether the fast path omits some stores, because the node runs again. The last run before the budget ends
-    /// takes the slow path.
+    /// Whether the fast path omits stores of rows that the next run of the node overwrites. The last run before the
+    /// budget ends takes the slow path, which stores all rows.
     pub(crate) lazy: bool,
     /// The row of the active lanes.
     pub(crate) mask: Row,
@@ -53,34 +55,34 @@ pub(crate) struct Node {
 /// Instructions of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Piece {
-    /// Number of instructions that all active lanes run, and the part of the program that counts the runs.
+    /// Number of instructions that all active lanes run, and the number of the part that counts these runs.
     pub(crate) size: u32,
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
-    /// The word of the lanes that leave after the piece, and how they wait.
+    /// The number of the word with the lanes that leave after the piece, and how these lanes wait.
     pub(crate) leave: Option<(u32, Waits)>,
 }
 
-/// The wait of lanes that leave a node while others stay.
+/// The way in which lanes wait that leave a node while other lanes stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The machine's flow control receives the lanes later, by their kind: [`State::gone`].
+    /// The machine's flow control handles the lanes later. [`State::gone`] collects them by this kind.
     For(u8),
 }
 
-/// A conditional in a node: the lanes of a word run one side, the others the other side.
+/// A conditional in a node: the lanes of a word run one side, and the other active lanes run the other side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conditional {
     pub(crate) word: u32,
-    /// The word of the conditional around this one, and its side.
+    /// The word of the enclosing conditional, and the side of it that contains this conditional.
     pub(crate) parent: Option<(u32, usize)>,
-    /// The sides of the lanes of the word, and of the others.
+    /// The side that the lanes of the word run, and the side of the other lanes.
     pub(crate) sides: [Branch; 2],
-    /// Number of entries that the stack holds inside; 0 if the machine does not record it.
+    /// Number of entries that the stack holds inside the conditional, or 0 if the machine does not record this number.
     pub(crate) held: u32,
-    /// Whether the first side's arrival at the join takes an instruction.
+    /// Whether the first side issues an additional instruction to arrive at the join.
     pub(crate) joins: bool,
 }
 
@@ -89,22 +91,22 @@ pub(crate) struct Conditional {
 pub struct Branch {
     /// Number of instructions that run if some lane takes the side.
     pub size: u32,
-    /// The part that counts these runs.
+    /// The number of the part that counts these runs.
     pub count: u32,
-    /// Number of instructions for the lanes of this side that run even if there are none.
+    /// Number of instructions for the lanes of this side that are issued even if the side has no lanes.
     pub always: u32,
 }
 
-/// The way from a node to the next one.
+/// The transition from a node to the next node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// All active lanes go there.
+    /// All active lanes continue at the target.
     To(Target),
-    /// The lanes of the word [`EXIT`] go to the first target, the others to the second. If lanes go to both, the flow
-    /// decides.
+    /// The lanes of the word [`EXIT`] continue at the first target, and the others at the second. If both targets have
+    /// lanes, the machine's flow control decides.
     Either([Target; 2]),
-    /// All active lanes go to the node with which an iteration of the innermost loop begins, if the state's
-    /// [`rounds`](State::rounds) allow one more. Otherwise the flow decides.
+    /// All active lanes continue at the node with which an iteration of the innermost loop begins, if the state's
+    /// [`rounds`](State::rounds) allow another iteration. Otherwise, the machine's flow control decides.
     Again(Target),
 }
 
@@ -113,23 +115,24 @@ pub enum Next {
 pub enum Target {
     /// A node.
     Node(u32),
-    /// A place of the program that is not compiled.
+    /// A position in the program, in the machine's unit, at which no node begins.
     Outside(u32),
     /// The machine's flow control decides.
     Flow,
 }
 
-/// The reason for leaving code.
+/// The reason for the end of a run of generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// The budget does not cover the node.
+    /// The budget does not cover the node with this number.
     Budget(u32),
-    /// The node cannot run: a lane reaches outside the window, the stack is too full, or the state hinders it. Nothing
-    /// of it has run, except for the stores of lanes before the one outside if the node only stores once.
+    /// The node cannot run, because a lane accesses memory outside the window, the stack is too full, or a bit of
+    /// [`State::hindered`] is set. The node has had no effect, with one exception: a node whose only effect is one
+    /// store may already have stored for lower lanes than the lane outside.
     Refused(u32),
-    /// The call of the node has ended the run, and has had no effect.
+    /// The call of the node returned `false`, without an effect.
     Stopped(u32),
-    /// The lanes continue at this place of the program, which is not compiled.
+    /// The lanes continue at this position of the program, which is not compiled.
     Outside(u32),
     /// The machine's flow control has ended the run.
     Ended,
@@ -141,7 +144,7 @@ const STOPPED: u32 = 2;
 const OUTSIDE: u32 = 3;
 const ENDED: u32 = 4;
 
-/// Result of the flow that leaves the code.
+/// Result of flow control that ends the run of generated code.
 pub const NO_NODE: u32 = u32::MAX;
 
 /// The linked code of a program.
@@ -151,16 +154,16 @@ pub(crate) struct Code {
     pool: Guarded<Constants>,
     entries: Vec<u32>,
     mode: u32,
-    /// Number of nodes, and of counts: runs of each part, and for each node the number of its next runs that take the
-    /// slow path.
+    /// Number of nodes, and number of counts. The counts are the runs of each part and, for each node, the number of
+    /// its next runs that take the slow path.
     nodes: usize,
     counts: usize,
-    /// Minimum size in bytes of a group's rows and of the window for the code.
+    /// Minimum number of bytes of a group's rows, and of the window.
     rows: usize,
     window: usize,
 }
 
-/// Words of the pool.
+/// Words of the constant pool.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Constants([u32; 16]);
@@ -179,14 +182,14 @@ impl Next {
 }
 
 impl Conditional {
-    /// Returns the number of instructions that run even if no lane takes their side.
+    /// Returns the number of instructions of both sides that are issued even if a side has no lanes.
     fn always(&self) -> u32 {
         self.sides.iter().map(|side| side.always).sum()
     }
 }
 
 impl Node {
-    /// Returns whether runs take the slow path at once after the guard has failed: some, or one if lanes have left.
+    /// Returns whether some runs start with the slow path after a guard has failed or a lane has left the node.
     fn learns(&self) -> bool {
         self.segment.call.is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
     }
@@ -194,7 +197,7 @@ impl Node {
     /// Proves that the code of the node accesses only its rows, the state and the window.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// Returns the first rule that the node breaks.
     pub(crate) fn verify(&self) -> Result<(), Rejected> {
         verify::row(self.mask)?;
         verify::segment(&self.segment)?;
@@ -214,12 +217,12 @@ impl Node {
         self.pieces.iter().flat_map(|piece| &piece.conditionals)
     }
 
-    /// Returns the words of lanes that leave.
+    /// Returns the numbers of the words of lanes that leave.
     fn leaves(&self) -> impl Iterator<Item = u32> {
         self.pieces.iter().filter_map(|piece| piece.leave.map(|(word, _)| word))
     }
 
-    /// Returns the number of instructions of all lanes and sides.
+    /// Returns the maximum number of instructions of a run, if all sides of conditionals run.
     pub(crate) fn instructions(&self) -> u32 {
         let sides = self.conditionals().flat_map(|conditional| conditional.sides);
         let inside: u32 = sides.map(|side| side.size + side.always).sum();
@@ -237,11 +240,11 @@ impl Node {
 }
 
 impl Code {
-    /// Compiles nodes for groups of `lanes` lanes: a multiple of [`LANES`](crate::LANES), up to 64. Uses
-    /// [`Level::Avx2`] if the vectors of the level do not divide the group.
+    /// Compiles nodes for groups of `lanes` lanes, which is a multiple of [`LANES`](crate::LANES) up to 64. Uses
+    /// [`Level::Avx2`] if `lanes` is not a multiple of the vector size of the level.
     ///
     /// # Errors
-    /// Memory for code cannot be allocated, a node cannot be encoded, or the verifier rejects one.
+    /// Fails if memory for code cannot be allocated, a node cannot be encoded, or the verifier rejects a node.
     pub(crate) fn compile(
         nodes: &[Node],
         level: Level,
@@ -311,7 +314,7 @@ impl Code {
         self.pages.bytes().len()
     }
 
-    /// Sets the rows of words, of bytes and of halves.
+    /// Sets the addresses of the rows with a word, a byte, and 16 bits per lane.
     #[inline]
     pub(crate) fn rebind(&self, state: &mut State, rows: *mut [u8], narrow: [*mut u8; 2]) {
         assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
@@ -319,19 +322,21 @@ impl Code {
         [state.byte_rows, state.half_rows] = narrow;
     }
 
-    /// Runs code from a node until it leaves. The state's [`active`](State::active) lanes run, within its budget.
+    /// Runs the code from a node until it returns, for the state's [`active`](State::active) lanes and within the
+    /// state's budget.
     ///
     /// # Panics
     /// Panics if there are fewer counts or nodes than the code needs, or if the window has fewer bytes.
     ///
     /// # Errors
-    /// The code accesses memory that it must not access: a mistake in this crate or in the node.
+    /// Returns an error if the code accesses memory that it must not access, because of a defect of this crate or of
+    /// the node.
     ///
     /// # Safety
-    /// The processor has the level. Only the functions that code calls use the group's memory and that of the window
-    /// during the call. The rows are aligned to 32 bytes, and the row of the mask contains the lanes. There are
-    /// [`NARROW_ROWS`](crate::state::NARROW_ROWS) rows of bytes and of halves, or none if no node uses them. The
-    /// state's context has the type that the functions expect.
+    /// The processor must have the level. During the call, only the functions that generated code calls may use the
+    /// group's memory and the window. The rows must be aligned to 32 bytes, and the row of the mask must contain the
+    /// active lanes. There must be [`NARROW_ROWS`](crate::state::NARROW_ROWS) rows with a byte and with 16 bits per
+    /// lane, unless no node uses them. The state's context must have the type that the functions expect.
     #[inline]
     pub(crate) unsafe fn run(
         &self,
@@ -380,33 +385,33 @@ fn both(nodes: &[Node], can: bool) -> Vec<bool> {
     nodes.iter().zip(loops).map(|(node, in_loop)| can && (node.needs_both() || !in_loop)).collect()
 }
 
-/// Code that is emitted after the nodes: leaves for a reason, with a number.
+/// Code that is emitted after the nodes. It ends the run with a reason and a number.
 struct Later {
     enter: Label,
     reason: u32,
     number: u32,
 }
 
-/// Code that is emitted after the nodes: counts the pieces of a node that some lanes have left.
+/// Code that is emitted after the nodes. It updates the counts of a node that some lanes have left.
 struct Leaving {
     enter: Label,
     back: Label,
     node: u32,
 }
 
-/// Number of runs that take the slow path at once after a guard has failed. A product of zero fails the guard of
-/// matmul's sums: with it, all strips were computed twice.
+/// Number of runs that start with the slow path after a guard has failed. In the kernel matmul, products of zero make
+/// the guards of its sums fail repeatedly. Without this number, all strips were then computed twice.
 const SLOW_RUNS: i32 = 4;
 
-/// Number of runs that call at once after a lane of an access has been outside its memory.
+/// Number of runs that start with the call after a lane has accessed an address outside the memory.
 const CALLS: i32 = 3;
 
-/// If not 0, a node takes the slow path.
+/// Register that is not 0 if the node must take the slow path.
 const EXACT: Register = Register::R15D;
 
 struct Compiler<'a> {
     asm: Assembler,
-    /// Number of parts, whose counts come before those of nodes.
+    /// Number of parts. The counts of parts come before the counts of nodes.
     parts: u32,
     level: Level,
     pool: &'a mut Pool,
@@ -420,11 +425,11 @@ struct Compiler<'a> {
     lanes: i32,
     frame: i32,
     labels: &'a [Label],
-    /// Continues with the node whose number is in EAX.
+    /// Code that jumps to the node whose number is in EAX.
     dispatch: Label,
-    /// Returns ECX.
+    /// Code that ends the run and returns ECX.
     leave: Label,
-    /// Calls the flow for the node whose number is in ESI.
+    /// Code that calls the flow control for the node whose number is in ESI.
     flow: Label,
 }
 
@@ -453,7 +458,7 @@ impl Compiler<'_> {
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
         asm.branch(Op::Je_rel32_64, leave);
         asm.bind(dispatch);
-        // The flow may have passed the turn to another group.
+        // The flow control may have switched to another group, so the address of the rows is read again.
         asm.two(Op::Mov_r64_rm64, emit::ROWS, at_base(STATE, place!(rows)));
         asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(entries)));
         let entry = MemoryOperand::with_base_index_scale(Register::RCX, Register::RAX, 4);
@@ -486,7 +491,7 @@ impl Compiler<'_> {
         }
         let guards = node.learns();
         if guards {
-            // After failed guards, some runs take the slow path at once.
+            // After failed guards, some runs start with the slow path.
             let often = self.asm.label();
             let slow = self.slow_runs(Register::RCX, number);
             self.asm.two(Op::Mov_r32_rm32, EXACT, slow);
@@ -503,7 +508,7 @@ impl Compiler<'_> {
             if let Next::Again(_) = node.next {
                 self.iterates(number, exact);
             } else {
-                // Each run may divide the lanes, which takes one more entry.
+                // In each run, lanes may diverge, which pushes one more entry.
                 self.asm.number(Op::Cmp_rm32_imm32, room, node.entries as i32 + self.lanes);
                 self.asm.branch(Op::Jb_rel32_64, exact);
             }
@@ -546,7 +551,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Emits a jump to a label unless one more iteration of the innermost loop may begin, with this node.
+    /// Emits a jump to the label `otherwise`, unless another iteration of the innermost loop may begin with this node.
     fn iterates(&mut self, node: u32, otherwise: Label) {
         self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(body)), node as i32);
         self.asm.branch(Op::Jne_rel32_64, otherwise);
@@ -554,7 +559,7 @@ impl Compiler<'_> {
         self.asm.branch(Op::Je_rel32_64, otherwise);
     }
 
-    /// Emits the counts of a node that some lanes have left.
+    /// Emits updates of the counts of a node, for the case that some lanes have left the node.
     fn pieces(&mut self, Leaving { enter, back, node: number }: Leaving, node: &Node) {
         let active = at_base(STATE, place!(active));
         self.asm.bind(enter);
@@ -583,7 +588,7 @@ impl Compiler<'_> {
             asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
             asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
             asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
-            // After a lane has left, others often follow.
+            // After a lane has left, other lanes often leave in the next run, so the next run takes the slow path.
             let slow = self.slow_runs(Register::RAX, number);
             let asm = &mut self.asm;
             asm.number(Op::Mov_rm64_imm32, slow, 1);
@@ -597,7 +602,8 @@ impl Compiler<'_> {
         self.asm.branch(Op::Jmp_rel32_64, back);
     }
 
-    /// Returns the number of the next runs of a node that take the slow path. Sets a register.
+    /// Returns the memory operand with the number of the next runs of a node that take the slow path. Overwrites the
+    /// register `to`.
     fn slow_runs(&mut self, to: Register, node: u32) -> MemoryOperand {
         self.asm.two(Op::Mov_r64_rm64, to, at_base(STATE, place!(counts)));
         at_base(to, 8 * (self.parts + node) as i32)
@@ -613,7 +619,7 @@ impl Compiler<'_> {
         enter
     }
 
-    /// Returns the label of a target.
+    /// Returns the label of a target, or `None` if flow control decides.
     fn label(&mut self, target: Target) -> Option<Label> {
         match target {
             Target::Node(to) => Some(self.labels[to as usize]),
@@ -622,7 +628,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Emits a jump of all active lanes, from a node.
+    /// Emits a jump from a node to a target, for all active lanes.
     fn go(&mut self, from: u32, target: Target) {
         match self.label(target) {
             Some(_) if target == Target::Node(from + 1) => {}
@@ -640,7 +646,7 @@ impl Compiler<'_> {
         let (word, active) =
             (at_base(STATE, place!(words) + 8 * EXIT as i32), at_base(STATE, place!(active)));
         self.asm.two(Op::Mov_r64_rm64, Register::RAX, word);
-        // Strips without lanes do not write their bits, so the word has old bits there.
+        // Strips without active lanes do not write their bits of the word, so these bits are old.
         self.asm.two(Op::And_r64_rm64, Register::RAX, active);
         self.asm.branch(Op::Je_rel32_64, not_label);
         self.asm.two(Op::Cmp_r64_rm64, Register::RAX, active);
@@ -670,7 +676,7 @@ impl Compiler<'_> {
         };
         match (&check, segment.call) {
             (_, Some(_)) if reaches => {
-                // The call replaces the code if a lane is outside, and then for some more runs.
+                // If a lane is outside the memory, the call replaces the code for this run and for some further runs.
                 let inside = self.asm.label();
                 let slow = self.slow_runs(Register::RCX, number);
                 self.asm.number(Op::Cmp_rm64_imm8, slow, 0);
@@ -699,7 +705,7 @@ impl Compiler<'_> {
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
-            // The fast path does not write the words of lanes that leave.
+            // The fast path does not write the words of lanes that leave, so they are cleared first.
             for word in node.leaves().filter(|word| !words.contains(word)) {
                 self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
             }
@@ -776,7 +782,7 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// Emits the counts of pieces of a node that the same lanes run.
+    /// Emits updates of the counts for pieces of a node that the same lanes run.
     fn count(&mut self, node: &Node, pieces: &[Piece]) {
         let asm = &mut self.asm;
         let counts = Register::RCX;
@@ -814,7 +820,7 @@ impl Compiler<'_> {
                 None => asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active))),
                 Some((word, side)) => {
                     asm.two(Op::Mov_r64_rm64, not, side_of(word, side));
-                    // 1 if some lane runs the side around the conditional.
+                    // R8 becomes 1 if some lane runs the side that contains the conditional.
                     asm.two(Op::Xor_r32_rm32, Register::R8D, Register::R8D);
                     asm.two(Op::Test_rm64_r64, not, not);
                     asm.push(Instruction::with1(Op::Setne_rm8, Register::R8L));
@@ -854,7 +860,7 @@ impl Compiler<'_> {
                     asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, all as i32));
                     asm.store(Op::Add_rm64_r64, lane_instructions, run);
                 }
-                // 1 if some lane runs the side.
+                // `run` becomes 1 if some lane runs the side.
                 asm.number(Op::Cmp_rm64_imm8, lanes, 1);
                 asm.two(Op::Sbb_r64_rm64, run, run);
                 asm.number(Op::Add_rm64_imm8, run, 1);
@@ -868,7 +874,7 @@ impl Compiler<'_> {
             asm.two(Op::And_r64_rm64, run, other);
             asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
             if joins {
-                // If both sides run, the first one arrives at the join, which takes one instruction.
+                // If both sides run, the arrival of the first side at the join counts as one instruction.
                 asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
                 asm.store(Op::Sub_rm32_r32, budget, Register::R10D);
             }

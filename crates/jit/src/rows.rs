@@ -1,29 +1,30 @@
-//! Values of rows in the middle of a strip, for instructions in order and inside branches.
+//! Tracks the values of rows within a strip, for instructions in order and inside branches.
 //!
-//! [`Rows`] is a strip under construction: a machine adds its instructions. A row that is written is a value until
-//! the end, where it is stored for the active lanes. In a branch it changes for the lanes that take the branch.
+//! [`Rows`] is a strip under construction: a machine adds its instructions. A written row stays a value until the end
+//! of the strip, and is then stored for the active lanes. In a branch, a write changes the row only for the lanes that
+//! take the branch.
 //!
-//! A result of floats may be a denormal that the machine flushes, and on the fast path a NaN that is not the
-//! machine's. Such values are *raw* (non-canonical). Operations on floats use them unchanged. All other uses of their
-//! bits [canonicalize](Rows::settle) them.
+//! The result of a float operation may be a denormal that the machine flushes. On the fast path, it may also be a NaN
+//! with other bits than the machine's NaN. Such values are *raw* (non-canonical). Float operations use raw values
+//! unchanged. All other uses of the bits first [canonicalize](Rows::settle) the value.
 
 use litemap::LiteMap;
 use reconverge_isa::sets::{NumberSet, SortedSet};
 
 use crate::strip::{One, Row, Strip, Two, Value, predicate};
 
-/// The words of a row, or one of its bits.
+/// A row as words, or one bit of the row.
 type Part = (Row, Option<u8>);
 
-/// Values that have changed. A row is stored as words or as bits, but not as both.
+/// The changed parts of rows and their values. A row changes either as words or as bits, but not as both.
 type Now = LiteMap<Part, Value>;
 
 /// Code for some lanes only. At its end, the other lanes have the values from its entry.
 #[derive(Clone, Debug)]
 struct Scope {
-    /// The lanes.
+    /// The active lanes of the scope.
     mask: Value,
-    /// The same lanes, with any bits for lanes that are not active at entry.
+    /// The lanes of the scope. The bits of lanes that are not active at entry are arbitrary.
     held: Value,
     /// Row values at entry. For the else side, the values after the then side.
     before: Now,
@@ -34,33 +35,36 @@ struct Scope {
 /// A strip under construction, for the fast or the slow path.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// The strip. Rows are read and written here, and truth values are kept in it.
+    /// The strip that is under construction.
     pub strip: Strip,
-    /// Whether this is the slow path, for strips in which lanes leave or guards fail.
+    /// Whether this is the slow path, which handles strips in which lanes leave or guards fail.
     pub exact: bool,
     mask: Row,
     /// The lanes that are active at the start of the node.
     entry: Value,
     now: Now,
     scopes: Vec<Scope>,
-    /// Whether the code leaves denormals as results that the machine flushes.
+    /// Whether operations of the code can return denormals that the machine flushes.
     denormals: bool,
     raw: NumberSet,
-    /// Raw values that the fast path guards.
+    /// Raw values for which the fast path already has a guard against NaN.
     guarded: NumberSet,
-    /// Rows whose old words have been needed, and those that were written as a whole before.
+    /// `needed` has the rows whose old words are read. `covered` has the rows that are written for all lanes before any
+    /// read.
     needed: SortedSet<Row>,
     covered: SortedSet<Row>,
     left: bool,
 }
 
 impl Rows {
-    /// Returns unchanged rows. `mask` is the row of the active lanes. The code leaves denormals as results.
+    /// Returns rows without changes, on a new strip. `mask` is the row of the active lanes. Operations of the code can
+    /// return denormals.
     pub fn new(mask: Row, exact: bool) -> Rows {
         Rows::on(Strip::new(), mask, exact, true)
     }
 
-    /// Returns unchanged rows on an empty strip. `denormals`: the code leaves denormals as results.
+    /// Returns rows without changes, on an empty strip. `denormals` states whether operations of the code can return
+    /// denormals that the machine flushes.
     pub fn on(mut strip: Strip, mask: Row, exact: bool, denormals: bool) -> Rows {
         let entry = strip.row(mask);
         Rows {
@@ -109,22 +113,22 @@ impl Rows {
         self.mask
     }
 
-    /// Returns the lanes that are active here.
+    /// Returns the lanes that are active at this point.
     pub fn mask(&self) -> Value {
         self.scopes.last().map_or(self.entry, |scope| scope.mask)
     }
 
-    /// Returns the rows that the node writes before it needs their old values.
+    /// Returns the rows that the node overwrites before it reads their old values.
     pub fn covered(&self) -> &SortedSet<Row> {
         &self.covered
     }
 
-    /// Returns the value of a row here.
+    /// Returns the value of a row at this point.
     pub fn read(&mut self, row: Row) -> Value {
         self.part((row, None))
     }
 
-    /// Returns the low bits of a row here, as truth values.
+    /// Returns the low bits of a row at this point, as truth values.
     pub fn read_bits<const N: usize>(&mut self, row: Row) -> [Value; N] {
         std::array::from_fn(|bit| self.part((row, Some(bit as u8))))
     }
@@ -140,7 +144,8 @@ impl Rows {
         bit.map_or(value, |bit| self.strip.one(One::Shl(31 - bit), value))
     }
 
-    /// Writes a row for the active lanes, or those of them for which the predicate holds.
+    /// Writes a row for the active lanes. With a predicate, writes it only for the active lanes for which the predicate
+    /// holds.
     pub fn write(&mut self, row: Row, predicate: Option<Value>, value: Value) {
         self.write_part((row, None), predicate, value);
     }
@@ -169,7 +174,7 @@ impl Rows {
         self.now.insert(part, value);
     }
 
-    /// Removes the stores of rows that are not read any more.
+    /// Removes the stores of rows whose values are dead, according to `dead`.
     pub fn forget(&mut self, dead: impl Fn(Row) -> bool) {
         self.now.retain(|(row, _), _| !dead(*row));
     }
@@ -189,8 +194,8 @@ impl Rows {
         self.raw.contains(value.0)
     }
 
-    /// Returns the canonical bits of a value: denormals become zeros of their sign, and on the fast path a guard
-    /// fails for a NaN.
+    /// Returns a value with canonical bits: denormals become zeros of their sign. On the fast path, it adds a guard
+    /// that fails for a NaN.
     pub fn settle(&mut self, value: Value) -> Value {
         if !self.raw.contains(value.0) {
             return value;
@@ -207,14 +212,14 @@ impl Rows {
         self.strip.two(Two::FAdd, value, minus_zero)
     }
 
-    /// [`Strip::select`] of values that may be raw. The result is canonical if the bits of raw values differ from the
-    /// machine's.
+    /// Like [`Strip::select`], for values that may be raw. If operations can return denormals that the machine flushes,
+    /// the result is canonical.
     pub fn choose(&mut self, condition: Value, other: Value, then: Value) -> Value {
         if other == then {
             return then;
         }
         if !self.denormals {
-            // The guard for a NaN can be checked later.
+            // Only a NaN may need a guard, and a later use of the result can add it.
             let value = self.strip.select(condition, other, then);
             return if self.is_raw(other) || self.is_raw(then) { self.raw(value) } else { value };
         }
@@ -224,7 +229,7 @@ impl Rows {
 
     // Flow.
 
-    /// Opens a branch: the lanes of `held` run. Its bits of inactive lanes are ignored.
+    /// Opens a branch: the active lanes of `held` run. The bits of inactive lanes in `held` are ignored.
     pub fn open(&mut self, word: u32, held: Value) {
         self.strip.gather(word, held);
         let active = self.mask();
@@ -232,7 +237,7 @@ impl Rows {
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: self.now.clone() });
     }
 
-    /// Starts the else side: the other lanes run.
+    /// Starts the else side of the branch, for the other active lanes.
     pub fn other(&mut self) {
         let Some(mut scope) = self.scopes.pop() else { return };
         let active = self.mask();
@@ -249,8 +254,9 @@ impl Rows {
         }
     }
 
-    /// Merges values at the end of a scope. The lanes of the scope keep their values, and the others get those from
-    /// its entry. Lanes that are inactive at entry are don't-cares: an outer scope, or the end, sets their values.
+    /// Merges values at the end of a scope. The lanes of the scope keep their values, and the other lanes get the
+    /// values from the entry of the scope. The values of lanes that are inactive at entry are arbitrary, because an
+    /// outer scope, or the end of the strip, sets them.
     fn merge(&mut self, Scope { held, before, .. }: Scope) {
         let now = std::mem::take(&mut self.now);
         let parts: SortedSet<Part> = now.keys().chain(before.keys()).copied().collect();
@@ -265,11 +271,12 @@ impl Rows {
         }
     }
 
-    /// Lets the active lanes of `held` leave. No branch may be open.
+    /// Lets the active lanes of `held` leave the node. No branch may be open.
     pub fn leave(&mut self, word: u32, held: Value) {
         if !self.exact {
             self.strip.guard(held);
-            // Later writes do not count as covering: the slow path still needs the old values.
+            // From here on, overwritten rows do not count as covered, because the slow path still needs their old
+            // values for lanes that leave.
             self.left = true;
             return;
         }

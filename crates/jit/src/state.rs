@@ -1,4 +1,4 @@
-//! State that code and the engine share while a group runs.
+//! State that generated code and the engine share while a group runs.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -9,13 +9,13 @@ use reconverge_simt::Identity;
 /// Number of the state's own rows.
 pub(crate) const OWN: usize = 16;
 
-/// The own row of the active lanes: all ones, or zero.
+/// Number of the own row with the active lanes. A word is all ones for an active lane, and zero otherwise.
 pub const MASK: u32 = 0;
 
-/// Number of rows of a group with a byte per lane, and of those with 16 bits.
+/// Number of rows of a group with a byte per lane, and number of rows with 16 bits per lane.
 pub(crate) const NARROW_ROWS: u32 = 4;
 
-/// Number of words for which strips gather bits.
+/// Maximum number of words of lanes that the strips of a node can gather.
 pub(crate) const WORDS: usize = 64;
 
 /// Number of sites.
@@ -27,20 +27,20 @@ pub const SITES: u32 = 32;
 pub(crate) struct Site {
     /// Address of the first byte.
     pub(crate) start: u32,
-    /// Number of offsets at which there are words, with the highest bit inverted.
+    /// Number of byte offsets at which a word can start, with the highest bit inverted.
     pub(crate) bound: u32,
     pub(crate) bytes: *mut u8,
 }
 
 impl Site {
-    /// No memory.
+    /// A site without memory.
     const NONE: Site = Site { start: 0, bound: 1 << 31, bytes: std::ptr::null_mut() };
 }
 
-/// The word of the lanes whose condition holds at the end of a node.
+/// Number of the word with the lanes whose condition holds at the end of a node.
 pub const EXIT: u32 = 0;
 
-/// Number of kinds of lanes that leave a node and wait.
+/// Number of kinds of waiting lanes that have left a node.
 pub(crate) const KINDS: usize = 2;
 
 /// MXCSR for code: exceptions masked, rounding to nearest; denormal operands and results become zeros.
@@ -50,58 +50,59 @@ pub const FLUSH_OPERANDS: u32 = 0x1fc0;
 /// MXCSR for code: exceptions masked, rounding to nearest; denormals are kept.
 pub(crate) const KEEP_DENORMALS: u32 = 0x1f80;
 
-/// State that code and the engine share. Counts continue from their values at the entry of code.
+/// State that generated code and the engine share. Generated code adds to the counts in the state.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
-    /// The group's rows: words, bytes, and 16 bits per lane.
+    /// The group's rows with a word, a byte, and 16 bits per lane.
     pub(crate) rows: *mut u8,
     pub(crate) byte_rows: *mut u8,
     pub(crate) half_rows: *mut u8,
     /// Number of instructions in the remaining budget.
     pub budget: i32,
-    /// Number of iterations of the innermost loop that may still begin; `u32::MAX` for any number.
+    /// Number of iterations of the innermost loop that may still begin; `u32::MAX` means any number.
     pub rounds: u32,
-    /// Not 0 if some lane has left the node.
+    /// Is not 0 if some lane has left the current node.
     pub(crate) left: u32,
     /// The active lanes.
     pub active: u64,
-    /// Number of these lanes.
+    /// Number of active lanes.
     pub(crate) population: u64,
     /// The host's floating point modes, and those of the code.
     pub(crate) host_mode: u32,
     pub(crate) mode: u32,
-    /// Context of the functions that code calls.
+    /// Context of the functions that generated code calls.
     pub context: *mut (),
-    /// Words that are the same in all lanes.
+    /// The constant pool.
     pub(crate) pool: *const u8,
-    /// The window, which strips load from and store to, and its size in bytes.
+    /// Address and size in bytes of the window, the memory that strips load from and store to.
     pub(crate) window: *mut u8,
     pub(crate) window_bytes: usize,
     /// Number of times that lanes have diverged.
     pub divergent: u64,
-    /// The node that begins, or that code has left.
+    /// The node at which the run begins. After the run, the node at which it has ended.
     pub(crate) node: u32,
     /// Number of entries that the group's stack has room for.
     pub room: u32,
-    /// Instructions of the budget that only brought lanes to a join.
+    /// Number of instructions of the budget that were only arrivals of lanes at a join.
     pub arrivals: u32,
-    /// The node with which an iteration of the innermost loop begins, if code may count its
+    /// The node with which an iteration of the innermost loop begins, if generated code may decrement
     /// [`rounds`](State::rounds); otherwise [`NO_NODE`](crate::NO_NODE).
     pub body: u32,
-    /// The piece of the node that lanes have left, counted from 1, or 0 at the end of the node.
+    /// The piece of the node after which all lanes have left, counted from 1, or 0 at the end of the node.
     pub leave: u32,
-    /// Bits with a meaning of the machine: nodes that need one of them to be zero do not run.
+    /// Bits whose meaning the machine defines. A node that requires one of these bits to be zero does not run if the
+    /// bit is set.
     pub hindered: u32,
-    /// Bit N is set if conditionals have held N entries on the stack.
+    /// Bit N is set if the stack has held N entries in a conditional.
     pub held: u32,
-    /// Instructions, summed over their active lanes.
+    /// Number of executed instructions, each multiplied by its number of active lanes.
     pub lane_instructions: u64,
     /// The memory of each site.
     pub(crate) sites: [Site; SITES as usize],
     /// The code, launch and memory for which the sites are set.
     origin: Option<[Identity; 3]>,
-    /// Lanes that have left nodes while others have stayed, by the kind of their wait.
+    /// Lanes that have left nodes while other lanes have stayed, by the kind of their wait.
     pub gone: [u64; KINDS],
     /// Number of runs of each part of the program.
     pub(crate) counts: *mut u64,
@@ -110,14 +111,14 @@ pub struct State {
     /// The code, and the offset of each node in it.
     pub(crate) code: *const u8,
     pub(crate) entries: *const u32,
-    /// Bits of lanes that strips gather.
+    /// Words of lanes that strips gather.
     pub words: [u64; WORDS],
-    /// The lanes of both sides of each conditional that contains others, by its word.
+    /// The lanes of both sides of each conditional that contains other conditionals, by the word of the conditional.
     pub(crate) sides: [[u64; 2]; WORDS],
     pub(crate) own: Rows,
 }
 
-/// The own rows, each of up to 64 lanes, aligned for vectors.
+/// The state's own rows, each with up to 64 lanes, aligned for vectors.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Rows([u32; 64 * OWN]);
@@ -160,7 +161,7 @@ impl Plain for State {
     };
 }
 
-/// A state that is allocated with the placement of the process.
+/// A state in memory that has guard pages if the process uses them.
 #[derive(Clone, Debug)]
 pub struct StateBox(Guarded<State>);
 
@@ -181,16 +182,16 @@ impl DerefMut for StateBox {
 }
 
 thread_local! {
-    /// The state of a thread that is not running code.
+    /// The state of a thread, while the thread does not run generated code.
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
-/// The state of a thread, which is reused for each run.
+/// The state of a thread during a run. It is reused for the next run.
 #[derive(Debug)]
 pub struct Held(Option<StateBox>);
 
 impl Held {
-    /// Takes the state of this thread. Dropping the value returns it.
+    /// Takes the state of this thread. When the value is dropped, the thread gets the state back.
     #[inline]
     pub fn take() -> Held {
         Held(IDLE.take())
@@ -211,8 +212,8 @@ impl Drop for Held {
 }
 
 impl State {
-    /// Returns a state in which nothing has run.
-    // The constructor returns a box that derefs to the type.
+    /// Returns the state before any run.
+    // The constructor returns a box that dereferences to the type.
     #[allow(clippy::new_ret_no_self)]
     pub fn new() -> StateBox {
         let mut state = StateBox(Guarded::new(1, Placement::process()));
@@ -220,12 +221,12 @@ impl State {
         state
     }
 
-    /// Resets the state of all runs.
+    /// Resets the state to that of [`State::new`].
     pub(crate) fn reset(&mut self) {
         *self = State { rounds: u32::MAX, sites: [Site::NONE; SITES as usize], ..State::ZERO };
     }
 
-    /// Sets the window: the bytes that strips load from and store to while code runs.
+    /// Sets the window: the bytes that strips load from and store to while generated code runs.
     pub fn set_window(&mut self, bytes: &mut [u8]) {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
@@ -244,7 +245,8 @@ impl State {
     /// address is not a multiple of 4.
     ///
     /// # Safety
-    /// While [`keep_sites`](Self::keep_sites) keeps the sites, the bytes are valid for reads and writes by code.
+    /// While [`keep_sites`](Self::keep_sites) keeps the sites, the bytes must be valid for reads and writes by generated
+    /// code.
     #[allow(unsafe_code, reason = "code accesses the bytes")]
     pub unsafe fn set_site(&mut self, site: u32, start: u32, bytes: *mut [u8]) {
         let Some(site) = self.sites.get_mut(site as usize).filter(|_| start & 3 == 0) else { return };
@@ -278,7 +280,7 @@ impl State {
     }
 }
 
-/// Returns the offset of a part from the start of the state, in bytes.
+/// Returns the offset of a field from the start of the state, in bytes.
 macro_rules! place {
     ($part:ident) => {
         std::mem::offset_of!($crate::state::State, $part) as i32

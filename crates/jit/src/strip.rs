@@ -1,8 +1,8 @@
-//! Computations on a strip of lanes: values, each computed once, and their effects at the end.
+//! Straight-line computations on a strip of lanes: values, each computed once, and effects at the end.
 //!
-//! A [`Strip`] is straight-line code for the lanes of a vector, a part of a group. It reads rows, computes, and
-//! writes rows at its end. No row changes before all values are computed, so a strip can bail out and be recomputed
-//! in another way.
+//! A [`Strip`] is straight-line code for the lanes of a vector, a part of a group. It reads rows, computes, and writes
+//! rows at its end. No row changes before all values are computed. A strip can therefore bail out, and another strip
+//! can recompute the results.
 //!
 //! A truth value is the sign bit of each lane's word. Comparisons return words of all ones or all zeros.
 
@@ -18,7 +18,7 @@ pub enum Row {
     Group(u32),
     /// A row of the [`State`](crate::State), by number.
     Own(u32),
-    /// A row of the group with a byte per lane, by number: a value has the byte in its lowest bits, and zeros above.
+    /// A row of the group with a byte per lane, by number. Its value has the byte in the lowest bits, and zeros above.
     Bytes(u32),
     /// A row of the group with 16 bits per lane, by number, like [`Row::Bytes`].
     Halves(u32),
@@ -54,10 +54,10 @@ pub enum Two {
     MaxSigned,
     MinUnsigned,
     MaxUnsigned,
-    /// 0 for counts of 32 and more, also for `Shr`.
+    /// Shift to the left. The result is 0 for counts of 32 and more, also for `Shr`.
     Shl,
     Shr,
-    /// Copies of the sign for counts of 32 and more.
+    /// Arithmetic shift to the right. The result has only copies of the sign for counts of 32 and more.
     Sar,
     FAdd,
     FSub,
@@ -65,7 +65,7 @@ pub enum Two {
     FMin,
     FMax,
     FDiv,
-    /// Comparison of floats, by the number of the predicate.
+    /// Comparison of floats with the [`predicate`] of this number.
     FCompare(u8),
 }
 
@@ -77,23 +77,23 @@ pub mod predicate {
     pub const LT: u8 = 1;
     /// a <= b
     pub const LE: u8 = 2;
-    /// One is NaN.
+    /// a or b is NaN.
     pub const UNORD: u8 = 3;
-    /// a != b, or one is NaN.
+    /// a != b, or a or b is NaN.
     pub const NEQ: u8 = 4;
-    /// Not a < b.
+    /// a < b does not hold: a >= b, or one of them is NaN.
     pub const NLT: u8 = 5;
-    /// Not a <= b.
+    /// a <= b does not hold: a > b, or one of them is NaN.
     pub const NLE: u8 = 6;
-    /// None is NaN.
+    /// a and b are not NaN.
     pub const ORD: u8 = 7;
-    /// a = b, or one is NaN.
+    /// a = b, or a or b is NaN.
     pub const EQ_UQ: u8 = 8;
-    /// Not a >= b.
+    /// a >= b does not hold: a < b, or one of them is NaN.
     pub const NGE: u8 = 9;
-    /// Not a > b.
+    /// a > b does not hold: a <= b, or one of them is NaN.
     pub const NGT: u8 = 10;
-    /// a != b, and none is NaN.
+    /// a != b, and neither is NaN.
     pub const NEQ_OQ: u8 = 12;
     /// a >= b
     pub const GE: u8 = 13;
@@ -136,7 +136,7 @@ pub(crate) enum Node {
     },
     /// The word at this offset of the window in bytes, in all lanes.
     Word(u32),
-    /// The least distance of the span with this number, in all lanes.
+    /// The least distance of the span with this number, in bytes, in all lanes.
     Least(u32),
     /// The greatest valid offset in bytes of the first word of the span with this number, in all lanes.
     Limit(u32),
@@ -145,16 +145,16 @@ pub(crate) enum Node {
     /// The number of offsets in bytes at which the site with this number has words, with the highest bit inverted, in
     /// all lanes.
     Bound(u32),
-    /// Each lane's word of the window, for lanes inside the span with this number; any word for the others. `place` and
-    /// `lanes` are those of the span.
+    /// Each lane's word of the window, for the lanes whose access in the span with this number is inside the window;
+    /// any word for the other lanes. `place` and `lanes` are those of the span.
     Load {
         span: u32,
         distance: i32,
         place: Value,
         lanes: Value,
     },
-    /// The first value. If the test's sign is set for a lane of the mask, the function recomputes the lanes of the
-    /// mask from the sources.
+    /// The first value. If the sign of the test is set for a lane of the mask, the function recomputes the value from
+    /// the sources, for all lanes of the mask.
     PerLane {
         with: PerLane,
         value: Value,
@@ -201,12 +201,12 @@ impl Node {
 pub(crate) enum Effect {
     /// Stores the value in the row.
     Store(Row, Value),
-    /// Stores the signs as this strip's bits of a word of the [`State`](crate::State), by number.
+    /// Stores the signs as the strip's bits of the word of the [`State`](crate::State) with this number.
     Gather(u32, Value),
-    /// The same effect as [`Effect::Gather`], for lanes that leave.
+    /// Has the effect of [`Effect::Gather`], for lanes that leave the node.
     Leave(u32, Value),
-    /// Stores the value in words of the window, lane after lane, for lanes inside the span with this number. `place`
-    /// and `lanes` are those of the span.
+    /// Stores the value in words of the window, lane after lane, for the lanes whose access in the span with this
+    /// number is inside the window. `place` and `lanes` are those of the span.
     Scatter { span: u32, distance: i32, place: Value, lanes: Value, value: Value },
 }
 
@@ -224,10 +224,9 @@ impl Effect {
     }
 }
 
-/// Words of the window that lanes access relative to one base: those at the base and any distance between `least` and
-/// `greatest`.
+/// Accesses to the window relative to one base: the words at the base plus a distance from `least` to `greatest`.
 ///
-/// The distances are those of the accesses so far, in bytes and multiples of 4. Each access widens them.
+/// The distances are multiples of 4, in bytes. Each new access widens the range of distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) base: Value,
@@ -235,13 +234,13 @@ pub(crate) struct Span {
     pub(crate) mask: Value,
     /// Offset in the window of the first word: the base plus `least`.
     pub(crate) place: Value,
-    /// Lanes of the mask whose words all lie in the window. No other lane accesses memory.
+    /// Lanes of the mask whose words are all in the window. No other lane accesses memory.
     pub(crate) lanes: Value,
-    /// Lanes of the mask with a word that does not lie in the window, or that lies between two words.
+    /// Lanes of the mask with a word that is not in the window, or whose address is not a multiple of 4.
     pub(crate) outside: Value,
     pub(crate) least: i32,
     pub(crate) greatest: i32,
-    /// The site whose memory is accessed instead of the window. The place is then an offset in this memory.
+    /// The site whose memory is accessed instead of the window. `place` is then an offset in the memory of the site.
     pub(crate) site: Option<u32>,
 }
 
@@ -251,7 +250,7 @@ impl Span {
         self.greatest.abs_diff(self.least)
     }
 
-    /// Returns the same accesses with one more distance.
+    /// Returns the span with a range of distances that includes one more distance.
     fn widened(&self, distance: i32) -> Span {
         Span { least: self.least.min(distance), greatest: self.greatest.max(distance), ..*self }
     }
@@ -260,15 +259,15 @@ impl Span {
 /// An access of the window with a checked address. Only [`Strip::inside`] creates one, for a base, a distance and a
 /// mask.
 ///
-/// It is valid only for its strip. The verifier rejects it in any other.
+/// The access is valid only in the strip that created it. The verifier rejects it in any other strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inside {
     span: u32,
     distance: i32,
 }
 
-/// Hashes the few words of a node. The standard hasher would take most of the compile time. It protects against
-/// values that are chosen to collide, which cost little in a program of bounded length.
+/// Hashes the few words of a node. The standard hasher would take most of the compile time. Its protection against
+/// chosen collisions is not needed, because collisions cost little in a program of bounded length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mix(u64);
 
@@ -304,7 +303,7 @@ impl Hasher for Mix {
     }
 
     fn finish(&self) -> u64 {
-        // The lowest bits of a product depend only on the lowest bits of its factors.
+        // The rotation is needed because the lowest bits of a product depend only on the lowest bits of its factors.
         self.0.rotate_left(26)
     }
 }
@@ -318,7 +317,7 @@ pub struct Strip {
     /// Bytes of the window, a multiple of 4.
     pub(crate) window: u32,
     pub(crate) spans: Vec<Span>,
-    /// Guard: the strip bails out if the sign of this value is set for an active lane.
+    /// The guard. The strip bails out if the sign of this value is set for an active lane.
     pub(crate) guard: Option<Value>,
 }
 
@@ -359,17 +358,17 @@ impl Strip {
         }
     }
 
-    /// Returns the row as it was at the start of the strip.
+    /// Returns the value of a row at the start of the strip.
     pub fn row(&mut self, row: Row) -> Value {
         self.node(Node::Row(row))
     }
 
-    /// Returns the word in all lanes.
+    /// Returns the value with this word in all lanes.
     pub fn constant(&mut self, word: u32) -> Value {
         self.node(Node::Constant(word))
     }
 
-    /// Returns the value whose complement this value is, if its node has this form.
+    /// Returns x if the node of the value is the complement of a value x.
     fn complemented(&self, value: Value) -> Option<Value> {
         match self.nodes[value.0 as usize] {
             Node::Two(Two::Xor, [of, ones]) if self.is_constant(ones) == Some(u32::MAX) => Some(of),
@@ -421,7 +420,8 @@ impl Strip {
                 return self.constant(word);
             }
         }
-        // Operands in one order, with a constant last, where memory is allowed.
+        // Operands of commutative operations are sorted. A constant comes last, because only the last operand can be in
+        // memory.
         let swapped = op.commutes()
             && (constants.0.is_some(), b.0) > (constants.1.is_some(), a.0)
             && constants.1.is_none();
@@ -466,8 +466,8 @@ impl Strip {
         self.two(Two::Xor, a, ones)
     }
 
-    /// Returns the value, recomputed by the function in the lanes of the mask if the sign of the test is set for one
-    /// of them.
+    /// Returns the value. If the sign of the test is set for a lane of the mask, the function recomputes the value in
+    /// all lanes of the mask.
     pub fn per_lane(
         &mut self,
         with: PerLane,
@@ -489,10 +489,10 @@ impl Strip {
         (offset & 3 == 0 && end <= self.window).then(|| self.node(Node::Word(offset)))
     }
 
-    /// Checks the addresses of an access: the words at `base` plus `distance` bytes, for the lanes of `mask`.
+    /// Checks the addresses of an access to the words at `base` plus `distance` bytes, for the lanes of `mask`.
     ///
-    /// The access reaches the lanes of the mask whose word lies in the window, and no other lane. The node does
-    /// not run if a lane of the slow path's mask is outside: [`Left::Refused`](crate::Left::Refused).
+    /// Only the lanes of the mask whose word is in the window access memory. If a lane of the slow path's mask is
+    /// outside, the node does not run: [`Left::Refused`](crate::Left::Refused).
     ///
     /// Returns `None` if the distance is not a multiple of 4, or if the window does not contain a word.
     pub fn inside(&mut self, base: Value, distance: i32, mask: Value) -> Option<Inside> {
@@ -500,7 +500,7 @@ impl Strip {
         if distance & 3 != 0 {
             return None;
         }
-        // One check covers all distances from a base. A check for each access takes twice the time (matmul, an AMD
+        // One check covers all distances from a base. With a check for each access, matmul takes twice as long (AMD
         // EPYC).
         let known = self.spans.iter().position(|span| {
             (span.base, span.mask, span.site) == (base, mask, None) && span.widened(distance).bytes() <= last
@@ -519,15 +519,15 @@ impl Strip {
     fn span(&mut self, base: Value, distance: i32, mask: Value) -> usize {
         let number = self.spans.len();
         let (least, limit) = (self.node(Node::Least(number as u32)), self.node(Node::Limit(number as u32)));
-        // If the first word does not exceed the limit, the last word is also in the window: the sum of the limit and
-        // the bytes of the span does not wrap.
+        // If the offset of the first word does not exceed the limit, the last word is also in the window, because the
+        // sum of the limit and the size of the span does not wrap.
         let place = self.two(Two::Add, base, least);
         let first = self.two(Two::MinUnsigned, place, limit);
         let within = self.two(Two::Equal, first, place);
         self.push_span([base, mask, place, within], distance, None)
     }
 
-    /// Adds a span whose place is an offset in the memory, and returns its number. `within` holds for lanes whose words
+    /// Adds a span and returns its number. Its place is an offset in the memory. `within` holds for lanes whose words
     /// are in the memory.
     fn push_span(
         &mut self,
@@ -537,7 +537,7 @@ impl Strip {
     ) -> usize {
         let (zero, three) = (self.constant(0), self.constant(3));
         let lanes = self.two(Two::And, within, mask);
-        // A word between two others is in memory, but it is not a word of the machine.
+        // An address that is not a multiple of 4 is in memory, but the machine has no word at this address.
         let low = self.two(Two::And, place, three);
         let aligned = self.two(Two::Equal, low, zero);
         let good = self.two(Two::And, within, aligned);
@@ -547,21 +547,21 @@ impl Strip {
         self.spans.len() - 1
     }
 
-    /// Checks the addresses of an access, like [`Strip::inside`], in the memory of a site. The machine sets this memory
-    /// while code runs: [`State::set_site`](crate::State::set_site).
+    /// Checks the addresses of an access in the memory of a site, like [`Strip::inside`]. The machine sets this memory
+    /// at run time: [`State::set_site`](crate::State::set_site).
     pub fn inside_site(&mut self, site: u32, base: Value, distance: i32, mask: Value) -> Inside {
         let (start, bound) = (self.node(Node::Start(site)), self.node(Node::Bound(site)));
         let (after, sign) = (self.constant(distance as u32), self.constant(1 << 31));
         let address = self.two(Two::Add, base, after);
         let place = self.two(Two::Sub, address, start);
-        // Comparisons are signed.
+        // The sign is inverted, because comparisons are signed.
         let inverted = self.two(Two::Xor, place, sign);
         let within = self.two(Two::Greater, bound, inverted);
         let span = self.push_span([base, mask, place, within], distance, Some(site));
         Inside { span: span as u32, distance }
     }
 
-    /// Returns each lane's word of the window, for lanes inside it; any word for the others.
+    /// Returns each lane's word of the window, for lanes inside the window; any word for the others.
     pub fn window_load(&mut self, Inside { span, distance }: Inside) -> Value {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else {
             return self.constant(0);
@@ -569,9 +569,9 @@ impl Strip {
         self.node(Node::Load { span, distance, place, lanes })
     }
 
-    /// Stores the value in words of the window at the end, for lanes inside it, the lowest lane first.
+    /// Stores the value in words of the window at the end, for lanes inside the window, the lowest lane first.
     ///
-    /// Strips run one after another: a node that stores to the window must not load from it.
+    /// A node that stores to the window must not load from it, because its strips run one after another.
     pub fn window_store(&mut self, Inside { span, distance }: Inside, value: Value) {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else { return };
         self.effects.push(Effect::Scatter { span, distance, place, lanes, value });
@@ -582,8 +582,8 @@ impl Strip {
         !self.spans.is_empty()
     }
 
-    /// Returns a strip without effects that fails if a lane is outside a span of this strip. Returns `None` if there
-    /// is no span.
+    /// Returns a strip without effects whose guard fails if a lane is outside a span of this strip. Returns `None` if
+    /// this strip has no span.
     pub(crate) fn check(&self) -> Option<Strip> {
         let mut check = Strip { effects: Vec::new(), guard: None, ..self.clone() };
         for span in &self.spans {
@@ -592,14 +592,15 @@ impl Strip {
         self.has_spans().then_some(check)
     }
 
-    /// Returns whether the strip stores to the window or a site once, and has no other effects than words of lanes.
+    /// Returns whether the strip has exactly one store to the window or a site, and otherwise only gathers words of
+    /// lanes.
     pub(crate) fn only_stores(&self) -> bool {
         let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
         let others = |effect: &Effect| matches!(effect, Effect::Scatter { .. } | Effect::Gather(..));
         stores == 1 && self.effects.iter().all(others)
     }
 
-    /// Guards against lanes outside a span.
+    /// Adds guards that fail if a lane is outside a span.
     pub(crate) fn guard_spans(&mut self) {
         for span in self.spans.clone() {
             self.guard(span.outside);

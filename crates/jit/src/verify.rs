@@ -1,14 +1,14 @@
 //! Proves, before code is emitted, that the code of a node accesses only its rows, its own words and the window.
 //!
 //! The verifier reads the finished strips and does not rely on the functions that created them. It rejects a node if an
-//! access lacks a check of the same base and mask, or if the check does not cover the distance of the access.
+//! access has no check with the same base and mask, or if the check does not cover the distance of the access.
 
 use crate::segment::Segment;
 use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};
 use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
-/// Maximum distance of a row and size of a window in bytes: displacements are signed 32-bit numbers, and a row may
-/// follow.
+/// Maximum distance of a row and maximum size of a window, in bytes. Displacements are signed 32-bit numbers, and there
+/// must be room for a row after the distance.
 const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
 
 /// The rule that a strip breaks.
@@ -16,7 +16,7 @@ const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
 #[non_exhaustive]
 pub enum Rejected {
     /// A value is used before it is defined, or does not exist.
-    #[error("value {0} uses a value that is not made before it")]
+    #[error("value {0} uses a value that is not defined before it")]
     Order(usize),
     /// A row that groups do not have.
     #[error("{0:?} is not a row of a group")]
@@ -36,7 +36,7 @@ pub enum Rejected {
     /// The place of a span is not its base and its least distance.
     #[error("the place of span {0} is not its base and its least distance")]
     Place(u32),
-    /// Lanes of a span are not all inside the window.
+    /// A lane of a span is not inside the window.
     #[error("the lanes of span {0} are not all inside the window")]
     Lanes(u32),
     /// An access uses a place or lanes that its span does not have.
@@ -45,7 +45,7 @@ pub enum Rejected {
     /// An access has a distance that its span does not cover.
     #[error("an access is {1} bytes from the base of span {0}, which does not cover that")]
     Distance(u32, i32),
-    /// A lane outside a span does not prevent its segment from running.
+    /// The segment can run although a lane is outside a span.
     #[error("a lane outside span {0} does not end the segment before its effects")]
     Exit(u32),
     /// A strip for one vector at a time stores to memory after a load or another store.
@@ -59,7 +59,7 @@ pub enum Rejected {
 /// Proves that the strips of a segment access only their rows, the state and the window.
 ///
 /// # Errors
-/// The first rule that a strip breaks.
+/// Returns the first rule that a strip breaks.
 pub(crate) fn segment(segment: &Segment) -> Result<(), Rejected> {
     segment.strips().try_for_each(strip)?;
     exits(&segment.exact, segment.check.as_ref())
@@ -216,12 +216,13 @@ fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
     }
 }
 
-/// Checks that the check of a segment has the values of the exact strip, no effects, and fails if a lane is outside a span.
+/// Verifies the check of a segment: it has the values of the exact strip and no effects, and fails if a lane is outside
+/// a span.
 fn exits(exact: &Strip, check: Option<&Strip>) -> Result<(), Rejected> {
     for (number, span) in exact.spans.iter().enumerate() {
         let exit = Rejected::Exit(number as u32);
         let Some(check) = check else {
-            // A strip that only stores once may bail out by itself.
+            // A strip whose only effect is one store may have this guard itself, without a check of all strips.
             let leaves = |guard| is_among(exact, guard, span.outside);
             let bails = exact.only_stores() && exact.guard.is_some_and(leaves);
             match bails && is_outside(exact, number as u32, span) {
@@ -253,7 +254,7 @@ fn is_outside(strip: &Strip, number: u32, span: &Span) -> bool {
     }
 }
 
-/// Returns whether a value is a part of a disjunction of truth values.
+/// Returns whether a value is an operand of a disjunction of truth values.
 fn is_among(strip: &Strip, truth: Value, part: Value) -> bool {
     truth == part
         || strip.is_constant(part) == Some(0)

@@ -1,7 +1,7 @@
 //! Chooses the programs of a test from the environment, and reports failures.
 //!
-//! `RECONVERGE_PROGRAMS` is the number of programs, `RECONVERGE_SEED` the seed of the first one. Both are decimal, or
-//! hexadecimal with `0x`. The seeds count up from there. `docs/testing.md` shows how to use them.
+//! `RECONVERGE_PROGRAMS` is the number of programs, and `RECONVERGE_SEED` is the seed of the first program. Both are
+//! decimal, or hexadecimal with `0x`. Each further program has the next seed. `docs/testing.md` shows how to use them.
 
 use crate::Random;
 use crate::tree::Program;
@@ -9,7 +9,7 @@ use crate::tree::Program;
 /// Number of programs that a test runs, and their first seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Campaign {
-    /// Number of programs to judge. Programs that a machine has no room for do not count.
+    /// Number of programs to judge. A program that is too large for a machine does not count.
     pub programs: u64,
     /// The first seed.
     pub seed: u64,
@@ -25,10 +25,10 @@ pub struct Wrong {
 }
 
 impl Campaign {
-    /// Returns the campaign that the environment sets; by default `programs` programs from seed 0 on.
+    /// Returns the campaign that the environment sets (default: `programs` programs from seed 0 on).
     ///
     /// # Panics
-    /// Panics if a variable is set, but not to a number.
+    /// Panics if a variable has a value that is not a number.
     pub fn from_environment(programs: u64) -> Campaign {
         let number = |name: &str, otherwise: u64| match std::env::var(name) {
             Ok(text) => parse(&text).unwrap_or_else(|| panic!("{name}={text} is not a number")),
@@ -38,7 +38,7 @@ impl Campaign {
     }
 
     /// Returns the number of programs and a random number generator, for tests that generate programs themselves. The
-    /// seed combines that of the test and that of the campaign. Prints the combined seed.
+    /// generator's seed combines the seed of the test and the seed of the campaign. Prints the combined seed.
     ///
     /// # Panics
     /// Panics like [`Campaign::from_environment`].
@@ -54,8 +54,8 @@ impl Campaign {
         Campaign { programs: self.programs.div_ceil(10), ..self }
     }
 
-    /// Judges programs until enough have passed. `generate` returns the program of a seed. `judge` runs one and returns
-    /// its verdict, or `None` if the machine has no room for it.
+    /// Judges programs until enough have passed. `generate` returns the program of a seed. `judge` runs a program and
+    /// returns its verdict, or `None` if the program is too large for the machine.
     ///
     /// # Panics
     /// Panics at the first wrong program, with its seed and the smallest program found that fails in the same test.
@@ -96,7 +96,7 @@ fn fail(
 ) -> ! {
     let (mut program, mut wrong) = (program, wrong);
     let mut attempts = 0;
-    // Takes the first smaller program that also fails, until no smaller one does.
+    // Replaces the program by the first smaller program that also fails, until no smaller program fails.
     'smaller: loop {
         for candidate in program.smaller() {
             attempts += 1;
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_its_seed_and_shows_the_smallest_program() {
-        // Every program with a step of variable 2 in a loop is wrong.
+        // In this test, every program with a step of variable 2 in a loop counts as wrong.
         let has_step = |statement: &Statement| match statement {
             Statement::Loop(_, body) => body.contains(&Statement::Step(2)),
             _ => false,

@@ -16,7 +16,7 @@ pub struct Sec {
     pub info: u32,
     /// Contents of the section.
     pub data: Vec<u8>,
-    /// Size to state in the header instead of that of the data.
+    /// Size to state in the header, if it differs from the size of the data.
     pub size: Option<u64>,
 }
 
@@ -257,7 +257,7 @@ pub fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
 /// one.
 ///
 /// # Panics
-/// Never: the data to compress is in memory.
+/// Does not panic, because the data to compress is in memory.
 pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
     let text = "architecture {sm_13}\nmodname {m}\nsampler { name = t texunit = 1 }\n\
         consts { name = c segname = const segnum = 0 offset = 0 bytes = 8 mem { 0x1 0x2 } }\n\

@@ -1,4 +1,4 @@
-//! Expected results of a lane: walks the tree for one lane alone.
+//! Computes the expected results of a lane by walking the tree for this lane alone.
 
 use crate::tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, Program, STEP_MODULUS, Statement, VARIABLES,

@@ -5,14 +5,15 @@ use std::sync::OnceLock;
 
 use reconverge_simt::{Engine, Event, Level, Observer};
 
-/// Issues, divergence and stack changes, as an engine announces them: the first events, and the number of all events.
+/// Records the events that an engine emits for issues, divergence and stack changes: the first events, and the number
+/// of all events.
 #[derive(Debug, Default, PartialEq)]
 pub struct EventLog {
     events: Vec<Event>,
     count: u64,
 }
 
-/// Maximum number of events that are kept.
+/// Maximum number of events that are recorded.
 const MOST: u64 = 1 << 16;
 
 impl Observer for EventLog {
@@ -27,8 +28,8 @@ impl Observer for EventLog {
     }
 }
 
-/// Restriction of campaigns with many programs. `RECONVERGE_ENGINE=compiled` runs only that engine and its lockstep,
-/// `RECONVERGE_LEVEL=avx2` only that level.
+/// Restriction of campaigns with many programs to some engines and levels. `RECONVERGE_ENGINE=compiled` runs only the
+/// compiled engine, alone and in lockstep. `RECONVERGE_LEVEL=avx2` runs only the level AVX2.
 struct Restriction {
     engine: Option<Engine>,
     level: Option<Level>,
@@ -57,10 +58,12 @@ impl Restriction {
 /// Returns the value that an environment variable names, or `None` if the variable is not set.
 ///
 /// # Panics
-/// Panics if the variable has another value, because a campaign without runs would pass.
+/// Panics if the variable has an unknown value, because a campaign without runs would pass.
 fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     match var(variable) {
-        Ok(name) => Some(of(&name).unwrap_or_else(|| panic!("{variable}={name}: there is none here"))),
+        Ok(name) => {
+            Some(of(&name).unwrap_or_else(|| panic!("{variable}={name}: unknown or not available here")))
+        }
         Err(VarError::NotPresent) => None,
         Err(error) => panic!("{variable}: {error}"),
     }
@@ -91,7 +94,7 @@ pub fn everywhere<T: PartialEq>(
         for engine in engines.into_iter().filter(|engine| only.has_engine(*engine)) {
             same(&run(engine, Some(level), None), &|| format!("{engine}, {}", level.name()));
         }
-        // Compiled code does not emit events: an observed run uses the fast engine.
+        // Compiled code does not emit events. With an observer, the compiled engine runs the fast engine.
         if !only.has_engine(Engine::Fast) {
             continue;
         }

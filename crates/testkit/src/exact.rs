@@ -1,10 +1,10 @@
-//! Functions of f32 in integer arithmetic: oracles that share no code with the machines and do not use the host's
-//! floating point.
+//! Functions of f32 in integer arithmetic. They are oracles for tests: they share no code with the machines and do not
+//! use the host's floating point.
 //!
 //! [`nearest`] rounds. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] decide by exact products whether a
 //! result is the nearest one. [`exp2`], [`exp`], [`log2`], [`power`], [`sine`], [`cosine`] and similar functions return
 //! a [`Real`], a number of 64 bits with a relative error below 2^-54. [`Real::candidates`] returns the possible results
-//! of a function that computes in doubles and rounds once: nearly always one.
+//! of a function that computes in doubles and rounds once. In nearly all cases, there is only one possible result.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -12,14 +12,14 @@ use std::sync::LazyLock;
 /// Returns the f32 nearest to ±`magnitude` * 2^`exponent`, with ties to even and gradual underflow; infinity on
 /// overflow.
 ///
-/// An inexact magnitude has its lowest bit set and at least 27 significant bits.
+/// If the magnitude is inexact, its lowest bit must be set, and it must have at least 27 significant bits.
 pub fn nearest(negative: bool, magnitude: u128, exponent: i32) -> u32 {
     let sign = u32::from(negative) << 31;
     if magnitude == 0 {
         return sign;
     }
     let length = 128 - magnitude.leading_zeros() as i32;
-    // The exponent of the last place of the result: 24 bits, or the place of the denormals.
+    // The exponent of the last place of the result. The result has 24 bits, or fewer if it is a denormal.
     let place = (exponent + length - 24).max(-149);
     let kept = match place - exponent {
         up @ ..=0 => magnitude << -up,
@@ -83,7 +83,8 @@ pub fn whole(x: u32, how: Whole) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// Returns a finite or infinite number rounded to an integer, as f32. A zero keeps the sign of `x`. Not for NaN.
+/// Returns a finite or infinite number rounded to an integer, as f32. A zero result has the sign of `x`. `x` must not
+/// be a NaN.
 pub fn made_whole(x: u32, how: Whole) -> u32 {
     match whole(x, how) {
         Some(small @ -0x100_0000..=0x100_0000) => nearest(x >> 31 == 1, small.unsigned_abs().into(), 0),
@@ -93,8 +94,8 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
 
 /// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`].
 ///
-/// The result is from 0 up to 1. It is exact, except for negative numbers so close to 0 that a double rounds the result
-/// to 1.
+/// The result is in the range from 0 to 1. It is exact, except for negative numbers that are so close to 0 that a
+/// double rounds the result to 1.
 pub fn fraction(x: u32) -> (u128, i32) {
     let (significand, exponent) = parts(x);
     let significand = u128::from(significand);
@@ -113,10 +114,11 @@ pub fn fraction(x: u32) -> (u128, i32) {
 /// Returns whether `r` is the normal number nearest to a quotient. `compare` must return less for the midpoint between
 /// `r` and the next lower number, and greater for the midpoint above `r`.
 ///
-/// `compare` gets a significand of 25 bits and the exponent of its last place. The caller excludes ties.
+/// The arguments of `compare` are the midpoint's significand of 25 bits and the exponent of its last place. The caller
+/// excludes ties.
 fn between(r: u32, compare: impl Fn(u32, i32) -> std::cmp::Ordering) -> bool {
     let (significand, exponent) = parts(r);
-    // Below a power of two the lower neighbour is half as far away.
+    // The lower neighbour of a power of two is half as far away as the upper one.
     let (below, finer) = match significand {
         0x80_0000 => (4 * significand - 1, 2),
         _ => (2 * significand - 1, 1),
@@ -133,7 +135,7 @@ fn against_one(product: u128, exponent: i32) -> std::cmp::Ordering {
     }
 }
 
-/// Returns whether the positive normal number `r` is the one nearest to 1 / `x`, for a positive normal x.
+/// Returns whether `r`, a positive normal number, is the number nearest to 1 / `x`, for a positive normal x.
 pub fn is_reciprocal(x: u32, r: u32) -> bool {
     let (x, place) = parts(x);
     between(r, |r, exponent| against_one(u128::from(r) * u128::from(x), exponent + place))
@@ -148,11 +150,11 @@ pub fn is_cut_reciprocal(x: u32, r: u32) -> bool {
     against(significand).is_le() && against(significand + 1).is_gt()
 }
 
-/// Returns whether the positive normal number `r` is the one nearest to the square root of `x`, for a positive normal
-/// x.
+/// Returns whether `r`, a positive normal number, is the number nearest to the square root of `x`, for a positive
+/// normal x.
 pub fn is_root(x: u32, r: u32) -> bool {
     let (x, place) = parts(x);
-    // Compares r² / x with 1. Both are integers at the lower place.
+    // Compares r² / x with 1. Both numbers are scaled to integers with the same exponent.
     between(r, |r, exponent| {
         let (square, apart) = (u128::from(r) * u128::from(r), 2 * exponent - place);
         let x = u128::from(x);
@@ -169,7 +171,7 @@ pub fn is_root(x: u32, r: u32) -> bool {
     }
 }
 
-/// Returns whether the positive normal number `r` is the one nearest to 1 / √`x`, for a positive normal x.
+/// Returns whether `r`, a positive normal number, is the number nearest to 1 / √`x`, for a positive normal x.
 pub fn is_reciprocal_root(x: u32, r: u32) -> bool {
     let (x, place) = parts(x);
     let product = |r: u32| u128::from(r) * u128::from(r) * u128::from(x);
@@ -177,7 +179,8 @@ pub fn is_reciprocal_root(x: u32, r: u32) -> bool {
         || against_one(product(parts(r).0), 2 * parts(r).1 + place).is_eq()
 }
 
-/// A nonzero number of 64 bits: ±`significand` * 2^`exponent` with the top bit set. The relative error is below 2^-54.
+/// A nonzero number with a significand of 64 bits: ±`significand` * 2^`exponent`. The top bit of the significand is
+/// set. The relative error is below 2^-54.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Real {
     /// Whether the number is negative.
@@ -192,7 +195,7 @@ pub struct Real {
 const ONE: Real = Real { negative: false, significand: 1 << 63, exponent: -63 };
 
 impl Real {
-    /// Returns a positive magnitude as its 64 leading bits.
+    /// Returns a positive magnitude, truncated to its 64 leading bits.
     fn of(negative: bool, magnitude: u128, exponent: i32) -> Real {
         let shift = magnitude.leading_zeros() as i32;
         Real { negative, significand: (magnitude << shift >> 64) as u64, exponent: exponent + 64 - shift }
@@ -203,11 +206,12 @@ impl Real {
         Real::of(self.negative != other.negative, product, self.exponent + other.exponent)
     }
 
-    /// Returns the f32 nearest to this number minus and plus 2^-51 of it. These are the possible results of a function
-    /// that computes in doubles and then rounds. They differ only if a tie is that near.
+    /// Returns the two f32 numbers nearest to this number times 1 - 2^-51 and times 1 + 2^-51. These are the possible
+    /// results of a function that computes in doubles and then rounds. They differ only if a tie lies in between.
     pub fn candidates(self) -> [u32; 2] {
-        // 24 bits, and 40 that round them. Away from a tie and from the ends of the range, both numbers round alike.
-        // This saves a third of the time of R500's exponentials over all words.
+        // `kept` has the 24 bits of the result, and `rest` the 40 bits that decide the rounding. Away from a tie and
+        // from the ends of the range, both numbers round to the same result. This fast path saves a third of the time
+        // of R500's exponentials over all words.
         let (kept, rest) = ((self.significand >> 40) as u32, self.significand & ((1 << 40) - 1));
         let magnitude = match self.exponent + 40 {
             106.. => 0x7f80_0000,
@@ -220,7 +224,7 @@ impl Real {
         [u32::from(self.negative) << 31 | magnitude; 2]
     }
 
-    /// Returns [`Real::candidates`], computed without the fast path.
+    /// Returns the result of [`Real::candidates`] without the fast path.
     fn rounded_ends(self) -> [u32; 2] {
         const WIDTH: u128 = 1 << 13;
         let significand = u128::from(self.significand) << 1;
@@ -280,7 +284,8 @@ fn power_of_two(power: i128) -> Real {
     Real::of(false, significand, whole - 127)
 }
 
-/// Returns ±significand * 2^exponent as an integer with 64 fraction bits, truncated.
+/// Returns `x` * `times` as a fixed-point number with 64 fraction bits, truncated. `times` has `times_fraction`
+/// fraction bits.
 fn fixed(x: u32, times: u128, times_fraction: i32) -> i128 {
     let (significand, exponent) = parts(x);
     let shift = times_fraction - 64 - exponent;
@@ -289,7 +294,7 @@ fn fixed(x: u32, times: u128, times_fraction: i32) -> i128 {
     if x >> 31 == 0 { magnitude } else { -magnitude }
 }
 
-/// A power that overflows or underflows in any case, with 64 fraction bits.
+/// An exponent with 64 fraction bits for which the result overflows, or if negative underflows, in any case.
 const BEYOND: i128 = 1000 << 64;
 
 /// Returns 2^`x`, for a finite x.
@@ -329,7 +334,8 @@ static LOGARITHMS: LazyLock<(i128, [i128; 35])> = LazyLock::new(|| {
 /// Returns the logarithm of a significand of 24 bits, read as a number from 1 up to 2, with [`LOG_BITS`] fraction bits.
 fn ln_of_significand(significand: u32) -> i128 {
     let (ln_2, constants) = &*LOGARITHMS;
-    // From 1 toward 2 by factors 1 + 2^-k. Their product is the distance.
+    // Multiplies y by factors 1 + 2^-k until it is close to 2. The logarithm of y then follows from the logarithms of
+    // these factors.
     let (mut y, mut left) = (u128::from(significand) << (LOG_BITS - 23), *ln_2);
     for k in 1..=34 {
         let more = y + (y >> k);
@@ -345,12 +351,12 @@ fn ln_of_significand(significand: u32) -> i128 {
 }
 
 thread_local! {
-    /// The last significand and its logarithm. A run over all words visits equal significands in sequence
-    /// ([`same_of_each`](crate::same_of_each)).
+    /// Cache of the last significand and its logarithm. A run over all words visits words with equal significands one
+    /// after another ([`same_of_each`](crate::same_of_each)).
     static LAST: Cell<(u32, i128)> = const { Cell::new((0, 0)) };
 }
 
-/// Returns ln(`x`) of a positive normal number, with [`LOG_BITS`] fraction bits.
+/// Returns ln(`x`) for a positive normal x, with [`LOG_BITS`] fraction bits.
 fn ln(x: u32) -> i128 {
     let (significand, exponent) = parts(x);
     let mut last = LAST.get();
@@ -361,7 +367,7 @@ fn ln(x: u32) -> i128 {
     last.1 + i128::from(exponent + 23) * LOGARITHMS.0
 }
 
-/// Returns log2(`x`) for a positive normal x, or `None` if it is 0, for x = 1.
+/// Returns log2(`x`) for a positive normal x, or `None` for x = 1, whose logarithm is 0.
 pub fn log2(x: u32) -> Option<Real> {
     let ln = ln(x);
     (x != 0x3f80_0000).then(|| Real::of(ln < 0, ln.unsigned_abs(), -(LOG_BITS as i32)).times(LOG2_E))
@@ -392,7 +398,7 @@ fn fraction_of_turns(x: u32) -> u128 {
     if x >> 31 == 0 { fraction } else { fraction.wrapping_neg() }
 }
 
-/// Returns `x` radians in turns: the fraction, with 128 bits.
+/// Converts `x` radians to turns. Returns the fraction, with 128 bits.
 fn turns_of_radians(x: u32) -> u128 {
     let (significand, exponent) = parts(x);
     // Words of the product with 2 / pi, the lowest first. Its 384 low bits are the fraction of significand * 2 / pi.
@@ -404,7 +410,7 @@ fn turns_of_radians(x: u32) -> u128 {
         carry >>= 64;
     }
     product[6] = carry as u64;
-    // A turn is four quarters, so the point of the turns is this many bits up.
+    // A turn is four quarters, so the binary point of the turns is at this bit.
     let point = 384 - (exponent - 2);
     let low = (point - 128) as usize;
     let [first, second, third] = std::array::from_fn(|number| u128::from(product[low / 64 + number]));
@@ -549,7 +555,7 @@ mod tests {
         let mut random = Random::new(0x5eed_2405);
         for _ in 0..1_000_000 {
             let whole = 1 << 23 | random.next_u64() >> 41 | [0, 0x7f_ffff][random.below(2) as usize];
-            // Near a tie, near a number, or anywhere.
+            // The remaining bits are near a tie, near a number, or random.
             let rest = match random.below(3) {
                 0 => (1 << 39) + u64::from(random.below(1 << 15)) - (1 << 14),
                 1 => u64::from(random.below(1 << 14)),
@@ -565,7 +571,7 @@ mod tests {
     fn a_logarithm_that_is_remembered_is_that_of_its_significand() {
         let mut random = Random::new(0x5eed_2404);
         for _ in 0..10_000 {
-            // Often the previous significand, with another exponent.
+            // Often, the significand is the previous one, with another exponent.
             let significand = random.below(3) << 20;
             let x = (1 + random.below(254)) << 23 | significand;
             let exponent = i128::from(parts(x).1 + 23);
@@ -579,7 +585,7 @@ mod tests {
         for _ in 0..200_000 {
             let significand = random.next_u64() >> (11 + random.below(40));
             let exponent = random.below(330) as i32 - 210;
-            // Exact, because the double has at most 53 bits and is only scaled.
+            // The product is exact, because the significand has at most 53 bits and is only scaled.
             let host = (significand as f64 * 2f64.powi(exponent)) as f32;
             assert_eq!(
                 nearest(false, significand.into(), exponent),

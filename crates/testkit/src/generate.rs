@@ -4,7 +4,7 @@ use crate::evaluate::Lane;
 use crate::tree::{Compare, Condition, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES};
 use reconverge_simt::random::Random;
 
-/// Limits and features of generated programs. The limits bound the stacks that a machine needs.
+/// Limits and features of generated programs. The limits bound the stack depth that a program needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Nesting depth of constructs in the body.
@@ -15,9 +15,9 @@ pub struct Shape {
     pub statements: u32,
     /// Maximum number of iterations per loop; [`MOST_ROUNDS`] is the limit.
     pub rounds: u32,
-    /// Maximum number of functions. Calls nest as deep.
+    /// Maximum number of functions, and maximum nesting depth of calls.
     pub functions: u32,
-    /// Whether every other statement is a loop, as long as loops may nest.
+    /// Whether every second statement is a loop, as long as the limit for nested loops permits.
     pub loops_first: bool,
     /// Positions at which functions may return early.
     pub returns: Returns,
@@ -40,7 +40,7 @@ pub enum Returns {
 const FUNCTION_DEPTH: u32 = 2;
 
 impl Shape {
-    /// Wide programs of medium depth.
+    /// Programs with many statements per block, of medium depth.
     pub const WIDE: Shape = Shape {
         depth: 4,
         loops: 2,
@@ -75,7 +75,7 @@ pub fn generate(seed: u64, shape: Shape) -> Program {
     let mut random = Random::new(seed);
     let count = random.below(shape.functions + 1) as usize;
     let mut program = Program { booleans: random.next(), ..Program::default() };
-    // From the last one on, so that the needs of each callee are known.
+    // Starts with the last function, so that the loop depth of each callee is known.
     program.functions.resize(count, Vec::new());
     for index in (0..count).rev() {
         let mut scope =
@@ -98,7 +98,7 @@ pub fn lanes(seed: u64, count: usize) -> Vec<Lane> {
 struct Scope<'a> {
     random: &'a mut Random,
     shape: Shape,
-    /// The functions generated so far.
+    /// The program with the functions that were generated so far.
     program: &'a Program,
     /// The first function that may be called.
     callees: usize,
@@ -171,7 +171,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Returns a condition in most cases: an unconditional break hides the statements after it.
+    /// Returns a condition in most cases. Without a condition, a break makes the statements after it unreachable.
     fn maybe_condition(&mut self) -> Option<Condition> {
         (!self.random.once_in(4)).then(|| self.condition())
     }

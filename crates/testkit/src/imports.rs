@@ -1,9 +1,10 @@
-//! Imports between the modules of a crate, for tests of their order.
+//! Finds imports between the modules of a crate, for tests of their order.
 //!
 //! A module is a file; a folder belongs to the module that it is named after. Names are resolved as in the compiler,
-//! through `use` and `pub use`, so an import through a facade counts as an import of the module that defines the item.
-//! `pub use` by itself is not an import. A module and those inside it may name each other. Code of tests (files named
-//! `tests.rs` or `…_tests.rs`, folders named `tests`, and the code after a file's `#[cfg(test)]`) is ignored.
+//! through `use` and `pub use`. An import through a re-export therefore counts as an import of the module that defines
+//! the item. A `pub use` itself is not an import. A module and the modules inside it may import each other. Code of
+//! tests (files named `tests.rs` or `…_tests.rs`, folders named `tests`, and the code after a file's `#[cfg(test)]`) is
+//! ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,11 +13,12 @@ use std::path::{Path, PathBuf};
 /// Path of a module in its crate: the names from the root on.
 type ModulePath = Vec<String>;
 
-/// Returns the imports that violate an order: each module of `src` may name only modules that come earlier in `order`.
+/// Returns the imports that violate an order: each module of `src` may import only modules that come earlier in
+/// `order`.
 ///
-/// Entries of `order` are the modules of the root, each with everything inside it, and `crate` for the items that
-/// `lib.rs` or `main.rs` defines itself. Returns one line per fault, `file -> module`, sorted. Modules of `src` that
-/// `order` does not list, and listed ones that do not exist, are also faults.
+/// The entries of `order` are the modules of the root, each including the modules inside it, and `crate` for the items
+/// that `lib.rs` or `main.rs` itself defines. Returns one line per fault, `file -> module`, sorted. A module of `src`
+/// that `order` does not list is also a fault, and so is a listed module that does not exist.
 ///
 /// # Panics
 /// Panics if a file cannot be read.
@@ -43,8 +45,8 @@ pub fn climbing_imports(src: &Path, order: &[&str]) -> Vec<String> {
     faults.into_iter().collect()
 }
 
-/// Returns the import cycles: modules that lie in one folder, each with everything inside it, and import each other. A
-/// line per cycle, `folder: modules`, sorted.
+/// Returns the import cycles: modules of one folder, each including the modules inside it, that import each other.
+/// Returns one line per cycle, `folder: modules`, sorted.
 ///
 /// # Panics
 /// Panics if a file cannot be read.
@@ -131,7 +133,7 @@ impl Modules {
         Modules(modules)
     }
 
-    /// Returns the modules whose items a module names, except for those around and inside it.
+    /// Returns the modules whose items a module uses, except for the modules around it and inside it.
     fn imports(&self, place: &ModulePath) -> BTreeSet<ModulePath> {
         let module = &self.0[place];
         let used = module.uses.iter().filter(|used| !used.public).map(|used| &used.path);
@@ -212,7 +214,7 @@ fn named(text: &str) -> (Vec<Use>, Vec<ModulePath>) {
         if is(at, "use") && matches!(before, ";" | "}" | "{" | "]" | "pub" | ")") {
             let public = match before {
                 "pub" => true,
-                // `pub(super) use`, or a parenthesis of something else.
+                // The parenthesis belongs to `pub(super) use`, or to other code.
                 ")" => tokens[..at]
                     .iter()
                     .rposition(|token| *token == "(")
@@ -242,7 +244,7 @@ fn path(tokens: &[&str]) -> ModulePath {
 fn tree(tokens: &[&str], before: &[String], public: bool, uses: &mut Vec<Use>) -> usize {
     let own = path(tokens);
     let whole = [before, &own].concat();
-    // If the path continues, `::` precedes the rest.
+    // If the path continues, `::` follows.
     let mut at = (2 * own.len()).saturating_sub(1);
     at += usize::from(tokens.get(at) == Some(&"::"));
     match tokens.get(at) {

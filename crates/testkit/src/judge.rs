@@ -1,4 +1,4 @@
-//! Compares the results of generated programs, for every machine.
+//! Compares the results of generated programs with the expected results, for every machine.
 
 use crate::campaign::{Campaign, Wrong};
 use crate::evaluate::{Lane, evaluate};
@@ -22,8 +22,8 @@ pub trait LoweredProgram {
 }
 
 impl Campaign {
-    /// Compares programs with the evaluation of their tree, each in a group of one to all lanes. `lower` returns `None`
-    /// if the machine has no room for a program.
+    /// Compares the results of programs with the evaluation of their trees. Each program runs with a number of lanes
+    /// from one to a whole group. `lower` returns `None` if a program is too large for the machine.
     ///
     /// # Panics
     /// Panics like [`Campaign::run`].
@@ -45,7 +45,7 @@ impl Campaign {
         });
     }
 
-    /// Compares each lane alone with the same lane among others.
+    /// Compares the results of each lane alone with its results in a group.
     ///
     /// # Panics
     /// Panics like [`Campaign::run`].
@@ -92,8 +92,8 @@ mod tests {
     use crate::generate::{Shape, generate};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// A machine that evaluates the tree. It adds a number to variable 1 of lanes that run with others, or of all
-    /// lanes.
+    /// A machine that evaluates the tree, with a deliberate fault: it adds a number to variable 1, either of lanes that
+    /// run with others, or of all lanes.
     struct Toy {
         program: Program,
         in_company: i32,

@@ -1,22 +1,22 @@
-//! Tools for tests of any machine, around one small structured program.
+//! Tools for tests of any machine. Most of them generate, run and compare small structured programs.
 //!
 //! [`generate`] creates a program tree from a seed, and [`evaluate`] returns the expected result of each lane. Every
-//! machine's tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`]
-//! chooses the seeds and reports a failure with the smallest program that still fails. [`everywhere`] repeats a run on
-//! every engine. [`climbing_imports`] and [`circles`] check how the modules of a crate import each other,
-//! [`page_is_current`] a generated page of `docs/`. [`files_to_save`] returns the files that a page asks its readers to
-//! save. [`launch_samples`] returns the launches on which every front end is compared. [`LaneSteps`] collects the steps
-//! of lanes. [`textures`] has images and samplers from seeds. [`exact`] has functions of f32 in integers;
-//! [`each_block`] and [`special_words`] return words to test them with. [`shared`] and [`records`] read the collections
-//! in `shared/`. [`containers`] has files of every format.
+//! machine's tests lower the tree to the idioms of the machine ([`LoweredProgram`]), run all lanes and compare the
+//! results. [`Campaign`] chooses the seeds and reports a failure with the smallest program that still fails.
+//! [`everywhere`] repeats a run on every engine. [`climbing_imports`] and [`circles`] check how the modules of a crate
+//! import each other, [`page_is_current`] a generated page of `docs/`. [`files_to_save`] returns the files that a page
+//! asks its readers to save. [`launch_samples`] returns the launches on which every front end is compared.
+//! [`LaneSteps`] collects the steps of lanes. [`textures`] has images and samplers from seeds. [`exact`] has functions
+//! of f32 in integers; [`each_block`] and [`special_words`] return words to test them with. [`shared`] and [`records`]
+//! read the collections in `shared/`. [`containers`] has files of every format.
 //!
 //! These items do not depend on a machine.
 //!
 //! # Features
 //!
-//! * `r500` (off): random programs of R500 and of its vertex unit (`vertex`), and launches of them.
-//! * `r700` (off): random programs of R700, and launches of them.
-//! * `tesla` (off): random programs of Tesla, and launches of them.
+//! * `r500` (off): random programs for R500 and its vertex unit (`vertex`), and launches for them.
+//! * `r700` (off): random programs for R700, and launches for them.
+//! * `tesla` (off): random programs for Tesla, and launches for them.
 
 #![forbid(unsafe_code)]
 

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Compares a page of `docs/` with the text that is generated for it. With `UPDATE_DOCS` set, writes the page first.
+/// Compares a page of `docs/` with the text that is generated for the page. If `UPDATE_DOCS` is set, writes the page
+/// first.
 ///
 /// With a `part`, only the lines between `<!-- part: … -->` and the next `<!-- end -->` of the page are generated.
 ///
 /// # Panics
 /// Panics if they differ, or if the page does not have the part.
 pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
-    // Tests that run at the same time write parts of one page.
+    // Tests that run concurrently can write parts of the same page.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(page);

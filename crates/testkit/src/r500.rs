@@ -43,20 +43,20 @@ pub const SPECIAL: [u32; 24] = [
     0xffc0_1234,
 ];
 
-/// Returns arbitrary bits, special ones, numbers of similar size, or numbers near others that were drawn.
+/// Returns arbitrary bits, special values, numbers of similar magnitude, or neighbours of such numbers.
 pub fn value(random: &mut Random) -> u32 {
     match random.below(8) {
         0 | 1 => SPECIAL[random.below(SPECIAL.len() as u32) as usize],
         2 => random.next(),
         3 => SPECIAL[random.below(SPECIAL.len() as u32) as usize] ^ random.below(4),
         4 => ((random.below(64) as i32 - 32) as f32).to_bits(),
-        // Within eight powers of two of one, with few or many bits.
+        // A number between 2^-8 and 2^8, with few or many significant bits.
         5 => (0x3b80_0000 + (random.below(0x80) << 20)) | random.next() & 0x8000_0000,
         _ => (0x3b80_0000 + random.below(0x800_0000)) | random.next() & 0x8000_0000,
     }
 }
 
-/// Returns four of [`value`].
+/// Returns four results of [`value`].
 pub fn quad(random: &mut Random) -> [u32; 4] {
     std::array::from_fn(|_| value(random))
 }
@@ -74,7 +74,7 @@ pub fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
         words[0] = words[0] & !3 | kind as u32;
         match kind {
             InstType::ALU | InstType::OUT => {
-                // Temporaries and constants 0 to 7, or inline constants. Few of them are relative.
+                // The sources are temporaries and constants 0 to 7, or inline constants. Few sources are relative.
                 let keep = if random.once_in(16) { 0x387 } else { 0x187 };
                 for word in &mut words[1..3] {
                     *word &= 3 << 30 | keep << 20 | keep << 10 | keep;
@@ -98,7 +98,7 @@ pub fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
 /// Returns a program of these words followed by an OUT, with random state.
 ///
 /// # Panics
-/// Never: any words are a program.
+/// Does not panic, because any words are a program.
 pub fn setup(random: &mut Random, mut words: Vec<u32>) -> Arc<Setup> {
     words.extend([5, 0, 0, 0, 0, 0]);
     let state = vec![
@@ -135,8 +135,8 @@ pub fn launch(random: &mut Random, lanes: usize) -> Launch {
     }
 }
 
-/// Returns any instruction, in most cases with only documented bits and with near targets, so that programs make
-/// progress.
+/// Returns an arbitrary instruction. In most cases, it has only documented bits, and its jump target is near, so that
+/// programs continue.
 pub fn any_record(random: &mut Random) -> [u32; 6] {
     let mut words = std::array::from_fn(|_| random.next());
     let kind = TYPES[random.below(4) as usize];
@@ -164,10 +164,10 @@ pub fn program(random: &mut Random) -> Vec<u32> {
 }
 
 /// Returns a loop over instructions of all kinds, with most addresses relative to aL, and with TEXKILL. Also returns
-/// the integer constant of the loop, whose aL rises, falls or is constant.
+/// the integer constant of the loop, with which aL rises, falls or stays constant.
 ///
 /// # Panics
-/// Never: the frame of the loop assembles.
+/// Does not panic, because the text of the loop without a body assembles.
 pub fn relative(random: &mut Random) -> (Vec<u32>, u32) {
     let frame = assemble("loop int[0]\nendloop int[0]\nOUT nop\n").expect("it assembles").program.words;
     let [begin, end, out] = [0, 1, 2].map(|slot: usize| &frame[slot * 6..slot * 6 + 6]);
@@ -193,7 +193,7 @@ pub fn relative(random: &mut Random) -> (Vec<u32>, u32) {
             words.extend(record);
         }
     }
-    // Jumps to the instruction after the LOOP, and from there to the one after the ENDLOOP.
+    // ENDLOOP jumps to the instruction after the LOOP, and LOOP jumps to the instruction after the ENDLOOP.
     let slots = (words.len() / 6) as u32;
     words[3] = words[3] & 0xffff | (slots + 1) << 16;
     words.extend(end);

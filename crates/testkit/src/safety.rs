@@ -6,12 +6,14 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// The engines and the crates that they share, the library that programs load, guard pages, the check of standard
-    /// output before Rust's runtime changes it, and the functions that a WebAssembly module exports.
+    /// Crates that may contain unsafe code. They have the engines and their common parts, the libraries that other
+    /// programs load, guard pages, the check of standard output before Rust's runtime changes it, and the functions
+    /// that the WebAssembly module exports.
     const WITH_UNSAFE_CODE: [&str; 10] =
         ["simt", "jit", "r500", "r700", "tesla", "cuda", "drm", "guarded", "output", "playground"];
 
-    /// Every other crate forbids unsafe code. These crates deny it, except in modules that state a reason (Cargo.toml).
+    /// Every other crate forbids unsafe code. The listed crates deny unsafe code, except in modules that state a reason
+    /// (Cargo.toml).
     #[test]
     fn unsafe_code_is_where_it_is_listed() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -1,4 +1,4 @@
-//! The launches of `docs/samples` that every front end is compared on.
+//! The launches of `docs/samples` for tests that compare the front ends.
 
 /// Launches with a version for each machine, by the names of their files without `.toml`.
 pub const ON_EACH_MACHINE: [&str; 9] = [
@@ -13,7 +13,7 @@ pub const ON_EACH_MACHINE: [&str; 9] = [
     "tutorial-tesla",
 ];
 
-/// Launches of one machine: with a call, barriers, several groups.
+/// Launches for one machine, which have a call, barriers, or several groups.
 pub const ON_ONE_MACHINE: [&str; 4] = ["gcd.r700", "primes.tesla", "reduction", "histogram.tesla"];
 
 /// Returns the names of all these launches.

@@ -1,4 +1,4 @@
-//! Smaller programs, which are tried if a program fails.
+//! Derives smaller programs from a program that fails.
 
 use crate::tree::{Program, Statement};
 
@@ -7,7 +7,7 @@ impl Program {
     /// replaced by its contents or by a part of them, a condition dropped, fewer iterations.
     pub fn smaller(&self) -> Vec<Program> {
         let mut found = Vec::new();
-        // Only the last function, so that the numbers of the others stay.
+        // Only the last function is removed, so that the numbers of the other functions stay the same.
         if let Some(last) = self.functions.len().checked_sub(1)
             && !self.calls(last)
         {
@@ -75,7 +75,7 @@ fn smaller_statements(statement: &Statement) -> Vec<Vec<Statement>> {
             let blocks = smaller_blocks(body).into_iter();
             found.extend(blocks.map(|block| vec![Statement::IfStatic(*index, block)]));
         }
-        // The body may break, which is possible only in a loop.
+        // A loop is not replaced by its body, because the body may contain a break.
         Statement::Loop(count, body) => {
             found.extend((0..*count).map(|count| vec![Statement::Loop(count, body.clone())]));
             let blocks = smaller_blocks(body).into_iter();

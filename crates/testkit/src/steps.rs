@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reconverge_simt::{Event, Lane, Mask, Observer};
 
-/// Collects each pair of consecutive instructions of a lane, from the events of one group.
+/// Collects the pairs of instructions that a lane executes one after the other, from the events of one group.
 #[derive(Clone, Debug, Default)]
 pub struct LaneSteps {
     /// Addresses of each pair.
@@ -14,8 +14,8 @@ pub struct LaneSteps {
     /// Address of the last instruction of each lane.
     last: Vec<Option<u32>>,
     mask: Mask,
-    /// Between QUADON and its pop, the lanes that were active before it. Only they have a path of their own: the other
-    /// lanes run for their quad.
+    /// Between QUADON and its pop, the lanes that were active before it. Only the steps of these lanes are collected,
+    /// because the other lanes only run as helpers of their quads.
     own: Option<Mask>,
 }
 

@@ -50,7 +50,7 @@ pub fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed:
     machine_with(words, chip, stage, options, seed, &Textures::default())
 }
 
-/// Returns a [`machine`] with these textures.
+/// Returns a machine like [`machine`], with these textures.
 pub fn machine_with(
     words: &[u32],
     chip: Chip,
@@ -95,7 +95,7 @@ pub fn machine_with(
     let warp = &mut run.block_mut().warps[0];
     // Sometimes consecutive addresses.
     let stride = random.one_of(&[None, None, Some(4), Some(0)]);
-    // Some machines have few values, so that operands are equal or all special.
+    // Some machines have only few different register values, so that operands are often equal or special.
     let few = random.one_of(&[1, 2, 4, u32::MAX]);
     let pool: Vec<u32> = (0..4).map(|_| value(&mut random)).collect();
     for register in 0..registers as u8 {
@@ -123,7 +123,8 @@ pub fn machine_with(
     run
 }
 
-/// Returns random words of a row that decode. Predicates that always hold are as frequent as all others together.
+/// Returns random words that decode as a given row of the encoding table. In half of the cases, the predicate always
+/// holds.
 pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option<(Vec<u32>, Inst)> {
     let row = &TABLE.rows()[row];
     for _ in 0..20 {
@@ -134,7 +135,7 @@ pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Op
         let word = row.fixed | bits & !row.mask & !row.unclaimed();
         let words = [word as u32, (word >> 32) as u32];
         if let Ok(inst) = decode(words, chip, stage) {
-            // A short instruction shares its 64 bits with another one.
+            // A short instruction is followed by another short instruction, which completes the 64 bits.
             let second = if inst.form.words() == 2 { words[1] } else { 0x1000_8000 };
             return Some((vec![words[0], second], inst));
         }
@@ -155,7 +156,7 @@ fn predicate(random: &mut Random) -> String {
     }
 }
 
-/// Returns an instruction that a lane computes from its own registers.
+/// Returns an instruction that uses only registers.
 fn arithmetic(random: &mut Random, [d, a, b]: &[String; 3]) -> String {
     let whole = random.one_of(&["s32", "u32"]);
     let count = random.below(32);
@@ -225,8 +226,8 @@ fn line(random: &mut Random, lines: u32) -> String {
     }
 }
 
-/// Returns lines that end by storing their registers at the output's address. Half of the programs have a typical
-/// structure.
+/// Returns the lines of a program that stores its registers at the output's address at the end. Half of the programs
+/// have a loop with a branch.
 pub fn program(random: &mut Random) -> String {
     let mut text = String::from(
         "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nset $c0 # l u32 $r0 $r3\n",
@@ -259,7 +260,7 @@ pub fn program(random: &mut Random) -> String {
     text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
 }
 
-/// Returns an address in or near s[]: within it, around its end, around 0, or at an end of 16 or 32 bits.
+/// Returns an address in or near s[]: within it, around its end, around 0, or at an end of the range of 16 or 32 bits.
 fn address(random: &mut Random) -> u32 {
     const BASES: [u32; 11] =
         [0, 0, 0x10, 0x40, 0x80, 0x200, 0x4000, 0x7fff_fffc, 0x8000, 0xfff0, 0xffff_fffc];
@@ -319,7 +320,7 @@ pub fn shared(random: &mut Random) -> String {
     let (exit, count) = (random.below(lines), random.below(lines));
     for number in 0..lines {
         if number == count {
-            // All lanes leave in the end.
+            // A counter makes all lanes leave the loop after some iterations.
             text += "add b32 $r10 $r10 0x1\nset $c1 # ge u32 $r10 $r12\n";
             text += &leaves("(lg $c1)");
         }

@@ -10,7 +10,7 @@ use std::fmt;
 pub const VARIABLES: usize = 4;
 /// Mix: trace = (trace * `MIX_MULTIPLIER` + k) mod [`MIX_MODULUS`].
 pub const MIX_MULTIPLIER: i32 = 5;
-/// See [`MIX_MULTIPLIER`].
+/// Modulus of [`MIX_MULTIPLIER`]'s formula.
 pub const MIX_MODULUS: i32 = 4096;
 /// Step: variable = (variable + 1) mod `STEP_MODULUS`.
 pub const STEP_MODULUS: i32 = 16;
@@ -74,7 +74,7 @@ pub enum Statement {
     Continue(Option<Condition>),
     /// Calls function `index`, always or if the condition holds. Functions call only functions of higher index.
     Call(usize, Option<Condition>),
-    /// Continues after the call, always or if the condition holds. Only in functions.
+    /// Returns from the function, always or if the condition holds. Occurs only in functions.
     Return(Option<Condition>),
     /// Ends the lane with its current variables, always or if the condition holds.
     Exit(Option<Condition>),
@@ -90,7 +90,7 @@ pub struct Program {
     pub body: Vec<Statement>,
     /// The functions. A break or continue never crosses a function.
     pub functions: Vec<Vec<Statement>>,
-    /// Boolean constants: bit n is the value of constant n.
+    /// Values of the boolean constants: bit n is the value of constant n.
     pub booleans: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Words for functions of 32 bits: the special ones, a sample of all, and all.
+//! Words for tests of functions of 32 bits: special words, a sample of all words, and all words.
 
 use std::env::{VarError, var};
 
@@ -17,8 +17,8 @@ pub fn special_words() -> Vec<u32> {
     magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
 }
 
-/// Returns a word for sums of products. It is special if a random number matches `round`, and otherwise of the order of
-/// one, so that sums round and cancel.
+/// Returns a word for sums of products. Depending on `round` and a random number, the word is a special one, or a
+/// number of the order of 1, so that sums round and cancel.
 pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     match (round + random.below(4)) % 4 {
         0 => random.one_of(special),
@@ -26,7 +26,7 @@ pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     }
 }
 
-/// Number of blocks that all words fill.
+/// Number of blocks for all words of 32 bits.
 const BLOCKS: u64 = (1 << 32) / BLOCK as u64;
 
 /// Number of words in a block.
@@ -36,10 +36,10 @@ pub const BLOCK: usize = 1 << 14;
 ///
 /// The words are 2^20 random ones, and every sign and exponent with fractions that are likely to be special cases. With
 /// `RECONVERGE_WORDS=all` in the environment, they are all words of 32 bits; with `RECONVERGE_WORDS=edges`, there are
-/// no random ones. Among all words the exponent changes fastest, the fraction slowest.
+/// no random words. In the order of all words, the exponent changes fastest, and the fraction slowest.
 ///
 /// # Panics
-/// Panics if the variable has another value.
+/// Panics if the variable has any other value.
 pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     let mut block = [0; BLOCK];
     let mut random_words = 1 << 20;

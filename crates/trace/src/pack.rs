@@ -3,7 +3,7 @@
 //! Sizes of files were measured for collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels), relative to
 //! this format with LZ4. Files without copies and phrases, but with relations of masks, have 1.8 and 1.3 times as many
 //! bytes with LZ4, and 1.0 and 0.9 times as many with zstd. Files with columns of plain values have 3.1 and 3.0 times
-//! as many bytes with LZ4, and 1.8 times as many with zstd. Phrases also save time: if the packer knows the records of
+//! as many bytes with LZ4, and 1.8 times as many with zstd. Phrases also save time: if the packer has the records of
 //! an engine's key, the engine does not send the events of that key.
 
 use std::collections::HashMap;

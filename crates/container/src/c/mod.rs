@@ -5,11 +5,11 @@
 //! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). An array with
 //! other elements, such as unknown macros, is skipped with a note.
 //!
-//! The bytes of each array and string are recognised again by their content. An array that does not start with the
-//! header of a known format (its mark) contains raw words. A string without a mark is skipped. A list of numbers in braces inside the initialiser of a structure is
-//! also read as an array: as bytes if they have a mark, otherwise as 32-bit words. Arrays of 8, 16, 32 and 64-bit
-//! elements are little endian, unless the mark has the other order or [`Hints::endian`] states it. `long` is
-//! rejected, because its size differs.
+//! The bytes of each array and string are recognised again by their content. The header of a known format is called a
+//! *mark*. An array without a mark contains raw words. A string without a mark is skipped. A list of numbers in braces
+//! inside the initialiser of a structure is also read as an array: as bytes if they have a mark, otherwise as 32-bit
+//! words. Arrays of 8, 16, 32 and 64-bit elements are little endian, unless the mark has the other order or
+//! [`Hints::endian`] states it. `long` is rejected, because its size differs.
 
 mod assembly;
 mod preprocess;
@@ -45,7 +45,7 @@ const LEAST_WORD: u64 = 1 << 16;
 /// A character that is not part of C. It marks omitted lines of a text.
 pub(crate) const GAP: &str = "@";
 
-/// Returns whether a text is certainly such a source: it declares an integer array or a structure with contents.
+/// Returns whether a text is certainly a C source: it declares an integer array or a structure with contents.
 pub(crate) fn declares_array(text: &str) -> bool {
     let mut types: Vec<&str> = Vec::new();
     let mut brackets = false;
@@ -71,7 +71,7 @@ pub(crate) fn declares_array(text: &str) -> bool {
     false
 }
 
-/// Returns whether a text of no other format could be such a source: it has braces, and also brackets, strings,
+/// Returns whether a text that has no other format could be a C source: it has braces, and also brackets, strings,
 /// statements or preprocessor lines.
 pub(crate) fn looks_like(text: &str) -> bool {
     text.contains('{') && text.contains(['[', '"', ';'])
@@ -105,7 +105,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     tell_apart(&mut image, text, &raw);
     let notes = tokens.into_notes();
     unread.settle(&mut image, "an array with machine code", remedy).map_err(|error| match notes.first() {
-        // The group that is left out is the likely reason.
+        // The omitted group is the likely reason why the array is missing.
         Some(note) if matches!(error, Error::Missing { .. }) => {
             Error::missing("an array with machine code", note.clone())
         }
@@ -125,7 +125,7 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut taken: HashSet<String> = uses.keys().cloned().collect();
     uses.retain(|_, uses| *uses > 1);
     let several = uses.len();
-    // Numbers of the arrays on one line, from here on.
+    // From here on, the values of `uses` are the next numbers of arrays on the same line.
     uses.values_mut().for_each(|number| *number = 2);
     let (mut line, mut counted_to) = (1, 0);
     let mut first: Option<(String, String)> = None;
@@ -153,7 +153,7 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
 
 /// An error, and whether the reader can continue after it.
 enum Failure {
-    /// Only this array is invalid. The reader is at its end.
+    /// Only this array is invalid. The reader has already skipped the array.
     Array(Error),
     /// The rest of the text cannot be read.
     Text(Error),
@@ -188,16 +188,16 @@ impl Array<'_> {
     }
 }
 
-/// Contents of a pair of braces in the initialiser of a structure.
+/// Numbers and strings in a pair of braces in the initialiser of a structure.
 #[derive(Default)]
 struct Fields<'a> {
     values: Vec<u64>,
     places: Vec<Range<usize>>,
-    /// Whether strings or braces also occur.
+    /// Whether strings or nested braces also occur.
     is_mixed: bool,
     /// The first element that is not an integer constant.
     wrong: Option<Error>,
-    /// The first string, if it is a single word.
+    /// The first string, if the string is a single word.
     string: Option<&'a str>,
 }
 
@@ -209,7 +209,7 @@ struct Reader<'a> {
     unread: Unread,
     arrays: usize,
     strings: usize,
-    /// Number of elements that may still be read. Macros cannot produce more elements than the text could contain.
+    /// Number of elements that may still be read. It limits macros to as many elements as the text could contain.
     room: usize,
     /// Indices of programs of raw words, and the offsets of their names.
     raw: Vec<(usize, usize)>,
@@ -219,10 +219,10 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn read(&mut self) -> Result<(), Error> {
-        // Words since the end of the last statement: type and name of the current declaration.
+        // Words since the end of the last statement, which are the type and the name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
-        // The last gap, if a number that may be an element and no brace has followed it.
+        // The last gap, if a number that may be an element came after it, and no brace since then.
         let mut gap = None;
         let mut assigned = false;
         while let Some(token) = self.tokens.next()? {
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
                         Err(Failure::Array(error)) => self.unread.push(error),
                         Err(Failure::Text(error)) => return Err(error),
                     }
-                    // The next declarator has the same type.
+                    // After a comma, the next declarator has the same type.
                     match self.tokens.next()? {
                         Some(comma) if comma.is(",") => drop(words.pop()),
                         next => {
@@ -297,8 +297,8 @@ impl<'a> Reader<'a> {
         Token { kind: Kind::Mark, text: "the end of the text", start: end, end }
     }
 
-    /// Reads a string and the strings that follow it, which C joins. Reads the contents if they have a mark. `raw` is
-    /// the offset of an array's name: contents without a mark are then raw words.
+    /// Reads a string and the adjacent strings, which C concatenates. If the contents have a mark, reads them as a file
+    /// of that format. If `raw` has the offset of an array's name, contents without a mark are raw words.
     fn string(&mut self, first: Token<'a>, name: Option<Token<'a>>, raw: Option<usize>) -> Result<(), Error> {
         let mut bytes = Vec::new();
         let mut result = push_string(self.text, &first, &mut bytes);
@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
         if raw.is_none()
             && let Some((data, wrong)) = assembly::data(&bytes)
         {
-            // The data of other statements have operands.
+            // The numbers may be operands of other `asm` statements, so only data with a mark are an error.
             if let Some(number) = wrong.filter(|_| recognise_marked(&data) != Ok(None)) {
                 let expected = "numbers that fit the directives of data";
                 return Err(Error::syntax(self.text, first.start, quoted(&number), expected));
@@ -398,14 +398,14 @@ impl<'a> Reader<'a> {
     /// Returns the raw words of an array as a program with the array's name.
     fn words(&mut self, array: &Array<'_>, bytes: &[u8]) -> Result<Image, Error> {
         magic::refuse(bytes)?;
-        // The byte order of larger elements was determined before.
+        // The bytes of larger elements already have the right order.
         let endian = self.hints.endian.filter(|_| array.width == 1).unwrap_or(Endian::Little);
         let words = named(crate::bin::load(bytes, endian), array.name)?;
         self.raw.push((self.image.programs.len(), array.name_at));
         Ok(words)
     }
 
-    /// Reads a declaration `words [`, from after the `[` to the end of its initialiser, if any.
+    /// Reads a declaration that starts with `words` and `[`, from after the `[` to the end of the initialiser, if any.
     fn array(&mut self, words: &[Token<'a>], bracket: Token<'a>) -> Result<Option<Array<'a>>, Failure> {
         let [types @ .., name] = words else { return Ok(None) };
         let mut types: Vec<&str> = types.iter().map(|word| word.text).collect();
@@ -414,8 +414,9 @@ impl<'a> Reader<'a> {
         let mut declared = Vec::new();
         let mut dimensions = 1;
         let mut depth = 1;
-        // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` after the brackets or, as
-        // in `(const u32[]){ … }`, after their parenthesis. An initialiser of the last form has the name of its type.
+        // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` directly after the
+        // brackets. In a compound literal, `(const u32[]){ … }`, it starts with `{` after the closing parenthesis, and
+        // the array has the name of its type.
         let mut closed = false;
         let first = loop {
             let Some(token) = self.tokens.next()? else { return Ok(None) };
@@ -465,7 +466,7 @@ impl<'a> Reader<'a> {
             }
             let remedy = match &types[..] {
                 [.., name] if !types.contains(&"*") && !["float", "double"].contains(name) => {
-                    format!("; -D {name}=uint32_t takes it for one")
+                    format!("; -D {name}=uint32_t declares an integer type")
                 }
                 _ => String::new(),
             };
@@ -500,9 +501,9 @@ impl<'a> Reader<'a> {
         Ok(Some(Array { name: name.text, name_at, start, width: kind.bytes, values, numbers }))
     }
 
-    /// Reads the initialiser of a structure or an array of structures, from after its brace. Adds each list of
-    /// numbers that has its own braces as an array. Its name is the preceding string in the structure, if that is a
-    /// single word, or else the name of the variable. Returns whether any array was added.
+    /// Reads the initialiser of a structure or an array of structures, from after its brace. Adds each list of numbers
+    /// in separate braces as an array. The name of the array is the preceding string in the structure, if this string
+    /// is a single word, or else the name of the variable. Returns whether any array was added.
     fn structure(&mut self, variable: Token<'a>) -> Result<bool, Error> {
         let mut open = vec![Fields::default()];
         let mut element: Vec<Token<'a>> = Vec::new();
@@ -569,7 +570,7 @@ impl<'a> Reader<'a> {
         let Fields { values, places, is_mixed, wrong, .. } = fields;
         let most = values.iter().max().copied().unwrap_or(0);
         if let Some(error) = wrong.filter(|_| !is_mixed) {
-            // The other numbers show that the list contains code.
+            // A large value shows that the list contains code.
             if most >= LEAST_WORD {
                 self.unread.push(error);
             }
@@ -599,7 +600,7 @@ impl<'a> Reader<'a> {
         let mut wrong = None;
         let mut element: Vec<Token<'a>> = Vec::new();
         let mut parentheses = 0_usize;
-        // Whether a number occurs that only code contains, and whether an element has an unknown name.
+        // `has_word`: a number occurs that is too large for a table. `unknown`: an element contains an unknown name.
         let (mut has_word, mut unknown) = (false, false);
         while depth > 0 {
             let token = self.need("`}`")?;
@@ -637,7 +638,7 @@ impl<'a> Reader<'a> {
                         });
                     }
                 }
-                // The rest of the array is skipped token by token.
+                // After an error, the rest of the array is skipped token by token.
                 _ if wrong.is_some() => {
                     let value = (token.kind == Kind::Number).then(|| constant(token.text, 8)).flatten();
                     has_word |= width >= 4 && value.is_some_and(|value| value >= LEAST_WORD);

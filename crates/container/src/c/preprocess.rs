@@ -1,8 +1,8 @@
 //! The parts of the C preprocessor that sources with binaries need: conditional groups and macros.
 //!
-//! A name that is defined neither in the file nor by [`Hints::defines`](crate::Hints) is undefined, as in C. Notes
-//! name the groups that are left out. `#include` and other directives are skipped, except inside of an initialiser,
-//! where they would add elements. The operators `#` and `##` are not supported.
+//! A name that is defined neither in the file nor by [`Hints::defines`](crate::Hints) is undefined, as in C. Notes name
+//! the omitted groups. `#include` and other directives are skipped. Inside an initialiser they are errors, because they
+//! could add elements. The operators `#` and `##` are not supported.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -16,19 +16,19 @@ use crate::error::quoted;
 const DEEPEST: usize = 32;
 /// Maximum number of tokens in the expansion of one macro use.
 const MOST_TOKENS: usize = 1000;
-/// Maximum number of tokens in all macro expansions, per byte of the source. A macro that swaps bytes expands to
-/// about 12 per byte of its use.
+/// Maximum number of tokens in all macro expansions, per byte of the source. A macro that swaps bytes expands to about
+/// 12 tokens per byte of its use.
 const STEPS_PER_BYTE: usize = 64;
-/// Maximum number of omitted groups that are named. Further ones are only counted.
+/// Maximum number of omitted groups that notes name. Further groups are only counted.
 const MOST_NAMED: usize = 20;
 
 /// A macro, from a `#define` or from the caller.
 #[derive(Clone)]
 struct Macro<'a> {
     parameters: Option<Vec<&'a str>>,
-    /// The text that ends with the body, and the offset of the body in it.
+    /// A text at whose end the body is, and the offset of the body in this text.
     body: (&'a str, usize),
-    /// Whether the caller defined the macro.
+    /// Whether the macro comes from the caller instead of the source.
     given: bool,
 }
 
@@ -36,9 +36,9 @@ struct Macro<'a> {
 struct OpenIf {
     /// Offset of the `#if`.
     start: usize,
-    /// Whether one of its groups has been read.
+    /// Whether one of the groups of this `#if` has been read.
     taken: bool,
-    /// Whether the `#else` has been read.
+    /// Whether the `#else` of this `#if` has been read.
     last: bool,
 }
 
@@ -48,9 +48,10 @@ pub(super) struct Tokens<'a> {
     lexer: Lexer<'a>,
     macros: HashMap<&'a str, Macro<'a>>,
     conditions: Vec<OpenIf>,
-    /// Expanded tokens that precede those of the lexer.
+    /// Expanded tokens that are returned before the next token of the lexer.
     pending: VecDeque<Token<'a>>,
-    /// Whether an initialiser is being read, in which nothing can be skipped.
+    /// Whether an initialiser is being read. Groups and directives in it cannot be skipped without changing its
+    /// elements.
     pub(super) inside: bool,
     /// Number of tokens to which macros may still expand.
     room: Cell<usize>,
@@ -140,7 +141,7 @@ impl<'a> Tokens<'a> {
                 }
             }
             "elif" | "elifdef" | "elifndef" | "else" => {
-                // The group before this one was read.
+                // A group before this directive was read, so the groups after it are skipped.
                 self.check_open(token, name)?;
                 self.skip(token, &[])?;
             }
@@ -214,8 +215,8 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Adds a note about a group that is left out, unless it has no digits, and therefore neither words nor
-    /// definitions.
+    /// Adds a note about an omitted group. A group without digits has neither words nor definitions, so it gets no
+    /// note.
     fn leave_out(&mut self, from: Token<'a>, until: Token<'a>, undefined: &[&'a str]) {
         if !self.text[from.end..until.start.max(from.end)].contains(|c: char| c.is_ascii_digit()) {
             return;
@@ -294,7 +295,7 @@ impl<'a> Tokens<'a> {
     fn expand(&mut self, name: Token<'a>) -> Result<(), Error> {
         let mut used = vec![name];
         if self.macros.get(name.text).is_some_and(|found| found.parameters.is_some()) {
-            // The parenthesis after the name decides whether the macro is used.
+            // A macro with parameters is used only if a parenthesis follows its name.
             let before = self.lexer;
             match self.lexer.next() {
                 Some(open) if open.is("(") => {
@@ -324,7 +325,7 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Counts one more token of an expansion that has `len` tokens so far. Fails if there are too many.
+    /// Counts one more token of an expansion that has `len` tokens so far. Fails if the expansion has too many tokens.
     fn check_room(&self, token: &Token<'a>, len: usize) -> Result<(), Error> {
         match self.room.get().checked_sub(1).filter(|_| len < MOST_TOKENS) {
             Some(left) => {
@@ -428,7 +429,7 @@ fn definition(text: &str, start: usize, end: usize) -> Option<(&str, Head<'_>)> 
         match word.kind {
             Kind::Word if seen.insert(word.text) => parameters.push(word.text),
             Kind::Mark if word.text == ")" && parameters.is_empty() => break,
-            // A use must have exactly one argument at this position.
+            // `...` is read as one parameter: a use must have exactly one argument at this position.
             Kind::Mark if word.text == "." => parameters.push("..."),
             _ => return None,
         }

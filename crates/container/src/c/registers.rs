@@ -2,8 +2,8 @@
 //! `u32 ps_program[] = { … };`.
 //!
 //! An array whose name ends in `Regs` or `Registers` contains the registers of a GX2 structure, in order, or packets
-//! that set registers. They are the state of the program whose name starts with the same text. They are not valid as
-//! code.
+//! that set registers. These registers are the state of the program whose name starts with the same text. The array is
+//! not read as code.
 
 use reconverge_isa::Image;
 use reconverge_isa::program::Stage;
@@ -15,23 +15,23 @@ use crate::r600_elf::{register_name, resources_of};
 pub(super) struct RegisterArray {
     /// Name of the array.
     pub(super) name: String,
-    /// Programs of the image before it.
+    /// Number of programs of the image that come before the array.
     pub(super) after: usize,
     /// Elements of the array.
     pub(super) values: Vec<u32>,
 }
 
-/// Suffixes of the names of such arrays.
+/// Suffixes of the names of register arrays.
 const ENDINGS: [&str; 4] = ["registers", "register", "regs", "reg"];
 
 /// Suffixes of the names of programs.
 const CODE: [&str; 8] = ["program", "shader", "code", "data", "words", "binary", "bytes", "prog"];
 
-/// Returns the part of a name that a program and its registers share, if the name is that of a register array.
+/// Returns the common part of the names of a program and its register array, if `name` is the name of a register array.
 fn stem(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let found = ENDINGS.iter().find_map(|ending| lower.strip_suffix(ending))?;
-    // `vsRegs`, `vs_regs`, but not `segregs` within a word.
+    // `vsRegs` and `vs_regs` end with the separate word, but `segregs` does not.
     let word = name[found.len()..].starts_with(|c: char| c.is_ascii_uppercase())
         || found.ends_with('_')
         || found.is_empty();
@@ -50,7 +50,7 @@ fn bare(name: &str) -> String {
 /// Program type and registers.
 type SetRegisters = (Option<Stage>, Vec<(String, u32)>);
 
-/// Returns the registers of an array, and the program type if their number shows it.
+/// Returns the registers of an array, and the program type if the number of registers determines it.
 pub(super) fn state_of(values: &[u32]) -> Option<SetRegisters> {
     gsh::registers_of(values)
         .map(|(stage, state)| (Some(stage), state))
@@ -82,7 +82,8 @@ fn packets(values: &[u32]) -> Option<Vec<(String, u32)>> {
     (rest.is_empty() && !state.is_empty()).then_some(state)
 }
 
-/// Adds the registers of each array to the program whose name begins alike, or else to a program next to the array.
+/// Adds the registers of each array to the program whose name begins with the same text, or else to a program next to
+/// the array.
 pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
     for RegisterArray { name, after, values } in arrays {
         let Some((stage, state)) = state_of(&values) else { continue };
@@ -95,7 +96,8 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
         };
         let all = 0..image.programs.len();
         let found = all.clone().filter(alike).find(is_free);
-        // An array name without a common part belongs to the program before it, or to the one after.
+        // An array whose name has no common part with a program belongs to the program before the array, or else to the
+        // program after it.
         let near = || {
             [after.checked_sub(1), Some(after)]
                 .into_iter()

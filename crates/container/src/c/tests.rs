@@ -160,7 +160,7 @@ fn elements_in_big_endian_order_are_found_by_the_mark_or_by_the_hint() {
             [0x8000_0002]
         );
     }
-    // The mark has precedence over the hint.
+    // The byte order of the mark has precedence over the hint.
     let image = super::load(&dump("unsigned int", "a", padded.as_bytes(), 4), &big).unwrap();
     assert_eq!(image.programs[0].name.as_deref(), Some("k"));
 }
@@ -244,7 +244,7 @@ fn groups_of_the_preprocessor_are_chosen_as_c_does() {
     check(&text("#define X 2\n#if X == 2"), &[], &with, &[]);
     check(&text("#define X 2\n#undef X\n#ifdef X"), &[], &without, &["(X is not defined, -D X=VALUE"]);
     check(&text("#define X 0\n#if X"), &["X=1"], &without, &["line 2 defines X again", "line 3: `#if X`"]);
-    // Only groups that could have defined something are noted.
+    // There are notes only for groups that could have defined something.
     check(
         "#ifndef A_H\n#define A_H\n#ifdef __cplusplus\nextern \"C\" {\n#endif\nu32 a[] = { 0x80000000 };\n#endif",
         &[],
@@ -297,7 +297,7 @@ fn a_condition_that_cannot_be_evaluated_is_an_error_with_its_line() {
     assert!(refused("u32 a[] = {0};\n#endif").starts_with("line 2, "));
     let twice = "u32 a[] = {0};\n#if 1\n#else\n#else\n#endif";
     assert!(refused(twice).starts_with("line 4, "), "{}", refused(twice));
-    // The error names the group that is left out.
+    // The error names the omitted group.
     let nothing = refused("#ifdef A\nu32 a[] = { 0x80000000 };\n#endif");
     assert!(nothing.contains("-D A=VALUE"), "{nothing}");
 }

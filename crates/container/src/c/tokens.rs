@@ -42,7 +42,7 @@ impl Token<'_> {
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    /// Whether the line has only white space before this offset.
+    /// Whether the current line has only white space before `at`.
     fresh: bool,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, at: 0, fresh: true }
     }
 
-    /// Returns the tokens of a part of a source, which is not at the start of a line.
+    /// Returns a lexer for a part of a source. The part does not begin at the start of a line.
     pub(super) fn part(text: &'a str, start: usize, end: usize) -> Lexer<'a> {
         Lexer { text: &text[..end], at: start, fresh: false }
     }
@@ -140,7 +140,8 @@ fn directive_len(text: &str) -> usize {
     let mut lexer = Lexer { text, at: 1, fresh: false };
     loop {
         let before = lexer.at;
-        // White space up to the end of the line is followed by a token of the line.
+        // The lexer skips white space and comments together with line ends. They are handled here, so that the end of
+        // the line is found.
         let rest = &text[before..];
         if rest.starts_with("/*") {
             lexer.at += comment_len(rest);

@@ -9,9 +9,9 @@ const DEEPEST: usize = 16;
 /// The meaning of names in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
-    /// Names are 0, as in a condition of the preprocessor, where numbers have 64 bits.
+    /// Names have the value 0, and numbers have 64 bits, as in a condition of the preprocessor.
     AreZero,
-    /// Names are errors, except for functions whose value is certain on a host with this byte order.
+    /// Names are errors, except for functions whose result is known for a host with this byte order.
     AreFunctions {
         /// The host has the most significant byte first.
         big_endian: bool,
@@ -184,7 +184,7 @@ impl<'a> Expression<'_, 'a> {
     }
 }
 
-/// A function or macro of common headers whose result is certain.
+/// A function or macro of common headers whose result is known.
 struct Function {
     bits: u32,
     /// Hosts on which the function swaps bytes.
@@ -213,7 +213,8 @@ impl Function {
     }
 }
 
-/// Returns the function with a name: constants of stdint.h, byte orders of Linux, Mesa, endian.h and arpa/inet.h.
+/// Returns the function with a name. Known are the constant macros of stdint.h, and the byte order functions of Linux,
+/// Mesa, endian.h and arpa/inet.h.
 fn function(name: &str) -> Option<Function> {
     if let Some(bits) = name.strip_prefix("UINT").or(name.strip_prefix("INT")) {
         let bits = ["8_C", "16_C", "32_C", "64_C"].into_iter().find(|known| *known == bits)?;
@@ -260,7 +261,7 @@ impl Value {
         let value = integer(text)?;
         let suffix = text.trim_start_matches(|c: char| !matches!(c, 'u' | 'U' | 'l' | 'L'));
         let bits = if suffix.contains(['l', 'L']) || value > u64::from(u32::MAX) { 64 } else { 32 };
-        // A value that does not fit the signed type has the unsigned type.
+        // A value that does not fit into the signed type has the unsigned type.
         let unsigned = suffix.contains(['u', 'U']) || value >> (bits - 1) != 0;
         Some(Value { value: i128::from(value), bits, unsigned })
     }
@@ -283,7 +284,7 @@ impl Value {
 
     fn cast(self, bits: u32, unsigned: bool) -> Value {
         let cut = Value { bits, unsigned, ..self }.wrapped();
-        // C converts smaller types to int before it computes.
+        // C converts smaller types to int before arithmetic.
         if bits < 32 { Value { bits: 32, unsigned: false, ..cut } } else { cut }
     }
 
@@ -338,7 +339,7 @@ pub(super) struct Integer {
     pub(super) unsigned: bool,
 }
 
-/// Returns the type that `words` spell, or `None` if it is not an integer type or differs in size among hosts.
+/// Returns the type that `words` spell, or `None` if it is not an integer type, or if its size differs between hosts.
 pub(super) fn integer_type(words: &[&str]) -> Option<Integer> {
     #[rustfmt::skip]
     const NAMES: [(usize, &[&str], &[&str]); 4] = [

@@ -24,7 +24,7 @@ const ALLOC: u64 = 2;
 const EXECUTE: u64 = 4;
 /// The symbol type of texture references.
 const TEXTURE: u8 = 10;
-/// Flag bits next to the size in every record of KPARAM_INFO.
+/// Flag bits that every record of KPARAM_INFO has next to the size.
 const PARAM_FLAGS: u32 = 0x3f000;
 
 /// A section to be written.
@@ -42,7 +42,7 @@ struct Part {
 }
 
 impl Part {
-    /// Returns a section without contents. `info` is the number of the section that it belongs to, or 0.
+    /// Returns a section without contents. `info` is the number of the section to which the new section belongs, or 0.
     fn new(name: String, kind: u32, flags: u64, info: u16) -> Part {
         Part { name, kind, flags, info: info.into(), ..Part::default() }
     }
@@ -57,13 +57,14 @@ struct Symbol {
     size: u64,
 }
 
-/// Writes an ELF cubin of 64 bits if `wide`, otherwise of 32.
+/// Writes an ELF cubin: a 64-bit file if `wide`, otherwise a 32-bit file.
 ///
-/// The image must have one module. Blocks of one constant bank become one section. Notes report differences that
-/// `load` will find: merged blocks, and data without an effect that the format cannot represent.
+/// The image must have one module. Blocks of one constant bank become one section. Notes report how the image that
+/// `load` returns differs: blocks are merged, and data that does not affect results is omitted if the format cannot
+/// represent it.
 ///
 /// # Errors
-/// Names the first item that the format cannot represent.
+/// Returns an error that names the first item that the format cannot represent.
 pub fn write(image: &Image, wide: bool) -> Result<Written<Vec<u8>>, Error> {
     let format = if wide { Format::CubinElf64 } else { Format::CubinElf32 }.name();
     let mut file = File {
@@ -108,7 +109,7 @@ pub fn write(image: &Image, wide: bool) -> Result<Written<Vec<u8>>, Error> {
         }
     }
     let mut names = HashSet::new();
-    // Textures of the module belong to each kernel: symbols are shared by name.
+    // Each kernel gets the textures of the module. Textures with the same name share a symbol.
     let mut textures: BTreeMap<String, u32> = BTreeMap::new();
     for program in &image.programs {
         let name = file.kernel_name(program)?;
@@ -139,7 +140,7 @@ struct File {
 /// The contents of a constant bank as one section.
 struct Bank {
     bytes: Vec<u8>,
-    /// Bytes that variables and slots need, with or without contents.
+    /// Number of bytes up to the end of the last variable or slot, with or without contents.
     size: u64,
 }
 
@@ -309,7 +310,7 @@ impl File {
         Ok(out)
     }
 
-    /// Adds blocks of constants as sections, one per bank, in the order in which the banks first appear.
+    /// Adds blocks of constants as one section per bank. The sections have the order in which the banks first appear.
     fn banks(&mut self, of: &str, blocks: &[ConstantBlock]) -> Result<Vec<(u32, Bank)>, Error> {
         let mut banks: Vec<(u32, Bank)> = Vec::new();
         for block in blocks {
@@ -378,7 +379,7 @@ impl File {
             sections.insert(bank, (index, there));
         }
         let mut relocations: BTreeMap<u32, Vec<(Slot, u32)>> = BTreeMap::new();
-        // Variables with initial contents, and those without.
+        // `filled` has the variables with initial contents, and `empty` is the size of those without.
         let (mut filled, mut empty) = (Vec::new(), 0u64);
         let (first, second) = (self.next(), self.next() + 1);
         let contents = |filled: bool| {
@@ -520,7 +521,7 @@ impl File {
             writer.write_symbol(&Sym {
                 section: None,
                 st_name,
-                // Global binding. Kernels also have the mark of entry points.
+                // The symbol is global. Kernels also have the flag of entry points.
                 st_info: raw::SymbolInfo(1 << 4 | symbol.kind),
                 st_other: raw::SymbolOther(if symbol.kind == elf::FUNC { 0x10 } else { 0 }),
                 st_shndx: raw::SymbolSection(symbol.section),

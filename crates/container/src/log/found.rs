@@ -8,7 +8,7 @@ use reconverge_isa::program::{Resources, Stage};
 use super::lines::LogLine;
 use crate::Error;
 
-/// A shader in a log: one dump.
+/// A shader in a log, read from one dump.
 pub(super) struct LoggedShader {
     /// Number of the first line.
     pub(super) line: usize,
@@ -19,7 +19,7 @@ pub(super) struct LoggedShader {
     pub(super) class: Option<char>,
     pub(super) chip: Option<String>,
     pub(super) words: Vec<u32>,
-    /// Position of each word in the log, if the log contains it.
+    /// Position of each word in the log, or `None` if the log does not contain the word.
     pub(super) places: Vec<Option<Range<usize>>>,
     /// Number of words that the header states.
     pub(super) expected: Option<usize>,
@@ -28,7 +28,7 @@ pub(super) struct LoggedShader {
     /// Number of lines in the dump without words.
     pub(super) passed: Passed,
     pub(super) notes: Vec<String>,
-    /// Error that names the missing part.
+    /// Error that names the missing part of the dump, if a part is missing.
     pub(super) damage: Option<Box<Error>>,
     /// Name of a chip that is not emulated.
     pub(super) foreign: Option<String>,
@@ -84,7 +84,7 @@ pub(crate) fn is_number(token: &str) -> bool {
     let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());
     let has_digit = token.contains(|c: char| c.is_ascii_digit());
     let is_long = token.len() > 4 || token.len().is_multiple_of(2);
-    // The token may be a word with a wrong character.
+    // A token with many digits may be a word with a wrong character.
     let digits = token.bytes().filter(u8::is_ascii_digit).count();
     let hex = token.bytes().filter(u8::is_ascii_hexdigit).count();
     let is_word = token.len() == 8 && hex >= 6 && digits >= 3;
@@ -93,7 +93,7 @@ pub(crate) fn is_number(token: &str) -> bool {
     is_number && !token.contains('.')
 }
 
-/// Returns an error about a dump that lacks something.
+/// Returns an error about a dump in which a part is missing.
 pub(super) fn missing(first: LogLine<'_>, what: String) -> Error {
     Error::line(first.number, first.text, format!("a whole dump: it lacks {what}"))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reconverge_isa::program::Stage;
 
-/// A line, without the text that the log's writer added before the driver's text.
+/// A line of a log. If a logger added a prefix to the driver's text, the prefix is removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogLine<'a> {
     /// Line number, from 1.
@@ -24,7 +24,7 @@ impl<'a> LogLine<'a> {
             .map(move |token| (self.at + token.as_ptr() as usize - start, token))
     }
 
-    /// Returns the line without a prefix that ends before `rest`.
+    /// Returns the line without the prefix before `rest`.
     fn cut(self, rest: &'a str) -> LogLine<'a> {
         LogLine { text: rest, at: self.at + self.text.len() - rest.len(), ..self }
     }
@@ -67,7 +67,7 @@ const VERTEX: &str = "Final vertex program code:";
 const BINARY: &str = "program binary (";
 const LATER_BINARY: &str = "shader binary code (";
 
-/// First word of an r300 instruction. It starts a dump that has no header.
+/// First word of an r300 instruction. A dump without a header starts with it.
 pub(super) const FIRST: &str = "0:CMN_INST";
 /// Text before the bytes of an instruction in LLVM's text.
 pub(super) const ENCODING: &str = "; encoding: [";
@@ -79,7 +79,7 @@ pub(super) const MARKS: [&str; 9] =
 /// Returns the header in a line, with the text before it.
 pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
     let after = |mark: &str| text.find(mark).map(|at| (&text[..at], &text[at + mark.len()..]));
-    // Prose may also contain these words.
+    // Prose may also contain these words, so the header must be at the end of its line.
     let alone = |mark: &str| after(mark).filter(|(_, rest)| rest.trim().is_empty());
     if let Some((before, rest)) = after(BYTECODE)
         && rest.split_ascii_whitespace().nth(1) == Some("dw")
@@ -111,8 +111,8 @@ pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
 pub(super) fn stage_of(text: &str) -> Option<Stage> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let last = words.last()?;
-    // The numbers of program types differ among versions, but not those for the emulated chips; tessellation has the
-    // others.
+    // The numbers of some program types differ among versions of Mesa. The numbers of the types that the emulated chips
+    // have do not differ; the others are tessellation programs.
     if let Some(at) = text.find("translating program of type ") {
         let number = text[at..].split_ascii_whitespace().nth(4)?;
         return match number {
@@ -128,7 +128,7 @@ pub(super) fn stage_of(text: &str) -> Option<Stage> {
     }
     let name = match last.strip_prefix("MESA_SHADER_").filter(|_| text.contains("shader: ")) {
         Some(name) => name,
-        // Properties also have these names.
+        // The property NEXT_SHADER also has a program type as its value.
         None if words.len() < 2 || words[words.len() - 2] != "NEXT_SHADER" => last,
         None => return None,
     };
@@ -155,7 +155,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut plain = String::with_capacity(text.len());
-    // Whether the byte belongs to an escape sequence: ESC [ PARAMETERS LETTER.
+    // Position within an escape sequence, which has the form ESC [ PARAMETERS LETTER; 0 outside.
     let mut escape = 0;
     for byte in text.bytes() {
         let keeps = byte == b'\n' || byte == b'\t' || (b' '..0x7f).contains(&byte);
@@ -203,12 +203,12 @@ impl<'a> LogLines<'a> {
         self.next = Some(line);
     }
 
-    /// Begins a dump whose lines start with a text similar to `prefix`.
+    /// Begins a dump whose lines start with a prefix similar to `prefix`.
     pub(super) fn begin(&mut self, prefix: &'a str) {
         self.prefix = prefix;
     }
 
-    /// Returns a line without the prefix of the dump. A line without the prefix is unchanged.
+    /// Returns a line without the prefix of the dump. If the line does not have the prefix, returns it unchanged.
     pub(super) fn stripped(&self, line: LogLine<'a>) -> LogLine<'a> {
         after_prefix(self.prefix, line.text).map_or(line, |rest| line.cut(rest))
     }

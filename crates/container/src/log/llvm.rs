@@ -81,7 +81,7 @@ pub(super) fn read<'a>(
         if let Some((_, address)) = text.split_once("clause starting at ") {
             let address = address.trim().trim_end_matches(':');
             let at = address.parse::<usize>().ok().and_then(|at| at.checked_mul(8));
-            // The clause may be aligned, with a gap of less than one fetch instruction.
+            // The clause may start after a gap for alignment, which is smaller than one fetch instruction.
             let at = at.filter(|at| (code.len()..code.len() + 16).contains(at));
             let expected = "the address of the clause after the instructions before";
             code.resize(at.ok_or_else(|| Error::at(line.number, line.text, address, expected))?, 0);
@@ -114,7 +114,7 @@ pub(super) fn read<'a>(
 /// Returns the first Evergreen or Cayman instruction in a text, with its line. LLVM uses its name only for these
 /// chips.
 pub(crate) fn foreign(text: &str) -> Option<(usize, &str)> {
-    // Their memory instructions also have other names.
+    // Memory instructions of these chips also have other names.
     const NAMES: [&str; 3] = ["CF_TC_EG", "CF_VC_EG", "MEM_RAT"];
     let of_line = |line: &'_ str| {
         let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');

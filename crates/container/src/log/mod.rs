@@ -1,12 +1,12 @@
 //! Logs of drivers and compilers, with any number of shaders between other lines.
 //!
-//! Each dump begins with a header, and ends with its words, its lines or its format. [`lines`] finds the headers, and
-//! a module for each source reads the dumps. Lines between dumps are ignored, unless they state the program type of
-//! the next one. Lines of a log may start with times or program names, and contain escape sequences and arbitrary
-//! bytes.
+//! Each dump begins with a header. Depending on its format, it ends after the stated number of words, after its last
+//! line, or at an end mark. [`lines`] finds the headers, and a module for each source reads the dumps. Lines between
+//! dumps are ignored, unless they state the program type of the next dump. Lines of a log may start with times or
+//! program names, and contain escape sequences and arbitrary bytes.
 //!
-//! An invalid number in a dump is an error. A dump with missing lines, or for a chip that is not emulated, is named
-//! in a note if others can be read.
+//! An invalid number in a dump is an error. If a dump has missing lines or is for a chip that is not emulated, it is
+//! skipped, and a note names it. It is an error if no other dump can be read.
 
 mod found;
 mod lines;
@@ -39,7 +39,7 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
         return false;
     }
     let text = String::from_utf8_lossy(bytes);
-    // A source may quote dumps.
+    // A C source may quote dumps in comments.
     let is_source = declares_array(&text);
     let text = plain(&text);
     let mut lines = LogLines::new(&text);
@@ -65,7 +65,7 @@ pub fn is_llvm_text(bytes: &[u8]) -> bool {
 /// Reads all shaders of a log. Each one becomes a program.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let text = String::from_utf8_lossy(bytes);
-    // Offsets are those of the file only if it is UTF-8.
+    // The offsets are valid in the file only if the text was not changed.
     let is_whole = matches!(text, std::borrow::Cow::Borrowed(_));
     let text = plain(&text);
     let shaders = shaders(&text)?;
@@ -147,7 +147,7 @@ fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
     let mut shaders: Vec<LoggedShader> = Vec::new();
     let mut lines = LogLines::new(text);
     let mut before = llvm::Preceding::default();
-    // The program type that a line after the last dump states.
+    // The program type that a line since the last dump has stated.
     let mut stage = None;
     while let Some(line) = lines.next() {
         if let Some((prefix, header)) = header(line.text) {
@@ -200,8 +200,8 @@ fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
     Ok(shaders)
 }
 
-/// Returns the program type of an r600 dump. A vertex program without a compiled source is the one that copies the
-/// output of the preceding geometry program: Mesa prints it as `VS`, or without a type. (Mesa `r600_shader.c`)
+/// Returns the program type of an r600 dump. A vertex program without a source in the log copies the output of the
+/// preceding geometry program. Mesa prints the type of such a program as `VS`, or not at all. (Mesa `r600_shader.c`)
 fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedShader>) -> Option<Stage> {
     let last = last.and_then(|last| last.stage);
     match (stated, own, last) {
@@ -210,7 +210,7 @@ fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedSh
     }
 }
 
-/// Reads program type, chip and class: `PS/RV730/R700`.
+/// Reads program type, chip and class from a text such as `PS/RV730/R700`.
 fn target_of(found: &mut LoggedShader, target: &str) {
     let mut parts = target.split('/');
     let (kind, chip, class) = (parts.next(), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
@@ -263,8 +263,8 @@ fn class_name(class: char) -> Option<String> {
     }
 }
 
-/// Names each shader without a name by its type and a number. If several have one name, the line number of each
-/// follows its name.
+/// Adds missing names of shaders, which consist of the type and a number. If several shaders have the same name,
+/// appends the line number to each of these names.
 fn name(mut shaders: Vec<LoggedShader>) -> Vec<LoggedShader> {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut uses: HashMap<String, usize> = HashMap::new();

@@ -57,7 +57,7 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
         };
         let (place, word) = number(line, after, ":")?;
         if index == 0 {
-            // Number 0 begins another program, which has no header.
+            // Instruction number 0 begins another program, which has no header.
             let count = line.text.split_ascii_whitespace().next().and_then(|count| count.parse().ok());
             if count == Some(0) && !printed.is_empty() {
                 lines.back(line);
@@ -90,8 +90,8 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
         found.places[record + index] = Some(place..place + 8);
     }
     for (number, (words, printed)) in found.words.as_chunks::<6>().0.iter().zip(printed).enumerate() {
-        // The instruction's type determines its words. The derivatives are not always printed. (CTM guide,
-        // US_CMN_INST)
+        // The type of an instruction determines which words must be present. The word with the derivatives is not
+        // always printed. (CTM guide, US_CMN_INST)
         let needed: &[usize] = match words[0] & 3 {
             2 => &[2, 3],
             3 => &[1, 2],

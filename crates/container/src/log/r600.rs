@@ -8,8 +8,8 @@
 //! 0002 C0008000 94200688  EXPORT_DONE …                   0002  c0008000 94200688 EXPORT_DONE …
 //! --------------------------------------                  ===== SHADER_END ============================
 //! ```
-//! (Mesa `r600_asm.c`, `sb_bc_dump.cpp`.) The fourth word of a fetch instruction is not printed; it is 0, and so is the word
-//! after an odd number of literals.
+//! (Mesa `r600_asm.c`, `sb_bc_dump.cpp`.) Two kinds of words are not printed and are 0: the fourth word of a fetch
+//! instruction, and the word after an odd number of literals.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,7 +31,7 @@ struct DumpWords {
     short: HashSet<usize>,
 }
 
-/// Reads a dump after its first line. Both lines of the header contain facts.
+/// Reads a dump after its first line. Both lines of the header state properties of the program.
 pub(super) fn read<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<LoggedShader, Error> {
     let mut found = LoggedShader::new(first);
     state(&mut found, first.text);
@@ -52,7 +52,7 @@ pub(super) fn read<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<L
     Ok(found)
 }
 
-/// Reads a line of a header. Returns whether it is one.
+/// Reads properties from a line of a header. Returns whether the line belongs to a header.
 fn state(found: &mut LoggedShader, text: &str) -> bool {
     let tokens: Vec<&str> = text.split(|c: char| c.is_ascii_whitespace() || c == '=').collect();
     let before = |name: &str| {
@@ -80,7 +80,7 @@ impl DumpWords {
         let Some((_, second)) = tokens.peek().copied() else { return Ok(false) };
         let is_address = address.len() >= 4 && address.bytes().all(|byte| byte.is_ascii_digit());
         if !is_address {
-            // Words without an address.
+            // A line that begins with words has no address.
             let word = digits_of(address).is_some() && digits_of(second).is_some();
             return if word {
                 Err(wrong(line, address, "the address of a line, in decimal"))
@@ -103,7 +103,7 @@ impl DumpWords {
             words.push((word, place));
             tokens.next();
         }
-        // The text contains the numbers of groups, which have few digits.
+        // The text after the words can contain numbers of groups, which have few digits.
         let extra = tokens.next().map(|(_, token)| token).filter(|token| is_number(token));
         if let Some(extra) = extra.filter(|extra| words.is_empty() || extra.len() >= 4) {
             return Err(wrong(line, extra, "a word of eight hexadecimal digits"));
@@ -122,7 +122,7 @@ impl DumpWords {
     /// Puts the words in order, with zeros for words that Mesa does not print.
     fn settle(self, first: LogLine<'_>, found: &mut LoggedShader) {
         let end = self.words.keys().max().map_or(0, |last| last + 1);
-        // After the last fetch, or the last odd number of literals, a word is missing.
+        // The last line may lack a word that is 0, after a fetch or an odd number of literals.
         let whole = end.next_multiple_of(2);
         if let Some(expected) = found.expected.filter(|expected| *expected != whole) {
             found.notes.push(format!("its header states {expected} words, its lines have {end}"));

@@ -40,7 +40,7 @@ impl ScreenRecording {
         self.current = None;
     }
 
-    /// Returns the current file. If there is none, returns the first file.
+    /// Returns the current file, or the first one before the recording starts.
     pub(super) fn file(&self) -> &Path {
         self.current.as_ref().map_or(&self.path, |(path, _)| path)
     }
@@ -124,8 +124,8 @@ mod tests {
         PLANES.map(|plane| sample(plane, pixel))
     }
 
-    /// The expected values of black and white are from BT.601-7, table 3. Those of colours are from EBU Tech 3280, the
-    /// bars of 100 %.
+    /// The expected values of black and white are from BT.601-7, table 3. The values of colours
+    /// are from EBU Tech 3280, the bars of 100 %.
     #[test]
     fn colours_are_those_of_bt_601_in_the_limited_range() {
         for (pixel, expected) in [

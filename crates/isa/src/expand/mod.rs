@@ -160,7 +160,7 @@ struct Piece {
     part: Part,
 }
 
-/// Where lines come from: the source, an included file, or one use of a macro or repetition.
+/// Origin of lines: the source, an included file, or one use of a macro or repetition.
 #[derive(Clone, Debug)]
 struct Context {
     /// Description of the context in messages, which precedes the line of its use: `in the macro m,`. Empty for the

@@ -1,4 +1,4 @@
-//! The handler of faults, and calls that continue after one.
+//! The signal handler for memory faults, and calls that continue after a fault.
 
 use std::arch::naked_asm;
 use std::cell::{Cell, UnsafeCell};
@@ -13,7 +13,7 @@ use crate::state::State;
 /// The result of [`enter`] after a fault. Results of code have 32 bits.
 const FAULT: u64 = 1 << 32;
 
-/// State with which a call continues after a fault. [`enter`] and the handler write it.
+/// State from which a call continues after a fault. [`enter`] and the handler write this state.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Recovery {
@@ -27,10 +27,11 @@ thread_local! {
     static INNERMOST: Cell<*mut Recovery> = const { Cell::new(null_mut()) };
 }
 
-/// Calls code.
+/// Calls generated code.
 ///
 /// # Safety
-/// As for the code. After a fault, the state and all memory that the code writes are undefined.
+/// The requirements are those of the code. After a fault, the contents of the state and of all memory that the code
+/// writes are undefined.
 #[inline(always)]
 pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
     let recovery = UnsafeCell::new(Recovery::default());
@@ -45,10 +46,11 @@ pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> 
     Err(Fault { address, instruction })
 }
 
-/// Calls code. First saves the registers that a function preserves, and the state to return without the code.
+/// Calls generated code. Before the call, saves the registers that a function must preserve, and the state from which
+/// the handler can return to the caller.
 ///
 /// # Safety
-/// As for the code; the recovery is writable until this returns.
+/// The requirements are those of the code. In addition, `recovery` must be writable until this function returns.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut Recovery) -> u64 {
     naked_asm!(
@@ -58,14 +60,14 @@ unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut R
         "push r13",
         "push r14",
         "push r15",
-        // The stack is aligned again, and the eight bytes hold MXCSR.
+        // This aligns the stack again. The eight bytes hold MXCSR.
         "sub rsp, 8",
         "stmxcsr [rsp]",
         "lea rax, [rip + 2f]",
         "mov [rdx], rsp",
         "mov [rdx + 8], rax",
         "call rsi",
-        // The upper half may have any bits.
+        // The upper half of RAX may have any bits, so it is cleared.
         "mov eax, eax",
         "3:",
         "add rsp, 8",
@@ -76,7 +78,7 @@ unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut R
         "pop rbx",
         "pop rbp",
         "ret",
-        // The handler continues here, with the stack of the call.
+        // After a fault, the handler continues here, with the stack pointer of the call.
         "2:",
         "cld",
         "ldmxcsr [rsp]",
@@ -86,11 +88,12 @@ unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut R
     )
 }
 
-/// Addresses of code, which the handler finds during the lifetime of the value.
+/// A range of addresses of generated code. The handler recognises these addresses during the lifetime of the value.
 #[derive(Debug)]
 pub(crate) struct Watched(&'static Slot);
 
-/// Addresses of code, or zeros. A list of these only grows: the handler reads it at any time, without a lock.
+/// The addresses of a range of code, or zeros. Slots form a list that only grows, because the handler can read it at
+/// any time, without a lock.
 #[derive(Debug, Default)]
 struct Slot {
     used: AtomicBool,
@@ -130,14 +133,15 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // The range is empty at all times: the end is cleared first, because it is set last.
+        // The end is set last and cleared first, so the handler never reads an invalid range.
         self.0.end.store(0, Ordering::Release);
         self.0.start.store(0, Ordering::Release);
         self.0.used.store(false, Ordering::Release);
     }
 }
 
-/// Returns whether code has this address. A thread that runs code finds its own addresses, which stay listed during the run.
+/// Returns whether an address is in generated code. The code that a thread runs is listed during the whole run, so the
+/// result is right for this thread.
 fn is_code(address: usize) -> bool {
     slots().any(|slot| {
         let end = slot.end.load(Ordering::Acquire);
@@ -147,7 +151,7 @@ fn is_code(address: usize) -> bool {
 
 const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-/// The previous handlers, once they are known.
+/// The previous handlers of the signals. They are set during the installation.
 static BEFORE: [Before; 2] = [Before::new(), Before::new()];
 
 struct Before {
@@ -155,7 +159,7 @@ struct Before {
     action: UnsafeCell<MaybeUninit<libc::sigaction>>,
 }
 
-// SAFETY: the action is written once, before it is known, and only read afterwards.
+// SAFETY: the action is written once, before `known` is set, and is only read afterwards.
 unsafe impl Sync for Before {}
 
 impl Before {
@@ -164,25 +168,26 @@ impl Before {
     }
 
     fn get(&self) -> Option<libc::sigaction> {
-        // SAFETY: if it is known, it has been written.
+        // SAFETY: `known` is set only after the action was written.
         self.known.load(Ordering::Acquire).then(|| unsafe { (*self.action.get()).assume_init() })
     }
 }
 
-/// Installs the handler, once for the process. A handler that is installed later gets faults first. If a fault is not
-/// its own, it continues with this one, as handlers do.
+/// Installs the handler, once per process. A handler that is installed later gets faults first. It must pass faults
+/// that it does not handle to this handler, as is usual for signal handlers.
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for (signal, before) in SIGNALS.iter().zip(&BEFORE) {
-            // SAFETY: all zeros are an action without flags; the handler has the signature that SA_SIGINFO requests; and
-            // the previous action is written before it is known.
+            // SAFETY: all zeros are a valid action without flags. The handler has the signature that SA_SIGINFO
+            // requires. The previous action is written before `known` is set.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handler as *const () as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
                 libc::sigemptyset(&raw mut action.sa_mask);
-                // Read first: a fault that comes between the two calls finds it.
+                // The previous action is read before the new one is set, so that it is available for a fault between
+                // the two calls.
                 if libc::sigaction(*signal, std::ptr::null(), (*before.action.get()).as_mut_ptr()) == 0 {
                     before.known.store(true, Ordering::Release);
                     libc::sigaction(*signal, &raw const action, null_mut());
@@ -192,19 +197,20 @@ pub(crate) fn install() {
     });
 }
 
-/// Continues the call in which code has faulted, or calls the previous handler.
+/// Continues the call in which generated code has faulted, or calls the previous handler.
 unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the system passes both for a handler with SA_SIGINFO.
+    // SAFETY: the system passes both pointers to a handler with SA_SIGINFO.
     let (info, registers) = unsafe { (&*info, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
     let instruction = registers[libc::REG_RIP as usize] as usize;
-    // The code of a signal that a process has sent is not positive. Only in a thread that runs code is the
-    // thread-local variable known to exist: elsewhere its first use may allocate.
+    // `si_code` is not positive for signals that a process has sent. The check of the address comes before the use of
+    // the thread-local variable. A thread that runs generated code has already used this variable. In other threads,
+    // its first use could allocate memory.
     if info.si_code > 0 && is_code(instruction) {
         let recovery = INNERMOST.get();
         if !recovery.is_null() {
-            // SAFETY: `call` waits for the code, with a recovery that `enter` has filled in.
+            // SAFETY: `call` is waiting for the code, and `enter` has filled in its recovery.
             let recovery = unsafe { &mut *recovery };
-            // SAFETY: faults have an address.
+            // SAFETY: the signal is a memory fault, so the information has an address.
             recovery.fault = [unsafe { info.si_addr() } as usize, instruction];
             registers[libc::REG_RSP as usize] = recovery.stack as i64;
             registers[libc::REG_RIP as usize] = recovery.instruction as i64;
@@ -227,14 +233,14 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
                 }
             }
         }
-        // A signal that a process has sent.
+        // The signal was sent by a process, and the previous action ignores it.
         Some(before) if before.sa_sigaction == libc::SIG_IGN && info.si_code <= 0 => {}
         _ => {
-            // The instruction faults again on return, without a handler. A signal that was sent is sent again.
-            // SAFETY: it removes the handler.
+            // The handler is removed. On return, the instruction faults again and ends the process. A signal that a
+            // process has sent is sent again. SAFETY: the call only changes the handler of the signal.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             if info.si_code <= 0 {
-                // SAFETY: it sends a signal to this thread, which it receives on return.
+                // SAFETY: the call sends a signal to this thread, which receives the signal when the handler returns.
                 unsafe { libc::raise(signal) };
             }
         }

@@ -1,4 +1,4 @@
-//! Code that faults, written by hand.
+//! Tests with hand-written code that faults.
 
 use std::arch::asm;
 use std::os::unix::process::ExitStatusExt;
@@ -30,9 +30,9 @@ fn mxcsr() -> u32 {
 }
 
 fn run(pages: &Pages, address: usize) -> Result<u32, Fault> {
-    // SAFETY: the code is a function of this signature, if it does not fault.
+    // SAFETY: the code is a function with this signature, unless it faults.
     let code: Entry = unsafe { std::mem::transmute(pages.address(0)) };
-    // SAFETY: the code reads at the address. If it cannot, it faults, which these tests check.
+    // SAFETY: the code reads the address. If it cannot be read, the code faults, and these tests check the fault.
     unsafe { call(code, std::ptr::without_provenance_mut(address)) }
 }
 
@@ -40,7 +40,7 @@ fn pages(code: &[u8]) -> Pages {
     Pages::new(code).expect("pages")
 }
 
-/// Addresses without access: near 0, and one that current processors do not translate.
+/// Addresses that cannot be accessed: one near 0, and one that is not canonical on current processors.
 const NOWHERE: [usize; 2] = [0x10, 1 << 63];
 
 #[test]
@@ -52,7 +52,7 @@ fn a_fault_of_code_is_a_value_as_often_as_it_comes() {
         let Err(fault) = run(&reads, address) else { panic!("{address:#x} can be read") };
         assert_eq!(mxcsr(), mode);
         assert_eq!(fault.instruction, reads.address(30) as usize);
-        // For the other one, the processor does not report an address.
+        // The processor does not report the address of an access to a non-canonical address.
         if address == NOWHERE[0] {
             assert_eq!(fault.address, address);
         }
@@ -80,7 +80,7 @@ fn threads_fault_while_others_make_and_drop_code() {
     });
 }
 
-/// Calls [`faults_outside`], which is not code.
+/// Returns code that calls [`faults_outside`], which is not generated code.
 fn calls_outside() -> Pages {
     let mut code = vec![0x48, 0x83, 0xec, 0x08, 0x48, 0xb8]; // sub rsp, 8; mov rax, …
     code.extend((faults_outside as *const () as usize).to_le_bytes());
@@ -102,15 +102,15 @@ extern "C" fn exits_with_42(_: i32, _: *mut libc::siginfo_t, _: *mut libc::c_voi
 }
 
 extern "C" fn exits_with_43(_: i32) {
-    // SAFETY: as above.
+    // SAFETY: it ends the process.
     unsafe { libc::_exit(43) }
 }
 
-/// Counts, and continues with the previous handler.
+/// Counts a fault, and calls the previous handler.
 extern "C" fn continues(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     SEEN.fetch_add(1, Ordering::Relaxed);
     type Long = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
-    // SAFETY: it is a handler with SA_SIGINFO.
+    // SAFETY: the address is that of a handler with SA_SIGINFO.
     let ours = unsafe { std::mem::transmute::<usize, Long>(OURS.load(Ordering::Relaxed)) };
     ours(signal, info, context);
 }
@@ -127,7 +127,8 @@ fn set(handler: usize, flags: i32) -> usize {
     }
 }
 
-/// Installs a handler, lets code fault, and then does something else. Runs in a separate process.
+/// Installs the handlers that `handlers` names, lets code fault, and then does what `then` names. Runs in a separate
+/// process.
 fn in_a_process(handlers: &str, then: &str) -> ! {
     match handlers {
         "runtime" => {}

@@ -1,4 +1,4 @@
-//! Strips that cannot be created with the public interface: the verifier rejects each.
+//! Tests with strips that cannot be created with the public interface. The verifier must reject each of them.
 
 use super::*;
 use crate::program::tests::node;
@@ -80,7 +80,7 @@ fn a_load_from_an_address_without_a_check_is_rejected() {
 
 #[test]
 fn a_load_for_more_lanes_than_were_checked_is_rejected() {
-    // The fault for which this test was written: the mask of a load is not the mask of its check.
+    // The mask of a load differs from the mask of its check. An earlier version of this crate had this fault.
     let Probe { mut strip, mask, .. } = probe();
     if let Node::Load { lanes, .. } = load(&mut strip) {
         *lanes = mask;
@@ -123,7 +123,7 @@ fn a_span_wider_than_the_window_is_rejected() {
     assert_eq!(verify(strip), Err(Rejected::Span(0)));
 }
 
-/// Verifies a load whose lanes `lanes` computes from those of the check.
+/// Verifies a load whose lanes the function `lanes` computes from the lanes of the check.
 fn load_for(lanes: impl Fn(&mut Strip, Span) -> Value) -> Result<(), Rejected> {
     let mut strip = Strip::with_window(WINDOW);
     let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));
@@ -284,7 +284,7 @@ fn a_place_that_is_not_an_offset_in_its_site_is_rejected() {
 fn lanes_that_are_not_within_the_bound_of_their_site_are_rejected() {
     let wrong = Err(Rejected::Lanes(0));
     assert_eq!(load_from_site(|_, span| span.lanes = span.mask), wrong, "all lanes");
-    // Lanes by another comparison of the bound and the inverted place.
+    // The lanes come from another comparison of the bound and the inverted place.
     let compared = |compare: &dyn Fn(&mut Strip, Value, Value, Value) -> Value| {
         load_from_site(|strip, span| {
             let sign = strip.constant(1 << 31);

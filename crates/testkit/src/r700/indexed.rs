@@ -1,4 +1,4 @@
-//! Random groups with registers and constants relative to AR and aL, between MOVA* that write AR.
+//! Random groups with registers and constants relative to AR and aL, with MOVA* instructions between them.
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::LoopConstant;
@@ -13,7 +13,7 @@ fn chan(random: &mut Random) -> char {
     random.one_of(&['x', 'y', 'z', 'w'])
 }
 
-/// Returns a register, a constant, PV or a number. Some are indexed.
+/// Returns a register, a constant, PV or a number. Some registers and constants are indexed.
 fn operand(random: &mut Random, index: &str) -> String {
     let (number, chan) = (random.below(REGISTERS), chan(random));
     let sign = random.one_of(&["", "", "", "-"]);
@@ -45,7 +45,7 @@ fn group(random: &mut Random, number: usize) -> String {
         slots.push(match random.below(8) {
             0 | 1 => {
                 let name = random.one_of(&["MOVA_INT", "MOVA", "MOVA_FLOOR"]);
-                // R8 has small integers, R7 small floats.
+                // R8 holds small integers, and R7 small floats.
                 let register = if name == "MOVA_INT" { 8 } else { 7 };
                 let dst = if random.once_in(2) { format!("_.{slot}") } else { format!("R2.{slot}") };
                 format!("{slot}: {name} {dst}, R{register}.{slot}{predicate}")
@@ -83,7 +83,8 @@ pub fn source(random: &mut Random) -> String {
             source += " 0 x: MOVA_INT _.x, R8.x\n   y: MOVA_INT _.y, R8.y\n   w: MOVA_FLOOR _.w, R7.z\n";
         }
         for number in 1..2 + random.below(5) as usize {
-            // Three cycles read one register of each component, so some groups cannot be read.
+            // A group reads at most one register per component in each of three cycles, so the operands of some
+            // generated groups cannot be read.
             let groups = std::iter::repeat_with(|| group(random, number));
             let fits = |group: &String| {
                 assemble(&format!("ALU: KCACHE0(CB0:{window})\n{group}"), Chip::RV770).is_ok()

@@ -1,5 +1,5 @@
-//! Random vertex fetches, memory reads, memory exports, exports and uses of the local data share, in a loop whose aL is
-//! added to some of their registers.
+//! Random vertex fetches, memory reads, memory exports, exports and accesses to the local data share, in a loop. Some
+//! of their registers are relative to aL.
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::LoopConstant;
@@ -130,7 +130,7 @@ pub fn launch(random: &mut Random) -> Launch {
     launch.scatter = (0..random.one_of(&[16, 64])).collect();
     launch.environment_mut().base_vertex = random.one_of(&[0, 0, 3, u32::MAX]);
     launch.environment_mut().base_instance = random.below(3);
-    // Up to two iterations. The initial aL is seldom too large.
+    // The loop has up to two iterations. The initial aL is seldom out of range.
     let first = random.one_of(&[0, 0, 1, 2, 9]);
     launch.environment_mut().resources.loop_constants[0] =
         LoopConstant((1 + random.below(2)) | (first << 12) | (1 << 24));
@@ -140,7 +140,7 @@ pub fn launch(random: &mut Random) -> Launch {
     for gpr in 0..10 {
         let kind = random.below(6);
         let mut value = |lane: u32| match kind {
-            // Contiguous, the same for all lanes, scattered, mostly inside, or anything.
+            // Addresses are contiguous, the same for all lanes, scattered, mostly inside the memory, or arbitrary.
             0 | 1 => lane,
             2 => 2,
             3 => random.below(4),

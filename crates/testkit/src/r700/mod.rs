@@ -42,8 +42,8 @@ fn source(random: &mut Random) -> (u16, u8) {
 /// Opcodes that use the four vector slots together.
 const ACROSS: [Op2; 4] = [Op2::DOT4, Op2::DOT4_IEEE, Op2::MAX4, Op2::CUBE];
 
-/// Returns the first word of an instruction. One in `predicated` runs if the predicate is 0, one in `predicated` if it
-/// is 1.
+/// Returns the first word of an instruction. With a probability of 1 / `predicated` each, the instruction runs only if
+/// the predicate is 0, or only if it is 1.
 fn operands(random: &mut Random, sources: [(u16, u8); 3], predicated: u32, last: bool) -> AluDword0 {
     let [(src0_sel, src0_chan), (src1_sel, src1_chan), _] = sources;
     AluDword0 {
@@ -72,8 +72,8 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     let low = AluDword0 { src0_rel: relative && sources[0].0 < 128, ..operands(random, sources, 8, last) };
     let dst_gpr = random.below(4) as u8;
     let clamp = random.once_in(6);
-    // Opcodes of several slots, in most cases without their other slots. They are rare, because strict mode rejects
-    // them.
+    // Opcodes that need several slots. In most cases, the other slots do not have them, and strict mode rejects the
+    // group, so these opcodes are rare.
     let any = random.once_in(12);
     if across.is_none() && random.once_in(4) {
         let codes: Vec<Op3> =
@@ -114,8 +114,8 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     [low.pack(), high.pack()]
 }
 
-/// Returns the words of some slots. Most are those of a random program's instructions. Some have a few bits changed,
-/// and some are arbitrary. With arbitrary words alone, hardly any group would run.
+/// Returns the words of some slots. Most words are from instructions of a random program. In some, a few bits are
+/// changed, and some words are arbitrary. If all words were arbitrary, hardly any group would run.
 pub fn any_slots(random: &mut Random) -> Vec<u32> {
     let (changed, any) = random.one_of(&[(2, 8), (8, 32), (32, 128)]);
     let (mut slots, mut chan) = (Vec::new(), 0);
@@ -136,7 +136,7 @@ pub fn any_slots(random: &mut Random) -> Vec<u32> {
     slots
 }
 
-/// Returns one clause of some groups, after which all four registers are exported.
+/// Returns a program with one clause of some groups. It then exports all four registers.
 pub fn program(random: &mut Random) -> Program {
     let mut slots: Vec<[u32; 2]> = Vec::new();
     for _ in 0..1 + random.below(8) {
@@ -153,10 +153,10 @@ pub fn program(random: &mut Random) -> Program {
     Program::from_words(with_exports(random, slots.as_flattened()))
 }
 
-/// Returns a program whose clause holds these ALU words, and that then exports all four registers.
+/// Returns a program with one clause of these ALU words. It then exports all four registers.
 pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     let form = [8, 8, 9, 10][random.below(4) as usize];
-    // The push that a pop after the clause needs, the clause, and four exports.
+    // The program has a push, which a pop after the clause needs, then the clause and four exports.
     let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (alu.len() as u32 / 2 - 1) << 18];
     for register in 0..4u32 {
         // EXPORT, and EXPORT_DONE with END_OF_PROGRAM.
@@ -167,7 +167,7 @@ pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Opcodes without tables of their own, for computations in loops.
+/// Opcodes whose functions do not need tables, for computations in loops.
 const PLAIN2: [Op2; 40] = [
     Op2::ADD,
     Op2::MUL,
@@ -235,7 +235,7 @@ const DECIDING: [Op2; 10] = [
     Op2::PRED_SETGE_UINT,
 ];
 
-/// Returns a group of these opcodes. With `decides`, it is one PRED_SET* with UPDATE_EXEC_MASK.
+/// Returns a group of opcodes from these lists. With `decides`, the group is one PRED_SET* with UPDATE_EXEC_MASK.
 fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32; 2]> {
     let chosen: Vec<u8> = (0..4).filter(|_| !decides && random.once_in(2)).collect();
     let chosen = if chosen.is_empty() { vec![random.below(4) as u8] } else { chosen };
@@ -284,7 +284,7 @@ fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32
 }
 
 /// Returns a conditional, in some cases inside a loop whose lanes leave it, and exports at the end. The clauses use
-/// only opcodes without tables of their own.
+/// only opcodes whose functions do not need tables.
 pub fn conditional(random: &mut Random) -> Program {
     let looped = random.once_in(2);
     let otherwise = random.once_in(2);
@@ -300,7 +300,8 @@ pub fn conditional(random: &mut Random) -> Program {
         clauses.push(slots);
         clauses.len() as u32 - 1
     };
-    // Word 0 has the address; word 1 has CF_INST, POP_COUNT and BARRIER. The address of a clause is its number here.
+    // Word 0 has the address; word 1 has CF_INST, POP_COUNT and BARRIER. Until the clauses are placed, the address of a
+    // clause is its number.
     let cf = |address: u32, inst: u32, pops: u32| [address, 1 << 31 | inst << 23 | pops];
     let alu = |number: u32, form: u32| [number, 1 << 31 | form << 26];
     const LOOP_END: u32 = 5;
@@ -356,7 +357,7 @@ pub fn conditional(random: &mut Random) -> Program {
     Program::from_words(words.into_iter().flatten().collect::<Vec<u32>>())
 }
 
-/// Returns a launch of four registers and six constants on an R700.
+/// Returns a launch on an R700 with four registers and six constants.
 pub fn launch(random: &mut Random) -> Launch {
     let chip = [Chip::RV770, Chip::RV770, Chip::named("rv730").unwrap()][random.below(3) as usize];
     let lanes = 1 + random.below(130) as usize;

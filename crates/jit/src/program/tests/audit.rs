@@ -1,5 +1,5 @@
-//! Decodes linked code. Only listed instructions are allowed. Their stores may only go to the state, the group's rows,
-//! the counts, the frame and, if the test allows it, the window and sites.
+//! Decodes linked code and checks every instruction. Only listed instructions are allowed. Stores may only access the
+//! state, the group's rows, the counts, the frame and, if the test allows it, the window and sites.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use iced_x86::{
 use super::*;
 use crate::state::NARROW_ROWS;
 
-/// Instructions that are emitted in addition to vector instructions of integers and floats.
+/// Allowed scalar instructions, in addition to vector instructions for integers and floats.
 const SCALAR: &[Mnemonic] = &[
     Mnemonic::Add,
     Mnemonic::And,
@@ -97,7 +97,7 @@ const VECTOR: &[Mnemonic] = &[
     Mnemonic::Vtestps,
 ];
 
-/// Instructions that are emitted with AVX-512, in addition or instead.
+/// Instructions that are also allowed with AVX-512.
 const AVX512: &[Mnemonic] = &[
     Mnemonic::Kandnw,
     Mnemonic::Kandw,
@@ -125,19 +125,19 @@ const AVX512: &[Mnemonic] = &[
 pub(super) struct Allowed<'a> {
     /// Bytes of the group's rows.
     pub(super) rows: usize,
-    /// The functions that it may call.
+    /// Addresses of the functions that the code may call.
     pub(super) functions: &'a [usize],
-    /// Whether it may store to the window and to sites.
+    /// Whether the code may store to the window and to sites.
     pub(super) window: bool,
 }
 
-/// Facts that hold at an instruction.
+/// Facts that hold at an instruction during the audit.
 struct Known {
-    /// Bytes of the frame.
+    /// Number of bytes of the frame.
     frame: i64,
     /// Number of counts.
     counts: usize,
-    /// Registers that hold a part of the state, by its place.
+    /// Registers that hold a field of the state, each with the offset of the field.
     held: Vec<(Register, i32)>,
 }
 
@@ -146,7 +146,7 @@ impl Known {
         self.held.contains(&(register, part))
     }
 
-    /// Returns whether memory is a count.
+    /// Returns whether a memory operand is a count.
     fn is_count(&self, memory: &UsedMemory) -> bool {
         let place = memory.displacement() as i64;
         self.holds(memory.base(), place!(counts))
@@ -155,7 +155,7 @@ impl Known {
             && place % 8 == 0
     }
 
-    /// Returns whether memory is in a row whose lanes have fewer bytes than a word.
+    /// Returns whether a memory operand is in a row whose lanes have fewer bytes than a word.
     fn is_narrow(&self, memory: &UsedMemory) -> bool {
         let bytes = [(place!(byte_rows), 1), (place!(half_rows), 2)];
         let size = memory.memory_size().size() as i64;
@@ -187,7 +187,7 @@ impl Allowed<'_> {
     /// Decodes and checks code for a level.
     ///
     /// # Panics
-    /// Panics if the code contains anything else.
+    /// Panics if the code contains an instruction that is not allowed.
     pub(super) fn audit(&self, level: Level, code: &Code) {
         self.audit_bytes(level, code.pages.bytes(), &code.entries, code.counts);
     }
@@ -247,7 +247,7 @@ impl Allowed<'_> {
                     false => loads(memory, &known, &what),
                 }
             }
-            // Only the prologue and the epilogue move the stack pointer, in these forms.
+            // Only the prologue and the epilogue change the stack pointer, with these instructions.
             if writes_stack_pointer(instruction) {
                 let code = instruction.code();
                 let pair = matches!(code, Op::Add_rm64_imm8 | Op::Sub_rm64_imm8 | Op::And_rm64_imm8);
@@ -273,7 +273,7 @@ impl Allowed<'_> {
                 assert!(lower.contains("push") || lower.contains("call"), "{what}");
             }
             (Register::RSP, Register::None) => {
-                // A function of the generated code accesses the frame above its return address.
+                // A subroutine of the generated code accesses the frame above its return address.
                 let frame = known.frame;
                 assert!(displacement + size <= frame + 8, "beyond the frame of {frame}: {what}");
             }
@@ -287,7 +287,7 @@ impl Allowed<'_> {
                 assert!(within, "beyond the rows: {what}");
             }
             _ if known.is_count(memory) || known.is_narrow(memory) => {}
-            // The address of the window or a site, with a checked offset.
+            // RAX has the address of the window or a site. The offset was checked.
             (Register::RAX, Register::RCX | Register::RDX) => {
                 assert!(self.window, "a store to the window: {what}");
             }
@@ -296,14 +296,15 @@ impl Allowed<'_> {
     }
 }
 
-/// Returns whether an operand is a part of the state.
+/// Returns whether an operand is a given field of the state.
 fn is_at(instruction: &Instruction, operand: u32, part: i32) -> bool {
     instruction.op_kind(operand) == OpKind::Memory
         && (instruction.memory_base(), instruction.memory_index()) == (STATE, Register::None)
         && instruction.memory_displacement64() as i32 == part
 }
 
-/// Returns whether three instructions jump to the node whose number is in EAX. The load checks its table.
+/// Returns whether three instructions are the jump to the node whose number is in EAX. The check of the load covers its
+/// table.
 fn dispatches(all: &[Instruction]) -> bool {
     let [entry, add, jump] = all else { return false };
     (entry.code(), entry.op0_register()) == (Op::Mov_r32_rm32, Register::EAX)

@@ -1,4 +1,4 @@
-//! Programs of few nodes, which run without a machine.
+//! Tests with programs of a few nodes, which run without a machine.
 
 #[cfg(target_arch = "x86_64")]
 mod audit;
@@ -37,7 +37,7 @@ convention! {
     }
 }
 
-/// The end of a run: its reason, the counts and the state.
+/// Result of a run: the reason for its end, the counts and the state.
 struct Over {
     left: Left,
     counts: Vec<u64>,
@@ -62,7 +62,7 @@ fn run<const N: usize>(
     let all = std::ptr::slice_from_raw_parts_mut(own_rows.as_mut_ptr().cast(), size_of_val(&own_rows[..]));
     code.rebind(&mut state, all, [std::ptr::null_mut(); 2]);
     let mut counts = vec![0; code.counts()];
-    // SAFETY: the callers check the processor, and name only rows and memory that are given here.
+    // SAFETY: the callers check the processor, and the programs access only the rows and the memory that are passed.
     let left = unsafe { code.run(0, &mut state, &mut counts, ends) }.expect("no fault");
     rows.as_flattened_mut().copy_from_slice(&own_rows);
     memory.copy_from_slice(&own_memory);

@@ -1,4 +1,4 @@
-//! Strips and a loop, compared with a plain computation.
+//! Compares strips and a loop with a direct computation.
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
@@ -31,7 +31,7 @@ fn run_strip(level: Level, strip: Strip, rows: &mut Rows) {
     assert_eq!((over.left, over.state.budget, over.counts[0]), (Left::Outside(AFTER), 0, 1));
 }
 
-/// Operation on values that already exist, by number.
+/// An operation on earlier values, which it names by number.
 #[derive(Clone, Debug)]
 enum Make {
     Row(usize),
@@ -121,7 +121,7 @@ fn per_lane() -> PerLane {
     PerLane::of(|[a, b, c]| rescued(a, b, c))
 }
 
-/// Returns one NaN for all NaNs: tests do not check which of two NaNs an operation returns.
+/// Replaces every NaN by one NaN, because these tests do not check which NaN an operation returns.
 fn settled(word: u32) -> u32 {
     if float(word).is_nan() { 0x7fc0_0000 } else { word }
 }
@@ -166,8 +166,8 @@ fn makes() -> impl Strategy<Value = Vec<Make>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Rows, constants, operations of integers and calls of a per-lane function, with more values than registers. Then
-    /// the strip stores to rows, some of which are also read.
+    /// The strip has rows, constants, integer operations and calls of a per-lane function, with more values than
+    /// registers. At the end, it stores to rows, some of which it also reads.
     #[test]
     fn a_slice_gives_what_its_operations_say(
         makes in makes(),
@@ -226,7 +226,7 @@ proptest! {
         }
     }
 
-    /// Operations of floats, in order.
+    /// The strip has a sequence of float operations.
     #[test]
     fn floats_are_the_hosts(
         makes in proptest::collection::vec(prop_oneof![
@@ -279,8 +279,8 @@ proptest! {
     }
 }
 
-/// A loop whose lanes leave one by one, with a conditional inside. Results, counts and the end equal those of lanes
-/// that run one by one.
+/// Lanes leave a loop one by one, and the loop has a conditional inside. Results, counts and the end of the run equal
+/// those of a simulation lane by lane.
 #[test]
 fn a_loop_counts_as_a_group_would() {
     for level in Level::available() {
@@ -332,7 +332,7 @@ fn count_down(waits: Waits) -> Node {
         Piece { size: SIZES[1], count: 1, conditionals: vec![conditional], leave: None },
     ];
     let node = node(Segment::new(Some(body(false)), body(true)));
-    // All instructions, and the arrivals of a side and of lanes that leave.
+    // The budget covers all instructions, and the arrivals at the join of a side and of lanes that leave.
     Node { pieces, budget: 16, next: Next::To(Target::Node(0)), ..node }
 }
 
@@ -388,7 +388,7 @@ fn a_loop_stops_before_a_run_that_the_budget_does_not_cover() {
         let mut rows = [[100; N]; ROWS];
         let Over { left, counts, state } =
             run(level, &[count_down(Waits::Arrive)], &mut rows, 16 + 3 * 9, FLUSH);
-        // Even numbers take 11 instructions, odd ones 7.
+        // An iteration takes 11 instructions for even numbers, and 7 for odd numbers.
         assert_eq!((left, state.budget, &counts[..4]), (Left::Budget(0), 43 - 29, &[3, 3, 1, 2][..]));
         assert_eq!(rows[0], [97; N]);
     }

@@ -1,4 +1,4 @@
-//! Loads from the window and from sites and stores to them, guards that fail, and the code of these.
+//! Tests of loads and stores in the window and in sites, of guards that fail, and of the generated code for them.
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
@@ -31,8 +31,8 @@ fn row(number: u32) -> Row {
     Row::Group(number * 4 * N as u32)
 }
 
-/// Loads the word at the address plus 4 bytes to row 2 and the word at the address to row 3, or stores row 1 at the
-/// address plus 4 bytes. With `site`, the memory is that of a site.
+/// Returns a node that loads the word at the address plus 4 bytes into row 2 and the word at the address into row 3, or
+/// that stores row 1 at the address plus 4 bytes. With `site`, the node accesses the memory of a site.
 fn body(accesses: Accesses, site: bool) -> Node {
     let mut strip = if site { Strip::new() } else { Strip::with_window(BYTES) };
     let (address, value, mask) = (strip.row(row(0)), strip.row(row(1)), strip.row(Row::Own(MASK)));
@@ -69,13 +69,14 @@ fn run(
     let code = Code::compile(&[node], level, N, FLUSH).expect("code");
     Allowed { rows: size_of::<Rows>(), functions: &[], window: stores }.audit(level, &code);
     super::run(&code, 10, lanes, rows, memory, |state, memory| match site {
-        // SAFETY: the memory lives longer than the run, and only code uses it meanwhile.
+        // SAFETY: the memory lives longer than the run, and only generated code uses it during the run.
         true => unsafe { state.set_site(3, START, memory) },
         false => state.set_window(memory),
     })
 }
 
-/// Addresses of strips: contiguous, all the same, or independent. Some are past the end or between words.
+/// Returns the addresses of a strip: contiguous, all the same, or independent. Some addresses are past the end or
+/// between words.
 fn addresses() -> impl Strategy<Value = [u32; N]> {
     let within = 0..WORDS as u32 - 1;
     let row = (0..WORDS as u32 - 8).prop_map(|first| std::array::from_fn(|lane| 4 * (first + lane as u32)));
@@ -99,8 +100,9 @@ fn addresses() -> impl Strategy<Value = [u32; N]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// If all lanes access words of the window or the site, they load and store them, the lowest lane first. If one
-    /// does not, no effect takes place. A strip that bails out by itself comes after strips that have stored.
+    /// If all lanes access words of the window or the site, they load or store these words, the lowest lane first. If a
+    /// lane accesses other memory, the node has no effect. The exception is a node that only stores once: earlier
+    /// strips may have stored before the strip that bails out.
     #[test]
     fn lanes_load_and_store_words_or_the_node_refuses(
         addresses in addresses(),
@@ -294,7 +296,7 @@ fn a_program_of_everything_is_made_of_listed_instructions_and_stores_where_it_ma
         }
     }
     let functions = [per_lane.address(), callee as *const () as usize];
-    // Nothing runs, so the processor need not have the levels.
+    // The code does not run, so the processor does not need to have the levels.
     for level in [Level::Avx2, Level::Avx512] {
         let code = Code::compile(&nodes, level, N, FLUSH).expect("code");
         Allowed { rows: size_of::<Rows>(), functions: &functions, window: true }.audit(level, &code);
