@@ -429,7 +429,9 @@ impl Emitter<'_> {
             return Some(at_base(Register::RSP, place));
         }
         match self.strip.nodes[value.0 as usize] {
-            Node::Row(row) if row.has_words() && !self.homeless.contains(&value) => Some(self.home(row, self.vector(value))),
+            Node::Row(row) if row.has_words() && !self.homeless.contains(&value) => {
+                Some(self.home(row, self.vector(value)))
+            }
             Node::Row(_) => None,
             node => {
                 let word = self.strip.constant_word(&node)?;
@@ -905,7 +907,11 @@ impl Emitter<'_> {
                     match words.iter().zip(GATHERED).find(|(gathered, _)| **gathered == word) {
                         Some((_, to)) if two => {
                             if vector > 0 {
-                                self.asm.number(Code::Shl_rm64_imm8, Register::RAX, self.level.lanes() as i32);
+                                self.asm.number(
+                                    Code::Shl_rm64_imm8,
+                                    Register::RAX,
+                                    self.level.lanes() as i32,
+                                );
                             }
                             self.asm.two(Code::Or_r64_rm64, to, Register::RAX);
                         }

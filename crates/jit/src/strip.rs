@@ -169,7 +169,12 @@ impl Node {
     pub(crate) fn is_shared(&self) -> bool {
         matches!(
             self,
-            Node::Constant(_) | Node::Word(_) | Node::Least(_) | Node::Limit(_) | Node::Start(_) | Node::Bound(_)
+            Node::Constant(_)
+                | Node::Word(_)
+                | Node::Least(_)
+                | Node::Limit(_)
+                | Node::Start(_)
+                | Node::Bound(_)
         )
     }
 

@@ -44,7 +44,8 @@ impl<'a> Vectors<'a> {
         for effect in &strip.effects {
             both.effects.extend([0, 1].map(|vector| effect.with(|of| value(of, vector))));
         }
-        let guards = strip.guard.iter().flat_map(|guard| [0, 1].map(|vector| value(*guard, vector))).collect();
+        let guards =
+            strip.guard.iter().flat_map(|guard| [0, 1].map(|vector| value(*guard, vector))).collect();
         Vectors { strip: Cow::Owned(both), of, guards }
     }
 }

@@ -47,9 +47,9 @@ mod words;
 
 use std::sync::Arc;
 
-use reconverge_simt::{Identity, Level};
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::loaded::Spare;
+use reconverge_simt::{Identity, Level};
 
 use crate::block::Block;
 use crate::context::Context;

@@ -402,7 +402,8 @@ impl<'a> Way<'a> {
         } else {
             let all = self.rows.word(!(size - 1));
             let first = self.rows.two(Two::And, address, all);
-            let words: Vec<Value> = (0..size).step_by(4).map(|distance| load(self, first, distance)).collect();
+            let words: Vec<Value> =
+                (0..size).step_by(4).map(|distance| load(self, first, distance)).collect();
             words.into_iter().zip(transfer.rows).for_each(|(word, place)| self.write(place, set, word));
         }
         Some(())

@@ -101,13 +101,14 @@ impl LinkedMachine for Tesla {
         let warp = cursor.lanes.warp;
         let block = &cursor.lowered.blocks[ends as usize];
         cursor.block = ends;
-        let (entered, node) = match linked.starting_at(block.fall).filter(|_| state.leave == 0 && block.is_meeting()) {
-            Some(node) => match cursor.wait_at_barrier(block, node, &mut work.waiting) {
-                Some(node) => (Ok(()), Some(node)),
-                None => (cursor.enter_next(), None),
-            },
-            None => (cursor.continue_after(block, taken as u32), None),
-        };
+        let (entered, node) =
+            match linked.starting_at(block.fall).filter(|_| state.leave == 0 && block.is_meeting()) {
+                Some(node) => match cursor.wait_at_barrier(block, node, &mut work.waiting) {
+                    Some(node) => (Ok(()), Some(node)),
+                    None => (cursor.enter_next(), None),
+                },
+                None => (cursor.continue_after(block, taken as u32), None),
+            };
         if let Err(halt) = entered {
             work.exit = Some(Exit::Halt(halt));
             return NO_NODE;
