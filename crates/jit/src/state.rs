@@ -287,3 +287,33 @@ macro_rules! place {
     };
 }
 pub(crate) use place;
+
+#[cfg(test)]
+#[allow(unsafe_code, reason = "sites are set, but no code uses them")]
+mod tests {
+    use super::*;
+
+    /// Sites keep their memory for one code, launch and memory only.
+    #[test]
+    fn sites_keep_their_memory_for_the_same_origin() {
+        let mut bytes = [0; 16];
+        let mut state = State::new();
+        let origin = [(); 3].map(|()| Identity::new());
+        state.keep_sites(Some(origin));
+        // SAFETY: no code runs.
+        unsafe { state.set_site(3, 0x1000, &mut bytes) };
+        state.keep_sites(Some(origin));
+        assert_eq!((state.sites[3].start, state.sites[3].bound ^ 1 << 31), (0x1000, 13));
+        for part in 0..3 {
+            let mut other = origin;
+            other[part] = Identity::new();
+            for origin in [Some(other), None] {
+                // SAFETY: as above.
+                unsafe { state.set_site(3, 0x1000, &mut bytes) };
+                state.keep_sites(origin);
+                assert_eq!(state.sites[3].bound, Site::NONE.bound, "part {part}");
+            }
+            state.keep_sites(Some(origin));
+        }
+    }
+}

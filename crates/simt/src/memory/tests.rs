@@ -35,6 +35,29 @@ fn a_buffer_is_added_only_where_there_is_room() {
     assert_eq!(places, [0x10, 0x20, 0x30]);
 }
 
+/// Whoever keeps host addresses of buffers compares layouts: every change of the buffers changes the layout.
+#[test]
+fn a_memory_has_another_layout_whenever_its_buffers_may_have_other_addresses() {
+    let mut memory = memory();
+    let mut seen = vec![memory.layout()];
+    let mut is_new = |layout: Option<Identity>| {
+        let is_new = layout.is_some() && !seen.contains(&layout);
+        seen.push(layout);
+        is_new
+    };
+    let copy = memory.clone();
+    assert!(is_new(copy.layout()) && copy == memory);
+    assert!(is_new(Memory::default().layout()));
+    memory.insert(Buffer::new(0, vec![0; 4])).unwrap();
+    assert!(is_new(memory.layout()));
+    memory.remove(0).unwrap();
+    assert!(is_new(memory.layout()));
+    let before = memory.layout();
+    assert!(memory.store(0x1000, &[7; 4]));
+    assert_eq!(memory.layout(), before, "the bytes stay where they are");
+    assert_eq!(Tracked::new(&memory).layout(), None);
+}
+
 #[test]
 fn an_access_must_lie_in_one_buffer() {
     let mut memory = memory();

@@ -1,6 +1,8 @@
 //! Tests of loads and stores in the window and in sites, of guards that fail, and of the generated code for them.
 
-use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{
+    Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
 
 use super::audit::Allowed;
 use super::*;
@@ -25,6 +27,8 @@ enum Accesses {
     Stores,
     /// Stores of a strip that bails out by itself.
     StoresAtOnce,
+    /// A load, then two stores: only for code that computes both vectors of a group at once.
+    Several,
 }
 
 fn row(number: u32) -> Row {
@@ -32,7 +36,8 @@ fn row(number: u32) -> Row {
 }
 
 /// Returns a node that loads the word at the address plus 4 bytes into row 2 and the word at the address into row 3, or
-/// that stores row 1 at the address plus 4 bytes. With `site`, the node accesses the memory of a site.
+/// that stores row 1 at the address plus 4 bytes. [`Accesses::Several`] loads the word at the address into row 3, stores row 1
+/// at the address plus 4 bytes, and then row 0 at the address. With `site`, the node accesses the memory of a site.
 fn body(accesses: Accesses, site: bool) -> Node {
     let mut strip = if site { Strip::new() } else { Strip::with_window(BYTES) };
     let (address, value, mask) = (strip.row(row(0)), strip.row(row(1)), strip.row(Row::Own(MASK)));
@@ -40,6 +45,14 @@ fn body(accesses: Accesses, site: bool) -> Node {
         true => strip.inside_site(3, address, distance, mask),
         false => strip.inside(address, distance, mask).expect("a window"),
     });
+    if accesses == Accesses::Several {
+        let (old, loaded) = (strip.row(row(3)), strip.window_load(first));
+        let loaded = strip.select(mask, old, loaded);
+        strip.store(row(3), loaded);
+        strip.window_store(second, value);
+        strip.window_store(first, address);
+        return node(Segment::new(None, strip));
+    }
     if accesses != Accesses::Loads {
         strip.window_store(second, value);
         let segment = match accesses {
@@ -100,19 +113,30 @@ fn addresses() -> impl Strategy<Value = [u32; N]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// If all lanes access words of the window or the site, they load or store these words, the lowest lane first. If a
-    /// lane accesses other memory, the node has no effect. The exception is a node that only stores once: earlier
-    /// strips may have stored before the strip that bails out.
+    /// If all lanes access words of the window or the site, they load or store these words, the lowest lane first. Several
+    /// accesses run one after another, each for all lanes. If a lane accesses other memory, the node has no effect. The
+    /// exception is a node that only stores once, in a loop over the vectors of a group: earlier strips may have stored
+    /// before the strip that bails out.
     #[test]
     fn lanes_load_and_store_words_or_the_node_refuses(
         addresses in addresses(),
         values in proptest::collection::vec(any::<u32>(), N),
         words in proptest::collection::vec(any::<u32>(), WORDS),
         lanes in prop_oneof![Just(u64::from(u32::MAX)), any::<u32>().prop_map(|lanes| u64::from(lanes) | 1)],
-        accesses in prop_oneof![Just(Accesses::Loads), Just(Accesses::Stores), Just(Accesses::StoresAtOnce)],
+        accesses in prop_oneof![
+            Just(Accesses::Loads),
+            Just(Accesses::Stores),
+            Just(Accesses::StoresAtOnce),
+            Just(Accesses::Several),
+        ],
         site in any::<bool>(),
     ) {
         for level in Level::available() {
+        if accesses == Accesses::Several && !level.has_both(N) {
+            let compiled = Code::compile(&[body(accesses, site)], level, N, FLUSH);
+            prop_assert!(matches!(compiled, Err(CompileError::Rejected(Rejected::Stores))));
+            continue;
+        }
         let mut rows = [[0; N]; 4];
         rows[0] = if site { addresses.map(|address| address.wrapping_add(START)) } else { addresses };
         rows[1].copy_from_slice(&values);
@@ -123,15 +147,25 @@ proptest! {
         let outside = active().find(|lane| !reaches(addresses[*lane]));
         let done = match outside {
             None => N,
-            Some(lane) if accesses == Accesses::StoresAtOnce => lane - lane % level.lanes(),
+            Some(lane) if accesses == Accesses::StoresAtOnce && !level.has_both(N) => lane - lane % level.lanes(),
             Some(_) => 0,
         };
         for lane in active().filter(|lane| *lane < done) {
             let word = addresses[lane] as usize / 4;
-            if accesses == Accesses::Loads {
-                (expected[2][lane], expected[3][lane]) = (window[word + 1], window[word]);
-            } else {
-                left[word + 1] = values[lane];
+            match accesses {
+                Accesses::Loads => {
+                    (expected[2][lane], expected[3][lane]) = (window[word + 1], window[word]);
+                }
+                Accesses::Several => {
+                    expected[3][lane] = window[word];
+                    left[word + 1] = values[lane];
+                }
+                Accesses::Stores | Accesses::StoresAtOnce => left[word + 1] = values[lane],
+            }
+        }
+        if accesses == Accesses::Several {
+            for lane in active().filter(|lane| *lane < done) {
+                left[addresses[lane] as usize / 4] = rows[0][lane];
             }
         }
         let mut bytes: [u8; BYTES as usize] = std::array::from_fn(|at| window[at / 4].to_le_bytes()[at % 4]);
@@ -173,7 +207,7 @@ convention! {
 #[test]
 fn a_program_of_everything_is_made_of_listed_instructions_and_stores_where_it_may() {
     let per_lane = PerLane::of(|[a, ..]| a);
-    let strip = |exact: bool| {
+    let strip = |exact: bool, stores: bool| {
         let mut strip = Strip::with_window(BYTES);
         let (a, b, mask) = (strip.row(row(0)), strip.row(row(1)), strip.row(Row::Own(0)));
         let mut all = vec![a, b, strip.window_word(8).expect("a word"), strip.constant(77)];
@@ -239,8 +273,11 @@ fn a_program_of_everything_is_made_of_listed_instructions_and_stores_where_it_ma
         } else {
             strip.guard(b);
         }
-        strip.window_store(second, sum);
-        strip.window_store(place, a);
+        // Only code that computes both vectors of a group at once stores after loads.
+        if stores {
+            strip.window_store(second, sum);
+            strip.window_store(place, a);
+        }
         strip
     };
     let stores = || {
@@ -269,11 +306,6 @@ fn a_program_of_everything_is_made_of_listed_instructions_and_stores_where_it_ma
         vec![Piece { size: 9, ..Piece::default() }],
         vec![piece(Some((60, Waits::Arrive))), piece(Some((61, Waits::For(1)))), piece(None)],
     ];
-    let segments = [
-        Segment::new(None, strip(true)),
-        Segment::new(Some(strip(false)), strip(true)),
-        Segment::restarting(stores(), stores()),
-    ];
     let nexts = [
         Next::To(Target::Node(1)),
         Next::To(Target::Outside(9)),
@@ -283,21 +315,27 @@ fn a_program_of_everything_is_made_of_listed_instructions_and_stores_where_it_ma
         Next::Again(Target::Node(0)),
         Next::Again(Target::Flow),
     ];
-    let mut nodes = Vec::new();
-    for (number, next) in nexts.into_iter().enumerate() {
-        for segment in &segments {
-            for call in [None, Some((callee as Callee, 3))] {
-                let segment = Segment { call, ..segment.clone() };
-                let pieces = pieces[number % 2].clone();
-                let lazy = number % 3 == 1;
-                let (needs, entries) = (number as u32, number as u32 / 2);
-                nodes.push(Node { pieces, needs, budget: 20, entries, next, lazy, ..node(segment) });
-            }
-        }
-    }
     let functions = [per_lane.address(), callee as *const () as usize];
     // The code does not run, so the processor does not need to have the levels.
     for level in [Level::Avx2, Level::Avx512] {
+        let both = level.has_both(N);
+        let segments = [
+            Segment::new(None, strip(true, both)),
+            Segment::new(Some(strip(false, both)), strip(true, both)),
+            Segment::restarting(stores(), stores()),
+        ];
+        let mut nodes = Vec::new();
+        for (number, next) in nexts.iter().copied().enumerate() {
+            for segment in &segments {
+                for call in [None, Some((callee as Callee, 3))] {
+                    let segment = Segment { call, ..segment.clone() };
+                    let pieces = pieces[number % 2].clone();
+                    let lazy = number % 3 == 1;
+                    let (needs, entries) = (number as u32, number as u32 / 2);
+                    nodes.push(Node { pieces, needs, budget: 20, entries, next, lazy, ..node(segment) });
+                }
+            }
+        }
         let code = Code::compile(&nodes, level, N, FLUSH).expect("code");
         Allowed { rows: size_of::<Rows>(), functions: &functions, window: true }.audit(level, &code);
     }
