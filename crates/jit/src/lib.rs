@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `strip` | computations on the lanes of a vector, as values |
 //! | `rows` | values of rows in the middle of a strip |
+//! | `vectors` | strips for one vector at a time, or for both vectors of a group |
 //! | `emit` | register allocation and emission of a strip |
 //! | `level` | choice of vector instructions |
 //! | `linked` | a program as linked code: a machine traces it, and a group runs it |

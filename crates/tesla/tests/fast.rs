@@ -253,6 +253,8 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
         let second = Buffer::new(OUT + 0x80, bytes(&mut random, 0x1c0));
         let first = Buffer::new(OUT, bytes(&mut random, 0x80));
         compute.memory = Memory::new(vec![first, second]).unwrap();
+        // The compiled engine as well.
+        let _ = run(Launch::Compute(compute.clone()), &program, &options);
         let level = random.one_of(&Level::available());
         let (grid, mut plain) = Grid::new(Launch::Compute(compute), &program, &options).unwrap();
         let fast = Fast::of(&grid, level);
