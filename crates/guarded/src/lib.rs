@@ -24,7 +24,7 @@ mod pages;
 /// Alignment of values on the heap, in bytes: the size of the widest vector registers.
 const ALIGN: usize = 64;
 
-/// Where the values of a [`Guarded`] are.
+/// Position of the values of a [`Guarded`] in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// On the heap, aligned to 64 bytes.
