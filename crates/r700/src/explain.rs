@@ -242,7 +242,7 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
                 0 => continue,
                 1 => format!("constants {first} to {}", first + 15),
                 2 => format!("constants {first} to {}", first + 31),
-                _ => format!("constants {first} to {}, counted from aL,", first + 31),
+                _ => format!("constants {first} to {} (plus 16 times aL)", first + 31),
             };
             also.push(format!("KC{set} is a window on {window} of buffer {bank}."));
         }
@@ -571,7 +571,7 @@ fn fetch(words: &[u32], chip: Chip) -> Reading {
                 "R700-Family Instruction Set Architecture, chapter 5 (vertex fetches), pp. 37 and 92";
             said.extend(VtxInst::from_bits(number, 5).map(|inst| says(inst).to_owned()));
             said.push(format!(
-                "Buffer {}, element number in {}.{}, {} on.",
+                "Buffer {}, the element with the index in {}.{}, {} after the start of the element.",
                 get("buffer_id"),
                 place("src"),
                 one("src_sel_x"),
