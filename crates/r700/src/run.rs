@@ -171,8 +171,8 @@ impl Loaded {
         (origin, simd)
     }
 
-    /// Runs all wavefronts, each until it ends or until all runs must [stop]. `waves` is the number of wavefronts on
-    /// which the decision to compile depends. The outcome replaces `outcome`.
+    /// Runs all wavefronts, each until it ends or until all runs must [stop]. `waves` is the number of wavefronts of
+    /// the whole launch, on which the decision to compile depends. The outcome replaces `outcome`.
     fn all<O: Observer>(
         &self,
         origin: &Origin,

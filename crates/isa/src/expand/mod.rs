@@ -103,8 +103,8 @@ fn has_any(source: &str) -> bool {
     source.contains("\\(") || without_mark(source).split('\n').any(|line| directive(line).is_some())
 }
 
-/// Returns the paths of the files that the text `text` includes. `of` is the path of the file with this text, or empty
-/// for the source itself. All paths, including `of`, are relative to the folder of the source.
+/// Returns the paths of the files that `text` includes. `of` is the path of the file with this text, or empty for the
+/// source itself. All paths, including `of`, are relative to the folder of the source.
 pub fn included_by(text: &str, of: &str) -> Vec<String> {
     let name = |(_, line)| match directive(line) {
         Some((Directive::Include, _, rest)) => Some(beside(of, quoted(rest)?)),

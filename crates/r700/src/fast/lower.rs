@@ -94,9 +94,9 @@ pub(super) struct Clause {
     /// Whether the whole clause state must be reset at the start of the clause. This is necessary if the reference
     /// interpreter runs some group, or if some group reads a PV or PS that the clause has not written.
     pub(super) whole_state: bool,
-    /// Whether aL is an operand. If aL does not exist, the reference interpreter runs such a clause in strict mode.
-    pub(super) loop_index: bool,
     /// Whether some operand uses aL. In strict mode, the reference interpreter runs such a clause if aL does not exist.
+    pub(super) loop_index: bool,
+    /// The only run of the clause, if all groups are lowered into one run for the active lanes.
     pub(super) single: Option<Groups>,
 }
 

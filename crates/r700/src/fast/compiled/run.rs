@@ -1,6 +1,7 @@
 //! Enters and leaves linked code, and updates the flow state at the end of its nodes.
 
-// Generated code is called, and calls functions of this module. Each unsafe block states what it relies on.
+// This module calls generated code, which in turn calls functions of this module. Each unsafe block states what it
+// relies on.
 #![allow(unsafe_code)]
 
 use std::mem::take;

@@ -61,7 +61,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
     (traced, parts)
 }
 
-/// Returns, for each instruction, the instructions whose ADDR is its address, and whether it is part of a loop.
+/// For each instruction, returns the instructions that name it in ADDR, and whether it is part of a loop.
 fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
     let (mut targets, mut loops) = (vec![Vec::new(); lowered.nodes.len()], vec![false; lowered.nodes.len()]);
     for (number, node) in lowered.nodes.iter().enumerate() {
@@ -138,7 +138,7 @@ struct Tracer<'a> {
     /// Whether each operation has a template.
     has_template: &'a [bool],
     extent: Extent,
-    /// For each instruction, whether it is compiled, and the instructions whose ADDR is its address.
+    /// For each instruction, whether it is compiled, and the instructions that name it in ADDR.
     chosen: Vec<bool>,
     targets: Vec<Vec<u32>>,
     /// For each instruction, whether it is part of a loop.
@@ -224,8 +224,8 @@ impl<'a> Tracer<'a> {
             && self.clause(number).is_some_and(|(_, run)| self.compiles(run))
     }
 
-    /// Returns whether a node begins with an instruction. If the node contained only a short clause, entering code
-    /// would cost more than it saves. Such a node is worthwhile only if the loop around it has other nodes.
+    /// Returns whether a node begins with an instruction. If the node contained only a short clause, entering compiled
+    /// code would cost more than it saves. Such a node is worthwhile only if the loop around it has other nodes.
     fn pays(&self, number: u32) -> bool {
         let Some((_, run)) = self.clause(number).filter(|_| self.begins(number)) else { return false };
         let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
