@@ -149,8 +149,8 @@ impl Loaded {
         let mut buffers = Vec::with_capacity(ranges.len());
         for range in apart {
             let address = address(range)?;
-            // SAFETY: the buffers exist only until the end of this function, which does not use the view in another
-            // way. No two of them overlap.
+            // SAFETY: no two of the buffers overlap. They exist only until the end of this function, and the function
+            // does not use the view in another way.
             let bytes = unsafe { memory.lend(range.clone()) };
             let bytes = bytes.ok_or_else(|| refused(LayoutError::Beyond(address)))?;
             buffers.push(Buffer { address, bytes });
@@ -165,7 +165,7 @@ impl Loaded {
     /// The errors of [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
         match &mut self.grid(launch) {
-            // The grid is used in place, because a small launch takes no longer than a few copies of it.
+            // The grid is used in place, because a few copies of it would take as long as a small launch.
             Ok((grid, memory)) => {
                 grid.do_not_count();
                 let totals = self.totals(grid, memory)?;

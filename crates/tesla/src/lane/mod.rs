@@ -19,7 +19,7 @@
 //! | [`special`] | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 | 8 |
 //!
 //! All functions follow the facts in the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c,
-//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the function says so.
+//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the documentation of its function says so.
 
 pub mod atomic;
 pub mod convert;
