@@ -1,7 +1,7 @@
 //! Runs warps: chains of blocks, linked code that replaces blocks, and the steps between two chains.
 //!
-//! A chain is a sequence of blocks that run completely. Three things happen between two chains: an instruction of the
-//! reference interpreter, a part of a block, and a load or store that some lane cannot execute. [`Cursor`] is the
+//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction of the
+//! reference interpreter, a part of a block, or a load or store that some lane cannot execute. [`Cursor`] is the
 //! position of a warp.
 
 use std::ops::Range;
@@ -383,9 +383,9 @@ impl<O: Observer> Cursor<'_, '_, O> {
         exit
     }
 
-    /// Runs a block, or a part of a block, that a chain cannot run. There are several reasons. The reference
-    /// interpreter executes the last instruction. The last instruction is a load or store that some lane cannot
-    /// execute. The budget does not cover the block. The warp enters the block in its middle. The lanes are already
+    /// Runs a block, or a part of a block, that a chain cannot run. This is the case if the reference interpreter
+    /// executes the last instruction, if the last instruction is a load or store that some lane cannot execute, if the
+    /// budget does not cover the block, if the warp enters the block in its middle, or if the lanes are already
     /// activated.
     #[inline(always)]
     fn run_apart<W: Wide>(
