@@ -13,7 +13,7 @@ use crate::inst::BarrierCount;
 /// Number of barriers of a block.
 pub const BARRIERS: usize = 16;
 
-/// The count operand that means all warps of the block, in addition to the `all` flag.
+/// The value of the count operand that means all warps of the block, like the `all` flag.
 pub const COUNT_ALL: u32 = 0xfff;
 
 /// The number of warps for which a barrier waits.

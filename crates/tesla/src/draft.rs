@@ -1,4 +1,4 @@
-//! The values that the parts of a row read from a word. The row builds the instruction from these values.
+//! The values that the parts of a row of the instruction table read. The row builds an instruction from these values.
 
 use reconverge_isa::row;
 

@@ -347,7 +347,7 @@ fn in_lockstep<O: Observer>(
 /// A launch that runs step by step. A step is one instruction, and [`Run::advance`] runs many. Blocks run in the
 /// guaranteed order. A copy is a snapshot.
 ///
-/// If an observer does not receive data events, the fast engine executes a step, unless the options select the
+/// The fast engine executes a step if the observer does not receive data events, and the options do not select the
 /// reference interpreter. The reference interpreter executes all other steps. ([`run`] compares the two in lockstep.)
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -466,8 +466,8 @@ impl Run {
         Ok(Step::Done)
     }
 
-    /// Executes the joins at which a warp has arrived. A join that switches to another path counts for the slice of the
-    /// warp, as in an ordinary run. So joins are executed only until the block switches to another warp.
+    /// Executes the joins at which a warp has arrived. A join that switches to another path uses up one instruction of
+    /// the warp's slice, as in an ordinary run. So joins are executed only until the block switches to another warp.
     fn join_ahead<O: Observer>(&mut self, warp: usize, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let may_run = |run: &Run| run.block.common.statistics.instructions < run.context().watchdog;
         while self.join_of(warp) == Some(Join::Away) && self.block.current_place() == warp && may_run(self) {

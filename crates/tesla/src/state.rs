@@ -285,8 +285,8 @@ impl Warp {
         }
     }
 
-    /// Returns whether the program has `$r<register>`. Writes to other registers are dropped. If the destination field
-    /// of an instruction selects one, the instruction is dropped. (1.4)
+    /// Returns whether the program has `$r<register>`. Writes to a register that the program does not have are dropped.
+    /// If the destination field of an instruction selects such a register, the whole instruction is dropped. (1.4)
     #[inline]
     pub fn has_register(&self, register: u8) -> bool {
         usize::from(register) < self.r.count()

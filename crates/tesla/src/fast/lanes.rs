@@ -40,7 +40,7 @@ pub(super) struct Tables {
     pub(super) modes: Modes,
     /// The rows of a warp: its registers, then the room. Every [`Place`] in an operation is one of these rows.
     pub(super) layout: Layout<WARP>,
-    /// The row that shows compiled code the active lanes: all ones for an active lane, all zeros for others.
+    /// The row from which compiled code reads the active lanes: all ones for an active lane, all zeros for other lanes.
     pub(super) mask: Place,
 }
 

@@ -25,8 +25,8 @@ const AHEAD: usize = 2048;
 /// Factor by which a batch is larger than the previous batch, if the previous batch was accepted.
 const GROWTH: usize = 8;
 
-/// Maximum number of pages that the blocks of a batch write. The last block on each thread may exceed it. A page has a
-/// third of a kilobyte.
+/// Maximum number of pages that the blocks of a batch write. The last block on each thread may exceed this number. A
+/// page has a third of a kilobyte.
 const PAGES: usize = 1 << 16;
 
 /// Maximum number of blocks in a part, which share a view of the memory.

@@ -343,7 +343,8 @@ impl<O: Observer> Cursor<'_, '_, O> {
         }
     }
 
-    /// Runs linked code instead of a block. Counts the instructions that ran before the code, and those of the code.
+    /// Runs linked code instead of a block. Counts the instructions of the code, and the instructions that ran before
+    /// it.
     #[inline(always)]
     fn run_code(&mut self, runner: &mut Runner<'_>, node: u32, block: &Block) -> Exit {
         self.count_chain(block);

@@ -18,7 +18,7 @@ pub struct Integer {
 }
 
 impl Integer {
-    /// Returns the sign of a source after the modifiers, and its magnitude.
+    /// Returns the sign of a source after the modifiers, and the magnitude of the source.
     fn source(self, modifiers: Modifiers, x: u64) -> (bool, u64) {
         let (negative, magnitude) = match (self.wide, self.signed) {
             (true, true) => ((x as i64) < 0, (x as i64).unsigned_abs()),

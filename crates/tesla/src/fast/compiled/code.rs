@@ -375,7 +375,8 @@ impl<'a> Way<'a> {
         moves && is_row && matches!(mem.space, Space::Global(_))
     }
 
-    /// Loads rows from g[], or stores a row to g[], in the memory of a site.
+    /// Loads rows from g[], or stores a row to g[]. `site` is the number of this access among those that code executes
+    /// without a call.
     pub(super) fn transfer_global(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
         let Transfer { mem, rows: [place, ..], base, set, .. } = *transfer;
         let base = self.place(base?);
