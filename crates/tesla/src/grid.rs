@@ -22,9 +22,10 @@ use crate::spaces::Segments;
 use crate::state::{MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// The parts of a launch, other than its environment, on which lowering depends. In order: the number of bytes of s[]
-/// and the checks of its accesses; the words of a[] or v[] that every lane has, if they matter; the number of barriers;
-/// p[], if any. p[] is an option because a comparison of two empty lists takes a function call.
+/// The parts of a launch, other than its environment, on which lowering depends. The first is the number of bytes of
+/// s[] with the checks of its accesses. The others are the words of a[] or v[] that every lane has (if they matter),
+/// the number of barriers, and p[] (if any). p[] is an option because a comparison of two empty lists takes a function
+/// call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A valid launch: its decoded program, and its blocks by number.

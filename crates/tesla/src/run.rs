@@ -2,14 +2,14 @@
 //!
 //! # Order and guarantees
 //!
-//! The result of a launch, its traps and its counts are those of running the blocks (graphics: the warps) **one after
-//! another in the order of their index**, x before y. Each block runs to its end in the order that `block.rs` fixes.
-//! With several threads ([`Options::jobs`]), blocks run in batches against views of global memory, and the views are
-//! committed in order. If a block has read a byte that an earlier block of its batch changed, it runs again (see
-//! [`reconverge_simt::memory`]). A view is only accepted if it equals the memory that the block would have read in a
-//! run in order. The result, including atomics, is therefore the same for any number of threads. A program in which a
-//! block waits for a *later* block does not end, and the watchdog stops it. Hardware does not guarantee that such a
-//! program ends either.
+//! A launch has the result, the traps and the counts of a run in which the blocks (for graphics, the warps) execute
+//! **one after another in the order of their index**, x before y. Each block runs to its end in the order that
+//! `block.rs` fixes. With several threads ([`Options::jobs`]), blocks run in batches against views of global memory,
+//! and the views are committed in order. If a block has read a byte that an earlier block of its batch changed, it runs
+//! again (see [`reconverge_simt::memory`]). A view is only accepted if it equals the memory that the block would have
+//! read in a run in order. The result, including atomics, is therefore the same for any number of threads. A program in
+//! which a block waits for a *later* block does not end, and the watchdog stops it. Hardware does not guarantee that
+//! such a program ends either.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -384,9 +384,9 @@ impl<O: Observer> Cursor<'_, '_, O> {
         exit
     }
 
-    /// Runs a block, or a part of a block, that a chain cannot run. This is the case if the reference interpreter
-    /// executes the last instruction, if the last instruction is a load or store that some lane cannot execute, if the
-    /// budget does not cover the block, if the warp enters the block in its middle, or if the lanes are already
+    /// Runs a block, or a part of a block, that a chain cannot run. One reason is the last instruction: the reference
+    /// interpreter executes it, or it is a load or store that some lane cannot execute. Other reasons are that the
+    /// budget does not cover the block, that the warp enters the block in its middle, or that the lanes are already
     /// activated.
     #[inline(always)]
     fn run_apart<W: Wide>(
