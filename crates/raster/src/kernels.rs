@@ -207,8 +207,8 @@ impl<'a> Kernels<'a> {
     }
 
     /// Returns the value that all lanes of a primitive store in each surface. `shaded` has the results of a uniform
-    /// program, and (`level`, `front`) is the [level](crate::columns::Slopes::level) of the primitive. Returns `None`
-    /// if a test may drop a lane, or if a value depends on stored values.
+    /// program, and `(level, front)` is the result of [`Slopes::level`](crate::columns::Slopes::level) for the
+    /// primitive. Returns `None` if a test may drop a lane, or if a value depends on stored values.
     pub(crate) fn constants(
         &self,
         draw: &Draw,
@@ -272,7 +272,8 @@ impl<'a> Kernels<'a> {
         Some(all)
     }
 
-    /// Returns whether a lane that fails the depth test has no effect, and would also fail it later in the draw.
+    /// Returns whether a lane that fails the depth test has no effect, and would still fail if it was tested later in
+    /// the draw.
     pub(crate) fn hides(&self) -> bool {
         let Depth::Test { tests: Tests { depth: Some(compare), depth_write, stencil: None }, .. } =
             &self.depth

@@ -241,8 +241,8 @@ pub struct Multisample {
     pub alpha_to_one: bool,
     /// Whether each sample is shaded separately.
     pub shades_samples: bool,
-    /// Bit n: input n is evaluated at the centroid. If only some samples of a pixel are covered, this is the first
-    /// covered sample. Otherwise, it is the centre.
+    /// Bit n: input n is evaluated at the centroid. The centroid is the first covered sample if only some samples of a
+    /// pixel are covered. Otherwise, it is the centre.
     pub at_centroid: u64,
     /// If samples are shaded separately, bit n: input n is evaluated at the sample.
     pub at_sample: u64,
@@ -514,8 +514,8 @@ pub trait FragmentProgram: Sync {
         ReadColumns::default()
     }
 
-    /// Returns whether the results of a lane depend only on the columns that are read and on the visible side. If each
-    /// column is constant, all lanes of a primitive then have the same results.
+    /// Returns whether the results of a lane depend only on the columns that are read and on the visible side. If so,
+    /// and if each of these columns is constant, all lanes of a primitive have the same results.
     fn is_uniform(&self) -> bool {
         false
     }
@@ -541,7 +541,8 @@ pub trait FragmentProgram: Sync {
     /// Shades fragments.
     ///
     /// # Errors
-    /// Returns an error if the program does not complete. No results of these and later fragments are stored then.
+    /// Returns an error if the program does not complete. The results of these fragments and of later ones are then not
+    /// stored.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
     /// Receives results after they are merged. The program may reuse their memory.

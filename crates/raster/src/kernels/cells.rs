@@ -24,7 +24,7 @@ pub(super) struct Cells<'a> {
     scale: [usize; 2],
 }
 
-/// Indices of the elements of a group's lanes. The value is on the stack during one step.
+/// Indices of the elements of a group's lanes. A value of this type is only on the stack, during one step.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Places {
@@ -62,8 +62,8 @@ impl<'a> Cells<'a> {
         (x < self.pitch && y < self.rows && place < self.count).then_some(place)
     }
 
-    /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. `room`
-    /// receives these lanes if each had to be checked.
+    /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. `room` is
+    /// memory for these lanes, which is used if the lanes must be checked one by one.
     #[inline(always)]
     pub(super) fn places<'l>(
         &self,
