@@ -330,8 +330,8 @@ impl State {
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // Files that were closed may still use memory that the new buffer needs. The file of this request is open, so
-        // there are at least two files if one was closed.
+        // Open files that were closed may still use memory that the new buffer needs. The file of this request is open.
+        // If another file was closed, the list therefore contains at least two files.
         if open_files::several() && own_process() {
             self.end_closed();
         }

@@ -160,8 +160,8 @@ pub(crate) fn moved_away(descriptor: c_int) -> c_int {
     // SAFETY: `getrlimit` fills a local structure, and `fcntl` does not access memory.
     let high = unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        // The number is limited, because the kernel allocates its descriptor table up to this number. The table has a
-        // few KiB.
+        // The number is limited to keep the kernel's descriptor table small. The kernel allocates the table up to the
+        // highest number in use.
         let from = (limit.rlim_cur - limit.rlim_cur / 4).min(1 << 14) as c_int;
         libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, from)
     };

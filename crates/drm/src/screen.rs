@@ -61,7 +61,7 @@ const CONNECTOR: u32 = 3;
 const PLANE: u32 = 4;
 /// The last identifier that does not belong to a framebuffer.
 const LAST: u32 = 31;
-/// A value instead of a framebuffer in a request: the framebuffer on the screen does not change.
+/// Value of a request's framebuffer field that leaves the framebuffer on the screen unchanged.
 const UNCHANGED: u32 = u32::MAX;
 
 /// The kinds of the encoder and of the connector, and the status of a connected connector. (`DRM_MODE_ENCODER_TMDS`,
@@ -214,8 +214,8 @@ impl Screen {
         !self.is_off() && self.shown.is_some_and(|shown| shown.framebuffer != 0)
     }
 
-    /// Removes a framebuffer of an open file. Returns its buffer. The caller must drop the framebuffer's reference to
-    /// it.
+    /// Removes a framebuffer of an open file, and returns its buffer. The caller must drop the reference that the
+    /// framebuffer held to this buffer.
     fn remove(&mut self, id: u32, file: FileId) -> Result<BufferId, Errno> {
         let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == Some(file));
         let buffer = found.ok_or(Errno(libc::ENOENT))?.buffer;
@@ -624,7 +624,8 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
 ///
 /// # Errors
 /// `EINVAL` if the part of the framebuffer would be scaled or would not fill the screen, because the plane does not
-/// support this. On a Radeon, also if no framebuffer is given (the kernel's `drm_plane_helper.c`).
+/// support this. On a Radeon, a request without a framebuffer also fails with `EINVAL` (the kernel's
+/// `drm_plane_helper.c`).
 fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Result<(), Errno> {
     known(asked.plane, PLANE)?;
     if asked.framebuffer == 0 {

@@ -146,7 +146,7 @@ fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Number of bytes that the kernel reads or writes to check a page. They are a set of signals.
+/// Number of bytes that the kernel reads or writes to check a page. These bytes are a set of signals.
 const SET: u64 = 8;
 
 /// Copies parts after the kernel has checked their pages. Returns `ENOSYS` if the kernel cannot check a page.

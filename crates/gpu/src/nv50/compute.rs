@@ -25,8 +25,9 @@ use super::texture;
 use crate::Fault;
 use crate::observe::{Captured, Lanes, Launched, Machine, Output, Rows};
 
-/// Maximum number of instructions of a warp of a compute program before it counts as hung: about a second on a host of
-/// 2023. The limit for draws is lower, because a chip that draws must respond sooner.
+/// Maximum number of instructions of a compute program's warp. After more instructions, the warp counts as hung. A host
+/// from the year 2023 needs about a second for them. The limit for draws is lower, because a chip that draws must
+/// respond sooner.
 const WATCHDOG: u64 = 1 << 28;
 
 /// Offsets in bytes of the words of a GLOBAL entry, and the distance from one entry to the next.

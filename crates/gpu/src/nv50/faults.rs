@@ -218,8 +218,8 @@ impl Faults {
         }
         let fits = |number: &usize| *number != self.last && self.programs[*number].signature.fits(signature);
         let meant: Vec<usize> = (0..self.programs.len()).filter(fits).collect();
-        // The intended program is the one that followed the last program earlier, or else the one with the oldest
-        // launch.
+        // The intended program is the one that was launched after the last program on an earlier occasion. If no
+        // program was, it is the one whose last launch is the oldest.
         let followed = meant.iter().find(|number| last.next == Some(**number));
         let oldest = meant.iter().min_by_key(|number| self.programs[**number].launched);
         let Some(&number) = followed.or(oldest) else { return };

@@ -183,8 +183,8 @@ impl R300 {
         Ok(())
     }
 
-    /// Executes 3D_LOAD_VBPNTR. For each two arrays, the packet has a word with their sizes and strides in words, and
-    /// then their offsets in bytes.
+    /// Executes 3D_LOAD_VBPNTR. For every two arrays, the packet has a word with their sizes and strides in words,
+    /// followed by their offsets in bytes.
     fn load_arrays(&mut self, packet: &Packet<'_>) -> Result<(), Fault> {
         let payload = packet.payload;
         let count = (payload[0] & 0x1f) as usize;

@@ -42,8 +42,8 @@ impl Mode {
     }
 }
 
-/// Returns the vertices of each primitive of `count` vertices, as indices. The order is that in which a geometry
-/// program reads them, with adjacent vertices between the others.
+/// Returns the vertices, as indices, of each primitive that `count` vertices form. They are in the order in which a
+/// geometry program reads them. Adjacent vertices are between the other vertices.
 ///
 /// Source: OpenGL 3.2, 2.12.1. In a strip with adjacency, the chip begins every other triangle with its first vertex
 /// and exchanges the other two. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order to

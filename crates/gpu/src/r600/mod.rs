@@ -576,7 +576,7 @@ struct Shaded {
     /// Number of vertices.
     lanes: usize,
     topology: Topology,
-    /// Runs of vertices. A vertex is the lane that computed it.
+    /// Runs of vertices. A vertex has the number of the lane that computed it.
     runs: Vec<Vec<usize>>,
 }
 

@@ -94,8 +94,8 @@ fn is_read_anew(address: u32) -> bool {
 }
 
 impl State {
-    /// Returns a number that increases when a register or a buffer changes on which draws depend, except for constant
-    /// buffers.
+    /// Returns a number that increases with each change of a register or a buffer on which draws depend. Changes of
+    /// constant buffers do not count.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
