@@ -6,9 +6,9 @@
 //! requests of the child fail with `EIO`. The forking thread does not wait for a lock that it holds itself, for example
 //! if a signal handler forks in the middle of a request.
 //!
-//! The C library calls the functions of this file only for `fork`, and not for `vfork`, `posix_spawn` and plain
-//! `clone`. In a process that was created in one of the latter ways, [`Lock`](crate::lock::Lock) detects that the
-//! thread that holds a lock does not exist.
+//! The C library calls the functions of this file for `fork`, but not for `vfork`, `posix_spawn` and plain `clone`. In
+//! a process that `vfork`, `posix_spawn` or `clone` has created, [`Lock`](crate::lock::Lock) detects that the thread
+//! that holds a lock does not exist.
 //!
 //! Parent and child share the memory of the buffers, like a file that both have open. Handles, counts and the chip are
 //! copied. [`copied`] detects that a process is a copy. Before a fork, all outstanding fills are stored. A copy by

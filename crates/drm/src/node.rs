@@ -587,7 +587,8 @@ mod tests {
         assert_eq!(tested.look(one), 0);
         tested.client.lock().replaced(&range);
         assert_eq!(tested.look(one), 9);
-        // The program writes through a new mapping, and further below through the same mapping after many others.
+        // The program writes through a new mapping. Below, it writes through the same mapping again, after the chip has
+        // read 20 other buffers.
         let map = tested.mapped(one);
         // SAFETY: callers pass a mapping of a buffer that they unmap only later.
         let write = |map: *mut u8, value: u8| unsafe { map.write_volatile(value) };

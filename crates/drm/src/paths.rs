@@ -20,7 +20,7 @@ use crate::user;
 
 /// The path of the render node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
-/// The path of the same node for programs that use its screen.
+/// The path of the node for programs that use its screen.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 
 /// The paths of the input devices.

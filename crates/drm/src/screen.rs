@@ -1,4 +1,5 @@
-//! The screen of the emulated board. It has one output with one connector, framebuffers, and the displayed picture.
+//! The screen of the emulated board. It consists of one output with one connector, framebuffers, and the displayed
+//! picture.
 //!
 //! A frame is shown as soon as a program requests it. A page flip completes before its request returns, and its event
 //! is queued for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not depend on the clock

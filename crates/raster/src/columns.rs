@@ -201,8 +201,8 @@ impl Slopes {
     }
 
     /// Returns whether the sums of weights times 1/w are so far from 0 that perspective-correct weights are finite.
-    /// Inside of a triangle, a sum is between the values of 1/w at the vertices. The sum at a neighbouring pixel
-    /// differs from it by up to one step.
+    /// Inside of a triangle, a sum is between the smallest and the largest 1/w of the vertices. At a neighbouring pixel
+    /// outside of the triangle, the sum may leave this range by up to the change from one pixel to the next.
     fn is_finite_in_space(&self) -> bool {
         let count = if self.is_line { 2 } else { 3 };
         let all = &self.reciprocals[..count];

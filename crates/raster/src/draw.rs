@@ -54,8 +54,8 @@ const UNIFORM: u64 = 1 << 10;
 /// Rules by which a chip converts the positions of vertices to window coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coordinates {
-    /// Whether positions are already divided: x, y and z in the window before the scale and offset of the viewport, and
-    /// 1/w instead of w.
+    /// Whether positions are already divided by w. If so, x, y and z are window coordinates before the scale and offset
+    /// of the viewport, and 1/w replaces w.
     pub in_window: bool,
     /// Number of steps per pixel. Window coordinates are rounded to the nearest step before they become fixed-point
     /// numbers. `None` for no such rounding.

@@ -53,7 +53,7 @@ enum Depth<'a> {
 enum Color<'a> {
     /// Elements of four bytes, which are four fractions.
     Bytes(Cells<'a>),
-    /// Elements of one word, which is the component of the colour with this index, unchanged.
+    /// Elements of one word. The word is the component of the colour with this index, unchanged.
     Word(Cells<'a>, usize),
     /// Elements of another format that rows can convert.
     Elements(Box<Elements<'a>>),

@@ -313,7 +313,7 @@ pub struct Stipple {
 }
 
 impl Stipple {
-    /// Returns whether the pixel at a distance from the first one is drawn. The distance is in pixels.
+    /// Returns whether the pixel at this distance from the first pixel is drawn. The distance is in pixels.
     pub(crate) fn draws(self, distance: i64) -> bool {
         self.pattern >> (distance / i64::from(self.factor.max(1))).rem_euclid(16) & 1 != 0
     }
@@ -343,8 +343,8 @@ pub struct Draw {
     pub points: Points,
     /// Width of lines, in pixels.
     pub line_width: f32,
-    /// Whether a line is a rectangle in the direction of the line. Otherwise, its width is measured along the x or y
-    /// axis, unless each sample has its own coverage.
+    /// Whether a line is a rectangle in the direction of the line. If false, the width of the line is measured along
+    /// the x or y axis. A line whose samples have separate coverage is always a rectangle.
     pub rectangular_lines: bool,
     /// The stipple pattern of lines, if it is on.
     pub stipple: Option<Stipple>,

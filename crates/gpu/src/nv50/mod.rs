@@ -102,7 +102,7 @@ struct KeptDraw {
     fragment: Option<Box<FragmentParts>>,
 }
 
-/// The vertex program, and the change number and options for which it was prepared.
+/// The vertex program, and the value of [`State::changes`] and the options for which it was prepared.
 #[derive(Debug)]
 struct VertexParts {
     made_from: (u64, Options),

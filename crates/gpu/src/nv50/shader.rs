@@ -65,7 +65,7 @@ pub(super) const GEOMETRY: Unit = Unit {
 };
 
 /// The compute stage. It uses the code window and the bindings of the fragment stage. The compute object has its own
-/// methods for the start and the registers.
+/// methods for the start of the program and for the number of registers.
 pub(super) const COMPUTE: Unit = Unit {
     stage: Stage::Compute,
     name: "compute program",

@@ -89,7 +89,7 @@ pub struct R300 {
     passed: u64,
     draws: u64,
     watch: Watch,
-    /// The vertex stream of the last draw, and the change number for which it was created.
+    /// The vertex stream of the last draw, and the value of [`State::changes`] for which it was created.
     stream: Option<(u64, Stream)>,
     /// State of the last draw, which the next draw may reuse.
     known: KeptDraw,
@@ -101,7 +101,7 @@ pub struct R300 {
 /// A part is `None` until a draw needs it.
 #[derive(Debug, Default)]
 struct KeptDraw {
-    /// Change number, options and topology for which the other fields were computed.
+    /// The value of [`State::changes`], the options and the topology for which the other fields were computed.
     made_from: Option<(u64, Options, Topology)>,
     layout: Option<Layout>,
     vertex: Option<VertexProgram>,

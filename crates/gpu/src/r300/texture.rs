@@ -127,8 +127,8 @@ impl Layout {
             Texel::Plain(format) => (TexelElement::Plain(format), select),
             // The chip applies the sign to the decompressed component. Until 2015, Mesa's driver read RGTC1 as
             // unsigned, and its program added the sign to the result. Now the driver sets the sign, but RV530 still
-            // fails the two tests of blocks with ends of both signs, `rgtc-teximage-01` and `-02`. It passes all
-            // others.
+            // fails `rgtc-teximage-01` and `-02`, the two tests of blocks whose end values have different signs. It
+            // passes all others.
             Texel::Block(Block::One { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::One { signed: false }), select)
             }
