@@ -57,7 +57,7 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     Err(Errno(real::errno()))
 }
 
-/// Fills in the entry with an index. Returns false if the folder has no entry with this index.
+/// Fills in `entry` with the folder's entry that has this index. Returns false if the folder has no such entry.
 fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool {
     let Some((name, named)) = entries(folder).get(number).copied() else { return false };
     // SAFETY: all-zero bytes are valid for this plain structure.

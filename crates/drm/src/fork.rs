@@ -110,7 +110,7 @@ pub(crate) fn wait() {
 
 /// Returns whether copies of the process also use the node. They share the memory of the buffers.
 pub(crate) fn has_copies() -> bool {
-    // Without the page, a copy would not be detected, so the function assumes that there is one.
+    // Without the page, a copy would not be detected, so the function assumes that a copy exists.
     wiped::page().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
 }
 

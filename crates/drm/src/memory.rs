@@ -195,7 +195,8 @@ impl Memory {
         kept_out_of_core_files(start, length).map(drop)
     }
 
-    /// Maps a file that is shared with other processes for the chip. The file must be as long as the range.
+    /// Maps a file into the memory of the chip. The file is shared with other processes, and must be as long as the
+    /// range.
     ///
     /// # Errors
     /// The errors of the C function `mmap`.

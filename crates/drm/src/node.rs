@@ -39,8 +39,8 @@ pub(crate) struct Client<'a> {
     file: FileId,
 }
 
-/// State that requests change. A submission holds its lock until the submission is executed, so another request waits
-/// for the submission.
+/// State that requests change. A submission locks the state until it is executed, so other requests wait for the
+/// submission.
 pub(crate) struct State {
     /// Contents of the buffers.
     pub(crate) memory: Memory,
@@ -152,7 +152,7 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// The process that last opened the node. A child of `vfork` shares the memory of this process, but not its
-/// descriptors. The files that such a child closes therefore must not be ended.
+/// descriptors. A file that such a child closes is therefore still open in this process, and must not be ended.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 fn own_process() -> bool {

@@ -220,7 +220,7 @@ impl FileSlot {
     }
 }
 
-/// Removes the files whose last descriptor was closed from the list, and returns them. The caller must hold the lock of
+/// Removes from the list all files whose last descriptor was closed, and returns them. The caller must hold the lock of
 /// the node.
 pub(crate) fn closed() -> Vec<FileId> {
     let used = places().filter(|place| ![FREE, TAKEN].contains(&place.inode.load(Ordering::Acquire)));

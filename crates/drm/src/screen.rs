@@ -168,7 +168,7 @@ impl Screen {
         Screen { folder, last: LAST, process: 1, ..Screen::default() }
     }
 
-    /// Adds a file that records the frames and the folder of a window that shows them, if they are given.
+    /// If given, adds a file that records the frames, and the folder of a window that shows the frames.
     pub(crate) fn with(self, record: Option<PathBuf>, window: Option<PathBuf>) -> Screen {
         Screen { recording: record.map(ScreenRecording::new), window, ..self }
     }

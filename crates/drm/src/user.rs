@@ -195,8 +195,8 @@ pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// Maximum number of stack bytes that a call uses. If the distance is larger, a signal handler that interrupted the
-/// call runs on another stack.
+/// Maximum number of stack bytes that a call uses. If a frame is further away from [`CALLED`], a signal handler that
+/// interrupted the call runs on another stack.
 const DEEPEST: u64 = 1 << 15;
 
 /// Returns a range of addresses that are certainly on the stack. The range starts at `own`, a variable of this library.

@@ -38,8 +38,8 @@ use crate::vertex::has;
 /// Maximum number of unmerged pieces per thread.
 const EACH: usize = 4;
 
-/// Number of checks that a waiting thread makes with spinning in between. For the next `YIELDS` checks, the thread
-/// yields to other threads. After that, it sleeps. It spins first, because waking a thread takes longer than shading a
+/// A waiting thread checks its condition this many times while it spins. For the next `YIELDS` checks, it yields to
+/// other threads, and after that it sleeps. Spinning comes first, because waking a thread takes longer than shading a
 /// small piece.
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;

@@ -614,7 +614,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Fills pixels by columns as [`Pipeline::fill`] does, for lines and for primitives with a test of each pixel.
+    /// Fills pixels by columns as [`Pipeline::fill`] does, for lines, and for primitives whose pixels must pass the
+    /// test `draws`.
     fn pixels_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -653,8 +654,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         done
     }
 
-    /// Fills pixels by columns as [`Pipeline::fill`] does, for lines, and for primitives whose pixels must pass the
-    /// test `draws`.
+    /// Fills pixels by columns as [`Pipeline::fill`] does, for triangles, rectangles and points.
     fn fill_by_columns<const N: usize>(
         &mut self,
         level: Level,

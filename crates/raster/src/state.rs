@@ -231,7 +231,8 @@ pub struct Points {
 pub struct Multisample {
     /// Fixed-point offsets of the samples from the centre of their pixel. Empty for surfaces with one sample.
     pub places: Vec<Corner>,
-    /// Whether each sample has its own coverage. Otherwise, all samples of a pixel are covered if its centre is.
+    /// Whether each sample has its own coverage. Otherwise, all samples of a pixel are covered if its centre is
+    /// covered.
     pub by_sample: bool,
     /// Bit n: sample n may be covered.
     pub mask: u8,

@@ -316,8 +316,8 @@ fn user_params(state: &State) -> Vec<u8> {
 /// Returns the segments of g[] that the GLOBAL entries describe.
 ///
 /// In this crate, a surface whose tiles have one slice is stored row by row (see `surface`). GLOBAL does not state the
-/// slices of a tile, because a program computes the addresses of slices itself. They are read from the driver's
-/// description of the image.
+/// number of slices of a tile, because a program computes the addresses of slices itself. The number is read from the
+/// driver's description of the image.
 fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) -> Description) -> Segments {
     let mut segments = Segments([None; 16]);
     for (number, segment) in segments.0.iter_mut().enumerate() {

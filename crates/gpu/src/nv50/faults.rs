@@ -84,7 +84,8 @@ impl DriverFault {
             }
             DriverFault::Half => {
                 "F6: a kernel has the number of a 32-bit register instead of a half register (nv50_ir_from_nir.cpp: \
-                 Converter::convert gives values of 8 and 16 bits 4 bytes, nv50_ir_emit_nv50.cpp writes halves)"
+                 Converter::convert allocates 4 bytes for values of 8 and 16 bits, but nv50_ir_emit_nv50.cpp writes \
+                 halves)"
             }
             DriverFault::Shift => {
                 "F9: a compute program shifts by a register; NIR takes the count modulo 32, but the chip does not \

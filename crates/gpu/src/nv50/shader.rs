@@ -510,8 +510,8 @@ struct Found {
 const LOCAL: u32 = 0x4000;
 
 impl Found {
-    /// Reads the program from `start`. The program ends at the first instruction that ends it and is not followed by a
-    /// known branch target. `word` returns the word at an address.
+    /// Reads the program from `start` to its last instruction: the first one that ends the program and after which
+    /// there is no branch target. `word` returns the word at an address.
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);

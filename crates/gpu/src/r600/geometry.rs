@@ -58,8 +58,8 @@ pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) 
             let triangles = count.saturating_sub(4) / 2;
             let one = |number: usize| {
                 let first = 2 * number;
-                // The adjacent vertex of the previous triangle, and the one across the side that the next triangle
-                // shares.
+                // `before` is the adjacent vertex that belongs to the previous triangle. `across` is the adjacent
+                // vertex on the other side of the edge that the next triangle shares.
                 let before = if number == 0 { 1 } else { first - 2 };
                 let across = if number + 1 == triangles { first + 5 } else { first + 6 };
                 match number % 2 {

@@ -394,8 +394,9 @@ impl Shader {
     }
 }
 
-/// Removes the zeros at the end of a buffer, which also reads as zero past its end. Drivers store the vertices of many
-/// draws in one large buffer. 16 bytes are kept, so that the last element that is not zero is complete.
+/// Removes the zeros at the end of a buffer. A buffer also reads as zero past its end, so its contents do not change.
+/// Drivers store the vertices of many draws in one large buffer. 16 bytes are kept, so that the last element that is
+/// not zero is complete.
 fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {

@@ -93,7 +93,7 @@ impl<'a> Elements<'a> {
         words
     }
 
-    /// Sets the bits of `words` that the target does not write to the bits of `stored`.
+    /// In `words`, replaces each bit that the target does not write with the same bit of `stored`.
     #[inline(always)]
     pub(super) fn keep(&self, words: &mut [Words; MOST], stored: &[Words; MOST]) {
         for ((words, stored), written) in words.iter_mut().zip(stored).zip(self.written) {
