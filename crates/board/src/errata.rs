@@ -177,7 +177,7 @@ pub enum ErrataError {
         /// The driver of the chip.
         driver: Driver,
     },
-    /// The list mixes names of errata that are on with names that have a minus.
+    /// The text is not `all`, `none`, a list of names, or `all` followed by names with a minus.
     #[error("expected all, none, NAME,NAME or all,-NAME,-NAME, found `{0}`")]
     Form(String),
 }

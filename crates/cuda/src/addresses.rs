@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-/// The lowest address that is allocated. Lower addresses belong to the host, which has programs linked to fixed addresses,
-/// and their heaps, at them. `cuMemcpy` derives the direction of a copy from the two addresses, so a host address
-/// must not look like a device address.
+/// The lowest address that is allocated. Lower addresses belong to the host: programs that are linked to fixed
+/// addresses, and their heaps, are there. `cuMemcpy` derives the direction of a copy from the two addresses, so a host
+/// address must not look like a device address.
 const FIRST: u32 = 0x2000_0000;
 /// The end of the address range from which allocations are made.
 const LAST: u64 = 0xf000_0000;

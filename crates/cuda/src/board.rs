@@ -68,8 +68,8 @@ impl Board {
         BOARDS.iter().find(|board| board.chip == chip).unwrap_or(&BOARDS[3])
     }
 
-    /// Returns the number of registers of a multiprocessor, and the number of which each allocation for a block is a
-    /// multiple.
+    /// Returns the number of registers of a multiprocessor, and the allocation unit: the registers of a block are a
+    /// multiple of it.
     fn registers(&self) -> (u32, u32) {
         if self.minor < 2 { (8192, 256) } else { (16384, 512) }
     }

@@ -375,7 +375,8 @@ pub(crate) struct End3 {
     height: usize,
 }
 
-/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, in which the pointers that the former reserves are contexts.
+/// `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER`. Pointers that are reserved in the first structure are contexts in the
+/// second.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Copy3 {

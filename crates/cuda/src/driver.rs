@@ -120,8 +120,8 @@ fn start() -> Result<Driver, CudaError> {
     })
 }
 
-/// Whether the list of visible devices begins with device 0. If an index is invalid, the device with this index and all
-/// later ones are hidden. (CUDA C Programming Guide, "CUDA environment variables")
+/// Whether the list of visible devices begins with device 0. If an index in the list is invalid, only the devices
+/// before it in the list are visible. (CUDA C Programming Guide, "CUDA environment variables")
 fn is_visible(list: Option<&str>) -> bool {
     list.is_none_or(|list| {
         let first = list.split(',').next().unwrap_or_default().trim();

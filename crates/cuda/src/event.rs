@@ -43,8 +43,8 @@ impl EventRecord {
 }
 
 impl CudaEvent {
-    /// Returns the last record. The function returns a copy instead of a lock, because callers that read two events may
-    /// pass the same event twice.
+    /// Returns the last record. The function returns a copy and not a lock guard, because a caller that reads two
+    /// events may pass the same event twice, and would then block itself.
     fn record(&self) -> Option<EventRecord> {
         lock(&self.record).clone()
     }

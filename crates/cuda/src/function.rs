@@ -150,10 +150,11 @@ pub(crate) struct Attribute {
 fn check_attribute(attribute: &Attribute) -> CallResult {
     let Attribute { number, value, .. } = attribute;
     match number {
-        // These attributes have no effect on results: none, window of the cache, synchronization policy, priority,
+        // These attributes have no effect on results: ignored entries, cache window, synchronization policy, priority,
         // memory domains, carveout.
         0 | 1 | 3 | 8 | 9 | 10 | 14 => Ok(()),
-        // Cooperative launches and launches that overlap are valid only if the attribute turns them off.
+        // The attributes for cooperative launches and for overlapping launches are valid only if they turn the feature
+        // off.
         2 | 6 if value[0] == 0 => Ok(()),
         // Clusters are valid if they consist of one block.
         4 | 11 if value[..3].iter().all(|size| *size <= 1) => Ok(()),

@@ -240,7 +240,8 @@ pub(crate) unsafe fn get_flags(to: *mut c_uint, address: usize) -> CallResult {
     unsafe { give(to, range.ok_or(CudaError::INVALID_VALUE)?.flags) }
 }
 
-/// Whether all of these bytes are pinned. Copies of pinned memory may end after the call that starts them returns.
+/// Whether all of these bytes are pinned. A copy of pinned memory may still be in progress when the call that started
+/// it returns.
 pub(crate) fn is_pinned(address: usize, bytes: usize) -> bool {
     driver().is_ok_and(|_| lock(&PINNED).find(address, bytes).is_some())
 }

@@ -313,7 +313,7 @@ pub(crate) unsafe fn pointer_attributes(
         let value = match pointer_value(attribute, address) {
             Ok(value) => value,
             Err(error) => match size_of_attribute(attribute) {
-                // -2 is the ordinal that means that there is no device.
+                // The ordinal -2 means that there is no device.
                 Some(4) if attribute == 9 => (-2i32).to_le_bytes().to_vec(),
                 Some(size) => vec![0; size],
                 None => return Err(error),
@@ -375,8 +375,8 @@ fn pointer_value(attribute: c_int, address: u64) -> Result<Vec<u8>, CudaError> {
     Ok(value.to_le_bytes()[..size].to_vec())
 }
 
-/// `cuPointerSetAttribute`. The only valid attribute requests that copies wait until they have ended, and all copies
-/// do.
+/// `cuPointerSetAttribute`. The only valid attribute requests that calls for synchronous copies always wait for the end
+/// of the copy. All such calls wait anyway.
 pub(crate) unsafe fn set_pointer_attribute(value: *const u8, attribute: c_int, address: u64) -> CallResult {
     driver()?;
     if value.is_null() || attribute != 6 {

@@ -27,8 +27,8 @@ pub(crate) enum ParameterLayout {
     /// The layout is known: the cubin lists it, or it follows from the types in the kernel's mangled name.
     Known(Vec<Parameter>),
     /// The layout is derived from the words that the code reads. If the kernel reads the second word of a pair, each
-    /// word of the pair is a parameter. Otherwise, the pair is one parameter of eight bytes: a 64-bit pointer, whose
-    /// second word no chip of this generation reads, or a word before padding.
+    /// word of the pair is a parameter. Otherwise, the pair is one parameter of eight bytes. It is either a 64-bit
+    /// pointer, whose second word no chip of this generation reads, or a word with padding after it.
     Read(Vec<Parameter>),
 }
 
@@ -81,8 +81,8 @@ impl ParameterLayout {
         }
     }
 
-    /// Returns the bytes of the parameters for a launch. `parameters` lists the address of each parameter. `extra` has
-    /// the address of all bytes instead.
+    /// Returns the bytes of the parameters for a launch. `parameters` lists the address of each parameter.
+    /// Alternatively, `extra` contains the address of a buffer with the bytes of all parameters.
     ///
     /// # Safety
     /// Each pointer is null or points to the list that `cuLaunchKernel` documents.

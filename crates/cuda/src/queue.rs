@@ -16,7 +16,7 @@ use crate::handles::lock;
 /// The work of a task.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
-/// The position at which a task of a line has ended.
+/// A position in a line: the end of one of its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
     line: usize,
@@ -68,8 +68,8 @@ thread_local! {
     static FORKING: Cell<Option<MutexGuard<'static, Option<Lines>>>> = const { Cell::new(None) };
 }
 
-/// Prepares the process for `fork`. The child process does not have the threads of lines. In the child, all lines of a
-/// context with a busy line are removed, and `lost` is called with the context.
+/// Prepares the process for `fork`. The child process does not have the threads of lines. If a line of a context is
+/// busy, the child removes all lines of the context, and calls `lost` with the context.
 pub(crate) fn survive_fork(lost: fn(usize)) {
     static LOST: OnceLock<fn(usize)> = OnceLock::new();
     unsafe extern "C" fn before() {

@@ -84,8 +84,8 @@ pub(crate) unsafe fn query(handle: usize) -> CallResult {
 pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
     let stream = find(handle)?;
     let context = context::of(stream.context)?;
-    // To wait for the null stream is to wait for all streams that are ordered with it. A new task in the null stream
-    // does so.
+    // A wait for the null stream is a wait for all streams that are ordered with it. A new task in the null stream
+    // waits for them, and this call waits for the task.
     let end =
         if stream.handle == context.null_stream.handle { stream.enqueue(|| Ok(())) } else { stream.last() };
     queue::wait(end);

@@ -12,8 +12,8 @@ use crate::ioctls::Errno;
 /// size of the processors that Linux supports.
 pub(crate) const UNIT: u64 = 1 << 16;
 
-/// Maximum number of buffers. Linux allows 65,530 mappings per process by default. A buffer needs up to two of them,
-/// and the program needs the others.
+/// Maximum number of buffers. Linux allows 65,530 mappings per process by default. A buffer needs up to two mappings.
+/// The remaining mappings are for the program.
 const MOST: usize = 24_000;
 
 /// Identifies an open file of the node.

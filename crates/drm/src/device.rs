@@ -189,7 +189,7 @@ fn device(
 }
 
 /// The default engine. It compiles loops to host code and runs other code in the fast engine. A shader with a loop
-/// takes half the time of the fast engine (gt215).
+/// takes half as long as with the fast engine alone (gt215).
 const ENGINE: Engine = Engine::Compiled;
 
 /// Returns the engine with this name.

@@ -1,9 +1,9 @@
 //! Lists the emulated folders `/dev/dri` and `/dev/input`.
 //!
-//! The descriptor of an emulated folder refers to a real folder that was removed right after it was opened. Its
-//! duplicates and the C library's `DIR` are therefore real, and `dirfd`, `closedir`, `rewinddir` and `seekdir` need no
-//! replacement. The real folder has no entries, so the functions here return the emulated entries. The file offset of
-//! the descriptor is the index of the next entry.
+//! The descriptor of an emulated folder refers to a real folder that was removed right after it was opened. Duplicates
+//! of the descriptor and the `DIR` of the C library are therefore real, and `dirfd`, `closedir`, `rewinddir` and
+//! `seekdir` need no replacement. The real folder has no entries, so the functions here return the emulated entries.
+//! The file offset of the descriptor is the index of the next entry.
 //!
 //! The mode of the removed folder is a mark that identifies the emulated folder. Sockets also have such marks
 //! (`sockets.rs`). `paths.rs` resolves names relative to the descriptor.
@@ -57,7 +57,7 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     Err(Errno(real::errno()))
 }
 
-/// Fills in the entry with an index. Returns false if the folder has no entry with this index.
+/// Fills in `entry` with the folder's entry that has this index. Returns false if the folder has no such entry.
 fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool {
     let Some((name, named)) = entries(folder).get(number).copied() else { return false };
     // SAFETY: all-zero bytes are valid for this plain structure.
@@ -212,8 +212,7 @@ pub unsafe extern "C-unwind" fn readdir64_r(
     unsafe { readdir_r(list, entry, result) }
 }
 
-/// `telldir`, replaced because the C library would return the position of the last entry that the C library
-/// itself has read.
+/// `telldir`. The original function would return the position of the last entry that the C library itself has read.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -228,7 +227,8 @@ pub unsafe extern "C-unwind" fn telldir(list: *mut libc::DIR) -> libc::c_long {
     }
 }
 
-/// Argument of `scandir`: a function that selects entries. The next type is its function that compares two entries.
+/// Argument of `scandir`: a function that selects entries. [`CompareEntries`] is another argument: a function that
+/// compares two entries.
 type Choose = unsafe extern "C-unwind" fn(*const libc::dirent) -> c_int;
 type CompareEntries =
     unsafe extern "C-unwind" fn(*mut *const libc::dirent, *mut *const libc::dirent) -> c_int;

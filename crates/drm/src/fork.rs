@@ -6,8 +6,9 @@
 //! requests of the child fail with `EIO`. The forking thread does not wait for a lock that it holds itself, for example
 //! if a signal handler forks in the middle of a request.
 //!
-//! The C library does not call these functions for `vfork`, `posix_spawn` and plain `clone`. In a process that they create,
-//! [`Lock`](crate::lock::Lock) detects that the thread of its holder does not exist.
+//! The C library calls the functions of this file for `fork`, but not for `vfork`, `posix_spawn` and plain `clone`. In
+//! a process that `vfork`, `posix_spawn` or `clone` has created, [`Lock`](crate::lock::Lock) detects that the thread
+//! that holds a lock does not exist.
 //!
 //! Parent and child share the memory of the buffers, like a file that both have open. Handles, counts and the chip are
 //! copied. [`copied`] detects that a process is a copy. Before a fork, all outstanding fills are stored. A copy by
@@ -109,7 +110,7 @@ pub(crate) fn wait() {
 
 /// Returns whether copies of the process also use the node. They share the memory of the buffers.
 pub(crate) fn has_copies() -> bool {
-    // Without the page, a copy would not be detected, so the function assumes that there is one.
+    // Without the page, a copy would not be detected, so the function assumes that a copy exists.
     wiped::page().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
 }
 

@@ -418,8 +418,8 @@ mod tests {
         assert_eq!((length, u32::from_ne_bytes(types)), (Ok(4), 0b1111));
         let (length, keys) = asked::<96>(Keyboard, 0x21);
         assert_eq!(length, Ok(96));
-        // The keys are KEY_RESERVED, KEY_ESC, KEY_A, KEY_MICMUTE, and BTN_MISC. The device does not have the first and
-        // the last one.
+        // The keys are KEY_RESERVED, KEY_ESC, KEY_A, KEY_MICMUTE, and BTN_MISC. The device does not have KEY_RESERVED
+        // and BTN_MISC.
         let has = |key: usize| keys[key / 8] >> (key % 8) & 1 == 1;
         assert_eq!([0, 1, 30, 248, 249, 0x100].map(has), [false, true, true, true, false, false]);
         // The buttons are BTN_LEFT to BTN_EXTRA. The buffer is longer than the list of bits.

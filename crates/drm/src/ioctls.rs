@@ -138,9 +138,9 @@ requests! {
     SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
     /// Grants another program the right to draw.
     AUTH_MAGIC        = 0x11, "AUTH_MAGIC";
-    /// Returns a descriptor of the file of a buffer.
+    /// Exports a buffer: returns a descriptor of the buffer's file.
     PRIME_HANDLE_TO_FD = 0x2d, "PRIME_HANDLE_TO_FD";
-    /// Returns a handle of the buffer of a file.
+    /// Imports a file as a buffer: returns a handle of the buffer.
     PRIME_FD_TO_HANDLE = 0x2e, "PRIME_FD_TO_HANDLE";
     /// Waits until the frame count reaches a value.
     WAIT_VBLANK       = 0x3a, "WAIT_VBLANK";
@@ -262,7 +262,7 @@ requests! {
     NOUVEAU_GEM_INFO          = 0x84, "NOUVEAU_GEM_INFO";
 }
 
-/// The request to the file of a buffer that marks the begin or the end of an access by the processor. (`dma-buf.h`)
+/// The request to the file of a buffer that marks the beginning or the end of an access by the processor. (`dma-buf.h`)
 pub(crate) const DMA_BUF_SYNC: u8 = 0;
 
 /// Defines structures of the kernel and checks their sizes.

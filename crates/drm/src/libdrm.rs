@@ -1,6 +1,6 @@
 //! The functions of libdrm that would search `/sys` for the device of the node. This library replaces them.
 //!
-//! `drmGetDevices2` returns only the emulated device, because a driver that finds another device may choose the other
+//! `drmGetDevices2` returns only the emulated device, because a driver that also finds another device may choose that
 //! one.
 
 #![allow(non_snake_case, reason = "libdrm's names")]

@@ -129,8 +129,8 @@ pub(crate) fn all(file: u64) -> Option<Vec<Mapped>> {
     (!INCOMPLETE.load(Ordering::Relaxed)).then(|| used().iter().filter_map(mapping).collect())
 }
 
-/// Returns a number that changes with each fork. It also changes when a copy of the process that `clone` created starts
-/// to use the node.
+/// Returns a number that changes with each fork. If `clone` created a copy of the process, the number also changes when
+/// that copy starts to use the node.
 pub(crate) fn forks() -> u32 {
     FORKS.load(Ordering::Relaxed).wrapping_add(copies().unwrap_or(0))
 }

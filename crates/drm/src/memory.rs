@@ -5,9 +5,9 @@
 //! floor   |.....................................|     zeros that the chip reads outside of buffers
 //! ```
 //!
-//! If a program maps a buffer, this creates a second mapping of the same file. The kernel keeps the pages of a file
-//! while a mapping of the file exists. A mapping therefore outlives its buffer, and a new buffer in the same range uses
-//! a different file.
+//! If a program maps a buffer, the library creates a second mapping of the same file. The kernel keeps the pages of a
+//! file while a mapping of the file exists. A mapping therefore outlives its buffer, and a new buffer in the same range
+//! uses a different file.
 //!
 //! The kernel needs 2.4 microseconds to allocate a page. Filling an existing page with zeros takes 0.2 microseconds
 //! (Linux 6.18, a virtual machine on an AMD EPYC). The file of a freed buffer is therefore kept. Once the program has
@@ -38,8 +38,8 @@ pub(crate) const BYTES: u64 = 1 << 40;
 /// Maximum size in bytes of one file without a buffer, and of all such files together.
 const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 
-/// Number of submissions after which outstanding fills are stored if no fill was added. As long as fills are
-/// outstanding, each access near them searches their list.
+/// Maximum number of consecutive submissions that add no fill. After more of them, all outstanding fills are stored,
+/// because each access near an outstanding fill must search the list of fills.
 const MOST_PAUSES: u32 = 8;
 
 /// The mappings of the chip's memory. They last until the process ends.
@@ -195,7 +195,8 @@ impl Memory {
         kept_out_of_core_files(start, length).map(drop)
     }
 
-    /// Maps a file that is shared with other processes for the chip. The file must be as long as the range.
+    /// Maps a file into the memory of the chip. The file is shared with other processes, and must be as long as the
+    /// range.
     ///
     /// # Errors
     /// The errors of the C function `mmap`.

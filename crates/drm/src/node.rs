@@ -39,8 +39,8 @@ pub(crate) struct Client<'a> {
     file: FileId,
 }
 
-/// State that requests change. A submission holds its lock until the submission is executed, so another request waits
-/// for the submission.
+/// State that requests change. A submission locks the state until it is executed, so other requests wait for the
+/// submission.
 pub(crate) struct State {
     /// Contents of the buffers.
     pub(crate) memory: Memory,
@@ -152,7 +152,7 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// The process that last opened the node. A child of `vfork` shares the memory of this process, but not its
-/// descriptors. The files that such a child closes therefore must not be ended.
+/// descriptors. A file that such a child closes is therefore still open in this process, and must not be ended.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 fn own_process() -> bool {
@@ -330,8 +330,8 @@ impl State {
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // Files that were closed may still use memory that the new buffer needs. The file of this request is open, so
-        // there are at least two files if one was closed.
+        // Open files that were closed may still use memory that the new buffer needs. The file of this request is open.
+        // If another file was closed, the list therefore contains at least two files.
         if open_files::several() && own_process() {
             self.end_closed();
         }
@@ -587,7 +587,8 @@ mod tests {
         assert_eq!(tested.look(one), 0);
         tested.client.lock().replaced(&range);
         assert_eq!(tested.look(one), 9);
-        // The program writes through a new mapping, and further below through the same mapping after many others.
+        // The program writes through a new mapping. Below, it writes through the same mapping again, after the chip has
+        // read 20 other buffers.
         let map = tested.mapped(one);
         // SAFETY: callers pass a mapping of a buffer that they unmap only later.
         let write = |map: *mut u8, value: u8| unsafe { map.write_volatile(value) };

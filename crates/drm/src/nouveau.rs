@@ -35,7 +35,8 @@ const LOW: u32 = 1;
 const HIGH: u32 = 2;
 const OR: u32 = 4;
 
-/// Mask for the size in bytes in a segment's length. The next bit requests that the segment is not prefetched.
+/// Mask of the bits in a segment's length that contain the size in bytes. The next bit requests that the segment is not
+/// prefetched.
 const LENGTH: u64 = 0x7f_ffff;
 
 /// Maximum numbers of buffers, relocations and segments in a submission. (`NOUVEAU_GEM_MAX_*`)
@@ -102,7 +103,7 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
         9 => GART,                         // AGP_SIZE
         11 => board.chipset()?.into(),     // CHIPSET_ID
         // GRAPH_UNITS: masks of the processors and of the clusters that contain them. Drivers allocate local memory for
-        // these numbers.
+        // the numbers of processors and clusters.
         13 => 0x0300_00ff,
         // PTIMER_TIME: the same value in every run, because results must not depend on the clock of the host.
         14 => 0,

@@ -160,8 +160,8 @@ pub(crate) fn moved_away(descriptor: c_int) -> c_int {
     // SAFETY: `getrlimit` fills a local structure, and `fcntl` does not access memory.
     let high = unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        // The number is limited, because the kernel allocates its descriptor table up to this number. The table has a
-        // few KiB.
+        // The number is limited to keep the kernel's descriptor table small. The kernel allocates the table up to the
+        // highest number in use.
         let from = (limit.rlim_cur - limit.rlim_cur / 4).min(1 << 14) as c_int;
         libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, from)
     };
@@ -220,7 +220,7 @@ impl FileSlot {
     }
 }
 
-/// Removes the files whose last descriptor was closed from the list, and returns them. The caller must hold the lock of
+/// Removes from the list all files whose last descriptor was closed, and returns them. The caller must hold the lock of
 /// the node.
 pub(crate) fn closed() -> Vec<FileId> {
     let used = places().filter(|place| ![FREE, TAKEN].contains(&place.inode.load(Ordering::Acquire)));

@@ -20,7 +20,7 @@ use crate::user;
 
 /// The path of the render node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
-/// The path of the same node for programs that use its screen.
+/// The path of the node for programs that use its screen.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 
 /// The paths of the input devices.
@@ -136,7 +136,7 @@ const MINOR: c_uint = 128;
 pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);
 /// The device number of the node that controls the screen.
 pub(crate) const CARD_NUMBER: libc::dev_t = libc::makedev(MAJOR, 0);
-/// The emulated folders. The mode is that of the removed folder that represents an emulated one.
+/// The emulated folders. Each has the mode of the removed folder that represents it.
 pub(crate) const FOLDERS: [(NodePath, libc::mode_t); 2] =
     [(NodePath::Folder, libc::S_ISVTX | 0o512), (NodePath::InputFolder, libc::S_ISVTX | 0o521)];
 
@@ -409,7 +409,7 @@ attributes! {
 /// `room` must be null or have enough bytes for the path.
 unsafe fn resolved(path: *const c_char, room: *mut c_char) -> Option<*mut c_char> {
     let named = NodePath::at(path)?;
-    // The table contains the path without a slash at its end first.
+    // In the table, a path without a slash at its end precedes the same path with a slash.
     let (text, _) = PATHS.iter().find(|(_, other)| *other == named)?;
     // SAFETY: `room` is null or has enough bytes for the path, and the path is a C string.
     Some(unsafe {

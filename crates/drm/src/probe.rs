@@ -6,7 +6,7 @@
 //!
 //! | variable | printed fields |
 //! |---|---|
-//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version` of the OpenGL context. If the value is `opencl`, name and version of the OpenCL device instead; no OpenGL context is created. `reconverge drm` starts itself with this variable |
+//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version` of the OpenGL context. If the value is `opencl`, prints the name and the version of the OpenCL device instead, and creates no OpenGL context. `reconverge drm` starts itself with this variable |
 //! | `RECONVERGE_DRM_LOAD` | `renderer` and `version`, and the processor time (`processor`) and wall time (`wall`) of each frame of the [load](crate::loads) with this name. If the value is `list`, only the list of `loads`. `reconverge bench --draw` starts itself with this variable |
 
 use std::io::Write;

@@ -1,9 +1,9 @@
 //! Answers the requests of the `radeon` driver to a render node, except for submissions.
 //!
-//! The node reports hardware that is not emulated as absent: all rings except for graphics, hierarchical depth
-//! (HyperZ), and CMASK. It reports the same numbers of pipes and backends for every chip. A driver derives two layouts
-//! from these numbers. One is the layout of tiled surfaces, which programs do not see. The other is the layout of the
-//! results of an occlusion query, which has one result for each of [`BACKENDS`].
+//! The node reports that hardware is absent if it is not emulated: all rings except for graphics, hierarchical depth
+//! (HyperZ), and CMASK. The node reports the same numbers of pipes and backends for every chip. A driver derives two
+//! layouts from these numbers. One is the layout of tiled surfaces, which programs do not see. The other is the layout
+//! of the results of an occlusion query, which has one result per backend ([`BACKENDS`]).
 
 use std::ffi::c_void;
 
@@ -151,7 +151,7 @@ fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
         // TIMESTAMP: the same value in every run, because results must not depend on the clock of the host.
         0x11 => Long(0),
         0x12 => Word(1),                                     // MAX_SE
-        0x15 => Word(0),                                     // RING_WORKING: none but graphics
+        0x15 => Word(0),                                     // RING_WORKING: no ring except for graphics
         0x1a => Word(750_000),                               // MAX_SCLK, in kHz
         0x1d => Long(0),                                     // NUM_BYTES_MOVED
         0x1e => Long(node.lock().buffers.used(VRAM_DOMAIN)), // VRAM_USAGE

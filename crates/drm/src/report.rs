@@ -41,7 +41,7 @@ use crate::messages::say_once;
 use crate::node::{self, Node, State};
 use crate::whole;
 
-/// Maximum time for which the end of a process waits until a request of another thread completes.
+/// Maximum time for which a process that ends waits for a request of another thread.
 const EXIT: Duration = Duration::from_secs(2);
 /// Capacity of a line in bytes. It is allocated in advance, because a process may end in a signal handler that
 /// interrupted an allocation.

@@ -1,4 +1,5 @@
-//! The screen of the emulated board. It has one output with one connector, framebuffers, and the displayed picture.
+//! The screen of the emulated board. It consists of one output with one connector, framebuffers, and the displayed
+//! picture.
 //!
 //! A frame is shown as soon as a program requests it. A page flip completes before its request returns, and its event
 //! is queued for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not depend on the clock
@@ -61,7 +62,7 @@ const CONNECTOR: u32 = 3;
 const PLANE: u32 = 4;
 /// The last identifier that does not belong to a framebuffer.
 const LAST: u32 = 31;
-/// A value instead of a framebuffer in a request: the framebuffer on the screen does not change.
+/// Value of a request's framebuffer field that leaves the framebuffer on the screen unchanged.
 const UNCHANGED: u32 = u32::MAX;
 
 /// The kinds of the encoder and of the connector, and the status of a connected connector. (`DRM_MODE_ENCODER_TMDS`,
@@ -167,7 +168,7 @@ impl Screen {
         Screen { folder, last: LAST, process: 1, ..Screen::default() }
     }
 
-    /// Adds a file that records the frames and the folder of a window that shows them, if they are given.
+    /// If given, adds a file that records the frames, and the folder of a window that shows the frames.
     pub(crate) fn with(self, record: Option<PathBuf>, window: Option<PathBuf>) -> Screen {
         Screen { recording: record.map(ScreenRecording::new), window, ..self }
     }
@@ -214,8 +215,8 @@ impl Screen {
         !self.is_off() && self.shown.is_some_and(|shown| shown.framebuffer != 0)
     }
 
-    /// Removes a framebuffer of an open file. Returns its buffer. The caller must drop the framebuffer's reference to
-    /// it.
+    /// Removes a framebuffer of an open file, and returns its buffer. The caller must drop the reference that the
+    /// framebuffer held to this buffer.
     fn remove(&mut self, id: u32, file: FileId) -> Result<BufferId, Errno> {
         let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == Some(file));
         let buffer = found.ok_or(Errno(libc::ENOENT))?.buffer;
@@ -624,7 +625,8 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
 ///
 /// # Errors
 /// `EINVAL` if the part of the framebuffer would be scaled or would not fill the screen, because the plane does not
-/// support this. On a Radeon, also if no framebuffer is given (the kernel's `drm_plane_helper.c`).
+/// support this. On a Radeon, a request without a framebuffer also fails with `EINVAL` (the kernel's
+/// `drm_plane_helper.c`).
 fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Result<(), Errno> {
     known(asked.plane, PLANE)?;
     if asked.framebuffer == 0 {

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A program requests the file of a buffer (PRIME) and sends it to another process. Each process executes its own
-//! submissions before their requests return. When another process uses the buffer, it therefore contains the results of
-//! all submissions, and no fence is needed.
+//! submissions before their requests return. A buffer therefore contains the results of all submissions when another
+//! process uses it, and no fence is needed.
 //!
 //! Before an export, the file of a buffer has no descriptor, see [`memory`](crate::memory). The export copies the
 //! buffer into a file with a descriptor, and maps this file instead of the old one: for the chip, and at each address
@@ -211,9 +211,9 @@ pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
     Ok(())
 }
 
-/// Answers a request to the file of a buffer. Returns `None` for other files. The requests that mark the begin and the
-/// end of an access by the processor (`DMA_BUF_IOCTL_SYNC`) do nothing. Requests for fences fail, as in kernels before
-/// 6.0.
+/// Answers a request to the file of a buffer. Returns `None` for other files. The requests that mark the beginning and
+/// the end of an access by the processor (`DMA_BUF_IOCTL_SYNC`) do nothing. Requests for fences fail, as in kernels
+/// before 6.0.
 pub(crate) fn answer(descriptor: c_int, request: Request) -> Option<Result<(), Errno>> {
     Stored::of_file(descriptor)?;
     Some(if request.number() == DMA_BUF_SYNC { Ok(()) } else { Err(Errno(libc::ENOTTY)) })

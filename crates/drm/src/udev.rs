@@ -146,7 +146,7 @@ fn first() -> AtomicUsize {
     AtomicUsize::new(1)
 }
 
-/// A type that has a value for the result of a function that fails.
+/// A result type. [`Nothing::NOTHING`] is the result of a function that fails.
 trait Nothing {
     const NOTHING: Self;
 }
@@ -319,7 +319,7 @@ unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
     }
 }
 
-/// Adds a rule that the devices are below a parent. It replaces an earlier rule of this kind.
+/// Adds the rule that only devices below a parent are found. It replaces an earlier rule of this kind.
 /// (`sd_device_enumerator_add_match_parent`)
 ///
 /// # Safety

@@ -146,7 +146,7 @@ fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Number of bytes that the kernel reads or writes to check a page. They are a set of signals.
+/// Number of bytes that the kernel reads or writes to check a page. These bytes are a set of signals.
 const SET: u64 = 8;
 
 /// Copies parts after the kernel has checked their pages. Returns `ENOSYS` if the kernel cannot check a page.
@@ -195,8 +195,8 @@ pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// Maximum number of stack bytes that a call uses. If the distance is larger, a signal handler that interrupted the
-/// call runs on another stack.
+/// Maximum number of stack bytes that a call uses. If a frame is further away from [`CALLED`], a signal handler that
+/// interrupted the call runs on another stack.
 const DEEPEST: u64 = 1 << 15;
 
 /// Returns a range of addresses that are certainly on the stack. The range starts at `own`, a variable of this library.

@@ -182,8 +182,8 @@ impl Recording {
         self
     }
 
-    /// Adds lanes with their inputs. An input is the number of a register or word, the number of 32-bit words per lane,
-    /// and these words. `fragments` contains the pixels of the lanes.
+    /// Adds lanes with their inputs. An input consists of the number of a register or word, the number of 32-bit words
+    /// per lane, and these words. `fragments` contains the pixels of the lanes.
     pub(crate) fn start<'a>(
         &mut self,
         lanes: usize,

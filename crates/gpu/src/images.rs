@@ -2,7 +2,7 @@
 //!
 //! A program can write to mapped memory without notice. During a submission, however, only the chip writes to memory
 //! that the submission reads. If the program may write to an image's memory, the image is therefore compared with
-//! memory once per submission. Every image is also compared after a write of the chip to its memory.
+//! memory once per submission. Every image is also compared after the chip writes to the image's memory.
 //!
 //! An image keeps a copy of its bytes, and may also keep decoded texels. [`MOST`] and [`MOST_BYTES`] limit the number
 //! and size of the cached images. The last image is always kept. An image is dropped when its buffer is freed.
@@ -81,8 +81,8 @@ impl<K, I> Kept<K, I> {
         !self.differs
     }
 
-    /// Returns the copy of the bytes after reading its stale parts from memory. Returns `None` if an image in use still
-    /// refers to the copy. A simpler version would copy all bytes with [`Vram::bytes_before`]. With that version,
+    /// Reads the stale parts of the bytes from memory, and returns the updated copy. Returns `None` if an image in use
+    /// still refers to the copy. A simpler version would copy all bytes with [`Vram::bytes_before`]. With that version,
     /// `tex3d-maxsize` did not end within 100 s on RV770, because its draws copy one slice of 512 MB to the next. With
     /// this version, the test takes 16 s of processor time (an AMD EPYC).
     fn renewed(self, memory: Vram<'_>) -> Option<Arc<Vec<u8>>> {

@@ -83,7 +83,7 @@ pub trait Gpu: Send {
     /// programs cannot access other memory.
     ///
     /// # Errors
-    /// Returns a [`Fault`]. A chip that receives its commands in submissions always returns one.
+    /// Returns a [`Fault`]. A chip that receives its commands in submissions always returns a fault.
     fn push(
         &mut self,
         memory: Vram<'_>,
@@ -113,7 +113,7 @@ pub trait Gpu: Send {
         Vec::new()
     }
 
-    /// Returns the number of draws and launches so far, which is also the number of the last one.
+    /// Returns the number of draws and launches so far, which is also the number of the last draw or launch.
     fn draws(&self) -> u64 {
         0
     }

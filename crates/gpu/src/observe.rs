@@ -14,8 +14,8 @@ use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::launch::Varying;
 
-/// Maximum number of lanes of a captured launch. A draw is captured without the lanes of a larger launch. The limit
-/// exceeds 1920 x 1080.
+/// Maximum number of lanes of a captured launch. If a launch has more lanes, its draw is captured without the lanes of
+/// this launch. The limit exceeds 1920 x 1080.
 pub const MOST_LANES: usize = 1 << 21;
 
 /// An observer of a chip.

@@ -1,7 +1,7 @@
 //! Reads submissions of PM4 packets with their relocations, and holds the registers that packets write.
 //!
-//! A relocation is a NOP packet that belongs to the packet before it. The order of several relocations is that of
-//! captured streams.
+//! A relocation is a NOP packet that belongs to the packet before it. If a packet has several relocations, they are in
+//! the order in which captured streams have them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -53,7 +53,8 @@ impl<Kind> RelocatedPacket<'_, Kind> {
 }
 
 /// Returns the packets of a submission, without fillers of type 2. `kind` converts a header, or returns the packet
-/// types of the chip. `cut` describes a truncated packet, from its header and number of words.
+/// types of the chip as an error if the type of the header is unknown. `cut` describes a truncated packet, from its
+/// header and number of words.
 ///
 /// # Errors
 /// Returns a fault if a packet extends past the end of the commands or has an unknown type, or if a relocation is not

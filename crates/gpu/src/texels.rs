@@ -308,8 +308,8 @@ mod tests {
         })
     }
 
-    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is the larger
-    /// end of the two.
+    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is the larger of
+    /// the two ends.
     #[test]
     fn a_sign_after_decompression_takes_the_larger_end_from_unsigned_bytes() {
         // The ends are -1 / 127 and 5 / 127. The test reads texels with the codes 0, 1, 2 and 7.

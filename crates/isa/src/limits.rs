@@ -214,8 +214,8 @@ pub enum NoRoom {
     Host(u64),
 }
 
-/// Checks that [`MEMORY`] allows this number of bytes, and that the host can now provide `times` as many. A factor
-/// above 1 is for copies: a launch copies and converts its input.
+/// Checks that [`MEMORY`] allows this number of bytes, and that the host can now provide `times` times this number. A
+/// factor above 1 is for copies: a launch copies and converts its input.
 ///
 /// Call this function before an allocation whose size comes from input, because a failure of the allocator itself ends
 /// the process. The function allocates all bytes as one block and frees it. The host provides no memory for pages that

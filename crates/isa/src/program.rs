@@ -136,8 +136,8 @@ pub struct Sampler {
     pub unit: u32,
 }
 
-/// Inputs, outputs and constants that a container declares as used, such as the notes of a CTM executable. A field is
-/// `None` if the container does not state it.
+/// Inputs, outputs and constants that a program uses according to its container. For example, the notes of a CTM
+/// executable declare them. A field is `None` if the container does not state it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Indices of the inputs that the program reads.

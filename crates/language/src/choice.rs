@@ -49,7 +49,8 @@ pub enum ChosenBy {
     Launch,
     /// A setting states the machine.
     Setting,
-    /// Nothing states the machine. Its assembler finds the fewest errors of all assemblers.
+    /// Nothing states the machine. Among the assemblers of all machines, that of the chosen machine finds the fewest
+    /// errors.
     Fewest,
 }
 

@@ -21,9 +21,9 @@ use crate::vocabulary::{FormPiece, pieces, pieces_in, vocabulary};
 pub enum ProposalSort {
     /// A mnemonic.
     Mnemonic,
-    /// A form of a mnemonic, as an editable example.
-    Form,
     /// An example of a form of a mnemonic, which the user can edit.
+    Form,
+    /// A directive.
     Directive,
     /// A word of an instruction, or a value of a directive.
     Word,
@@ -66,7 +66,7 @@ struct Spot<'a> {
     before: LexedLine,
     /// The text of the line up to the position.
     text: &'a str,
-    /// The part of the word at the position that precedes the position.
+    /// The part of the current word that precedes the position.
     typed: &'a str,
     /// The part of the source that a proposal replaces.
     span: Span,
@@ -306,8 +306,8 @@ impl Analysis {
     }
 
     /// Returns, for each form, the parts that may follow the parts written so far. The list is empty for a form that
-    /// does not fit them. All entries are `None` if no form fits, or if the machine's forms cannot be read part by
-    /// part.
+    /// does not fit the written parts. All entries are `None` if no form fits, or if the machine's forms cannot be read
+    /// part by part.
     fn next_parts(&self, spot: &Spot<'_>, forms: &[Form]) -> Vec<Option<Vec<String>>> {
         let none = || vec![None; forms.len()];
         if self.isa() != Isa::Tesla || self.in_brackets(spot) {

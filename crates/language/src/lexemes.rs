@@ -11,23 +11,23 @@ use reconverge_isa::{Isa, Span};
 pub enum LexemeKind {
     /// A directive with its leading dot, such as `.equ`.
     Directive,
-    /// The name in the definition of a label, without `@` and colon.
-    Label,
     /// The name of a label in its definition, without `@` and colon.
-    LabelUse,
+    Label,
     /// The name of a label after `@` in a use, without the `@` (R700).
-    Word,
+    LabelUse,
     /// A word: letters, digits, `_` and `$`.
-    Component,
+    Word,
     /// A component: a word directly after a dot.
+    Component,
+    /// A number.
     Number,
-    /// A quoted text, with its quotation marks.
+    /// A text in quotation marks, including the quotation marks.
     Text,
-    /// A text in quotation marks, including these.
-    Parameter,
     /// The name of a macro parameter after `\`, without the `\`.
-    Listing,
+    Parameter,
     /// An address of a listing between `/*` and `*/` (Tesla).
+    Listing,
+    /// A mark: any other character.
     Mark,
     /// A comment.
     Comment,

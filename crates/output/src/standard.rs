@@ -1,8 +1,9 @@
 //! The state of standard output at the start of the process.
 //!
-//! If a standard stream is closed at the start, Rust's runtime opens `/dev/null` instead, and writing succeeds. The
-//! flags of descriptor 1 then do not show the difference, because Python's `subprocess.DEVNULL` has the same flags.
-//! Therefore the loader calls a function before `main`, which checks the descriptor before the runtime changes it.
+//! If a standard stream is closed at the start, Rust's runtime opens `/dev/null` instead, and writing succeeds.
+//! Afterwards, the flags of descriptor 1 do not show that it was closed, because Python's `subprocess.DEVNULL` has the
+//! same flags. Therefore the loader calls a function before `main`, which checks the descriptor before the runtime
+//! changes it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

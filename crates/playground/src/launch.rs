@@ -110,7 +110,7 @@ pub struct LaunchReply {
     pub lane_instructions: u64,
     /// Number of branches that split the lanes of a group.
     pub divergent_branches: u64,
-    /// The launch file's conditions on counts that hold.
+    /// The conditions on counts in the launch file that hold in this run.
     pub held: Vec<String>,
     /// Whether all results are as expected; `None` if the launch does not state expected results.
     pub passed: Option<bool>,

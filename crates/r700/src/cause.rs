@@ -12,7 +12,8 @@ use crate::control::Stage;
 use crate::flow::FlowFault;
 use crate::words::KcacheMode;
 
-/// Reason why a program traps. Some causes trap only in strict mode. Lenient mode then defines another effect.
+/// Reason why a program traps. Some causes trap only in strict mode. In lenient mode, the program then continues with a
+/// defined effect.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
     /// The words of the instruction have no meaning.

@@ -25,7 +25,7 @@ pub struct Chip {
     pub wave_width: u8,
     /// Whether the chip has the double-precision operations.
     pub fp64: bool,
-    /// Whether registers are indexed through aL, which MOVA_GPR_INT writes, instead of through AR.
+    /// Whether registers are indexed through aL instead of through AR. On such a chip, MOVA_GPR_INT writes aL.
     pub indexes_by_loop: bool,
 }
 
@@ -44,7 +44,7 @@ impl Chip {
 /// All chips. The Wii U's graphics processor, Latte, has RV770's encoding. Only RV670 and RV770 have doubles.
 #[rustfmt::skip]
 pub const CHIPS: &[Chip] = &[
-    //     name     family         width doubles by loop
+    //     name     family       width fp64 indexes_by_loop
     chip("rv770", Family::R700, 64, true,  false).or(&["R700", "RV790", "LATTE"]),
     chip("rv740", Family::R700, 64, false, false),
     chip("rv730", Family::R700, 32, false, false),

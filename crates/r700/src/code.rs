@@ -170,9 +170,9 @@ impl AluOp {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the PRED_SET* whose result becomes the predicate, if the group has a PRED_SET*. This is the one that is
-    /// computed last: instructions that write through an index are computed before the others. If an operation takes a
-    /// pair of slots, the lower slot has its result.
+    /// Returns the PRED_SET* whose result becomes the predicate, if the group has a PRED_SET*. This is the PRED_SET*
+    /// that is computed last. Instructions that write through an index are computed before the others. If an operation
+    /// takes a pair of slots, its result is that of the instruction in the lower slot.
     pub fn deciding(&self) -> Option<&'a AluOp> {
         let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
         let counts =

@@ -1,6 +1,6 @@
-//! The table of control-flow instructions: operation, chips and fidelity of each. [`mem_fidelity`] and [`tex_fidelity`]
-//! return the fidelity of fetches from memory and textures. Each instruction has one row. The match does not have a
-//! catch-all arm, so an instruction without a row does not compile.
+//! The table of control-flow instructions, with the operation, the chips and the fidelity of each. [`mem_fidelity`] and
+//! [`tex_fidelity`] return the fidelity of fetches from memory and textures. Each instruction has one row. The match
+//! does not have a catch-all arm, so an instruction without a row does not compile.
 //!
 //! Source: MAN chapter 3 and the opcode tables of Mesa and XF86. [`crate::rules`] has the interpretations that these
 //! sources leave open.
@@ -22,7 +22,8 @@ pub enum Stage {
     Geometry,
 }
 
-/// Properties of a control-flow instruction (CF_INST of 7 bits, except exports) besides its number and name.
+/// Properties of a control-flow instruction, apart from its number and name. Covers all instructions with a 7-bit
+/// CF_INST except the exports.
 #[derive(Clone, Copy, Debug)]
 pub struct CfRow {
     /// The operation.

@@ -99,9 +99,9 @@ pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
 /// Returns the possible interpretations of `words`.
 ///
 /// Two words can be a control-flow instruction or an ALU instruction, and four words can be a fetch. An ALU group with
-/// its literals has two words for each slot and each pair of literals. The result contains illegal interpretations only
-/// if no interpretation is legal. It contains interpretations with unread fields that are not 0 only if all
-/// interpretations have such fields. The result is empty if no instruction has this number of words.
+/// its literals has two words for each slot and each pair of literals. Illegal interpretations are omitted if a legal
+/// one exists. Interpretations in which an unread field is not 0 are omitted if another interpretation does not have
+/// such a field. The result is empty if no instruction has this number of words.
 pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     let mut all = Vec::new();
     if words.len() == 2 {
@@ -132,7 +132,7 @@ fn slots_of(words: &[u32]) -> Option<usize> {
         .then_some(slots)
 }
 
-/// Returns whether every code of a field has a sentence.
+/// Returns whether every value of an enumerated field has a descriptive sentence.
 const fn all_say<T: FieldValue>() -> bool {
     let mut place = 0;
     while place < T::NAMES.len() {
@@ -156,7 +156,7 @@ const _: () = {
     );
 };
 
-/// Returns the sentence about a code of an instruction.
+/// Returns the sentence that describes a value of an enumerated field, such as an opcode.
 fn says<T: FieldValue>(value: T) -> &'static str {
     let bits = value.to_bits();
     T::NAMES.iter().find(|name| name.value == bits).map_or("", |name| name.doc.trim())
@@ -242,7 +242,7 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
                 0 => continue,
                 1 => format!("constants {first} to {}", first + 15),
                 2 => format!("constants {first} to {}", first + 31),
-                _ => format!("constants {first} to {}, counted from aL,", first + 31),
+                _ => format!("constants {first} to {} (plus 16 times aL)", first + 31),
             };
             also.push(format!("KC{set} is a window on {window} of buffer {bank}."));
         }
@@ -571,7 +571,7 @@ fn fetch(words: &[u32], chip: Chip) -> Reading {
                 "R700-Family Instruction Set Architecture, chapter 5 (vertex fetches), pp. 37 and 92";
             said.extend(VtxInst::from_bits(number, 5).map(|inst| says(inst).to_owned()));
             said.push(format!(
-                "Buffer {}, element number in {}.{}, {} on.",
+                "Buffer {}, the element with the index in {}.{}, {} after the start of the element.",
                 get("buffer_id"),
                 place("src"),
                 one("src_sel_x"),

@@ -211,9 +211,10 @@ impl Flow {
     ///
     /// | COND | default | WHOLE_QUAD_MODE | VALID_PIXEL_MODE |
     /// |---|---|---|---|
-    /// | ACTIVE | active | in a quad with an active lane | active and valid |
-    /// | FALSE | none | none | none |
-    /// | BOOL, NOT_BOOL | as ACTIVE if the boolean is 1, or 0; otherwise none | | |
+    /// | ACTIVE | active lanes | lanes of quads with an active lane | active and valid lanes |
+    /// | FALSE | no lanes | no lanes | no lanes |
+    /// | BOOL | as ACTIVE if the boolean is 1, otherwise no lanes | same rule | same rule |
+    /// | NOT_BOOL | as ACTIVE if the boolean is 0, otherwise no lanes | same rule | same rule |
     ///
     /// # Errors
     /// In strict mode, fails if VALID_PIXEL_MODE and WHOLE_QUAD_MODE are both set. In lenient mode, WHOLE_QUAD_MODE has
@@ -494,8 +495,8 @@ impl Flow {
 
     /// 0x08 LOOP_CONTINUE: lanes that pass become inactive-continue until the next iteration.
     ///
-    /// A lane in inactive-break never passes. WHOLE_QUAD_MODE lets it pass the test with its quad, but a lane that has
-    /// left the loop does not return ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    /// A lane in inactive-break stays in this state. In WHOLE_QUAD_MODE, such a lane can pass the test together with
+    /// its quad, but a lane that has left the loop does not return ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     pub fn loop_continue(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.leave_round("LOOP_CONTINUE", control, |states| {

@@ -51,7 +51,7 @@ impl Layout {
 pub enum Number {
     /// A fraction in [0, 1].
     UnsignedNorm,
-    /// A fraction in [-1, 1]. If `no_zero` is set, the codes are spaced evenly and none is zero.
+    /// A fraction in [-1, 1]. If `no_zero` is set, the fractions are spaced evenly and none is zero.
     SignedNorm {
         /// SRF_MODE_ALL.
         no_zero: bool,

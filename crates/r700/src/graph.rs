@@ -1,6 +1,6 @@
 //! Control-flow graph of a program: the [`Graph`] of its instructions, and the edges ([`Way`]) out of each control-flow
-//! instruction with their effects on the stack. The computation of the stack size and the legality checks use the
-//! edges.
+//! instruction with their effects on the stack. The stack size is computed from the edges, and the legality checks use
+//! them.
 //!
 //! All lanes of a wavefront share one program counter. Therefore an edge is a path of the whole wavefront, for any
 //! conditions and constants. Lanes diverge at groups that update the execute mask. The next control-flow instruction
@@ -17,7 +17,8 @@ use crate::words::CfInst;
 /// One edge out of a control-flow instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// Address of the next control-flow instruction, or `None` for the instruction after the call.
+    /// Address of the next control-flow instruction. For a RETURN, it is `None`: the next instruction is the one after
+    /// the call.
     pub(crate) to: Option<u32>,
     pub(crate) kind: EdgeKind,
     /// Effects on the stack, in order.

@@ -69,9 +69,9 @@ pub fn scale(a: u32, factor: f32) -> u32 {
 /// CLAMP: clamps to [0, 1]. With `dx10_clamp` (SQ_PGM_RESOURCES bit 21), a NaN becomes 0. Without it, a NaN is returned
 /// unchanged.
 ///
-/// With the bit, an RV770 returns 0 for a NaN. piglit's isinf-and-isnan passes on this chip, and Mesa compiles its
-/// `clamp(nan, 0.0, 1.0)` to a MOV with CLAMP (Mesa 22.3.6, `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`). The
-/// result without the bit is inferred.
+/// With the bit, an RV770 returns 0 for a NaN. piglit's isinf-and-isnan passes on this chip, and Mesa compiles the
+/// test's `clamp(nan, 0.0, 1.0)` to a MOV with CLAMP (Mesa 22.3.6, `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`).
+/// The result without the bit is inferred.
 #[inline(always)]
 pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     let x = f32::from_bits(a);
@@ -218,8 +218,7 @@ functions! {
     int_to_flt(a) -> u32 = (a as i32 as f32).to_bits(), "The signed integer as a float, rounded to nearest even.";
     uint_to_flt(a) -> u32 = (a as f32).to_bits(), "The unsigned integer as a float, rounded to nearest even.";
 
-    // Transcendental functions. RECIP and RECIPSQRT have three variants, which differ in their result if it is
-    // infinite.
+    // Transcendental functions. RECIP and RECIPSQRT have three variants, which differ only for infinite results.
     recip_ieee(a) -> u32 = result1(1.0 / number(a), a), "1 / a.";
     recip_clamped(a) -> u32 = clamped(recip_ieee(a)), "[`recip_ieee`] with ±infinity replaced by ±FLT_MAX.";
     recip_ff(a) -> u32 = finite(recip_ieee(a)), "[`recip_ieee`] with ±infinity replaced by ±0.";
@@ -271,7 +270,7 @@ pub fn recip_int(a: u32) -> u32 {
     if (a as i32) < 0 { magnitude.wrapping_neg() } else { magnitude }
 }
 
-// Transcendental functions. RECIP and RECIPSQRT have three variants, which differ in their result if it is infinite.
+// Transcendental functions. RECIP and RECIPSQRT have three variants, which differ only for infinite results.
 
 #[inline(always)]
 pub(crate) fn rounded(value: f64, a: u32) -> u32 {

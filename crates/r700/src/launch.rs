@@ -151,14 +151,16 @@ pub struct Launch {
     /// For each lane, whether it is inside the primitive. `None` means that all lanes are inside. Lanes outside start
     /// inactive and are not valid.
     pub covered: Option<Vec<bool>>,
-    /// Initial values of registers. Other registers are 0.
+    /// Initial values of registers, in one list per register. Registers that neither this list nor `columns` contains
+    /// are 0.
     pub inputs: Vec<Input>,
-    /// Initial values of further registers, by column.
+    /// Initial values of further registers, in one list per component.
     pub columns: Vec<Columns>,
     /// Registers and components whose initial values the program may read. Other registers may keep the words of an
     /// earlier wavefront. If this is `None`, all registers have the initial values that the launch states.
     pub read: Option<Arc<[(u8, u8)]>>,
-    /// Whether exports are returned by column: [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
+    /// Whether exports are returned in one list per component, in
+    /// [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
     /// [`Outcome::exports`](crate::outcome::Outcome::exports).
     pub by_column: bool,
     /// Whether the outcome reports [the fidelity of the executed code](crate::outcome::Outcome::fidelity).
@@ -371,8 +373,8 @@ impl Launch {
         }
     }
 
-    /// Returns a launch of `lanes` lanes in an environment, with initial registers and exports by column. For `read`,
-    /// see [`Launch::read`].
+    /// Returns a launch of `lanes` lanes in an environment. Initial registers and exports have one list per component.
+    /// For `read`, see [`Launch::read`].
     pub fn of_columns(
         environment: Arc<Environment>,
         lanes: usize,

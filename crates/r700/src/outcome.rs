@@ -108,7 +108,7 @@ pub struct MemoryOutcome {
 pub struct Outcome {
     /// Export targets, in the order of kind and base.
     pub exports: Vec<Exported>,
-    /// Export targets by column, if the launch requests exports in this form.
+    /// Export targets with one list per component, if the launch requests exports in this form.
     pub columns: Vec<ExportedColumns>,
     /// For each lane, whether a KILL removed it or it was not covered.
     pub killed: Vec<bool>,

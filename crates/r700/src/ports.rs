@@ -13,7 +13,7 @@ pub(crate) const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1,
 /// The cycle in which slot t fetches source 0, 1 or 2, indexed by BANK_SWIZZLE and source.
 pub(crate) const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
 
-/// Returns the OP2 opcode with this number. If only the other family has the opcode, it is also returned.
+/// Returns the OP2 opcode with this number. Returns an opcode of R600 even if R700 does not have it.
 pub(crate) fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
     meaning::op2_row(number, family).or_else(|| meaning::op2_row(number, Family::R600))
 }
@@ -35,7 +35,8 @@ pub(crate) fn alu_row(word1: u32, family: Family) -> Option<&'static Opcode> {
 }
 
 /// Computes the slot of each instruction of a group: 0 to 4 for x to t, or 5 if another instruction already has the
-/// slot. An instruction that can use both takes its vector slot if it is free (r700.md 4.2).
+/// slot. An instruction that can run in a vector slot or in slot t takes its vector slot if that slot is free (r700.md
+/// 4.2).
 pub(crate) fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8]) {
     let mut taken = [false; 5];
     for (&[_, word1], slot) in group.iter().zip(into) {
@@ -163,7 +164,7 @@ pub(crate) fn name(bank: u32) -> &'static str {
     ["012", "021", "120", "102", "201", "210"].get(bank as usize).copied().unwrap_or("?")
 }
 
-/// Describes, for a message, the reads of a group that cannot all have a port with any BANK_SWIZZLE values.
+/// Describes, for a message, why a group has no BANK_SWIZZLE values with which all its reads have a port.
 pub(crate) fn conflict(reads: &[Reads]) -> String {
     let mut all: Vec<(u32, u32)> =
         reads.iter().flat_map(|read| read.registers).flatten().map(|(gpr, chan)| (chan, gpr)).collect();

@@ -101,8 +101,8 @@ impl Loaded {
     ///
     /// The observer is notified of the events of one wavefront after another, on one thread. The fast engine reports
     /// events only if the engine is [`Engine::Fast`] and the observer does not receive data ([`Observer::DATA`]).
-    /// Otherwise the reference interpreter reports them. With [`Engine::Lockstep`], an observer of [`Observer::PATHS`]
-    /// receives the counts of the fast engine's instructions by path.
+    /// Otherwise the reference interpreter reports them. With [`Engine::Lockstep`], an observer that sets
+    /// [`Observer::PATHS`] receives the counts of the fast engine's instructions by path.
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -110,8 +110,8 @@ impl Loaded {
         self.run_alike(Launch { environment: self.environment().clone(), ..launch }, watch)
     }
 
-    /// Runs a launch with an observer, in the environment of the launch. It must [lower
-    /// alike](Environment::lowers_alike) with that of the program. See [`Loaded::run_watched`].
+    /// Runs a launch with an observer, in the environment of the launch. That environment must [lower
+    /// alike](Environment::lowers_alike) with the environment of the program. See [`Loaded::run_watched`].
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -171,8 +171,8 @@ impl Loaded {
         (origin, simd)
     }
 
-    /// Runs all wavefronts, each until it ends or until all runs must [stop]. `waves` is the number of wavefronts on
-    /// which the decision to compile depends. The outcome replaces `outcome`.
+    /// Runs all wavefronts, each until it ends or until all runs must [stop]. `waves` is the number of wavefronts of
+    /// the whole launch, on which the decision to compile depends. The outcome replaces `outcome`.
     fn all<O: Observer>(
         &self,
         origin: &Origin,
@@ -260,8 +260,8 @@ pub fn run_watched(
 ///
 /// `inputs` returns the initial registers of a range of lanes. They replace [`Launch::inputs`]. `done` receives the
 /// results of the range: exports, killed lanes, memory of each lane, emissions, and counts. The lists in inputs and
-/// results begin with the first lane of the range. An [`Emission`](crate::outcome::Emission) has its wavefront's number
-/// in the whole launch. Memory that wavefronts share persists from piece to piece.
+/// results begin with the first lane of the range. The lane number in an [`Emission`](crate::outcome::Emission) counts
+/// from the start of the whole launch. Memory that wavefronts share persists from piece to piece.
 ///
 /// Returns the results of the whole launch: the scatter buffer, the global registers and the sums of counts. Together
 /// with the results of the pieces, they equal the result of [`run`].
@@ -300,8 +300,8 @@ pub fn run_in_pieces(
     Ok(outcomes)
 }
 
-/// A launch that can be stepped. A step runs one instruction on the reference interpreter, of one wavefront after
-/// another. [`Run::advance`] runs many instructions at once. A clone is a snapshot.
+/// A launch that can be stepped. A step runs one instruction of the current wavefront on the reference interpreter. The
+/// wavefronts run one after another. [`Run::advance`] runs many instructions at once. A clone is a snapshot.
 #[derive(Clone, Debug)]
 pub struct Run {
     loaded: Loaded,

@@ -1,4 +1,4 @@
-//! Computes from the control flow of a program, without running it, the stack size that the program can need.
+//! Computes the maximum stack size that a program can need, from its control flow and without running it.
 //!
 //! The search follows every path, whatever its conditions are, so the resulting STACK_SIZE is sufficient for any input.
 //! [`StackUse`] defines the costs of entries (MAN p. 51).
@@ -77,8 +77,8 @@ pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
 }
 
 /// Follows every path from `start`, beginning with this stack. Returns the largest stack that a path needs, and the
-/// instruction that pushes the last entry of this stack. `watch` is called for each instruction with each stack that it
-/// can have.
+/// instruction that pushes the last entry of this stack. `watch` is called for each instruction, once for each stack
+/// that can exist before it.
 pub(crate) fn walk(
     code: &Code,
     start: u32,

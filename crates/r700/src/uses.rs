@@ -41,7 +41,8 @@ pub fn registers_needed(code: &Code) -> u32 {
 /// Number of the first of the four clause temporaries that drivers configure.
 pub(crate) const CLAUSE_TEMPORARIES: u32 = 124;
 
-/// Returns the operations of each reachable instruction, by the address of the issue.
+/// Returns the operations of all reachable instructions. The index is the address of the control-flow instruction,
+/// group or fetch.
 pub fn uses(code: &Code) -> UsesAt {
     let places: NumberSet = code.instructions().flat_map(|(addr, cf)| code.places(addr, &cf.op)).collect();
     let mut all = places.map(|_| Vec::new());

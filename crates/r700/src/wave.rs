@@ -274,7 +274,7 @@ impl Wave {
         self.restart_with(place, &Starts::of(&launch, None), None);
     }
 
-    /// Works like [`Wave::restart`], but takes the initial rows of the launch, and uses code for a level.
+    /// Works like [`Wave::restart`], but takes the initial rows of the launch, and uses code compiled for `level`.
     pub(crate) fn restart_with(&mut self, place: usize, starts: &Starts<'_>, level: Option<Level>) {
         let Wave {
             code: _,
@@ -530,7 +530,8 @@ impl Wave {
 
     // The position of the wavefront in its program.
 
-    /// Returns the code that runs, and its control-flow instruction that is next or whose clause runs.
+    /// Returns the running code, and its current control-flow instruction: the next one, or the one whose clause is
+    /// running.
     fn op(&self) -> Option<(&Code, &CfOp)> {
         let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
         Some((code, &code.cf(self.flow.pc()).ok()?.op))

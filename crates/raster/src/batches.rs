@@ -38,12 +38,13 @@ use crate::vertex::has;
 /// Maximum number of unmerged pieces per thread.
 const EACH: usize = 4;
 
-/// Number of checks between which a waiting thread spins. For the next `YIELDS` checks, the thread yields to other
-/// threads, and then it sleeps. Waking a thread takes longer than a small piece.
+/// A waiting thread checks its condition this many times while it spins. For the next `YIELDS` checks, it yields to
+/// other threads, and after that it sleeps. Spinning comes first, because waking a thread takes longer than shading a
+/// small piece.
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
-/// Minimum number of quads from which hidden quads are removed before shading.
+/// Minimum number of quads for which hidden quads are removed before shading.
 const FEW: usize = 16;
 
 /// Memory for batches of lanes. A thread keeps it for later draws, because allocations take much of the time of a
@@ -53,7 +54,7 @@ pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
     pub(crate) weights: Weights,
     quads: Vec<Quad>,
-    /// Quads with their depths, and those of them that are not hidden.
+    /// Quads with their depths (`sight`), and the quads among them that are not hidden (`seen`).
     sight: Batch,
     seen: Vec<Quad>,
 }
@@ -133,7 +134,7 @@ struct Pieces {
     helpers: usize,
     /// Number of samples that passed the tests.
     passed: u64,
-    /// Whether merging has stopped, and the error of the program, if it caused this.
+    /// Whether merging has stopped, and the error of the program, if this error stopped it.
     has_stopped: bool,
     stopped: Option<Stopped>,
     /// Empty batches whose memory is reused.
@@ -232,7 +233,7 @@ impl Batches<'_> {
         let BatchRoom { batch, weights, sight, quads, .. } = room;
         let first = batch.fragments.lanes;
         batch.starts.push(first);
-        // If samples are shaded separately, the quads of each sample are added together.
+        // If samples are shaded separately, each iteration adds the quads of one sample.
         let at_sample = if multisample.shades_samples { multisample.at_sample } else { 0 };
         let position_at_sample = multisample.shades_samples && multisample.position.1;
         for run in work.chunk_by(|(.., one), (.., other)| one == other) {
@@ -323,7 +324,7 @@ impl Batches<'_> {
         room.quads = quads;
     }
 
-    /// Shades and merges a batch on this thread. No other piece may be unmerged. Returns the number of samples that
+    /// Shades and merges a batch on this thread. All earlier pieces must be merged. Returns the number of samples that
     /// passed.
     pub(crate) fn run(&self, batch: &Batch) -> Result<u64, Stopped> {
         let shaded = self.shade(&batch.fragments)?;
@@ -460,7 +461,7 @@ impl Batches<'_> {
     ) -> Result<(), Stopped> {
         while line.outstanding() > most && !line.has_stopped {
             if line.waiting.is_empty() {
-                // Other threads process the last pieces.
+                // No piece waits: other threads have taken the remaining pieces.
                 let last = line.merged;
                 drop(line);
                 line = self.wait_until(|_, merged| merged > last);
@@ -469,7 +470,7 @@ impl Batches<'_> {
             }
         }
         match line.has_stopped {
-            // If there is no error, a thread has panicked. The scope then panics as well when it ends.
+            // If no error is stored, a thread has panicked. The scope then panics as well when it ends.
             true => Err(line.stopped.take().unwrap_or_else(|| Stopped(Box::new(())))),
             false => Ok(()),
         }

@@ -61,8 +61,8 @@ pub struct Blend {
     pub range: Option<(f32, f32)>,
 }
 
-/// Returns the bits of a blended value. Every NaN has the same bits, because the bits of a computed NaN depend on the
-/// operand order.
+/// Returns the bits of a blended value. All NaNs get the same bits, because the bits of a computed NaN depend on the
+/// order of the operands.
 #[inline(always)]
 pub(crate) fn stored_bits(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }

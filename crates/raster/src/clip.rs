@@ -25,7 +25,7 @@ pub struct Clip {
     /// Ratio of x and y to w at the sides of the view volume. A primitive is dropped if all its vertices are outside of
     /// the same side.
     pub discard: Option<[f32; 2]>,
-    /// Whether a side that clipping adds is an edge, which the polygon modes of points and lines draw.
+    /// Whether a side that clipping adds counts as an edge. The polygon modes of points and lines draw only edges.
     pub cut_edges: bool,
 }
 

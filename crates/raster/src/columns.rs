@@ -24,12 +24,12 @@ type PerPixel = [f64; PIXELS];
 
 /// Divides whole numbers by a constant whole number without a division instruction.
 ///
-/// An estimate is corrected by its exact remainder. The result equals the double that a division returns. Before its
-/// rounding, the corrected estimate is less than 2^-52 units in the last place from the quotient. The quotient of
-/// numbers below [`Quotient::LIMIT`] is either a double or at least 2^-51 units in the last place from the middle
-/// between two doubles, so both round to the same double. A zero has the sign that a division returns, because the
-/// remainder is added with the sign of the divisor. A pixel takes 0.5 ns less than with two divisions (an AMD EPYC,
-/// AVX2).
+/// The quotient is estimated with the reciprocal of the divisor, and the exact remainder corrects the estimate. The
+/// result equals the double that a division returns. Before rounding, the corrected estimate differs from the exact
+/// quotient by less than 2^-52 units in the last place. If numerator and divisor are below [`Quotient::LIMIT`], the
+/// exact quotient is either a double or at least 2^-51 units in the last place from the middle between two doubles.
+/// Both therefore round to the same double. A zero has the sign that a division returns, because the remainder is added
+/// with the sign of the divisor. A pixel takes 0.5 ns less than with two divisions (an AMD EPYC, AVX2).
 #[derive(Clone, Copy, Debug)]
 struct Quotient {
     /// Mask that changes the sign of the numerator in the remainder, if the divisor is positive.
@@ -161,8 +161,9 @@ impl Slopes {
         self.front = shape.front;
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
-        // A weighted sum of equal singles, computed in doubles, rounds to the same single. This fails for the large
-        // weights near a thin triangle. The weights of a line are at most 1.
+        // If all singles are equal, their weighted sum, computed in doubles, rounds to the same single. This fails near
+        // a thin triangle, where weights are large. It holds for every line, because the weights of a line are at most
+        // 1.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
         self.is_wide = self.is_line || self.divisor.abs() >= WIDE;
         let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;
@@ -200,8 +201,8 @@ impl Slopes {
     }
 
     /// Returns whether the sums of weights times 1/w are so far from 0 that perspective-correct weights are finite.
-    /// Inside of a triangle, a sum is between the values of 1/w at the vertices. The sum at a neighbouring pixel
-    /// differs from it by up to one step.
+    /// Inside of a triangle, a sum is between the smallest and the largest 1/w of the vertices. At a neighbouring pixel
+    /// outside of the triangle, the sum may leave this range by up to the change from one pixel to the next.
     fn is_finite_in_space(&self) -> bool {
         let count = if self.is_line { 2 } else { 3 };
         let all = &self.reciprocals[..count];
@@ -236,8 +237,8 @@ impl Slopes {
         (self.depth.map(|depth| clamped(draw, depth)), self.front)
     }
 
-    /// Returns whether all inputs that the program reads, and these components of the position, are equal at all
-    /// pixels.
+    /// Returns whether all inputs that the program reads are equal at all pixels, and also the components of the
+    /// position in the mask `position`.
     pub(crate) fn is_constant(&self, position: u8) -> bool {
         let inputs = self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)));
         let (z, w) = (self.depth.is_some(), self.w.is_some());
@@ -259,7 +260,8 @@ impl Slopes {
         let values =
             [0, 1, 2].map(|at| f64::from(f32::from_bits(shape.vertices[at].attributes[index][chan])));
         let [first, second, third] = [values[0], values[1] - values[0], values[2] - values[0]];
-        // The weighted sum of differences of 0 may be 0 or -0. Adding it changes the first value only if that is -0.
+        // If all differences are 0, their weighted sum is 0 or -0. Adding this sum changes the first value only if the
+        // first value is -0.
         let changes = first == 0. && first.is_sign_negative();
         if how == How::Linear || self.flat {
             // Linear weights are finite if the divisor is not 0.

@@ -49,8 +49,8 @@ const FURTHEST: f32 = 65_536.;
 const MARGIN: f32 = 0.25;
 
 impl ByteRows {
-    /// Returns the copy that a draw performs. Returns `None` unless its only target stores four-byte colours unchanged,
-    /// and no tests are on.
+    /// Returns the copy that a draw performs. Returns `None` unless the draw has no tests and a single target, which
+    /// stores four-byte colours unchanged.
     pub(crate) fn new(texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
         let [target] = &draw.targets[..] else { return None };
         let Target { surface, format, places, mask, blend, color } = target;

@@ -54,14 +54,15 @@ const UNIFORM: u64 = 1 << 10;
 /// Rules by which a chip converts the positions of vertices to window coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coordinates {
-    /// Whether positions are already divided: x, y and z in the window before the scale and offset of the viewport, and
-    /// 1/w instead of w.
+    /// Whether positions are already divided by w. If so, x, y and z are window coordinates before the scale and offset
+    /// of the viewport, and 1/w replaces w.
     pub in_window: bool,
-    /// Number of steps per pixel to which window coordinates are rounded first; `None` if they are not.
+    /// Number of steps per pixel. Window coordinates are rounded to the nearest step before they become fixed-point
+    /// numbers. `None` for no such rounding.
     pub steps: Option<u16>,
 }
 
-/// The vertices of a draw without repetition, and runs of vertex indices that form primitives.
+/// The vertices of a draw, each of which occurs once, and the runs of vertex indices that form primitives.
 #[derive(Clone, Copy, Debug)]
 pub struct Vertices<'a> {
     /// The vertices.
@@ -294,7 +295,7 @@ struct Pipeline<'a, 'scope> {
     /// The scope for jobs on other threads, if they may help.
     helpers: Option<&'a ScopeFifo<'scope>>,
     reads: ReadColumns,
-    /// Whether lanes with equal inputs have equal results, and kernels merge all of them by rows.
+    /// Whether lanes with equal inputs have equal results, and kernels can merge all lanes by rows.
     is_uniform: bool,
     /// Memory with the batch of lanes that are not shaded yet.
     batch_room: Box<BatchRoom>,
@@ -588,7 +589,7 @@ impl<'scope> Pipeline<'_, 'scope> {
             return Ok(());
         }
         let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
-        // `append_samples` stores masks of samples, which batches of pixels with one sample do not have.
+        // `append_samples` stores masks of samples. Batches do not have such masks if pixels have one sample.
         let level = self.level.filter(|_| self.samples > 1);
         let mut slopes = self.room.slopes.take().unwrap_or_default();
         if level.is_some() {
@@ -613,7 +614,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Fills pixels by columns as [`Pipeline::fill`] does, for lines and for primitives with a test of each pixel.
+    /// Fills pixels by columns as [`Pipeline::fill`] does, for lines, and for primitives whose pixels must pass the
+    /// test `draws`.
     fn pixels_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -761,7 +763,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     fn shade_once(&mut self, level: Level, slopes: &Slopes, pixels: Rectangle) -> Result<Shaded, Stopped> {
         self.finish()?;
         let (first, y) = (pixels.x0 & !1, pixels.y0 & !1);
-        // All lanes are marked as covered, because a program may end lanes that are not.
+        // All lanes are marked as covered, because a program may end lanes that are not covered.
         let quads = [const { Quad { x: 0, y: 0, covered: 0xf } }; ROW / 4];
         let beside = (first..).step_by(2).zip(quads).map(|(x, quad)| Quad { x, y, ..quad });
         self.append(level, slopes, &beside.collect::<Vec<_>>(), true);

@@ -240,7 +240,7 @@ fn rounded(bits: u32, fraction: u32) -> u32 {
 /// Tables for sRGB components of eight bits. They have the results of [`to_value`] and [`from_value`].
 pub(crate) struct SrgbBytes {
     values: [u32; 256],
-    /// For each code, the bits of the smallest value that has at least this code.
+    /// For each code, the bits of the smallest value that converts to this code or to a larger one.
     least: [u32; 257],
     /// For each pattern of a value's upper 16 bits, the code of the smallest value with this pattern. Larger values
     /// with the same pattern have this code or the next one.

@@ -53,7 +53,7 @@ enum Depth<'a> {
 enum Color<'a> {
     /// Elements of four bytes, which are four fractions.
     Bytes(Cells<'a>),
-    /// Elements of one word, which is the component of the colour with this index, unchanged.
+    /// Elements of one word. The word is the component of the colour with this index, unchanged.
     Word(Cells<'a>, usize),
     /// Elements of another format that rows can convert.
     Elements(Box<Elements<'a>>),
@@ -207,8 +207,8 @@ impl<'a> Kernels<'a> {
     }
 
     /// Returns the value that all lanes of a primitive store in each surface. `shaded` has the results of a uniform
-    /// program, and (`level`, `front`) is the [level](crate::columns::Slopes::level) of the primitive. Returns `None`
-    /// if a test may drop a lane, or if a value depends on stored values.
+    /// program, and `(level, front)` is the result of [`Slopes::level`](crate::columns::Slopes::level) for the
+    /// primitive. Returns `None` if a test may drop a lane, or if a value depends on stored values.
     pub(crate) fn constants(
         &self,
         draw: &Draw,
@@ -272,7 +272,8 @@ impl<'a> Kernels<'a> {
         Some(all)
     }
 
-    /// Returns whether a lane that fails the depth test has no effect, and would also fail it later in the draw.
+    /// Returns whether a lane that fails the depth test has no effect, and would still fail if it was tested later in
+    /// the draw.
     pub(crate) fn hides(&self) -> bool {
         let Depth::Test { tests: Tests { depth: Some(compare), depth_write, stencil: None }, .. } =
             &self.depth

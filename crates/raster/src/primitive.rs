@@ -179,8 +179,8 @@ pub fn list_of(topology: Topology) -> Topology {
     }
 }
 
-/// Returns the vertices of each primitive of `count` indices, in the order of the list topology [`list_of`]. The
-/// provoking vertex is at the position that the list topology uses.
+/// Returns the vertices of each primitive that `count` indices form. They are in the order of the list topology that
+/// [`list_of`] returns. The provoking vertex is at the position that the list topology uses.
 ///
 /// If the provoking vertex is not a corner of the primitive, as in the first half of a quad, the order is unchanged.
 pub fn list(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {

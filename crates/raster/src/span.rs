@@ -100,14 +100,14 @@ impl<const N: usize> Spans<N> {
         [upper, self.at(y + 1)]
     }
 
-    /// Returns the span of a row, which is empty unless the row is the next one of the polygon.
+    /// Returns the span of row `y`. The span is empty unless `y` is the next row of the polygon.
     #[inline(always)]
     fn at(&mut self, y: i32) -> Ends {
         if y == self.y && y < self.rows.1 { self.next() } else { NOTHING }
     }
 }
 
-/// Returns the columns from `x0` to `x1` that are inside of all edges, by a test of each pixel.
+/// Tests each pixel of row `y` in the columns from `x0` to `x1`. Returns the columns that are inside of all edges.
 #[inline(always)]
 fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
     let inside = |x: &i32| edges.iter().all(|edge| edge.at(*x, y) >= 0);

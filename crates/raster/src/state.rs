@@ -231,7 +231,8 @@ pub struct Points {
 pub struct Multisample {
     /// Fixed-point offsets of the samples from the centre of their pixel. Empty for surfaces with one sample.
     pub places: Vec<Corner>,
-    /// Whether each sample has its own coverage. Otherwise, all samples of a pixel are covered if its centre is.
+    /// Whether each sample has its own coverage. Otherwise, all samples of a pixel are covered if its centre is
+    /// covered.
     pub by_sample: bool,
     /// Bit n: sample n may be covered.
     pub mask: u8,
@@ -241,8 +242,8 @@ pub struct Multisample {
     pub alpha_to_one: bool,
     /// Whether each sample is shaded separately.
     pub shades_samples: bool,
-    /// Bit n: input n is evaluated at the centroid. If only some samples of a pixel are covered, this is the first
-    /// covered sample. Otherwise, it is the centre.
+    /// Bit n: input n is evaluated at the centroid. The centroid is the first covered sample if only some samples of a
+    /// pixel are covered. Otherwise, it is the centre.
     pub at_centroid: u64,
     /// If samples are shaded separately, bit n: input n is evaluated at the sample.
     pub at_sample: u64,
@@ -313,7 +314,7 @@ pub struct Stipple {
 }
 
 impl Stipple {
-    /// Returns whether the pixel at a distance from the first one is drawn. The distance is in pixels.
+    /// Returns whether the pixel at this distance from the first pixel is drawn. The distance is in pixels.
     pub(crate) fn draws(self, distance: i64) -> bool {
         self.pattern >> (distance / i64::from(self.factor.max(1))).rem_euclid(16) & 1 != 0
     }
@@ -343,8 +344,8 @@ pub struct Draw {
     pub points: Points,
     /// Width of lines, in pixels.
     pub line_width: f32,
-    /// Whether a line is a rectangle in the direction of the line. Otherwise, its width is measured along the x or y
-    /// axis, unless each sample has its own coverage.
+    /// Whether a line is a rectangle in the direction of the line. If false, the width of the line is measured along
+    /// the x or y axis. A line whose samples have separate coverage is always a rectangle.
     pub rectangular_lines: bool,
     /// The stipple pattern of lines, if it is on.
     pub stipple: Option<Stipple>,
@@ -514,8 +515,8 @@ pub trait FragmentProgram: Sync {
         ReadColumns::default()
     }
 
-    /// Returns whether the results of a lane depend only on the columns that are read and on the visible side. If each
-    /// column is constant, all lanes of a primitive then have the same results.
+    /// Returns whether the results of a lane depend only on the columns that are read and on the visible side. If so,
+    /// and if each of these columns is constant, all lanes of a primitive have the same results.
     fn is_uniform(&self) -> bool {
         false
     }
@@ -541,7 +542,8 @@ pub trait FragmentProgram: Sync {
     /// Shades fragments.
     ///
     /// # Errors
-    /// Returns an error if the program does not complete. No results of these and later fragments are stored then.
+    /// Returns an error if the program does not complete. The results of these fragments and of later ones are then not
+    /// stored.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
     /// Receives results after they are merged. The program may reuse their memory.

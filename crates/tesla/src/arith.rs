@@ -54,7 +54,7 @@ operations! {
     /// dst = the flags of src\[0\], an [`Operand::C`](crate::inst::Operand::C). \[mov $r, $c\]
     MovFromC => "mov $r $c", Specified,
         |Words { dst, a, .. }| format!("{dst} becomes the flags in {a}: Z bit 0, S bit 1, C bit 2, O bit 3.");
-    /// dst, a [`Dst::C`](crate::inst::Dst::C) = src\[0\], bits 0 to 3. \[mov $c, $r\]
+    /// dst (a [`Dst::C`](crate::inst::Dst::C)) = bits 0 to 3 of src\[0\]. \[mov $c, $r\]
     MovToC => "mov $c $r", Specified,
         |Words { dst, a, .. }| format!("{dst} becomes bits 0 to 3 of {a}: Z, S, C, O.");
     /// dst = src\[0\], an [`Operand::A`](crate::inst::Operand::A). \[mov $r, $a\]
@@ -63,11 +63,12 @@ operations! {
     /// dst = src\[0\], an [`Operand::Special`](crate::inst::Operand::Special). \[mov $r, $sr\]
     MovFromSpecial => "mov $r $sr", Recommended,
         |Words { dst, a, .. }| format!("{dst} becomes {a}.");
-    /// dst, a [`Dst::A`](crate::inst::Dst::A) = low 16 bits of src\[0\] << src\[1\], an immediate 0 to 15. \[shl $a\]
+    /// dst (a [`Dst::A`](crate::inst::Dst::A)) = low 16 bits of src\[0\] << src\[1\] (an immediate from 0 to 15). \[shl
+    /// $a\]
     ShlA => "shl $a", Specified,
         |Words { dst, a, b, .. }| format!("{dst} becomes the low 16 bits of {a} shifted left by {b}.");
-    /// dst, a [`Dst::A`](crate::inst::Dst::A) = src\[0\], an [`Operand::A`](crate::inst::Operand::A), + src\[1\], a
-    /// 16-bit immediate. \[add $a\]
+    /// dst (a [`Dst::A`](crate::inst::Dst::A)) = src\[0\] (an [`Operand::A`](crate::inst::Operand::A)) + src\[1\] (a
+    /// 16-bit immediate). \[add $a\]
     AddA => "add $a", Specified,
         |Words { dst, a, b, .. }| format!("{dst} becomes {a} + {b}, modulo 2^16.");
 
@@ -219,8 +220,8 @@ operations! {
     // f32 (6.2, 6.3). `modifiers` apply to the sources, abs before neg.
     /// [`crate::lane::float::add`] \[add f32\]
     FAdd {
-        /// The rounding mode: to nearest or toward zero. The description recommends treating the two invalid codes as
-        /// the other two directions.
+        /// The rounding mode: to nearest or toward zero. For the two invalid codes, the description recommends rounding
+        /// down and rounding up.
         rounding: Rounding,
         /// Whether to saturate the result.
         sat: bool,

@@ -13,7 +13,7 @@ use crate::inst::BarrierCount;
 /// Number of barriers of a block.
 pub const BARRIERS: usize = 16;
 
-/// The count operand that means all warps of the block, in addition to the `all` flag.
+/// The value of the count operand that means all warps of the block, like the `all` flag.
 pub const COUNT_ALL: u32 = 0xfff;
 
 /// The number of warps for which a barrier waits.
@@ -89,7 +89,7 @@ impl Barriers {
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            // Only a warp that continues needs its own release. The accesses of a warp that waits are ordered when the
+            // If the warp does not wait, its accesses are released here. If it waits, its accesses are ordered when the
             // barrier is complete.
             if let (false, Some(races)) = (wait, &mut races) {
                 races.release(warp as u32, place as u32);

@@ -23,7 +23,7 @@ use crate::turns::Warps;
 /// order. If the warps of a program race, its results depend on this number.
 pub const SLICE: u32 = 1024;
 
-/// Maximum number of times that an engine may switch to another warp by itself, between two checks of whether the run
+/// Maximum number of switches to another warp that an engine may make by itself between two checks of whether the run
 /// must stop.
 const PASSES: u32 = 64;
 
@@ -64,8 +64,8 @@ pub trait Executor: Sync {
 /// The result of running a warp for some instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran<End = ()> {
-    /// Number of instructions that the warp has attempted. This includes an instruction that its `join` skips to switch
-    /// to another path, and an instruction that traps.
+    /// Number of instructions that the warp has attempted. This includes an instruction that traps, and an instruction
+    /// that does not execute because its `join` switches to another path.
     pub tried: u32,
     /// Result of the last instruction.
     pub end: Result<End, Trap<Cause>>,
@@ -94,8 +94,8 @@ impl Block {
         block
     }
 
-    /// Resets to another block of the same launch that is about to start. Calls `start` for each warp, in order of the
-    /// numbers, to set it up. s[] keeps its contents.
+    /// Resets this value to the start of another block of the same launch, the one at `index`. Calls `start` for each
+    /// warp, in order of the numbers, to set it up. s[] keeps its contents.
     pub fn begin(&mut self, index: [u32; 2], start: impl FnMut(&mut Warp)) {
         self.common.begin(index);
         (self.current, self.slice) = (0, 0);
@@ -134,7 +134,7 @@ impl Block {
         self.pass_turn();
     }
 
-    /// Returns the group of the current warp, as messages name it.
+    /// Returns the id of the current warp for messages.
     pub fn group(&self) -> GroupId {
         GroupId::Warp { block: self.common.index, warp: self.current().number }
     }
@@ -329,8 +329,8 @@ impl Block {
         let count = self.warps.len();
         // The search begins with warp 0 at the start of the block, and later with the warp after the current one.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
-        // A single loop is faster. With a loop over each of two ranges, the search takes as long as all other work of a
-        // switch at a barrier.
+        // The search is a single loop for speed. With two loops, one for each range of warps, it takes as long as the
+        // rest of a switch at a barrier.
         let mut next = first;
         for _ in 0..count {
             next = if next < count { next } else { 0 };

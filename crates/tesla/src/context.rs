@@ -110,8 +110,8 @@ pub struct Common {
     /// The barriers of the block.
     pub barriers: Barriers,
     /// The counters. An instruction counts when it executes, for all lanes that are active at that time, even if their
-    /// guard does not hold. An instruction that its `join` skips counts only when it executes later. A divergent branch
-    /// is a `bra`, `ret` or `break` on which the active lanes disagree.
+    /// guard does not hold. If the `join` of an instruction switches the warp to another path, the instruction counts
+    /// only when it executes later. A divergent branch is a `bra`, `ret` or `break` on which the active lanes disagree.
     pub statistics: Statistics,
     /// Number of issues of the instruction at each word of the code, since the counts were last taken. Blocks that use
     /// this memory one after another share the counts.

@@ -1,4 +1,4 @@
-//! The values that the parts of a row read from a word. The row builds the instruction from these values.
+//! The values that the parts of a row of the instruction table read. The row builds an instruction from these values.
 
 use reconverge_isa::row;
 
@@ -34,7 +34,7 @@ pub struct Draft {
     pub wide: bool,
     /// Whether a store is `st unlock`.
     pub unlock: bool,
-    /// The type of a memory access. The part for the memory operand follows and uses the type.
+    /// The type of a memory access. The part for the memory operand comes later in the row and uses this type.
     pub access: Access,
     /// Integer source type of a conversion.
     pub from: Integer,

@@ -300,7 +300,8 @@ impl Flow {
     }
 
     /// Returns whether control flow may push `entries` entries now. A caller that replaces a `joinat`, its `bra` and
-    /// the joins of both sides by one step needs two. The flow state after such a step is the same as before it.
+    /// the joins of both sides by one step needs room for two entries. The flow state after such a step is the same as
+    /// before it.
     #[inline]
     pub fn has_room_for(&self, entries: usize) -> bool {
         self.stack.len() + entries <= self.limits.stack_entries && self.control_inside_quadon().is_ok()

@@ -288,8 +288,8 @@ impl Walk<'_> {
     }
 
     /// Adds the edges of lanes that wait at a join. Such a lane continues at the join that pops the token, or at the
-    /// token's address. Usually both are the instruction at which the lane waited. Otherwise, the lane does not execute
-    /// that instruction.
+    /// token's address. Usually both are the instruction at which the lane waited. If not, the lane continues without
+    /// executing that instruction.
     fn edges_of_waiting(&mut self) {
         for places in self.joins.iter().filter(|places| places.len() > 1) {
             for next in &mut self.edges {

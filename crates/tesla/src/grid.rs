@@ -22,9 +22,10 @@ use crate::spaces::Segments;
 use crate::state::{MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// The parts of a launch outside its environment on which lowering depends. In order: the number of bytes of s[] and
-/// the checks of its accesses; the words of a[] or v[] that every lane has, if they matter; the number of barriers;
-/// p[], if any. p[] is an option because a comparison of two empty lists takes a call.
+/// The parts of a launch, other than its environment, on which lowering depends. The first is the number of bytes of
+/// s[] with the checks of its accesses. The others are the words of a[] or v[] that every lane has (if they matter),
+/// the number of barriers, and p[] (if any). p[] is an option because a comparison of two empty lists takes a function
+/// call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A valid launch: its decoded program, and its blocks by number.
@@ -107,7 +108,7 @@ impl Grid {
         self.uncounted = true;
     }
 
-    /// Returns the memory of a[] of a vertex launch that has ended to [`LaneResults::give_back`], for later launches.
+    /// Passes the memory of a[] to [`LaneResults::give_back`] for later launches, after a vertex launch has ended.
     pub(crate) fn give_inputs_back(&mut self) {
         if let Launch::Vertex(vertex) = &mut self.launch {
             let columns = std::mem::take(&mut vertex.inputs).into_tuple_vec();
@@ -121,7 +122,7 @@ impl Grid {
         Grid { context: Context { code, checks, ..self.context.clone() }, ..self.clone() }
     }
 
-    /// Returns the parts of a launch outside its environment on which lowering depends.
+    /// Returns the parts of a launch, other than its environment, on which lowering depends.
     pub(crate) fn form(&self) -> LaunchForm {
         let Context { barriers, vertices, mode, checks, .. } = &self.context;
         let vertices = (!vertices.is_empty()).then(|| vertices.clone());
@@ -252,9 +253,8 @@ impl Grid {
         })
     }
 
-    /// Returns the lanes of a warp that run, and the lanes that are dead from the start, if the lanes are vertices or
-    /// whole quads. Returns `None` for other warps, because lanes of an incomplete quad read neighbours that do not
-    /// run.
+    /// If the lanes of a warp are vertices or whole quads, returns the lanes that run and the lanes that are dead from
+    /// the start. Returns `None` for other warps, because lanes of an incomplete quad read neighbours that do not run.
     #[inline]
     pub(crate) fn straight_lanes(&self, number: usize) -> Option<(Mask, Mask)> {
         let all = Mask::first(WARP);
@@ -272,7 +272,7 @@ impl Grid {
         (launched.any() && whole_quads(launched) == launched).then_some((launched, all - live))
     }
 
-    /// Returns the number of lanes of graphics block `number` that are lanes of the launch.
+    /// Returns the number of lanes of the launch that are in graphics block `number`.
     fn lanes_of(&self, number: usize) -> usize {
         self.launch.lanes().saturating_sub(number * WARP).min(WARP)
     }
@@ -378,8 +378,8 @@ impl Totals {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);
     }
 
-    /// Counts the instructions at these indices of the code as executed once by some warps, with all of the given
-    /// lanes.
+    /// Counts the instructions at these indices of the code as executed once by each of `warps` warps, which have
+    /// `lanes` active lanes in total.
     pub(crate) fn count_whole(&mut self, [warps, lanes]: [usize; 2], places: &[usize]) {
         if self.uncounted {
             return;
@@ -393,7 +393,8 @@ impl Totals {
         places.iter().for_each(|place| self.issued[*place] += warps);
     }
 
-    /// Adds the issue counts of the blocks that have used this memory, and resets the counts in it.
+    /// Adds the issue counts in `block`, which include those of earlier blocks in the same memory. Then resets these
+    /// counts.
     pub(crate) fn take_issued<E: Executor>(&mut self, executor: &E, block: &mut Block) {
         match self.uncounted {
             true => block.common.runs.fill(0),

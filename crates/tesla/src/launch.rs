@@ -45,7 +45,7 @@ pub const MOST_LOCAL: u32 = 0x1_0000;
 pub const MOST_THREADS: u32 = 1 << 16;
 
 /// The maximum size of l[] of all threads of a block together, in bytes. With [`MOST_THREADS`], it limits the host
-/// memory of a launch. 512 threads with the largest l[] of the hardware need an eighth of it.
+/// memory of a launch. 512 threads with the largest l[] of the hardware need an eighth of this size.
 pub const MOST_LOCAL_OF_BLOCK: u64 = 1 << 28;
 
 /// The fields that every stage has.

@@ -3,8 +3,8 @@
 //!
 //! A state consists of a control and the token on top of the stack. A control is an address, with other data that
 //! determine the next step. The tokens that can be below a token are stored per token, not per state. So nested calls
-//! and loops that push need no bound. After a pop, control continues with every token on top that was below the popped
-//! token at some push.
+//! and loops that push need no bound. After a pop, every token that was below the popped token at some push can be on
+//! top.
 
 use std::collections::BTreeMap;
 

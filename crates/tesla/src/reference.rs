@@ -1,9 +1,9 @@
 //! The reference interpreter. It executes one instruction of one warp at a time, and is written to be read next to the
 //! manual.
 //!
-//! The order of actions is that of the step function in section 9.3: fetch, the join modifier, the predicate, the
-//! instruction for each active lane whose predicate holds, the exit modifier. The lane functions of operations are in
-//! `meaning.rs`, memory is in `access.rs`, and the stack in `flow.rs`. Other engines can use all of them.
+//! The actions of a step have the order of the step function in section 9.3: fetch, the join modifier, the predicate,
+//! the instruction for each active lane whose predicate holds, and the exit modifier. The lane functions of operations
+//! are in `meaning.rs`, memory is in `access.rs`, and the stack in `flow.rs`. Other engines can use all of them.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::races::Accessor;

@@ -193,7 +193,7 @@ impl LaneResults {
         }
     }
 
-    /// Returns [`LaneResults::column`] without a copy, and removes the register from the results.
+    /// Returns the same column as [`LaneResults::column`]. The column is moved out of the results instead of copied.
     pub fn take_column(&mut self, register: usize) -> Vec<u32> {
         match self.registers.get_mut(register).map(std::mem::take) {
             Some(mut column) if column.len() >= self.lanes => {

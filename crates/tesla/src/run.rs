@@ -2,14 +2,14 @@
 //!
 //! # Order and guarantees
 //!
-//! The result of a launch, its traps and its counts are those of running the blocks (graphics: the warps) **one after
-//! another in the order of their index**, x before y. Each block runs to its end in the order that `block.rs` fixes.
-//! With several threads ([`Options::jobs`]), blocks run in batches against views of global memory, and the views are
-//! committed in order. If a block has read a byte that an earlier block of its batch changed, it runs again (see
-//! [`reconverge_simt::memory`]). A view is only accepted if it equals the memory that the block would have read in a
-//! run in order. The result, including atomics, is therefore the same for any number of threads. A program in which a
-//! block waits for a *later* block does not end, and the watchdog stops it. Hardware does not guarantee that such a
-//! program ends either.
+//! A launch has the result, the traps and the counts of a run in which the blocks (for graphics, the warps) execute
+//! **one after another in the order of their index**, x before y. Each block runs to its end in the order that
+//! `block.rs` fixes. With several threads ([`Options::jobs`]), blocks run in batches against views of global memory,
+//! and the views are committed in order. If a block has read a byte that an earlier block of its batch changed, it runs
+//! again (see [`reconverge_simt::memory`]). A view is only accepted if it equals the memory that the block would have
+//! read in a run in order. The result, including atomics, is therefore the same for any number of threads. A program in
+//! which a block waits for a *later* block does not end, and the watchdog stops it. Hardware does not guarantee that
+//! such a program ends either.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -149,8 +149,8 @@ impl Loaded {
         let mut buffers = Vec::with_capacity(ranges.len());
         for range in apart {
             let address = address(range)?;
-            // SAFETY: the buffers exist only until the end of this function, which does not use the view in another
-            // way. No two of them overlap.
+            // SAFETY: no two of the buffers overlap. They exist only until the end of this function, and the function
+            // does not use the view in another way.
             let bytes = unsafe { memory.lend(range.clone()) };
             let bytes = bytes.ok_or_else(|| refused(LayoutError::Beyond(address)))?;
             buffers.push(Buffer { address, bytes });
@@ -165,7 +165,7 @@ impl Loaded {
     /// The errors of [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
         match &mut self.grid(launch) {
-            // The grid is used in place, because a small launch takes no longer than a few copies of it.
+            // The grid is used in place, because a few copies of it would take as long as a small launch.
             Ok((grid, memory)) => {
                 grid.do_not_count();
                 let totals = self.totals(grid, memory)?;
@@ -347,7 +347,7 @@ fn in_lockstep<O: Observer>(
 /// A launch that runs step by step. A step is one instruction, and [`Run::advance`] runs many. Blocks run in the
 /// guaranteed order. A copy is a snapshot.
 ///
-/// If an observer does not receive data events, the fast engine executes a step, unless the options select the
+/// The fast engine executes a step if the observer does not receive data events, and the options do not select the
 /// reference interpreter. The reference interpreter executes all other steps. ([`run`] compares the two in lockstep.)
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -466,8 +466,8 @@ impl Run {
         Ok(Step::Done)
     }
 
-    /// Executes the joins at which a warp has arrived. A join that switches to another path counts for the slice of the
-    /// warp, as in an ordinary run. So joins are executed only until the block switches to another warp.
+    /// Executes the joins at which a warp has arrived. A join that switches to another path uses up one instruction of
+    /// the warp's slice, as in an ordinary run. So joins are executed only until the block switches to another warp.
     fn join_ahead<O: Observer>(&mut self, warp: usize, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let may_run = |run: &Run| run.block.common.statistics.instructions < run.context().watchdog;
         while self.join_of(warp) == Some(Join::Away) && self.block.current_place() == warp && may_run(self) {

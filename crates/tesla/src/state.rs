@@ -55,7 +55,7 @@ pub struct LaneResult {
 pub struct Input {
     centre: Row<WARP>,
     /// Words at the centroid and of the provoking vertex, if they differ. They are stored in place, because an
-    /// allocation for each warp takes longer than the planes of a fragment.
+    /// allocation for each warp takes longer than the evaluation of a fragment's planes.
     others: Option<[Row<WARP>; 2]>,
 }
 
@@ -234,9 +234,9 @@ impl Warp {
         }
     }
 
-    /// Resets to a warp that starts at `pc` with the `launched` lanes active, like [`Warp::new`] with the same limits,
-    /// mode and sizes. The number, the inputs and the rows of [`Warp::add_room`] keep their values. `cleared` are the
-    /// general registers that become zero, or `None` for all.
+    /// Resets the warp so that it starts at `pc` with the `launched` lanes active, like a new warp of [`Warp::new`]
+    /// with the same limits, mode and sizes. The number, the inputs and the rows of [`Warp::add_room`] keep their
+    /// values. `cleared` lists the general registers that become zero. `None` stands for all.
     pub fn begin(&mut self, pc: u32, launched: Mask, cleared: Option<&[u8]>) {
         let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
             self;
@@ -285,8 +285,8 @@ impl Warp {
         }
     }
 
-    /// Returns whether the program has `$r<register>`. Writes to other registers are dropped. If the destination field
-    /// of an instruction selects one, the instruction is dropped. (1.4)
+    /// Returns whether the program has `$r<register>`. Writes to a register that the program does not have are dropped.
+    /// If the destination field of an instruction selects such a register, the whole instruction is dropped. (1.4)
     #[inline]
     pub fn has_register(&self, register: u8) -> bool {
         usize::from(register) < self.r.count()

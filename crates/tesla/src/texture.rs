@@ -24,7 +24,7 @@ pub struct Texture {
     pub integer: bool,
     /// The result of comparisons with texels.
     pub compared: Compared,
-    /// The faces of a cube array as layers of two dimensions, for instructions without the cube form. `texprep`
+    /// The faces of a cube array as the layers of a 2D array, for instructions without the cube form. `texprep`
     /// computes the numbers of these layers. (Mesa `nv50_ir_lowering_nv50.cpp`: the driver reads a cube array with five
     /// sources in this way)
     faces: Option<Arc<Image>>,
@@ -114,7 +114,7 @@ pub struct Textures {
 }
 
 impl Textures {
-    /// Returns whether both have the same samplers, and textures whose images are shared.
+    /// Returns whether both values have the same samplers, and whether their textures share the same images.
     pub(crate) fn is_same(&self, other: &Textures) -> bool {
         let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
             let Texture { image, integer, compared, faces: _ } = one;
@@ -321,7 +321,8 @@ pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32;
 }
 
 /// **Open**: `texquerylod` returns the level that is read and the level of detail, each as a signed number of 1/256.
-/// Mesa expects this. Its compiler swaps the two on later chips, but not on these. (Mesa, `handleTXLQ`)
+/// Mesa expects this order: its compiler swaps the two values on later chips, but not on these chips. (Mesa,
+/// `handleTXLQ`)
 fn query_lod(level: f32, lod: f32) -> [u32; 4] {
     let fixed = |value: f32| (value * 256.0) as i32 as u32;
     [fixed(level), fixed(lod), 0, 0]
@@ -340,8 +341,8 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
 
 /// Returns width, height, depth and number of levels. The sizes are those of the level in the source. For an array, the
 /// number of layers follows the sizes: it is in y for one dimension, and in z for two dimensions. An NV92 passes tests
-/// of `textureSize` for both, and its driver takes y and z without changes. **Open**: the depth of a cube is 1, and the
-/// sizes of a level beyond the last are 0.
+/// of `textureSize` for both kinds of array, and its driver takes y and z without changes. **Open**: the depth of a
+/// cube is 1, and the sizes of a level beyond the last are 0.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };

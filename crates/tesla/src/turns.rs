@@ -47,7 +47,7 @@ impl Warps {
     /// Returns whether a warp other than the current one has ended.
     ///
     /// # Safety
-    /// The warps must exist, and the warp must not be the current one.
+    /// The warps must exist, and warp `number` must not be the current one.
     pub(crate) unsafe fn has_ended(self, number: usize) -> bool {
         // SAFETY: the caller guarantees that the warps exist. Only the current warp is borrowed, and this is another
         // warp.

@@ -223,7 +223,7 @@ const COLOUR: std::ops::Range<u8> = 0..4;
 
 /// Returns the reads and writes of each instruction of a program, by address. These are the instructions of its
 /// listing, and others that `graph` reaches. An instruction that ends fragments has a second operation, `exit`, whose
-/// results are `$r0` to `$r3`. More may be results, but the program does not state their number.
+/// results are `$r0` to `$r3`. More registers may be results, but the program does not state their number.
 pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> UsesAt {
     let starts: NumberSet =
         graph.nodes.iter().map(|node| node.pc).chain(listed(code).map(|(pc, _)| pc)).collect();

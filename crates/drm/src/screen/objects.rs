@@ -1,7 +1,7 @@
 //! The objects of the screen with their properties, and the data to which some properties refer.
 //!
-//! The properties are those of a driver without atomic requests. The kernel's `radeon` is such a driver, and by default
-//! also `nouveau`.
+//! The properties are those of a driver without atomic requests. The kernel's `radeon` is such a driver. `nouveau` is
+//! such a driver by default.
 //!
 //! Source: the kernel's `drm_mode.h`, `drm_mode_object.c` and `drm_property.c`.
 
@@ -19,7 +19,7 @@ const OBJECT_CONNECTOR: u32 = 0xc0c0_c0c0;
 const OBJECT_ENCODER: u32 = 0xe0e0_e0e0;
 const OBJECT_FRAMEBUFFER: u32 = 0xfbfb_fbfb;
 const OBJECT_PLANE: u32 = 0xeeee_eeee;
-/// The value of a request that accepts an object of any kind.
+/// Kind of object in a request that accepts objects of all kinds.
 const OBJECT_ANY: u32 = 0;
 
 /// Identifier of the data with the description of the monitor (EDID).
@@ -139,11 +139,12 @@ fn letters(name: &str) -> [u8; 32] {
     letters
 }
 
-/// Sets a property of an object. For `OBJ_SETPROPERTY`, and for `SETPROPERTY`, which sets a property of the connector.
+/// Sets a property of an object. `OBJ_SETPROPERTY` uses this function for all objects, and `SETPROPERTY` uses it for
+/// the connector.
 ///
 /// # Errors
 /// `ENOENT` if the object is unknown or does not have the property, `EINVAL` if the property is fixed or does not have
-/// the value. @@skip `CREATEPROPBLOB`. Stores data until the program deletes them.
+/// the value.
 pub(super) fn set(state: &mut State, [kind, object]: [u32; 2], id: u32, value: u64) -> Result<(), Errno> {
     let known = properties(&state.screen, kind, object)?;
     known.iter().find(|(known, _)| *known == id).ok_or(Errno(libc::ENOENT))?;

@@ -19,7 +19,7 @@ pub(super) struct Unit {
     pub(super) textures: usize,
 }
 
-/// The bindings that the methods have set. Each call of a method sets one of them.
+/// The bindings that the methods have set. Each call of a method sets one binding.
 #[derive(Clone, Debug)]
 pub(super) struct Bindings {
     /// CB_DEF_SET: address and size in bytes of each constant buffer, indexed by buffer number.

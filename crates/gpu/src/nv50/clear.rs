@@ -49,7 +49,7 @@ fn clear_color(
     let mut slices = Slices::new(memory.len());
     let found = color_surface((state, unknown, &mut slices), what.rt.into(), what.layer.into());
     let (surface, color) = found?;
-    // Components that do not store a channel, such as X, are set to one.
+    // A component that does not store a channel, such as X, is set to 1.
     let mut values = [color.format.numbers[0].one(); 4];
     let mut mask = if what.color == 0xf { 0xf } else { 0 };
     for (chan, place) in color.places.iter().enumerate() {

@@ -25,8 +25,9 @@ use super::texture;
 use crate::Fault;
 use crate::observe::{Captured, Lanes, Launched, Machine, Output, Rows};
 
-/// Maximum number of instructions of a warp of a compute program before it counts as hung: about a second on a host of
-/// 2023. The limit for draws is lower, because a chip that draws must respond sooner.
+/// Maximum number of instructions of a compute program's warp. After more instructions, the warp counts as hung. A host
+/// from the year 2023 needs about a second for them. The limit for draws is lower, because a chip that draws must
+/// respond sooner.
 const WATCHDOG: u64 = 1 << 28;
 
 /// Offsets in bytes of the words of a GLOBAL entry, and the distance from one entry to the next.
@@ -117,7 +118,7 @@ impl Nv50 {
 
     /// Defines the buffer of uniforms, if no method has defined it. The driver's start-up code defines this buffer, but
     /// the driver may fail to submit that code (`nv50_screen_compute_setup`). The driver keeps all constant buffers in
-    /// one piece of memory, so the position follows from that of the auxiliary buffer.
+    /// one piece of memory, so the position of this buffer follows from the position of the auxiliary buffer.
     fn define_uniforms(&mut self) {
         let (start, _) = self.bindings.buffers[AUXILIARY];
         if let ((0, 0), Some(before)) = (self.bindings.buffers[UNIFORMS], start.checked_sub(BUFFER_BYTES)) {
@@ -315,8 +316,8 @@ fn user_params(state: &State) -> Vec<u8> {
 /// Returns the segments of g[] that the GLOBAL entries describe.
 ///
 /// In this crate, a surface whose tiles have one slice is stored row by row (see `surface`). GLOBAL does not state the
-/// slices of a tile, because a program computes the addresses of slices itself. They are read from the driver's
-/// description of the image.
+/// number of slices of a tile, because a program computes the addresses of slices itself. The number is read from the
+/// driver's description of the image.
 fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) -> Description) -> Segments {
     let mut segments = Segments([None; 16]);
     for (number, segment) in segments.0.iter_mut().enumerate() {

@@ -494,7 +494,7 @@ pub(super) struct Reads {
     umask: u8,
     /// Bit n: input n is read at the centroid of the covered samples.
     centroids: u64,
-    /// Whether the position is read at the centroid, and whether at the sample.
+    /// Whether the position is read at the centroid, and whether it is read at the sample.
     position: (bool, bool),
 }
 
@@ -541,13 +541,13 @@ impl Reads {
                 () if linear => How::Linear,
                 () => How::Perspective,
             };
-            // Inferred: a flat colour is the value at the provoking vertex of the plane equation, that is, the value
-            // divided by this vertex's w. The program multiplies it by w at the position of the pixel. NV92 fails all
-            // tests of flat colours in which w changes: [`Erratum::FlatColours`].
+            // Inferred: for a flat colour, the program reads the value of the plane equation at the provoking vertex.
+            // This value is the colour divided by w of that vertex. The program multiplies it by w at the position of
+            // the pixel. NV92 fails all tests of flat colours in which w changes: [`Erratum::FlatColours`].
             let flat_color = how == How::Flat && !by_program && !linear;
             let divided = flat_color && state.errata.has(Erratum::FlatColours);
-            // At the centroid, the program reads the value divided by w, which is linear in the window. It multiplies
-            // it by w at the pixel's centre.
+            // At the centroid, the program reads the value divided by w, which is linear in the window. The program
+            // multiplies this value by w at the pixel's centre.
             let centroid = how != How::Flat && at_centroid(first_word + number);
             let (how, divided) = match how {
                 How::Perspective if centroid => (How::Linear, true),

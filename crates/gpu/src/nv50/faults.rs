@@ -1,7 +1,7 @@
 //! Faults of Mesa's driver that affect compute programs. Each fault is reported once. With `--driver-fixes`, programs
 //! run as if the driver did not have these faults.
 //!
-//! | fault | handled |
+//! | fault | handling with `--driver-fixes` |
 //! |---|---|
 //! | the start-up of the compute object is not submitted | the chip reads the start-up from the push buffer and executes it |
 //! | all programs are uploaded to the same address, and each only once | before a launch, the program is stored there again |
@@ -84,7 +84,8 @@ impl DriverFault {
             }
             DriverFault::Half => {
                 "F6: a kernel has the number of a 32-bit register instead of a half register (nv50_ir_from_nir.cpp: \
-                 Converter::convert gives values of 8 and 16 bits 4 bytes, nv50_ir_emit_nv50.cpp writes halves)"
+                 Converter::convert allocates 4 bytes for values of 8 and 16 bits, but nv50_ir_emit_nv50.cpp writes \
+                 halves)"
             }
             DriverFault::Shift => {
                 "F9: a compute program shifts by a register; NIR takes the count modulo 32, but the chip does not \
@@ -199,7 +200,7 @@ impl Faults {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Checks whether the driver intends to launch another program than the one at `place`. This is the case if the
+    /// Checks whether the driver intends to launch a program other than the one at `place`. This is the case if the
     /// driver has announced another program but has not uploaded it. With `handled`, stores the intended program at
     /// `place`. The driver's OpenGL part announces a program only if it changes, and its OpenCL part announces one
     /// before each launch.
@@ -218,8 +219,8 @@ impl Faults {
         }
         let fits = |number: &usize| *number != self.last && self.programs[*number].signature.fits(signature);
         let meant: Vec<usize> = (0..self.programs.len()).filter(fits).collect();
-        // The intended program is the one that followed the last program earlier, or else the one with the oldest
-        // launch.
+        // If another program followed the last program earlier, that program is the intended one. Otherwise, the
+        // intended program is the one whose last launch is the oldest.
         let followed = meant.iter().find(|number| last.next == Some(**number));
         let oldest = meant.iter().min_by_key(|number| self.programs[**number].launched);
         let Some(&number) = followed.or(oldest) else { return };

@@ -49,7 +49,8 @@ impl Feedback {
             stride if interleaved && stride != 0 => stride,
             _ => 4 * words(buffer),
         };
-        // STRMOUT_MAP numbers the words of all buffers. These are the numbers of each buffer's first word.
+        // STRMOUT_MAP numbers the words of all buffers consecutively. `first` has the number of each buffer's first
+        // word.
         let mut first = [0; BUFFERS + 1];
         for buffer in 0..BUFFERS {
             first[buffer + 1] = first[buffer] + words(buffer).next_multiple_of(4);

@@ -456,7 +456,7 @@ impl Object {
         TABLES[self as usize].get(method)
     }
 
-    /// Returns the words of methods after a reset, as far as the driver relies on them.
+    /// Returns the reset values of methods, for those methods on whose reset values the driver relies.
     pub(super) const fn initial(self) -> &'static [(u32, u32)] {
         match self {
             Object::Tesla => TESLA_INITIAL,

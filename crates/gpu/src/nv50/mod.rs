@@ -102,7 +102,7 @@ struct KeptDraw {
     fragment: Option<Box<FragmentParts>>,
 }
 
-/// The vertex program, and the change number and options for which it was prepared.
+/// The vertex program, and the value of [`State::changes`] and the options for which it was prepared.
 #[derive(Debug)]
 struct VertexParts {
     made_from: (u64, Options),
@@ -238,8 +238,8 @@ impl Nv50 {
         self.draws
     }
 
-    /// Executes the start-up of the compute object, if faults are handled. The driver has written it to the push buffer
-    /// after the start-up of the 3D object, without submitting it. A zero word ends it.
+    /// Executes the start-up of the compute object, if faults are handled. The driver has written these commands to the
+    /// push buffer after the start-up of the 3D object, without submitting them. A zero word ends them.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
@@ -750,8 +750,9 @@ struct WindowRuns {
     runs: Vec<Vec<usize>>,
 }
 
-/// Splits runs into primitives with the same layer and viewport, which are in slots of their vertices. Primitives of
-/// one layer stay in order. Inferred: the provoking vertex determines layer and viewport, which OpenGL 4.1 permits.
+/// Splits runs into groups of primitives with the same layer and viewport. Slots of the vertices contain both numbers.
+/// Primitives of one layer stay in order. Inferred: the provoking vertex determines layer and viewport, which OpenGL
+/// 4.1 permits.
 fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]) -> Vec<WindowRuns> {
     let slot = |vertex: usize, method: u32, most: u32| {
         let slot = (state.word(method) & 0xff) as usize;
@@ -842,7 +843,7 @@ impl Map {
         Map { sources: (0..count).map(source).collect(), constants }
     }
 
-    /// Returns the slots of no vertices.
+    /// Returns an empty list of vertices.
     pub(crate) fn empty(&self) -> Slots {
         Slots { words: Vec::new(), size: self.sources.len(), count: 0 }
     }

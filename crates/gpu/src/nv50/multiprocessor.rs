@@ -9,7 +9,7 @@ use reconverge_simt::observe::Statistics;
 use super::methods::MpPmControl;
 use super::state::Unknown;
 
-/// For each counter, the logic function of the four signals that equals the counter's own signal.
+/// For each counter, the logic function whose result is the counter's own signal, as a truth table of the four signals.
 const OWN: [u16; 4] = [0xaaaa, 0xcccc, 0xf0f0, 0xff00];
 
 /// A signal that a counter can count.

@@ -65,7 +65,7 @@ pub(super) const GEOMETRY: Unit = Unit {
 };
 
 /// The compute stage. It uses the code window and the bindings of the fragment stage. The compute object has its own
-/// methods for the start and the registers.
+/// methods for the start of the program and for the number of registers.
 pub(super) const COMPUTE: Unit = Unit {
     stage: Stage::Compute,
     name: "compute program",
@@ -236,8 +236,8 @@ impl KeptProgram {
         lowered.with_setup(setup.into())
     }
 
-    /// Copies the bound constant buffers to `setup`, up to the last byte that the program may read, or completely with
-    /// `all`. Returns their slots and their ranges in memory.
+    /// Copies the bound constant buffers to `setup`. If `all` is set, copies complete buffers, otherwise only the bytes
+    /// up to the last one that the program may read. Returns the slots of the buffers and their ranges in memory.
     pub(super) fn place_constants(
         &self,
         setup: &mut Setup,
@@ -510,8 +510,8 @@ struct Found {
 const LOCAL: u32 = 0x4000;
 
 impl Found {
-    /// Reads the program from `start` to an instruction that ends it, with no branch to a later address. `word` returns
-    /// the word at an address.
+    /// Reads the program from `start` to its last instruction: the first one that ends the program and after which
+    /// there is no branch target. `word` returns the word at an address.
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);

@@ -69,8 +69,8 @@ impl Surface {
         self.start..self.start.saturating_add(last).saturating_add(self.bytes())
     }
 
-    /// Considers `count` elements of row `y`, starting at column `x`. Returns the range of those that are inside of the
-    /// surface.
+    /// Returns which of the `count` elements of row `y` that start at column `x` are inside of the surface. The range
+    /// counts elements from column `x`.
     fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
         if usize::try_from(y).is_ok_and(|y| y < self.height) {
             let width = i64::try_from(self.width).unwrap_or(i64::MAX);
@@ -289,7 +289,7 @@ impl Operation {
         if let Operation::Multiplied(factors) = self {
             color = std::array::from_fn(|chan| (f32::from_bits(color[chan]) * factors[chan]).to_bits());
         }
-        // Components that do not store a channel, such as X, are set to one.
+        // A component that does not store a channel, such as X, is set to 1.
         let mut stored = [target.color.format.numbers[0].one(); 4];
         for (place, value) in target.color.places.iter().zip(color) {
             if let Some(place) = place {

@@ -193,8 +193,9 @@ fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
 /// Sources of all attributes of a draw.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
-    /// The change numbers for which the sources were created. Later draws may reuse the sources until a number changes.
-    /// `None` if an unsupported feature was reported, so that the sources must not be reused.
+    /// The sources were created for these two numbers: [`State::changes`], and the number of changes of the current
+    /// attribute values. Later draws may reuse the sources until a number changes. `None` if an unsupported feature was
+    /// reported, so that the sources must not be reused.
     made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
     /// Number of sources, without those at the end that are [`Source::None`].

@@ -153,8 +153,9 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
 }
 
 /// Returns the guard band, and the limits outside of which primitives are dropped. The guard band is the maximum ratio
-/// of x and y to w, from VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to all four registers and
-/// does not set a scissor at the viewport. Clipping at the guard band therefore limits the drawn area.
+/// of x and y to w, from VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to these two registers and
+/// to the two registers of the limits, and does not set a scissor at the viewport. Clipping at the guard band therefore
+/// limits the drawn area.
 ///
 /// The limits are VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ. As on R600, a primitive is dropped if all its vertices
 /// are outside of the same side. If both limits are at least as large as the guard band, they have no effect, and
@@ -166,8 +167,8 @@ fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
 }
 
 /// Returns the pixels inside of the scissor and of the clip rectangles. If n is the bit set of the clip rectangles that
-/// contain a pixel, bit n of SC_CLIP_RULE states whether the pixel is drawn. Only rules that require pixels to be
-/// inside of all of some rectangles are supported. Other rules are reported.
+/// contain a pixel, bit n of SC_CLIP_RULE states whether the pixel is drawn. A rule is supported only if it selects
+/// some of the rectangles and draws the pixels that are inside of all of them. Other rules are reported.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
     let rectangle = |address: u32, number: usize| {
@@ -397,7 +398,7 @@ fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
 pub(super) struct Outputs {
     /// For each target, the number of the output, and the output's channels for C0 to C3.
     targets: [Option<(usize, [u8; 4])>; TARGETS],
-    /// For each target with signed fractions that is blended as unsigned, the width of a component in bits.
+    /// For each target whose signed fractions are blended as unsigned ones, the width of a component in bits.
     signed: [Option<u8>; TARGETS],
     /// The alpha test of output 0, if it is on.
     alpha: Option<Alpha>,
@@ -457,9 +458,10 @@ impl OutputFormat {
 
 /// Returns the upper eight bits of a component in a format.
 ///
-/// For wider formats, the alpha test of eight bits always reads the component in bits 31 to 24. The evidence is
-/// `fbo-alphatest-formats` on an RV530. It fails for all signed and floating-point formats, and for R, RG, RGB and RGBA
-/// of 16 bits. It passes for LA of 16 bits, whose second component is alpha.
+/// If components have more than eight bits, the alpha test of eight bits reads the component in bits 31 to 24, even if
+/// this component is not alpha. The evidence is `fbo-alphatest-formats` on an RV530. It fails for all signed and
+/// floating-point formats, and for R, RG, RGB and RGBA of 16 bits. It passes for LA of 16 bits, whose second component
+/// is alpha.
 fn upper_byte(value: f32, format: OutputFormat) -> u8 {
     let fraction = |least: f64, steps: f64| {
         let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
@@ -655,7 +657,7 @@ enum Component {
 }
 
 /// The rasteriser's instructions, which write interpolated values to temporaries: the number of each temporary, and its
-/// source. The column is empty, which means zeros.
+/// source. The second field is an empty column, which reads as zeros.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes(Vec<(u8, Source)>, LaneColumn);
 

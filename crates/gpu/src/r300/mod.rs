@@ -89,7 +89,7 @@ pub struct R300 {
     passed: u64,
     draws: u64,
     watch: Watch,
-    /// The vertex stream of the last draw, and the change number for which it was created.
+    /// The vertex stream of the last draw, and the value of [`State::changes`] for which it was created.
     stream: Option<(u64, Stream)>,
     /// State of the last draw, which the next draw may reuse.
     known: KeptDraw,
@@ -101,7 +101,7 @@ pub struct R300 {
 /// A part is `None` until a draw needs it.
 #[derive(Debug, Default)]
 struct KeptDraw {
-    /// Change number, options and topology for which the other fields were computed.
+    /// The value of [`State::changes`], the options and the topology for which the other fields were computed.
     made_from: Option<(u64, Options, Topology)>,
     layout: Option<Layout>,
     vertex: Option<VertexProgram>,
@@ -183,8 +183,8 @@ impl R300 {
         Ok(())
     }
 
-    /// Executes 3D_LOAD_VBPNTR. For each two arrays, the packet has a word with their sizes and strides in words, and
-    /// then their offsets in bytes.
+    /// Executes 3D_LOAD_VBPNTR. For every two arrays, the packet has a word with their sizes and strides in words,
+    /// followed by their offsets in bytes.
     fn load_arrays(&mut self, packet: &Packet<'_>) -> Result<(), Fault> {
         let payload = packet.payload;
         let count = (payload[0] & 0x1f) as usize;

@@ -1,7 +1,7 @@
 //! Packets of the command processor of R300 to R500 (PM4), with the buffers to which their relocations refer.
 //!
-//! Source: Mesa `r300_reg.h` and `r300_cs.h`. A relocation is a NOP packet that belongs to the packet before it. The
-//! order of several relocations is that of captured streams.
+//! Source: Mesa `r300_reg.h` and `r300_cs.h`. A relocation is a NOP packet that belongs to the packet before it. If a
+//! packet has several relocations, they are in the order in which captured streams have them.
 
 use crate::{Fault, Submission, pm4};
 

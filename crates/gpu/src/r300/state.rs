@@ -45,8 +45,8 @@ pub(super) struct State {
     pub(super) unknown: Unknown,
     /// The errata of the chip that are on.
     pub(super) errata: Errata,
-    /// Number of changes to state on which draws depend. Constants, planes, and registers of which each draw reads the
-    /// current value do not count.
+    /// Number of changes to state on which draws depend. Changes of constants, of planes, and of registers that each
+    /// draw reads again do not count.
     changes: u64,
     /// Caches of programs from earlier draws.
     pub(super) fragment_programs: Kept<DecodedFrom, KeptFragmentProgram>,
@@ -115,8 +115,8 @@ fn put(memory: &mut [u32], start: usize, words: &[u32], end: usize) -> bool {
 }
 
 impl State {
-    /// Returns a number that increases when state changes on which draws depend, except for constants, planes, vertices
-    /// and texels.
+    /// Returns a number that increases with each change to state on which draws depend. Changes of constants, planes,
+    /// vertices and texels do not count.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }

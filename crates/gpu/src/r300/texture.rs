@@ -127,8 +127,8 @@ impl Layout {
             Texel::Plain(format) => (TexelElement::Plain(format), select),
             // The chip applies the sign to the decompressed component. Until 2015, Mesa's driver read RGTC1 as
             // unsigned, and its program added the sign to the result. Now the driver sets the sign, but RV530 still
-            // fails the two tests of blocks with ends of both signs, `rgtc-teximage-01` and `-02`. It passes all
-            // others.
+            // fails `rgtc-teximage-01` and `-02`, the two tests of blocks whose end values have different signs. It
+            // passes all others.
             Texel::Block(Block::One { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::One { signed: false }), select)
             }
@@ -234,8 +234,8 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         .place(reg::TX_OFFSET_0, unit, offset.txoffset as usize * 32)
         .ok_or_else(|| "TX_OFFSET_0 without a buffer, or past its end".to_owned())?;
     let select = [format1.sel_red, format1.sel_green, format1.sel_blue, format1.sel_alpha];
-    // The unit exchanges x and z of a decoded block. The driver's selection exchanges them as well, so both have no
-    // effect together.
+    // The unit exchanges x and z of a decoded block. The driver's selection exchanges them again, so the two exchanges
+    // cancel each other.
     let exchanged = filter1.dxtc_swizzle && (0x0f..=0x11).contains(&number);
     let select = select.map(|select| match select {
         0 if exchanged => Select::Component(2),
@@ -293,8 +293,8 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
             let depth = f64::from(word >> 8) / 16_777_215.;
             [(depth as f32).to_bits(), 0, 0, 0]
         }
-        // The border colour is a component of four bits, at the position of y: Mesa, `r300_get_border_color`, which
-        // rounds to four bits.
+        // The border colour has four bits, at the position of y. Source: Mesa, `r300_get_border_color`, which rounds
+        // the colour to four bits.
         Texel::Block(Block::One { signed }) => {
             let number = if signed { Number::Snorm } else { Number::Unorm };
             [Format::new([4; 4], number).read(&word.to_le_bytes())[1], 0, 0, 0]
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     /// Mesa, `r300_get_border_color`: for blocks with one component, the colour is the second component of 4444. For
-    /// two components, they are bytes. For DXT, the colour is BGRA8.
+    /// blocks with two components, the colour has one byte per component. For DXT, the colour is BGRA8.
     #[test]
     fn border_colours_of_blocks_are_packed_by_their_kinds() {
         let border =

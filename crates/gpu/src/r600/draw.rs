@@ -53,7 +53,7 @@ pub(super) struct VertexLayout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) topology: Topology,
-    /// Runs of vertices. A vertex is the lane that computed it.
+    /// Runs of vertices. A vertex has the number of the lane that computed it.
     pub(super) runs: Vec<Vec<usize>>,
     /// Number of the viewport.
     pub(super) viewport: usize,

@@ -42,12 +42,11 @@ impl Mode {
     }
 }
 
-/// Returns the vertices of each primitive of `count` vertices, as indices. The order is that in which a geometry
-/// program reads them, with adjacent vertices between the others.
+/// Returns the vertices, as indices, of each primitive that `count` vertices form. They are in the order in which a
+/// geometry program reads them. Adjacent vertices are between the other vertices.
 ///
-/// Source: OpenGL 3.2, 2.12.1. In a strip with adjacency, the chip begins every other triangle with its first vertex
-/// and exchanges the other two. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order to
-/// OpenGL's.
+/// Source: OpenGL 3.2, 2.12.1. In a strip with adjacency, the chip exchanges the second and the third vertex of every
+/// other triangle. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order to OpenGL's.
 pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     match topology {
         Topology::LinesAdjacency => {
@@ -59,8 +58,8 @@ pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) 
             let triangles = count.saturating_sub(4) / 2;
             let one = |number: usize| {
                 let first = 2 * number;
-                // The adjacent vertex of the previous triangle, and the one across the side that the next triangle
-                // shares.
+                // `before` is the adjacent vertex that belongs to the previous triangle. `across` is the adjacent
+                // vertex on the other side of the edge that the next triangle shares.
                 let before = if number == 0 { 1 } else { first - 2 };
                 let across = if number + 1 == triangles { first + 5 } else { first + 6 };
                 match number % 2 {
@@ -148,7 +147,8 @@ pub(super) fn run(
     export.run(&mut exported, vertices.len(), vec![input(0, vertices)], None, None)?;
     let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
-    // The registers of each lane, one per primitive: the offsets of its vertices in the ring, and its number.
+    // The registers of each lane: the offsets of the vertices of its primitive in the ring, and the number of the
+    // primitive.
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let runs_an_instance = places.len() / instances.max(1);
     let mut number = 0;

@@ -149,7 +149,7 @@ const SHADED: usize = 1 << 16;
 /// A part is `None` until a draw needs it.
 #[derive(Debug, Default)]
 struct KeptDraw {
-    /// Change number and options for which the other fields were computed.
+    /// The value of [`State::changes`] and the options for which the other fields were computed.
     made_from: Option<(u64, Options)>,
     layout: Option<VertexLayout>,
     vertex: Option<Box<Shader>>,
@@ -576,7 +576,7 @@ struct Shaded {
     /// Number of vertices.
     lanes: usize,
     topology: Topology,
-    /// Runs of vertices. A vertex is the lane that computed it.
+    /// Runs of vertices. A vertex has the number of the lane that computed it.
     runs: Vec<Vec<usize>>,
 }
 

@@ -1,7 +1,7 @@
 //! Packets of the command processor (PM4), with the buffers to which their relocations refer.
 //!
 //! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes). A relocation is a NOP packet that belongs to the packet
-//! before it. The order of several relocations is that of captured streams.
+//! before it. If a packet has several relocations, they are in the order in which captured streams have them.
 
 use crate::{Fault, Submission, pm4};
 

@@ -179,7 +179,8 @@ impl Element {
         })
     }
 
-    /// Returns the number of bytes, from the start of the buffer, that vertices with up to these numbers can read.
+    /// Returns how many bytes, from the start of the buffer, the vertices may read. `numbers` limits their index and
+    /// instance.
     pub(super) fn end(&self, numbers: Largest, stride: usize) -> usize {
         let number = if self.by_instance { numbers.instance } else { numbers.index };
         let base = if self.based { numbers.first_instance } else { 0 };
@@ -201,7 +202,8 @@ impl ResourcesRead {
         };
         found.add(code, |_| [false; 4]);
         if let Some(fetch_code) = fetch_code {
-            // R0 has its initial value at the start of the fetch program, if the program calls it first and only once.
+            // R0 has its initial value at the start of the fetch program, if the program's first instruction calls the
+            // fetch program and no other instruction does.
             let is_call = |cf: &Cf| matches!(cf.op, CfOp::Control(CfInst::CALL_FS, _));
             let called_first = code.instructions().next().is_some_and(|(at, cf)| at == 0 && is_call(cf));
             let called_once = code.instructions().filter(|(_, cf)| is_call(cf)).count() == 1;

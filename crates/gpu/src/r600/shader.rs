@@ -198,8 +198,8 @@ impl Shader {
 
     /// Reads constants and vertices from memory again, so that the shader can be reused. Returns `false` if the
     /// program, a texture or the layout of a vertex buffer has changed. The caller must then create a new shader. The
-    /// caller must also create a new shader if any other register on which the shader depends has changed. Registers of
-    /// constant buffers are an exception.
+    /// caller must also create a new shader if any other register on which the shader depends has changed, except for
+    /// the registers of constant buffers.
     pub(super) fn renew(&mut self, context: &mut Context<'_, '_>, numbers: Option<Largest>) -> bool {
         let memory = context.memory;
         let holds = |place: usize, words: &[u32]| memory.holds_words(place, words);
@@ -380,7 +380,7 @@ impl Shader {
             let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
             recording.start(lanes, inputs, fragments);
         }
-        // The list of components is complete only if the program accesses memory through fetches alone.
+        // The list of components is complete only if fetches are the program's only memory accesses.
         let read = self.reads.is_plain.then(|| self.reads.components.clone());
         let launch = Launch { read, reports: false, ..Launch::of(self.environment.clone(), lanes, inputs) };
         self.loaded.run_in(outcome, launch).map_err(|error| self.fault(error))?;
@@ -394,8 +394,9 @@ impl Shader {
     }
 }
 
-/// Removes the zeros at the end of a buffer, which also reads as zero past its end. Drivers store the vertices of many
-/// draws in one large buffer. 16 bytes are kept, so that the last element that is not zero is complete.
+/// Removes the zeros at the end of a buffer. A buffer also reads as zero past its end, so its contents do not change.
+/// Drivers store the vertices of many draws in one large buffer. 16 bytes are kept, so that the last element that is
+/// not zero is complete.
 fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {
@@ -457,8 +458,8 @@ fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Op
     Some(texture::find(&mut state.images, &resource, memory))
 }
 
-/// Drops lowered programs that refer to images whose bytes in memory have changed, if the program reads such an image
-/// now. If nothing else refers to the bytes of such an image, only their changed parts are then read again.
+/// If the program reads an image whose bytes in memory have changed, drops the lowered programs that refer to such
+/// images. Images to which nothing else refers are then updated by reading only the changed parts of their bytes.
 fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: Vram<'_>) {
     let stale = program.resources.textures.iter().any(|id| {
         let found = find_texture(state, unit.first_resource + u32::from(*id), memory);
@@ -503,8 +504,8 @@ fn is_bound(unit: Unit, state: &State, id: u8) -> bool {
     state.resource(unit.first_resource + u32::from(id)).is_some_and(|buffer| !buffer.buffers.is_empty())
 }
 
-/// Returns the range of a vertex buffer that vertices with up to these numbers can read. Returns `None` if the buffer
-/// had no relocation.
+/// Returns the range of a vertex buffer that the vertices may read. `numbers` limits their index and instance. Returns
+/// `None` if the buffer had no relocation.
 fn vertex_range(
     buffer: &Resource,
     elements: Option<&[Element]>,

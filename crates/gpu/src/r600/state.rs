@@ -28,7 +28,8 @@ const CTL_CONST: u32 = 0x3cff0;
 const LOOP_CONST: u32 = 0x3e200;
 const BOOL_CONST: u32 = 0x3e380;
 
-/// Size of the register space in bytes. A packet adds up to 16 bits of words to the last of these addresses.
+/// Size of the register space in bytes. The offset in a packet has up to 16 bits and counts words. The packet adds it
+/// to one of these addresses, of which BOOL_CONST is the last.
 const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
 
 /// The state that packets set, and the caches of programs and images.
@@ -94,8 +95,8 @@ fn is_read_anew(address: u32) -> bool {
 }
 
 impl State {
-    /// Returns a number that increases when a register or a buffer changes on which draws depend, except for constant
-    /// buffers.
+    /// Returns a number that increases with each change of a register or a buffer on which draws depend. Changes of
+    /// constant buffers do not count.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }

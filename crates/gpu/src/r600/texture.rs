@@ -237,7 +237,8 @@ impl TextureLayout {
     }
 }
 
-/// Returns the number of rows of a texture's first level, including padding. The resource has only its pitch.
+/// Returns the number of rows of a texture's first level, including padding. The resource contains only the pitch of
+/// this level.
 fn padded_height(tile_mode: u32, height: usize) -> usize {
     if tile_mode >= 2 { height.next_multiple_of(8) } else { height }
 }

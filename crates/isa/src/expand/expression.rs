@@ -67,8 +67,8 @@ pub(super) enum Reach {
     /// The longest expression at the start of other text. A binary operator has space on both sides or on neither, so
     /// `N -2` is two operands. Comparisons, `&&` and `||` end the expression.
     Within,
-    /// [`Reach::Within`], but an operator with this precedence comes before the expression, and the
-    /// assembler does not compute that operator. Only operators that bind more strongly belong to the expression.
+    /// Like [`Reach::Within`], but an operator with this precedence comes before the expression, and the assembler does
+    /// not compute that operator. Only operators that bind more strongly belong to the expression.
     Behind(u8),
 }
 

@@ -103,8 +103,8 @@ fn has_any(source: &str) -> bool {
     source.contains("\\(") || without_mark(source).split('\n').any(|line| directive(line).is_some())
 }
 
-/// Returns the paths of the files that the text of the file `of` includes. All paths, including `of`, are relative to
-/// the folder of the source. For the source itself, `of` is empty.
+/// Returns the paths of the files that `text` includes. `of` is the path of the file with this text, or empty for the
+/// source itself. All paths, including `of`, are relative to the folder of the source.
 pub fn included_by(text: &str, of: &str) -> Vec<String> {
     let name = |(_, line)| match directive(line) {
         Some((Directive::Include, _, rest)) => Some(beside(of, quoted(rest)?)),
@@ -113,8 +113,8 @@ pub fn included_by(text: &str, of: &str) -> Vec<String> {
     lines(text).filter_map(name).collect()
 }
 
-/// Returns the path of the file that the file `of` includes as `name`: relative to the folder of `of`, unless `name` is
-/// absolute.
+/// Returns the path of a file that the file `of` includes. `name` is the file's name in the directive. It is relative
+/// to the folder of `of`, unless it is absolute.
 pub fn beside(of: &str, name: &str) -> String {
     match of.rsplit_once(['/', '\\']) {
         Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
@@ -472,8 +472,8 @@ impl Expander<'_> {
                         self.error(context, part, "`.endif` without `.if`", "");
                     }
                 }
-                // The lines of a macro or repetition are collected even if the condition skips them: an `.endif` in
-                // them is not that of the condition.
+                // The lines of a macro or repetition are collected even if the condition skips them, because an
+                // `.endif` in them does not end the condition.
                 Directive::Macro | Directive::Repeat => {
                     let Some(end) = self.end_of(lines, at, found, context, part) else { return };
                     let body = &lines[at..end];

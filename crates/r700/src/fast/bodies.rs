@@ -1,5 +1,5 @@
-//! Operations that do not compute each lane from its own words alone: sets of lanes by predicate, sums over the four
-//! vector slots, and the general operation, which runs any instruction of one slot lane by lane.
+//! Operations that [`super::kernels`] does not contain: the sets of lanes with a given predicate, the operations over
+//! the four vector slots, and the general operation, which runs any instruction of one slot lane by lane.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -42,7 +42,7 @@ impl Body for Sets {
 }
 
 /// Runs any instruction of one slot lane by lane, with the lane functions that all engines share. Entry `number` of
-/// [`Tables::generals`] is its meaning.
+/// [`Tables::generals`] is the instruction's meaning.
 pub(super) struct General;
 
 impl Body for General {

@@ -7,8 +7,8 @@ use crate::outcome::Executed;
 use crate::rules::Rule;
 use crate::wave::Wave;
 
-/// Instructions of a wavefront, and lanes that executed them, that are not yet in its statistics. They are separate so
-/// that the loop over operations can hold them in registers of the host.
+/// Numbers of issued instructions and of lanes that executed them. They are not yet part of the wavefront's statistics.
+/// They are separate so that the loop over operations can hold them in registers of the host.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
     pub(super) instructions: u64,

@@ -102,8 +102,8 @@ impl Curve for Exp {
         /// 1.5 * 2^52. Adding it to a small double rounds the double to an integer, which the lowest bits of the sum
         /// contain.
         const ROUND: f64 = 6_755_399_441_055_744.0;
-        // Outside these limits, the single is zero or infinite. A NaN becomes the lower limit here. The rounding
-        // handles it.
+        // Outside these limits, the result is zero or infinite as a single. A NaN becomes the lower limit here. The
+        // rounding handles it.
         let x = f64::from(number(a));
         let x = if x > -200.0 { x } else { -200.0 };
         let x = if x < 200.0 { x } else { 200.0 };
@@ -224,9 +224,9 @@ mod tests {
 
     use super::*;
 
-    /// Compares a curve with its lane function. The words have every upper half, each with eight random lower halves,
-    /// and there are words at the edges. If both ends of the interval agree, they must be the lane function's result.
-    /// They must nearly always agree.
+    /// Compares a curve with its lane function. The inputs are eight words with each possible upper half and random
+    /// lower halves, and words at the edges. If both ends of the interval round to the same single, it must be the lane
+    /// function's result. Both ends must nearly always round to the same single.
     fn compare<C: Curve>(name: &str, seed: u64) {
         let mut random = Random::new(seed);
         let mut refused = 0;

@@ -23,7 +23,7 @@ use crate::reference::texture::{clamp, gradients_of_lane};
 use crate::texture::{Component, Texture};
 use crate::wave::{At, Held, Values, Wave};
 
-/// A call of [`Runner::fetching`], compiled for a level.
+/// A call of [`Runner::fetching`], compiled for each instruction set level.
 struct Fetch<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,

@@ -1,5 +1,5 @@
-//! Operations on whole rows: their state, their operands, and the compilation of one body for each instruction set
-//! level of the host.
+//! Operations on whole rows. This module defines their state and operands. It compiles each body once per instruction
+//! set level of the host.
 //!
 //! A [`Body`] is written once, as loops over all lanes without branches. A [`handler`] is a body compiled for a
 //! [`Level`]. Lowering determines the rows that an operation reads and writes.
@@ -81,7 +81,7 @@ impl Default for Tables {
 pub(super) enum Bank {
     /// The constant buffer with this number. A constant is one dword.
     Buffer(u8),
-    /// This component of the constant file. A constant is the component of one entry.
+    /// Component 0 to 3 of the constant file. A constant is this component of one entry.
     File(u8),
 }
 

@@ -1,10 +1,10 @@
 //! Lowers decoded code to operations. Operands become rows. The slots of a group become an ordered list of operations.
 //! The counts of each execution of a group are precomputed.
 //!
-//! | read | for |
+//! | module | lowers |
 //! |---|---|
-//! | this file | clauses, and the runs of groups that they consist of |
-//! | `plan` | which groups are lowered, and which PV and PS need rows of their own |
+//! | this file | clauses, which consist of runs of groups |
+//! | `plan` | nothing; decides which groups are lowered, and when PV and PS need separate rows |
 //! | `group` | the operations of a group, and their order |
 //! | `fetch` | fetch clauses: texture instructions with their samplers |
 //! | `memory` | vertex fetches, memory reads, the local data share, exports |
@@ -94,7 +94,7 @@ pub(super) struct Clause {
     /// Whether the whole clause state must be reset at the start of the clause. This is necessary if the reference
     /// interpreter runs some group, or if some group reads a PV or PS that the clause has not written.
     pub(super) whole_state: bool,
-    /// Whether aL is an operand. If aL does not exist, the reference interpreter runs such a clause in strict mode.
+    /// Whether some operand uses aL. In strict mode, the reference interpreter runs such a clause if aL does not exist.
     pub(super) loop_index: bool,
     /// The only run of the clause, if all groups are lowered into one run for the active lanes.
     pub(super) single: Option<Groups>,
@@ -289,7 +289,7 @@ struct Lowering<'a> {
 #[derive(Clone, Copy, Default)]
 struct Before {
     defined: [bool; PREVIOUS],
-    /// The register that holds the same value as each of PV and PS, in every lane that continues, if any.
+    /// For each of PV and PS, the register that holds the same value in every lane that continues, if there is one.
     register: [Option<Place>; PREVIOUS],
     /// Which of AR.x to AR.w the clause has defined.
     address: [bool; 4],

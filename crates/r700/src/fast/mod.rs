@@ -1,21 +1,21 @@
 //! The fast engine. It works on whole rows of lanes. A decision that cannot change within a launch is made only once.
 //!
-//! | read | for |
+//! | module | purpose |
 //! |---|---|
-//! | `lower` | lowering of groups to operations |
+//! | `lower` | lowers clauses and their groups to operations |
 //! | `lanes` | operations, and the rows and lanes on which they work |
 //! | `kernels`, `curves`, `bodies` | the operations |
-//! | `nodes` | computations of compiled code |
-//! | `indexed` | operands and destinations relative to AR and aL |
+//! | `nodes` | emits the computations of compiled code |
+//! | `indexed` | operands and destinations that are indexed by AR or aL |
 //! | `runner` | runs clauses in order, and the control flow between them |
 //! | `straight` | runs programs without control flow |
-//! | `read` | the registers whose values at the start matter |
+//! | `read` | finds the registers whose initial values matter |
 //! | `fetch` | runs fetch clauses |
 //! | `memory` | runs memory accesses and exports |
 //! | `compiled` | runs a program as linked host code |
 //! | `run` | runs wavefronts, in compiled code if possible |
-//! | `parallel` | hands wavefronts to threads |
-//! | `lockstep` | compares the two engines |
+//! | `parallel` | distributes wavefronts to threads |
+//! | `lockstep` | runs each wavefront on both engines and compares them |
 //!
 //! The engine shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter. It
 //! returns the same exports, memory, counts and traps. The reference interpreter runs the instructions that this engine
@@ -135,8 +135,8 @@ impl Fast {
     }
 
     /// Returns the program as straight-line code, if it is straight-line code and can run as such in this launch.
-    /// Compiled code is faster, except in launches with results by column, in which control flow takes most of the
-    /// time.
+    /// Usually, compiled code is faster. It is slower if the results have one list per component
+    /// ([`Launch::by_column`]), because control flow then takes most of the time.
     fn straight(&self, origin: &Origin) -> Option<&Straight> {
         let fits = origin.launch.by_column || !self.is_compiled();
         self.straight.as_deref().filter(|straight| fits && straight.fits(origin))

@@ -11,7 +11,7 @@ use super::runner::Runner;
 use crate::cause::Cause;
 use crate::wave::Wave;
 
-/// A call of [`Runner::run`], compiled for a level.
+/// A call of [`Runner::run`], compiled for each instruction set level.
 struct Run<'a, 'b, O> {
     runner: &'a mut Runner<'b>,
     code: Option<&'a Compiled>,

@@ -30,8 +30,8 @@ pub(super) struct Runner<'a> {
     pub(super) counts: Counts,
 }
 
-/// An export, compiled for a level. It returns `None` if the reference interpreter must run it. Otherwise it returns
-/// whether the disputed interpretations on which it depends affected the result.
+/// An export, compiled for each instruction set level. It returns `None` if the reference interpreter must run it.
+/// Otherwise it returns whether the disputed interpretations on which it depends affected the result.
 struct Export<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,

@@ -1,4 +1,4 @@
-//! The interface between compiled code and the flow state. After these functions, the flow state equals that after
+//! The interface between compiled code and the flow state. These functions have the same effect on the flow state as
 //! running the instructions one by one.
 
 use super::{Entry, Flow, LoopKind};

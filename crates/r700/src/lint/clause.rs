@@ -84,7 +84,8 @@ impl Lint<'_> {
                 op.read().iter().any(|source| match source.operand {
                     Operand::Gpr { gpr, chan } => {
                         // An indexed write can change any register from the named one on, because the words do not show
-                        // where the array ends. On RV770, however, LLVM emits reads of later registers.
+                        // where the array ends. On RV770, only the named register is checked, because LLVM emits reads
+                        // of later registers for this chip.
                         let behind = gpr > written.dst_gpr && u32::from(gpr) < CLAUSE_TEMPORARIES;
                         let in_array = gpr == written.dst_gpr || behind && self.chip.indexes_by_loop;
                         chan == written.dst_chan && (source.rel || in_array)

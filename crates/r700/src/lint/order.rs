@@ -10,8 +10,8 @@ use crate::words::{CfInst, ExportInst, MemOp};
 
 pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     barriers(lint, code, ways);
-    // With subroutines, exports are not checked. A RETURN has edges to the instructions after all calls of its
-    // subroutine, so the effects of one call would seem to precede the other calls.
+    // If the program has subroutines, exports are not checked. A RETURN has edges to the instructions after all calls
+    // of its subroutine, so the effects of one call would seem to precede the other calls.
     if ways.entries.len() == 1 {
         exports(lint, code, ways);
     }
@@ -111,8 +111,8 @@ fn name(kind: ExportKind) -> &'static str {
     }
 }
 
-/// Checks for reads of memory that was written without a wait. The state has one bit per memory space for writes with
-/// an acknowledge, and four bits higher, one for writes without an acknowledge.
+/// Checks for reads of memory that was written without a wait. The state has two bits per memory space. The lower bit
+/// is for writes with an acknowledge. The bit for writes without an acknowledge is four positions higher.
 fn waits(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     let written = |inst: ExportInst| match inst {
         ExportInst::MEM_SCRATCH => 1,

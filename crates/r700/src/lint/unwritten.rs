@@ -141,8 +141,8 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Finds the first reads of components that no path writes before, and of components that some path does not write
-/// before. `inputs` are written at the start.
+/// Finds the first read of each component that no path has written, and of each component that some path has not
+/// written. `inputs` are written at the start.
 pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: Components) {
     let never = first_reads(lint, code, ways, inputs, Components::or);
     let some = first_reads(lint, code, ways, inputs, Components::and);
@@ -156,7 +156,7 @@ pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: C
     }
 }
 
-/// Returns the first read of each component that is not written before. At a point where paths meet, `join` merges
+/// Returns the first read of each component that is not yet written at that point. Where paths meet, `join` merges
 /// their sets of written components.
 fn first_reads(
     lint: &Lint<'_>,

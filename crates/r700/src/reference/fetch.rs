@@ -336,7 +336,8 @@ impl Wave {
         checked.map_err(|hazard| Cause::of_hazard(hazard, accessor, value.is_some(), place))
     }
 
-    /// Returns the thread's number in its wavefront, or with SIMD_WAVE_REL in its group, which is here the launch.
+    /// Returns the thread's number in its wavefront. With SIMD_WAVE_REL, returns its number in its thread group, which
+    /// here is the whole launch.
     fn thread(&self, lane: Lane, relative_to_group: bool) -> usize {
         lane.index() + if relative_to_group { self.first_lane() } else { 0 }
     }

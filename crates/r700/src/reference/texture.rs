@@ -334,8 +334,8 @@ fn face_number(z: f32) -> u32 {
 
 /// Returns the sample position. The layer of an array is in z.
 ///
-/// A cube's coordinates are the results of CUBE after the usual multiply-add. x and y are 1 to 2 on the face. z is the
-/// face plus eight times the element. `index` is the element that SET_CUBEMAP_INDEX has set.
+/// A cube's coordinates are the results of CUBE after the usual multiply-add. On the face, x and y range from 1 to 2. z
+/// is the face plus eight times the element. `index` is the element that SET_CUBEMAP_INDEX has set.
 pub(crate) fn position(
     image: &Image,
     [x, y, z, _]: [f32; 4],

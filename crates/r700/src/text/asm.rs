@@ -441,7 +441,7 @@ impl<'a> Asm<'a> {
         Ok(Assembled { name, words, chip, chip_name, state, lines, warnings })
     }
 
-    /// Assigns addresses after everything else to clauses without ADDR, and counts to clauses without CNT.
+    /// Assigns addresses to clauses without ADDR, after all other words, and counts to clauses without CNT.
     fn place_clauses(&mut self) {
         let mut end = self.cf.iter().map(|cf| cf.addr + 1).max().unwrap_or(0);
         for cf in self.cf.iter().filter(|cf| cf.placed && !cf.body.is_empty()) {
@@ -598,7 +598,8 @@ const fn most_in_clause(alu: bool, family: Family) -> u32 {
     }
 }
 
-/// Returns the bits of a count, which is minus one. For a fetch clause, the bits of COUNT and COUNT_3 are not adjacent.
+/// Returns the bits of a stored count, which is the count minus one. For a fetch clause, the bits of COUNT and COUNT_3
+/// are not adjacent.
 fn count_field(count: u32, alu: bool) -> u32 {
     if alu { count << 18 } else { (count & 7) << 10 | (count >> 3) << 19 }
 }

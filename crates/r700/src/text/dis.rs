@@ -241,8 +241,8 @@ impl Dis<'_> {
         owners
     }
 
-    /// Returns the owner of each 64-bit word, the addresses of the control-flow words, and those of the control-flow
-    /// words after which their clause is printed.
+    /// Returns the owner of each 64-bit word, and the addresses of the control-flow words. Also returns the addresses
+    /// of those control-flow words that the listing shows together with their clause.
     fn layout(&mut self) -> (Vec<Owner>, Vec<usize>, Vec<usize>) {
         let mut owners = self.owners();
         let total = owners.len();

@@ -150,7 +150,7 @@ impl Wave {
     }
 
     /// Adds the results of this wavefront to an outcome of `lanes` lanes, which contains the results of earlier
-    /// wavefronts. Uses code for `level`, or code for every processor if `level` is `None`.
+    /// wavefronts. Uses code compiled for `level`, or code for every processor if `level` is `None`.
     pub(crate) fn add_to(&mut self, outcome: &mut Outcome, lanes: usize, level: Option<Level>) {
         self.add_exports_to(outcome, lanes, level, |_, _| true);
         self.add_others_to(outcome);

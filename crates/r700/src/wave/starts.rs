@@ -104,7 +104,7 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// A call of [`Starts::fill`], compiled for a level.
+/// A call of [`Starts::fill`], compiled for each instruction set level.
 pub(super) struct Fill<'a, 'b> {
     pub(super) starts: &'a Starts<'b>,
     pub(super) registers: &'a mut [Row<LANES>],
@@ -114,7 +114,7 @@ pub(super) struct Fill<'a, 'b> {
 }
 
 impl Fill<'_, '_> {
-    /// Fills the rows with code for `level`, or with code for every processor if `level` is `None`.
+    /// Fills the rows with code compiled for `level`, or with code for every processor if `level` is `None`.
     pub(super) fn at(self, level: Option<Level>) {
         match level {
             Some(level) => level.run(self),

@@ -47,8 +47,8 @@ pub(super) fn reads_second(blend: &Blend) -> bool {
     [blend.color, blend.alpha].iter().any(|(source, _, destination)| second(*source) || second(*destination))
 }
 
-/// Computes [`Blend::apply`] and [`placed`] for common sums of fractions, whose factors are 1 or depend on source
-/// alpha. Returns `None` for other blends. All components of a pixel are blended in one loop, so that they stay in
+/// Computes [`Blend::apply`] and [`placed`] for common blends of fractions: sums whose factors are 1 or depend on
+/// source alpha. Returns `None` for other blends. One loop blends all components of a pixel, so that they stay in
 /// registers. Colours and factors are from 0 to 1, so a factor of 0 needs no special case.
 #[inline(always)]
 pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored: &Words) -> Option<Words> {
@@ -135,7 +135,7 @@ fn each(value: impl Fn(usize) -> f32) -> Floats {
     values
 }
 
-/// Converts a byte to a fraction. A product and its correction compute the single-precision quotient by 255.
+/// Converts a byte to a fraction. A multiplication and a correction replace the single-precision division by 255.
 #[inline(always)]
 fn fraction(byte: u32) -> f32 {
     const RECIPROCAL: f32 = 1. / 255.;

@@ -24,7 +24,7 @@ pub(super) struct Cells<'a> {
     scale: [usize; 2],
 }
 
-/// Indices of the elements of a group's lanes. The value is on the stack during one step.
+/// Indices of the elements of a group's lanes. A value of this type is only on the stack, during one step.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Places {
@@ -62,8 +62,8 @@ impl<'a> Cells<'a> {
         (x < self.pitch && y < self.rows && place < self.count).then_some(place)
     }
 
-    /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. `room`
-    /// receives these lanes if each had to be checked.
+    /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. `room` is
+    /// memory for these lanes, which is used if the lanes must be checked one by one.
     #[inline(always)]
     pub(super) fn places<'l>(
         &self,
@@ -95,19 +95,19 @@ impl<'a> Cells<'a> {
         (Places::Each(places), live)
     }
 
-    /// Returns the words of both rows of a group whose elements are words.
+    /// Returns the words of both rows of a group, for elements of one word.
     #[inline(always)]
     fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
         Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
     }
 
-    /// Returns the words of both rows of a quad whose elements are words.
+    /// Returns the words of both rows of a quad, for elements of one word.
     #[inline(always)]
     fn quad(&self, first: usize) -> Option<[&'a [AtomicU32; 2]; 2]> {
         Some([self.words.get(first..)?.first_chunk()?, self.words.get(first + self.pitch..)?.first_chunk()?])
     }
 
-    /// Returns the elements of live lanes, which are words. The words of other lanes are undefined.
+    /// Returns the elements of live lanes. Each element is a word. The words of other lanes are undefined.
     #[inline(always)]
     pub(super) fn load(&self, places: &Places, live: &Live) -> Words {
         let mut words = [0; LANES];
@@ -145,8 +145,9 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores elements of live lanes, which are words. For [`Places::Rows`], the words of other lanes are stored
-    /// unchanged, because a store without a branch per lane is faster. No other thread writes to these rows meanwhile.
+    /// Stores the elements of live lanes. Each element is a word. For [`Places::Rows`], the words of other lanes are
+    /// stored unchanged, because a store without a branch per lane is faster. No other thread writes to these rows
+    /// meanwhile.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
@@ -192,7 +193,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns the elements of live lanes, which have two or four bytes.
+    /// Returns the elements of live lanes. An element has two or four bytes.
     #[inline(always)]
     pub(super) fn load_word(&self, places: &Places, live: &Live) -> Words {
         match self.bytes {
@@ -213,7 +214,7 @@ impl<'a> Cells<'a> {
         self.words.get(element * self.bytes / 4..)?.first_chunk()
     }
 
-    /// Returns the elements of live lanes, which have `N` words.
+    /// Returns the elements of live lanes in `words`. An element has `N` words.
     #[inline(always)]
     pub(super) fn load_many<const N: usize>(&self, places: &Places, live: &Live, words: &mut [Words; N]) {
         match places {
@@ -241,7 +242,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Stores elements of live lanes, which have `N` words.
+    /// Stores the elements of live lanes. An element has `N` words.
     #[inline(always)]
     pub(super) fn store_many<const N: usize>(&self, places: &Places, live: &Live, words: &[Words; N]) {
         match places {
@@ -274,7 +275,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns the elements of live lanes, which have `BYTES` bytes, one or two.
+    /// Returns the elements of live lanes. An element has `BYTES` bytes: one or two.
     #[inline(always)]
     pub(super) fn load_parts<const BYTES: usize>(&self, places: &Places, live: &Live) -> Words {
         let mut words = [0; LANES];
@@ -303,8 +304,8 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores elements of live lanes, which have `BYTES` bytes, one or two. The other bytes of a word stay unchanged,
-    /// even if another thread writes to them meanwhile.
+    /// Stores the elements of live lanes. An element has `BYTES` bytes: one or two. The other bytes of a word stay
+    /// unchanged, even if another thread writes to them meanwhile.
     #[inline(always)]
     pub(super) fn store_parts<const BYTES: usize>(&self, places: &Places, live: &Live, words: &Words) {
         let (in_word, mask) = (4 / BYTES, u32::MAX >> (32 - 8 * BYTES));

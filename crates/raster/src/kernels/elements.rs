@@ -93,7 +93,7 @@ impl<'a> Elements<'a> {
         words
     }
 
-    /// Replaces the bits that are not written by the stored bits.
+    /// In `words`, replaces each bit that the target does not write with the same bit of `stored`.
     #[inline(always)]
     pub(super) fn keep(&self, words: &mut [Words; MOST], stored: &[Words; MOST]) {
         for ((words, stored), written) in words.iter_mut().zip(stored).zip(self.written) {

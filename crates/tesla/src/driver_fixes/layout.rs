@@ -179,7 +179,8 @@ pub(super) fn insts(code: &Code) -> impl Iterator<Item = (usize, &Inst)> {
 }
 
 /// Returns whether a value that an instruction writes to a register becomes an address of g[] or s[]. Follows additions
-/// and copies of the value to the end of the program, and then once from its beginning to the instruction.
+/// and copies of the value from the instruction to the end of the program, and then once from the start of the program
+/// to the instruction.
 fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
     let mut holders = vec![register];
     let words = code.words().len();
@@ -207,7 +208,7 @@ fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
 }
 
 /// Returns whether an instruction adds to a value that derives from the number of the block. The compiler computes the
-/// first work-item of a block in this way, and adds the offset of the grid to it.
+/// first work-item of a block from this number, and adds the offset of the grid to the result.
 fn adds_to_block(code: &Code, place: usize, inst: &Inst) -> bool {
     let mut holders: HashSet<u8> = HashSet::new();
     let holds = |holders: &HashSet<u8>, operand: &Operand| match operand {

@@ -68,8 +68,8 @@ pub(super) fn is_shift(inst: &Inst) -> bool {
     width == Width::B32 && !matches!(inst.src[1], Operand::Imm(_))
 }
 
-/// Returns whether the half-register fields of an instruction stand for values of 8 or 16 bits of OpenCL C (F6). The
-/// compiler computes with such values in 32 bits. Their products have a test of their own
+/// Returns whether the half-register fields of an instruction stand for 8-bit or 16-bit values of OpenCL C (F6). The
+/// compiler computes with such values in 32 bits. Another function tests their products
 /// ([`is_product_of_small_values`]).
 pub(super) fn has_small_values(inst: &Inst) -> bool {
     let halves = matches!(inst.dst, Dst::R16(_)) || inst.src.iter().any(|src| matches!(src, Operand::R16(_)));
@@ -135,7 +135,7 @@ pub(super) fn take_lower_words(inst: &mut Inst) {
     }
 }
 
-/// Returns whether a product has factors of 16 bits of OpenCL C (F6), and is not a part of a 32-bit product. The
+/// Returns whether a product multiplies 16-bit values of OpenCL C (F6), and is not a part of a 32-bit product. The
 /// compiler splits a 32-bit product into products of halves. It shifts the sum of the products with an upper half by
 /// 16, and adds the product of the lower halves. For the upper word, it adds the product of the upper halves with a
 /// carry.

@@ -1,11 +1,11 @@
-//! f32 sums and products of a whole row with only the host's operation, if no lane is an exception.
+//! Computes f32 sums and products of a whole row with only the host's operation, if no lane is an exception.
 //!
 //! The lane functions flush denormals and canonicalize NaN at every step. This costs three times the operation itself
 //! and makes each step wait for the previous one. Most rows do not need it. The tests for exceptions are exact: if a
 //! lane might differ, the function returns `None`, and the lane functions compute the row.
 //!
-//! The sign bit of a difference of magnitudes shows whether a lane is an exception, and OR combines the sign bits of
-//! all lanes. Tests with boolean values took as long as the operation itself (`mad`: 20 ns instead of 13).
+//! For each lane, the sign bit of a difference of magnitudes shows whether the lane is an exception. OR combines the
+//! sign bits of all lanes. Tests with boolean values took as long as the operation itself (`mad`: 20 ns instead of 13).
 
 use reconverge_simt::wide::Wide;
 
@@ -63,7 +63,7 @@ pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
 }
 
 /// Returns products rounded to nearest, with sources and results flushed, or `None` if a product is ±2^-126. A product
-/// that rounds to less is a denormal in every rounding mode.
+/// that rounds to a smaller magnitude than 2^-126 is a denormal in every rounding mode.
 #[inline(always)]
 pub(super) fn rare_mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];

@@ -40,7 +40,7 @@ pub(super) struct Tables {
     pub(super) modes: Modes,
     /// The rows of a warp: its registers, then the room. Every [`Place`] in an operation is one of these rows.
     pub(super) layout: Layout<WARP>,
-    /// The row that shows compiled code the active lanes: all ones for an active lane, all zeros for others.
+    /// The row from which compiled code reads the active lanes: all ones for an active lane, all zeros for other lanes.
     pub(super) mask: Place,
 }
 
@@ -274,8 +274,8 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         }
         match K::by_host(wide, &operands::<HALVES, MODIFIED>(lanes, operation)) {
             Some((result, flags)) => Self::write(wide, lanes, operation, result, flags),
-            // This is a separate function, so that the fast path does not keep the sources. Keeping them would cost a
-            // tenth of a `mad`.
+            // This is a separate function, so that the fast path does not keep the sources. Keeping them would add a
+            // tenth to the time of a `mad`.
             None => wide.call(Rarely::<Self>(lanes, operation, PhantomData)),
         }
     }
@@ -362,7 +362,7 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     sources
 }
 
-/// Returns `old` with 16 bits, or with all bits, replaced by bits of `new` that are shifted left.
+/// Returns `old` with 16 bits (if `narrow` is set) or all bits replaced by the bits of `new`, shifted left by `shift`.
 #[inline(always)]
 pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {
     let place = bits(narrow) << (shift & 31);

@@ -1,8 +1,8 @@
 //! Runs two engines alongside each other on one block: the Tesla part of [`reconverge_simt::lockstep`].
 //!
-//! Each engine has a copy of the block and a view of global memory. After each stretch of instructions, the engines
-//! must agree in the warps (registers, l[], inputs, outputs, token stack), s[] with its locks, the barriers, the bytes
-//! written to g[] and the counts. At the end of the block, they must also agree in the number of issues of each word.
+//! Each engine has a copy of the block and a view of global memory. After each stretch of instructions, both engines
+//! must have the same warps (registers, l[], inputs, outputs, token stack), s[] with its locks, barriers, bytes written
+//! to g[] and counts. At the end of the block, they must also have the same number of issues of each word.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

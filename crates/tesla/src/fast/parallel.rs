@@ -22,11 +22,11 @@ use crate::trap::Cause;
 /// Maximum number of blocks per thread in a batch. Their writes are committed after all blocks of the batch have ended.
 const AHEAD: usize = 2048;
 
-/// Factor by which a batch is larger than the previous one, if that was accepted.
+/// Factor by which a batch is larger than the previous batch, if the previous batch was accepted.
 const GROWTH: usize = 8;
 
-/// Maximum number of pages that the blocks of a batch write. The last block on each thread may exceed it. A page has a
-/// third of a kilobyte.
+/// Maximum number of pages that the blocks of a batch write. The last block on each thread may exceed this number. A
+/// page has a third of a kilobyte.
 const PAGES: usize = 1 << 16;
 
 /// Maximum number of blocks in a part, which share a view of the memory.

@@ -1,7 +1,7 @@
 //! Runs warps: chains of blocks, linked code that replaces blocks, and the steps between two chains.
 //!
-//! A chain is a sequence of blocks that run completely. Three things happen between two chains: an instruction of the
-//! reference interpreter, a part of a block, and a load or store that some lane cannot execute. [`Cursor`] is the
+//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction of the
+//! reference interpreter, a part of a block, or a load or store that some lane cannot execute. [`Cursor`] is the
 //! position of a warp.
 
 use std::ops::Range;
@@ -343,7 +343,8 @@ impl<O: Observer> Cursor<'_, '_, O> {
         }
     }
 
-    /// Runs linked code instead of a block. Counts the instructions that ran before the code, and those of the code.
+    /// Runs linked code instead of a block. Counts the instructions of the code, and the instructions that ran before
+    /// it.
     #[inline(always)]
     fn run_code(&mut self, runner: &mut Runner<'_>, node: u32, block: &Block) -> Exit {
         self.count_chain(block);
@@ -383,9 +384,9 @@ impl<O: Observer> Cursor<'_, '_, O> {
         exit
     }
 
-    /// Runs a block, or a part of a block, that a chain cannot run. There are several reasons. The reference
-    /// interpreter executes the last instruction. The last instruction is a load or store that some lane cannot
-    /// execute. The budget does not cover the block. The warp enters the block in its middle. The lanes are already
+    /// Runs a block, or a part of a block, that a chain cannot run. One reason is the last instruction: the reference
+    /// interpreter executes it, or it is a load or store that some lane cannot execute. Other reasons are that the
+    /// budget does not cover the block, that the warp enters the block in its middle, or that the lanes are already
     /// activated.
     #[inline(always)]
     fn run_apart<W: Wide>(

@@ -168,7 +168,7 @@ fn halving(x: u32) -> (i32, u32) {
     (unbiased, x & FRACTION | (unbiased as u32 & 1) << 23)
 }
 
-/// Returns rsqrt of a source. The tables have provided the significand.
+/// Returns rsqrt of a source. `significand` is the significand of the result, from the tables.
 #[inline(always)]
 fn rsqrt_of(x: u32, significand: u32) -> u32 {
     let (unbiased, fraction) = halving(x);

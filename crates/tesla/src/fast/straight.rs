@@ -44,7 +44,7 @@ pub(super) struct Straight {
     /// program.
     kept: usize,
     first_kept: usize,
-    /// Registers that each warp sets to zero at its start, because it may read that value or leave it as a result.
+    /// Registers that each warp sets to zero at its start, because the warp may read the zero or return it as a result.
     zeroed: Vec<Place>,
     /// Registers that the steps of a warp write, in ascending order. All other registers are the same for all warps.
     written: Vec<usize>,
@@ -215,8 +215,8 @@ impl Straight {
         }
     }
 
-    /// Returns the sources of the inputs of all warps, in the order of the steps. Returns `None` for compute and
-    /// geometry launches that need any.
+    /// Returns the sources of the inputs of all warps, in the order of the steps. Returns `None` if a compute or
+    /// geometry launch needs inputs.
     fn sources<'a>(&self, launch: &'a Launch) -> Option<Vec<InputSource<'a>>> {
         let inputs = self.each.iter().filter_map(|step| match step {
             WarpStep::Input { word, position, .. } => Some((word, *position)),

@@ -1,8 +1,8 @@
 //! Loads and stores of a warp for which one slice of bytes covers all lanes. Each lane accesses its word in a
 //! contiguous row, all lanes access one word, or each lane accesses an element at its own address.
 //!
-//! [`super::memory`] executes all other accesses lane by lane: bytes in several buffers or past an end, or a view that
-//! must see each access.
+//! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past an end, and
+//! accesses to a view of memory that must be notified of each access.
 
 use reconverge_simt::by_level;
 use reconverge_simt::level::{Level, Task};
@@ -72,7 +72,7 @@ pub(super) trait Reach {
     fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]>;
 
     /// Returns the bytes of the buffer that contains an address of a segment of g[], and the address of the first byte.
-    /// Returns `None` unless the group may read and write all of these bytes at any time until it ends.
+    /// Returns `None` unless the group may read and write all of these bytes at any time until the group ends.
     fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])>;
 
     /// Returns the bytes of a constant bank.
@@ -201,7 +201,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE
         if SPACE == LOCAL || !WORD {
             return Self::each(wide, lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
         }
-        // Other access patterns are in a separate function, so that the first pattern does not keep values for them.
+        // Other access patterns are in a separate function, so that the code for the patterns above does not keep
+        // values for them.
         Self::together(wide, lanes, memory, transfer).is_some()
             || wide.call(Each::<SPACE, STORE>(lanes, memory, transfer))
             || memory.transfer(lanes, transfer)
@@ -404,8 +405,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
             let Lanes { rows, shared, .. } = lanes;
             let bytes = Self::writable(shared, memory, transfer, (start, last), picked)?;
             let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
-            // The row is read only after this call. The compiler would put values that are kept across the call on the
-            // stack.
+            // The row is read only after this call. If it were read earlier, the compiler would keep its values on the
+            // stack during the call.
             let mut values = *rows.row(row);
             if bits != u32::MAX {
                 let mut kept = [0; WARP];

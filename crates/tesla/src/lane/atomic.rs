@@ -84,7 +84,8 @@ pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32
     }
 }
 
-/// Returns the condition that signed inc and dec with a negative source use before G200. No test vector covers it.
+/// Returns the condition that chips before G200 use for signed inc and dec with a negative source. No test vector
+/// covers it.
 fn odd(next: u32, src: u32) -> bool {
     next as i32 > 0 || src as i32 > next as i32
 }

@@ -41,8 +41,8 @@ impl Size {
 }
 
 impl Integer {
-    /// Returns the sign of a source after the modifiers, and the magnitude of the source. For a signed source, this is
-    /// the magnitude before the modifiers.
+    /// Returns the sign of a source after the modifiers, and the magnitude of the source, which the modifiers do not
+    /// change.
     #[inline(always)]
     fn source(self, x: u32, modifiers: Modifiers) -> (bool, u32) {
         let (negative, magnitude) = self.magnitude(x);

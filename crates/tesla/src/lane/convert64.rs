@@ -18,7 +18,7 @@ pub struct Integer {
 }
 
 impl Integer {
-    /// Returns the sign of a source after the modifiers, and its magnitude.
+    /// Returns the sign of a source after the modifiers, and the magnitude of the source.
     fn source(self, modifiers: Modifiers, x: u64) -> (bool, u64) {
         let (negative, magnitude) = match (self.wide, self.signed) {
             (true, true) => ((x as i64) < 0, (x as i64).unsigned_abs()),
@@ -29,8 +29,8 @@ impl Integer {
         (modifiers.sign(negative), magnitude)
     }
 
-    /// Returns the rounded bits of an integer in `format`. The direction of rounding depends on the final sign only if
-    /// the source is signed.
+    /// Returns the rounded bits of an integer in `format`. If the source is signed, `rounding` applies to the number
+    /// with its final sign. If the source is unsigned, `rounding` applies to the magnitude.
     fn convert(self, format: Format, rounding: Rounding, modifiers: Modifiers, x: u64) -> u64 {
         let (negative, magnitude) = self.source(modifiers, x);
         let rounding = if self.signed { rounding } else { rounding.mirrored(negative) };

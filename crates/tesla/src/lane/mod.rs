@@ -2,9 +2,9 @@
 //! result and its flags.
 //!
 //! Lane values are plain `u32` (f32 as its bits, 16-bit values zero-extended) and `u64`. Every function takes the
-//! modifiers as plain values and is inlined. So if a caller's modifiers are constant, its code contains only the
-//! arithmetic of that instruction. Frequent functions have no branches, so a loop over lanes becomes vector code. Flags
-//! are computed from the final result, and cost nothing if the caller ignores them.
+//! modifiers as plain values and is inlined. So if a caller passes constant modifiers, the compiled call contains only
+//! the arithmetic of this one instruction. Frequent functions have no branches, so a loop over lanes becomes vector
+//! code. Flags are computed from the final result, and cost nothing if the caller ignores them.
 //!
 //! | file | subject | chapter of the machine's description |
 //! |---|---|---|
@@ -19,7 +19,7 @@
 //! | [`special`] | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 | 8 |
 //!
 //! All functions follow the facts in the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c,
-//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the function says so.
+//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the documentation of its function says so.
 
 pub mod atomic;
 pub mod convert;

@@ -11,8 +11,8 @@ use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
 const SIGN: u32 = 0x8000_0000;
 const INFINITY: u32 = 0x7f80_0000;
 const FRACTION: u32 = 0x7f_ffff;
-/// In results of presin and preex2, bit 30 marks values that are not numbers in range. If bit 23 is also set, the value
-/// is an infinity.
+/// In results of presin and preex2, bit 30 marks a value that is NaN, infinite or out of range. If bit 23 is also set,
+/// the value is not a NaN.
 const SPECIAL: u32 = 0x4000_0000;
 const SPECIAL_INFINITY: u32 = 0x4080_0000;
 

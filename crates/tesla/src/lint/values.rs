@@ -1,7 +1,8 @@
 //! Facts about registers before each instruction: whether they are written, and whether they are equal in all lanes.
 //!
-//! Each fact is a set of locations that grows along the edges of the graph, without a stack. A `ret` continues after
-//! every call to which it may return. So a location counts as written if any path writes it.
+//! Each fact is a set of locations that grows along the edges of the graph. The analysis does not track the stack, so a
+//! `ret` continues after every call to which it may return. A location therefore counts as written if any path writes
+//! it.
 
 use reconverge_isa::sets::{NumberSet, SortedSet};
 
@@ -159,8 +160,9 @@ fn name(place: Place) -> String {
     }
 }
 
-/// Returns the locations that may differ between the lanes of a warp, before each instruction. `apart` are instructions
-/// that some lanes may execute without the others. The values that they write may differ from those in other lanes.
+/// Returns the locations that may differ between the lanes of a warp, before each instruction. `apart` lists the
+/// instructions that some lanes may execute without the others. The values that such an instruction writes may differ
+/// from those in other lanes.
 pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode {
     let stage = subject.stage;
     let start = Places::default().with(Place::R(0));
@@ -170,8 +172,8 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode 
             |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
         let differs = match &inst.op {
             Op::Group(Group::Vote { .. }) => apart.contains(pc),
-            // Two values that differ between lanes may differ in the same way: an index and its bound, both computed
-            // from the thread's number.
+            // If all sources differ between lanes, they may differ in the same way, for example an index and its bound
+            // that are both computed from the thread's number. So the result counts as equal in all lanes.
             Op::Arith(Arith::Set { .. } | Arith::Add { .. })
                 if reads.len() > 1 && reads.iter().all(|(place, _, _)| places.has(*place)) =>
             {

@@ -1,10 +1,11 @@
 //! The operands and modifiers from which rows are built. The names are those of the description. S, I and L at the
-//! start mean a short, immediate or long form. H, D and Q at the end mean 16, 64 and 128 bits. W and H at the end of a
-//! source mean a choice of a 32-bit or 16-bit source among registers and memory. (3, and its Appendices B to D)
+//! start mean a short, immediate or long form. H, D and Q at the end mean 16, 64 and 128 bits. At the end of a source's
+//! name, W and H mean that the source has 32 or 16 bits, and can be a register or memory. (3, and its Appendices B to
+//! D)
 //!
 //! Bits are numbered 0 to 63: bit n of the second word is 32 + n. Comments write w0\[n\] and w1\[n\] for bit n of the
-//! first and the second word. If a field is used as an operand other than its name states, the part's name ends in that
-//! operand: `LSRC3W_2` is the field SRC3 as second source.
+//! first and the second word. If a field holds another operand than its name states, the part's name ends in the number
+//! of that operand: `LSRC3W_2` is the field SRC3 as second source.
 
 use reconverge_isa::row::{Part, Style};
 
@@ -34,8 +35,8 @@ macro_rules! choice {
     };
 }
 
-/// A case that is limited to some chips and stages. It is a macro, because the compiler keeps the data that a literal
-/// refers to, but not the data that a function's argument refers to.
+/// A case that is limited to some chips and stages. It is a macro, because the data that a literal refers to becomes
+/// static, while the data that a function's argument refers to does not.
 macro_rules! case_in {
     ($scope:expr, $fixed:expr, $mask:expr, $parts:expr $(,)?) => {
         Case { mask: $mask, fixed: $fixed, scope: $scope, parts: $parts }

@@ -40,7 +40,7 @@ pub(super) const CONDITION_C: P = number!(
 /// The bits of the condition field for the predicate "always".
 pub(crate) const PREDICATE_ALWAYS: u64 = 15 << 39;
 
-/// The predicate. The text omits "always", and it has no register for "never".
+/// The predicate. The text omits the predicate "always", and shows "never" without a register.
 pub(crate) const PRED: P = choice!("predicate", [
     case!(PREDICATE_ALWAYS, 31 << 39, &[]),
     case!(0, 0x7f << 39, &[Part::Open, Part::Text("never"), Part::Close, NEVER]),

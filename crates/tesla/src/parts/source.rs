@@ -72,8 +72,8 @@ pub(crate) const SSRC2H: P = short_source2::<false>();
 pub(super) const UNDEFINED: P = word!("pair of c[] sources", at(23, 1), &[None, None], |_, _| {});
 
 /// Source 1 of a long form. ALONE means that the instruction has no other source. Outside geometry programs,
-/// w0\[16..24\] are then ignored (2.1, measured for conversions). For other instructions, setting both bits has no
-/// meaning outside geometry programs.
+/// w0\[16..24\] are then ignored (2.1, measured for conversions). If the instruction has other sources, setting both
+/// w0\[23\] and w0\[24\] has no meaning outside geometry programs.
 ///
 /// Fragment programs do not have s[] or a[], and ignore w1\[21\].
 pub(super) const fn long_source1<const WIDE: bool, const ALONE: bool>() -> P {
@@ -133,13 +133,13 @@ pub(crate) const ST_SRC: P = choice!("kind of source 2", [
 
 pub(super) const TYPE: u64 = 7 << 53;
 
-/// The data register of an access to l[] or g[], depending on the type: the destination of a load.
+/// The destination register of a load or atomic operation on l[] or g[]. Its width depends on the type of the access.
 pub(crate) const LG_REG: P = choice!("register width", [
     case!(4 << 53, TYPE, &[LDDST]),
     case!(5 << 53, TYPE, &[LQDST]),
     case!(0, 0, &[LDST]),
 ]);
-/// The data register of a store to l[] or g[]: the destination field as source 2.
+/// The data register of a store to l[] or g[]. It is source 2, and its number is in the destination field.
 pub(crate) const LG_REG_2: P = choice!("register width", [
     case!(4 << 53, TYPE, &[r64::<1, 2>()]),
     case!(5 << 53, TYPE, &[number!("source 2", at(2, 7), RQ, |draft, n| draft.inst.src[1] = Operand::R128(n as u8))]),

@@ -1,7 +1,8 @@
 //! Rows of two-word instructions with a 32-bit immediate. (2.1, Appendix A)
 //!
 //! A row consists of its name, the start of its text, the fixed bits of the instruction and their mask, the section
-//! that describes it, the parts of its text and its meaning. Rows are in the order of the description.
+//! that describes the instruction, the parts of the text, and the meaning of the instruction. Rows are in the order of
+//! the description.
 
 use reconverge_isa::row::Part;
 

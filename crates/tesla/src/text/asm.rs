@@ -166,7 +166,7 @@ enum Data {
 struct Assembler<'a> {
     chip: Chip,
     stage: Stage,
-    /// The chip that the text states outside modules, as spelled, and (`own_chip`) as a value.
+    /// The chip that the text states outside modules, as spelled there. `own_chip` holds it as a value.
     chip_name: Option<String>,
     own_chip: Chip,
     reader: LineReader<'static, Draft>,

@@ -98,8 +98,8 @@ pub struct Member<'a> {
 
 /// Prints modules and their programs: the parts that programs share once, then each program.
 ///
-/// `chip` is the chip for which the words are decoded. If it is the chip of a module, or is `None`, the listing
-/// contains the name that the module has for its chip.
+/// `chip` is the chip for which the words are decoded. If it is `None` or equals the chip of a module, the listing
+/// contains the module's name for the chip.
 pub fn disassemble_image(
     modules: &[Module],
     members: &[Member<'_>],

@@ -78,8 +78,9 @@ impl<'a> Notes<'a> {
         decode([first, second], self.chip, self.stage).ok()
     }
 
-    /// Returns the index of the first word at which `$r0` may have been written: the word after the start of the first
-    /// write, or the target of a later jump back before that.
+    /// Returns the index of the first word at which `$r0` may have been written. This is the word after the start of
+    /// the first instruction that writes `$r0`. If a later instruction jumps back to an earlier word, it is the target
+    /// of that jump.
     fn first_r0_write(&self) -> usize {
         if self.stage != Stage::Compute {
             return 0;

@@ -1,8 +1,8 @@
 //! Converts notation that people use but listings do not contain: commas, floats, negative numbers, names of parameters
 //! and built-in variables.
 //!
-//! If the rows cannot read a line, the line is converted to the form of listings and read again. So lines in the form
-//! of listings have no extra cost.
+//! If no row of the instruction table can read a line, the line is converted to the form of listings and read again. So
+//! lines in the form of listings have no extra cost.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};
@@ -108,8 +108,8 @@ pub(super) fn bits_of(text: &str) -> Option<u32> {
     float.is_finite().then(|| float.to_bits() | u32::from(negative) << 31)
 }
 
-/// Types that may be missing before a built-in variable: those of the operand and of the access. Which of them is right
-/// depends on the text before the variable.
+/// The types that may be omitted before a built-in variable: the type of the operand and the type of the access. The
+/// text before the variable determines which of these entries is right.
 pub(super) const ACCESSES: [&str; 3] = ["", "u16 ", "u16 u16 "];
 
 /// Converts a line to the form of listings, with `access` before its built-in variables. Returns `None` if the line

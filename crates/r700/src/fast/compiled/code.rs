@@ -191,8 +191,8 @@ impl<'a> Way<'a> {
         sum.unwrap_or(zero)
     }
 
-    /// Applies OMOD or the factor of a MULADD, then CLAMP. `chosen` states whether the value is one of the operands,
-    /// whose bits have not been computed.
+    /// Applies OMOD or the factor of a MULADD, then CLAMP. `chosen` states whether the value is an unchanged copy of
+    /// one of the operands.
     fn finish(&mut self, operation: &Operation, value: Value, chosen: bool) -> Value {
         let (mut value, mut chosen) = (value, chosen);
         if operation.factor != 1.0 {
@@ -220,8 +220,8 @@ impl<'a> Way<'a> {
         }
         let nan = self.rows.compare(predicate::UNORD, value, value);
         let kept = self.rows.strip.select(nan, clamped, value);
-        // A computed NaN may not be canonical yet, so the slow path must compute it. Numbers are already canonical.
-        // Canonicalizing them again would change denormals.
+        // A computed NaN may not be canonical yet, so the slow path must compute it. All other values are already
+        // canonical. Canonicalizing them again would change denormals.
         if chosen || self.rows.exact {
             return kept;
         }

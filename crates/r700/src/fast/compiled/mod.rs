@@ -1,16 +1,16 @@
 //! The compiled engine. It runs a program as linked host code, whereas the fast engine runs the program clause by
 //! clause.
 //!
-//! | read | for |
+//! | module | purpose |
 //! |---|---|
-//! | `trace` | from clauses to nodes |
-//! | `code` | from operations to values |
-//! | `run` | entry, exit and flow of code |
+//! | `trace` | converts clauses to nodes |
+//! | `code` | converts operations to values of the generated code |
+//! | `run` | enters and leaves compiled code, and updates the flow state |
 //!
 //! Between two nodes, registers, flow state and counts are the same as in the fast engine. The fast engine runs the
-//! instructions that no node contains: at the end of a node, code calls the engine, and then continues with the next
-//! node. For an operation without a template, code calls the fast engine's operation. If lockstep must name an
-//! instruction, a node may end inside a clause. Only the registers are compared at such a point.
+//! instructions that no node contains: compiled code calls the engine at the end of a node, and then continues with the
+//! next node. If an operation has no template, compiled code calls the fast engine's operation. If lockstep must name
+//! an instruction, a node may end inside a clause. At such a point, only the registers are compared.
 
 mod code;
 mod run;
@@ -38,13 +38,13 @@ pub(super) struct Compiled {
 /// A program that has been traced.
 type Traced = reconverge_jit::Traced<run::R700>;
 
-/// The instructions of each part. Code counts how often each part runs.
+/// The instructions of each part. Compiled code counts how often each part runs.
 type Parts = Vec<Vec<Counted>>;
 
 /// The row of the active lanes.
 const ACTIVE_ROW: Row = Row::Own(MASK);
 
-/// An instruction that code runs and counts.
+/// An instruction that compiled code runs and counts.
 #[derive(Clone, Copy, Debug)]
 enum Counted {
     /// A run of groups of a clause, by its number in the program.
@@ -73,8 +73,8 @@ enum End {
 pub(super) struct Own {
     /// The address at which the node begins.
     pc: u32,
-    /// Whether some clause must be inside a loop. The clause is in this node, or in a node to which code continues
-    /// without a change of the flow state.
+    /// Whether this node contains a clause that must be inside a loop. Nodes that compiled code reaches from here
+    /// without a change of the flow state count as well.
     in_loop: bool,
     /// The addresses of the ALU_BREAKs after which lanes leave the node.
     leaves: Vec<u32>,
@@ -98,7 +98,7 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counts that code needs. The counts of the parts come first.
+    /// Returns the number of counters that compiled code needs. The counters of the parts come first.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
     }

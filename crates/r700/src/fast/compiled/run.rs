@@ -1,6 +1,7 @@
 //! Enters and leaves linked code, and updates the flow state at the end of its nodes.
 
-// Generated code is called, and calls functions of this module. Each unsafe block states what it relies on.
+// This module calls generated code, which in turn calls functions of this module. Each unsafe block states what it
+// relies on.
 #![allow(unsafe_code)]
 
 use std::mem::take;
@@ -25,18 +26,19 @@ use crate::wave::{At, Wave};
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
 
-/// A wavefront that runs code. Calls of operations and of the flow control use this context.
+/// A wavefront that runs compiled code. When compiled code calls operations or the flow control, it passes this
+/// context.
 pub(in crate::fast) struct Work<'c, 'a> {
     runner: &'c mut Runner<'a>,
     wave: &'c mut Wave,
     issued: &'c mut Issued,
     /// The run ends when the statistics reach this number of instructions.
     end_at: u64,
-    /// The budget and the number of iterations with which code was last entered.
+    /// The budget and the number of iterations at the latest entry into compiled code.
     given: (i32, u32),
-    /// Numbers of instructions, by path, that the fast engine ran while code was running.
+    /// For each path, the number of instructions that the fast engine ran on calls from compiled code.
     shares: Shares,
-    /// Result of the run, if the flow control has left the code: whether the run has ended, or a trap.
+    /// Result of the run, if the flow control has left compiled code: whether the run has ended, or a trap.
     end: Result<bool, Trap<Cause>>,
 }
 
@@ -88,7 +90,7 @@ impl LinkedMachine for R700 {
 }
 
 impl Work<'_, '_> {
-    /// Sets the active lanes, the budget and the limits with which code continues.
+    /// Sets the active lanes, the budget and the limits with which compiled code continues.
     #[inline(always)]
     fn give_counts(&mut self, linked: &Linked<R700>, state: &mut State) {
         let flow = &self.wave.flow;
@@ -108,7 +110,8 @@ impl Work<'_, '_> {
         self.given = (state.budget, state.rounds);
     }
 
-    /// Adds the counts of code to those of the wavefront, and updates the flow state for lanes that left a loop.
+    /// Adds the counts of compiled code to those of the wavefront, and updates the flow state for lanes that left a
+    /// loop.
     #[inline(always)]
     fn take_counts(&mut self, state: &mut State) {
         let (budget, rounds) = self.given;
@@ -166,7 +169,7 @@ pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow)
     (fits && in_place && (entries == 0 || entries <= flow.room())).then_some(node)
 }
 
-/// Runs code, beginning with a node. Returns whether the run has ended.
+/// Runs compiled code, beginning with a node. Returns whether the run has ended.
 ///
 /// # Errors
 /// If the program traps.
@@ -191,8 +194,8 @@ pub(in crate::fast) fn run<O: Observer>(
     let narrow = || std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
     work.give_counts(linked, state);
     let arrived = Arrived { node, rows: [rows, narrow(), narrow()], counts: &mut counts };
-    // SAFETY: code exists only if the processor supports its level. The code was traced for the layout of these rows.
-    // The row of the active lanes is set.
+    // SAFETY: compiled code exists only if the processor supports its instruction set level. The code was traced for
+    // the layout of these rows. The row of the active lanes is set.
     let left = unsafe { linked.run(arrived, |own| own.pc, state, &mut work) };
     let place = match left {
         Left::Ended => None,
@@ -213,7 +216,7 @@ pub(in crate::fast) fn run<O: Observer>(
     end
 }
 
-/// Runs instructions on the fast engine up to the next node. It is compiled for a level.
+/// Runs instructions on the fast engine up to the next node. This task is compiled for each instruction set level.
 struct Next<'s, 'l, 'c, 'a> {
     linked: &'s Linked<R700>,
     state: &'l mut State,
@@ -240,7 +243,7 @@ impl Task for Next<'_, '_, '_, '_> {
     }
 }
 
-/// Runs operations that code calls. It is compiled for a level.
+/// Runs operations on calls from compiled code. This task is compiled for each instruction set level.
 struct Execute<'a, 'w> {
     lanes: &'a mut Lanes<'w>,
     operations: &'a [Operation],

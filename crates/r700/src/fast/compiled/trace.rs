@@ -23,8 +23,8 @@ const DEEPEST: u32 = 8;
 /// Maximum number of instructions of a node.
 const MOST_INSTRUCTIONS: u32 = 400;
 
-/// Maximum number of words of lanes in a node. Each conditional needs one, and so does each clause after which lanes
-/// leave the node.
+/// Maximum number of lane masks that a node stores, one word each. Each conditional needs one, and so does each clause
+/// after which lanes leave the node.
 const MOST_WORDS: u32 = 48;
 
 /// Traces a program. Returns its nodes, and for each part that the nodes count, the instructions of the part.
@@ -61,7 +61,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
     (traced, parts)
 }
 
-/// Returns, for each instruction, the instructions whose ADDR is its address, and whether it is part of a loop.
+/// For each instruction, returns the instructions that name it in ADDR, and whether it is part of a loop.
 fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
     let (mut targets, mut loops) = (vec![Vec::new(); lowered.nodes.len()], vec![false; lowered.nodes.len()]);
     for (number, node) in lowered.nodes.iter().enumerate() {
@@ -138,7 +138,7 @@ struct Tracer<'a> {
     /// Whether each operation has a template.
     has_template: &'a [bool],
     extent: Extent,
-    /// For each instruction, whether it is compiled, and the instructions whose ADDR is its address.
+    /// For each instruction, whether it is compiled, and the instructions that name it in ADDR.
     chosen: Vec<bool>,
     targets: Vec<Vec<u32>>,
     /// For each instruction, whether it is part of a loop.
@@ -224,8 +224,8 @@ impl<'a> Tracer<'a> {
             && self.clause(number).is_some_and(|(_, run)| self.compiles(run))
     }
 
-    /// Returns whether a node begins with an instruction. If the node contained only a short clause, entering code
-    /// would cost more than it saves. Such a node is worthwhile only if the loop around it has other nodes.
+    /// Returns whether a node begins with an instruction. If the node contained only a short clause, entering compiled
+    /// code would cost more than it saves. Such a node is worthwhile only if the loop around it has other nodes.
     fn pays(&self, number: u32) -> bool {
         let Some((_, run)) = self.clause(number).filter(|_| self.begins(number)) else { return false };
         let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
@@ -331,7 +331,7 @@ impl<'a> Tracer<'a> {
         self.linker.check_at(self.checked);
     }
 
-    /// Returns the number of instructions and the part of the last piece of the open node, and the data of the node.
+    /// Closes the open node. Returns the number of instructions and the part of its last piece, and the node's data.
     fn close(&mut self, end: End) -> ([u32; 2], Own) {
         let pc = self.own.pc;
         let Open { in_loop, leaves, last: Together { size, counted }, .. } =
@@ -340,7 +340,8 @@ impl<'a> Tracer<'a> {
         ([size, part], Own { pc, in_loop, leaves, end })
     }
 
-    /// Adds a part with these instructions, whose runs code counts. Returns the number of the part.
+    /// Adds a part that consists of these instructions. Compiled code counts how often the part runs. Returns the
+    /// number of the part.
     fn part(&mut self, counted: Vec<Counted>) -> u32 {
         self.parts.push(counted);
         self.linker.part()
@@ -394,7 +395,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns the POP after the last side of a conditional, if any, and the next instruction. `end` is the instruction
-    /// after that side. Returns `None` unless the jump `over` that side leads there.
+    /// after that side. Returns `None` unless `over`, the jump over that side, leads to the POP or to the next
+    /// instruction.
     fn pop(&self, end: u32, popped: bool, first: u32, over: &Control) -> Option<(Option<Pop>, u32)> {
         let leads = (first + over.addr, over.pop_count);
         if popped {

@@ -1,5 +1,5 @@
-//! Lowers the instructions of fetch clauses whose resources and registers are known before the launch, except that aL
-//! may be added to a register number. [`super::memory`] lowers the instructions that access memory.
+//! Lowers fetch instructions whose resources and registers are known before the launch. aL may still be added to a
+//! register number. [`super::memory`] lowers the instructions that access memory.
 //!
 //! The reference interpreter executes queries of textures (GET_LOD, GET_LERP, GET_TEXTURE_RESINFO) and instructions
 //! with unbound resources.
@@ -102,7 +102,8 @@ pub(in crate::fast) struct Fetching {
 pub(in crate::fast) enum Register {
     /// A row that is the same in the whole launch.
     Fixed(Place),
-    /// A component of the register whose number is this one plus aL: register and component.
+    /// A register component. The first field plus aL is the number of the register, and the second field is the
+    /// component.
     Loop(u8, u8),
 }
 

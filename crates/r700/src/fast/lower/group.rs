@@ -86,7 +86,8 @@ impl Lowering<'_> {
             let mut draft = drafts.remove(free.unwrap_or(0));
             let result = draft.made.operation.dst;
             if free.is_none() {
-                // Another operation still reads each destination row, so this result is written to an intermediate row.
+                // For every remaining instruction, another remaining one still reads the destination row. Therefore
+                // this result is written to an intermediate row.
                 draft.made.operation.dst = self.intermediate(waiting);
                 waiting += 1;
             }

@@ -1,7 +1,8 @@
 //! Decides which groups of a clause are lowered, and when PV and PS need separate rows.
 //!
 //! Usually, PV and PS are read from the destination rows of the previous group. They need separate rows if such a
-//! destination does not exist, or if the reference interpreter runs or may run one of the two groups.
+//! destination does not exist. They also need separate rows if the reference interpreter runs or may run either the
+//! reading or the previous group.
 
 use super::super::lanes::Place;
 use super::Lowering;
@@ -100,8 +101,8 @@ impl Lowering<'_> {
             let meaning = match op.opcode.meaning {
                 meaning if meaning.is_result_only() => true,
                 Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
-                // An operation over several slots may not have an indexed operand and a predicate: in lanes that the
-                // predicate disables, the other slots do not see the operand.
+                // An operation over several slots may not have both an indexed operand and a predicate: in lanes that
+                // the predicate disables, the other slots do not see the operand.
                 Meaning::Reduce(_) | Meaning::Cube
                     if op.pred_sel.is_some() && op.read().iter().any(indexes_register) =>
                 {
@@ -148,8 +149,8 @@ impl Lowering<'_> {
             && group.ops.iter().filter(|op| op.sets_predicate()).count() <= 1
     }
 
-    /// Returns which of PV and PS must be written to separate rows because a later group reads these rows. There is one
-    /// entry for each group, and a last one for the start of the clause.
+    /// Returns which of PV and PS each group must write to separate rows, because a later group reads them from there.
+    /// There is one entry for each group. One more entry, at the end, is for the state at the start of the clause.
     pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];

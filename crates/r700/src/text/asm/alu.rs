@@ -515,7 +515,7 @@ impl Asm<'_> {
         let help = match ports::schedule(&reads, &vec![None; given.len()]) {
             Some(found) => {
                 let names: Vec<&str> = found.into_iter().map(ports::name).collect();
-                format!("in the order of the slots BANK({}) fit", names.join("), BANK("))
+                format!("these values fit, in the order of the slots: BANK({})", names.join("), BANK("))
             }
             None => "split the group, or read a result of the group before through PV or PS".to_owned(),
         };

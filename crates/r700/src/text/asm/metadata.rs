@@ -167,8 +167,8 @@ impl Asm<'_> {
         self.stated.first.is_some()
     }
 
-    /// If comments state any register of the header, adds all registers of the header to the state. Registers that are
-    /// not stated have latte-assembler's defaults.
+    /// If comments state any register of the header of a Wii U shader file (`.gsh`), adds all registers of the header
+    /// to the state. Registers that are not stated have latte-assembler's defaults.
     pub(super) fn state_of_metadata(&mut self, registers: u32, exports_pixels: bool) {
         let Some(first) = self.stated.first else { return };
         let own = self.state.iter().find_map(|(name, _)| name.strip_prefix("stage "));

@@ -1,9 +1,8 @@
 //! Templates: the values that compiled code computes for an operation.
 //!
-//! A [`Way`] is the fast or the slow path of a segment while it is compiled. [`Way::operation`] expresses the
-//! effect of an operation of the fast engine with the functions of [`crate::lane`], eight lanes at once. On the
-//! fast path, floats may carry a non-canonical NaN until an operation reads their bits; on the slow path, every
-//! result is canonical.
+//! A [`Way`] is the fast or the slow path of a segment while it is compiled. [`Way::operation`] expresses the effect of
+//! an operation of the fast engine with the functions of [`crate::lane`], eight lanes at once. On the fast path, floats
+//! may carry a non-canonical NaN until an operation reads their bits. On the slow path, every result is canonical.
 
 use reconverge_jit::{Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 
@@ -30,7 +29,7 @@ type Flags = [Value; 4];
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     rows: Rows,
-    /// Whether it loads words of s[], or reads s[] at an address that is the same for all lanes.
+    /// Whether the path loads words of s[], or reads s[] at an address that is the same for all lanes.
     loads: bool,
     /// The lanes of [`PREDICATED`], active or not.
     predicated: Option<Value>,
@@ -110,7 +109,8 @@ impl<'a> Way<'a> {
         self.rows.read_bits(Row::Bytes(u32::from(c & 3)))
     }
 
-    /// Returns the lanes, active or not, for which a test holds, or does not hold.
+    /// Returns the lanes, active or not, for which a test holds. If `holds` is false, returns those for which it does
+    /// not hold.
     pub(super) fn lanes(&mut self, test: &Test, holds: bool) -> Value {
         let held = match test.always {
             true => self.rows.word(u32::MAX),
@@ -119,7 +119,8 @@ impl<'a> Way<'a> {
         if holds { held } else { self.rows.not(held) }
     }
 
-    /// Returns the lanes for which a condition of a `$c` is true: evaluates its table flag by flag.
+    /// Returns the lanes for which a condition of a `$c` is true. The generated code evaluates the condition's table
+    /// flag by flag.
     fn condition(&mut self, condition: Condition, c: u8) -> Value {
         let flags = self.read_flags(c);
         self.table(condition.table(), 4, flags)
@@ -192,7 +193,8 @@ impl<'a> Way<'a> {
         self.rows.strip.per_lane(with, value, test, mask, sources)
     }
 
-    /// Returns a result that is right if the sign of the test is not set.
+    /// Returns `value`, which is right in the lanes in which the sign bit of `test` is clear. If the bit is set, the
+    /// guard of the fast path fails, and the slow path computes the lane with the function `with`.
     fn unless(
         &mut self,
         value: Value,
@@ -218,15 +220,15 @@ impl<'a> Way<'a> {
     fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
         let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
         let product = self.rows.two(Two::FMul, a, b);
-        // The rest after rounding. It has the other sign if rounding went away from zero; the product is then one
-        // unit too large.
+        // The remainder of the rounded product. If rounding went away from zero, the remainder has the opposite sign,
+        // and the product is one unit too large.
         let rest = self.rows.strip.fused(true, a, b, product);
         let sign_of = self.rows.two(Two::And, product, sign);
         let against = self.rows.two(Two::Xor, rest, sign_of);
         let away = self.rows.compare(predicate::LT, against, zero);
         let cut = self.rows.two(Two::Add, product, away);
-        // The rest is a normal number if the product is at least 2^-78: its last place is then 2^-101, and that of
-        // the rest 2^-125.
+        // The remainder is a normal number if the product is at least 2^-78. The last place of such a product is at
+        // least 2^-101, and that of its remainder at least 2^-125.
         const LEAST: u32 = (127 - 78) << 23;
         const INFINITY: u32 = 255 << 23;
         let twice = self.rows.two(Two::Add, product, product);
@@ -254,7 +256,7 @@ impl<'a> Way<'a> {
 
     // Operations.
 
-    /// Adds an operation's effect. Returns `false` if it has no template; the path is then invalid.
+    /// Adds the effect of an operation. Returns `false` if the operation has no template. The path is then invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: &Template) -> bool {
         self.effect(operation, template).is_some()
     }
@@ -337,15 +339,15 @@ impl<'a> Way<'a> {
 
     // s[].
 
-    /// Returns whether words are loaded, or read at an address that is the same for all lanes.
+    /// Returns whether the path loads words of s[], or reads s[] at an address that is the same for all lanes.
     pub(super) fn loads(&self) -> bool {
         self.loads
     }
 
-    /// Returns whether a load of each lane's own word from memory, or a store to it, has a template.
+    /// Returns whether a load or store of s[] has a template. Each lane must access a whole word.
     pub(super) fn reaches(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
-        // Words only: the check whether a store and a load overlap works word by word.
+        // Only whole words have a template, because the check whether a store and a load overlap works word by word.
         let whole = mem.access == Access::B32 && mem.offset & 3 == 0;
         let base = match (base, mem.base) {
             (Some(place), _) => self.lowered.is_register(*place) && i16::try_from(mem.offset).is_ok(),
@@ -361,7 +363,7 @@ impl<'a> Way<'a> {
             && self.lowered.shared >= 4
     }
 
-    /// Returns whether a load of g[], or a store of a word to it, has a template.
+    /// Returns whether a transfer has a template. It must be a load from g[], or a store of a word to g[].
     pub(super) fn reaches_global(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
         let is_row = base.is_some_and(|place| self.lowered.is_register(place));
@@ -373,7 +375,8 @@ impl<'a> Way<'a> {
         moves && is_row && matches!(mem.space, Space::Global(_))
     }
 
-    /// Loads rows from g[], or stores a row to g[], in the memory of a site.
+    /// Loads rows from g[], or stores a row to g[]. `site` is the number of this access among those that code executes
+    /// without a call.
     pub(super) fn transfer_global(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
         let Transfer { mem, rows: [place, ..], base, set, .. } = *transfer;
         let base = self.place(base?);

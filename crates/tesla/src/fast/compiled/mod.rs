@@ -1,4 +1,4 @@
-//! The compiled engine: a program as linked host code. The fast engine would run the same code block by block.
+//! The compiled engine runs a program as linked host code, instead of block by block like the fast engine.
 //!
 //! | read | for |
 //! |---|---|
@@ -7,8 +7,9 @@
 //! | `per_lane` | per-lane slow paths |
 //! | `run` | entry, exit and flow of code |
 //!
-//! Between two nodes, registers, flags, flow and counts are those of the fast engine, which continues wherever code
-//! leaves. If some operation of an instruction has no template, code calls the operations of the instruction.
+//! Between two nodes, registers, flags, flow state and counts are as in the fast engine. The fast engine can therefore
+//! continue wherever compiled code stops. If some operation of an instruction has no template, compiled code calls the
+//! operations of that instruction.
 
 mod code;
 mod per_lane;
@@ -38,10 +39,11 @@ pub(super) struct Compiled {
 /// A program that has been traced.
 type Traced = reconverge_jit::Traced<run::Tesla>;
 
-/// The instructions of each part whose runs code counts, as indices of the code.
+/// The parts of a program. A part is a list of instructions, as indices of the code, that compiled code counts
+/// together.
 type Parts = Vec<Vec<usize>>;
 
-/// A load or store, by number, and its site if code accesses memory by itself.
+/// The number of a load or store, if any, and its site if compiled code accesses the memory without a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Access {
     number: Option<u32>,
@@ -55,17 +57,17 @@ pub(super) struct Call {
     access: Access,
 }
 
-/// Kinds of lanes that leave a node: they wait for the BREAK or the CALL entry.
+/// Kinds of lanes that leave a node: those that wait for the BREAK entry, and those that wait for the CALL entry.
 const BROKE: u8 = 0;
 const RETURNED: u8 = 1;
 
 /// The position of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
-    /// The block in which it begins, and the number of its first instruction there.
+    /// The block in which the node begins, and the index of the node's first instruction in this block.
     block: u32,
     first: u32,
-    /// The block whose control flow follows, and those with which lanes leave before.
+    /// The block whose control flow follows the node, and the blocks at whose ends lanes leave the node earlier.
     ends: u32,
     leaves: Vec<u32>,
 }
@@ -89,12 +91,12 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counts that code needs: runs of parts, then others.
+    /// Returns the number of counters that compiled code needs. The counters for the runs of the parts come first.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
     }
 
-    /// Adds the runs of parts to the issues of their instructions, and clears them.
+    /// Adds the runs of each part to the issue counts of its instructions, and resets the runs to 0.
     pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64]) {
         for (places, runs) in self.parts.iter().zip(runs) {
             let runs = std::mem::take(runs);

@@ -1,7 +1,8 @@
 //! Traces a program: from blocks of the fast engine to nodes of linked code.
 //!
-//! A node is a chain of blocks, each of which is reached only from the one before, with the conditionals among them.
-//! A node also ends before an operation without a template, which it calls, and after a store.
+//! A node is a chain of blocks in which each block is reached only from the previous one. It includes the conditionals
+//! among these blocks. A node also ends after a store, and before an operation without a template. A separate node
+//! calls such an operation.
 
 use std::ops::Range;
 
@@ -23,8 +24,8 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of conditionals and of exits of a node.
 const MOST_WORDS: u32 = 16;
 
-/// Traces a program. Returns its nodes and the instructions of each part that they count. With `both`, code executes each
-/// load and store for all lanes of a warp before the next one.
+/// Traces a program. Returns its nodes, and the parts whose runs the nodes count. If `both` is set, code executes each load
+/// and store for all lanes of a warp before the next one.
 pub(super) fn trace<'a>(
     context: &'a Context,
     lowered: &'a Lowered,
@@ -74,7 +75,8 @@ pub(super) fn trace<'a>(
     (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// Returns for each block whether it is part of a loop: it lies between a branch back and its target.
+/// Returns for each block whether it is part of a loop, that is, between a backward branch and the target of that
+/// branch.
 fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
     let mut loops = vec![false; lowered.blocks.len()];
     for (number, block) in lowered.blocks.iter().enumerate() {
@@ -109,11 +111,12 @@ struct Open {
     /// The instructions that all active lanes run.
     places: Vec<usize>,
     call: Option<Call>,
-    /// Whether it stores to s[].
+    /// Whether the node stores to s[].
     stores: bool,
-    /// Whether the budget is checked at its entry.
+    /// Whether the budget is checked at the entry of the node.
     is_checked: bool,
-    /// Number of instructions before its last exit, plus those in conditionals and those for arrivals at joins.
+    /// Number of instructions before the last exit of the node, plus the instructions in its conditionals and for
+    /// arrivals at joins.
     inside: u32,
 }
 
@@ -123,7 +126,8 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: Vec<bool>,
-    /// Whether each block is compiled, is the target of control flow, and is part of the node of another block.
+    /// For each block, whether it is compiled (`chosen`), whether it is a target of control flow (`targets`), and
+    /// whether it is part of the node of another block (`absorbed`).
     chosen: Vec<bool>,
     targets: Vec<bool>,
     absorbed: Vec<bool>,
@@ -138,7 +142,8 @@ struct Tracer<'a> {
     starts: Vec<Option<u32>>,
     parts: Parts,
     open: Option<Open>,
-    /// The latest node whose budget is checked, and the instructions that it covers so far.
+    /// The latest node that checks the budget (`checked`), and the number of instructions that this check covers so
+    /// far.
     checked: u32,
     covered: u32,
 }
@@ -168,7 +173,8 @@ impl<'a> Tracer<'a> {
                     Next::To(to(block.fall))
                 }
                 Last::Bra { guard, .. } if guard.always => Next::To(to(block.jump)),
-                // The lanes that branch to a join arrive there, which takes one instruction, and the others run.
+                // The lanes that branch to a join arrive there at once, which counts as one instruction. The other
+                // lanes run.
                 Last::Bra { target, guard }
                     if TAKEN_SIDE_RUNS_FIRST && self.is_join(target) && self.goes_on(block.fall) =>
                 {
@@ -242,7 +248,7 @@ impl<'a> Tracer<'a> {
         fall
     }
 
-    /// Returns the number of instructions since the last exit, and their part.
+    /// Returns the number of instructions since the last exit, and the number of the part that they form.
     fn piece(&mut self) -> [u32; 2] {
         let places = self.open.as_mut().map_or_else(Vec::new, |open| std::mem::take(&mut open.places));
         let size = places.len() as u32;
@@ -257,7 +263,7 @@ impl<'a> Tracer<'a> {
         self.linker.words() <= MOST_WORDS
     }
 
-    /// Returns whether a conditional becomes part of the node: its sides are templates only.
+    /// Returns whether a conditional becomes part of the node. All operations of its sides must have templates.
     fn converts(&self, conditional: &Conditional) -> bool {
         let Conditional { branch, diamond, joins, .. } = *conditional;
         let stores = self.open.as_ref().is_some_and(|open| open.stores);
@@ -270,7 +276,7 @@ impl<'a> Tracer<'a> {
         };
         let (branch, joins) = (self.block(branch), self.block(joins));
         let first = self.lowered.inside[conditional.joins as usize].ends.first().copied();
-        // Nothing stops between the join and the first instruction, which carries it.
+        // The first instruction of this block carries the join, and code cannot stop between the two.
         let carries =
             templates(conditional.joins) || first.is_some_and(|end| self.has_templates(joins.start..end));
         let size = branch.size + diamond.tried + joins.size;
@@ -349,7 +355,8 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Traces the load or store at the end of a block, and the operations of its instruction before and after it.
+    /// Traces the load or store at the end of a block, and the other operations of the same instruction before and
+    /// after it.
     fn access(&mut self, own: Own, is_first: bool, before: Range<u32>, number: u32) {
         let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
         let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
@@ -369,15 +376,15 @@ impl<'a> Tracer<'a> {
             let access = Access { number, site: None };
             return self.call(own, is_first, Call { operations: before, access });
         }
-        // A node stores after all its loads. If the lanes of a warp do not run at once, it does not load and store, and
-        // stores once.
+        // Without `both`, strips run one after another. So within a node, a store must not follow a load or another store,
+        // and a load must not follow a store. With `both`, a node executes all its loads and then its stores in order.
         let stores = matches!(transfer.kind, Kind::Store { .. });
         let (loads, both) = (self.linker.slow.loads(), self.both);
         let meets = |open: &Open| if both { open.stores && !stores } else { open.stores || stores && loads };
         self.at(own, is_first, |open| open.call.is_some() || meets(open));
         self.operate(before);
         self.linker.both(|way| {
-            // The check above has shown that the path reaches the access.
+            // The check above has shown that the access has a template on this path.
             let _ = way.transfer(transfer);
         });
         self.operate(after.clone());
@@ -426,7 +433,7 @@ impl<'a> Tracer<'a> {
         });
     }
 
-    /// Ends the open node, at the flow of a block, if any.
+    /// Ends the open node. If `flow` is a block, the control flow at the end of this block follows the node.
     fn end(&mut self, next: Next, flow: Option<u32>) {
         if self.open.is_none() {
             return;

@@ -91,7 +91,8 @@ impl Lower<'_> {
         }
         let mut transfer = self.transfer(&mem, rows, set)?;
         let kind = if unlock { Kind::StoreUnlock { shift } } else { Kind::Store { shift } };
-        // If races are checked, the reference interpreter executes the unlock. It orders accesses by locks.
+        // If races are checked, the reference interpreter executes the unlock, and records the order that the lock
+        // imposes on accesses.
         if unlock && (mem.space != Space::Shared || self.context.checks.is_some()) {
             return None;
         }
