@@ -33,7 +33,8 @@ pub enum Rejected {
     /// A site that the state does not have.
     #[error("the state does not have site {0}")]
     Site(u32),
-    /// The place of a span is not its base and its least distance.
+    /// The place of a span is not the sum of the span's base and least distance or, for a site, not an offset from the
+    /// start of the site.
     #[error("the place of span {0} is not its base and its least distance")]
     Place(u32),
     /// A lane of a span is not inside the window.

@@ -72,7 +72,7 @@ pub struct Conditional {
     pub test: CondTest,
     /// The point at which the test applies.
     pub location: CondLoc,
-    /// The value of the processor execution unit, which [`CondLoc::PE`] tests.
+    /// The value of the processor execution unit. The test at [`CondLoc::PE`] compares it with the buffer.
     pub value: f32,
     /// Whether the program's conditional value (W_OMASK) is written to the conditional buffer for each pair whose
     /// outputs are written. (set_cond_out_mask; r500.md Q18 infers that W_OMASK carries this value)
@@ -390,7 +390,7 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// Prepares to run groups. `launch` is the launch of the dispatch without lanes.
+    /// Prepares to run groups. `launch` has the environment of the dispatch, but no lanes.
     fn new(setup: &'a Arc<Setup>, launch: &Launch, options: &'a Options, bound: &Bound) -> Self {
         let fast = match options.engine() {
             Engine::Reference => None,

@@ -17,7 +17,7 @@ pub struct Operation {
     pub rgb: Option<RgbOp>,
     /// Code in the alpha unit, if it has the operation.
     pub alpha: Option<AlphaOp>,
-    /// Number of operands. They are the first ones of A, B and C.
+    /// Number of operands. An operation with one operand reads A, one with two operands A and B.
     pub operands: usize,
     /// Accuracy of the value.
     pub fidelity: Fidelity,

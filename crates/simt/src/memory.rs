@@ -102,8 +102,8 @@ pub trait Store {
         None
     }
 
-    /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes exactly the picked bytes. The
-    /// group may write the current value to other bytes. The group must not read any of the bytes.
+    /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes all picked bytes. The group may
+    /// store other bytes of the range only with their current values. The group must not read any of the bytes.
     #[inline(always)]
     fn writing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None

@@ -278,7 +278,7 @@ impl Observer for Recorder {
 }
 
 /// An observer that records issues, divergence and stack changes in compact form. Consecutive instructions with the
-/// same active lanes become one entry with their number.
+/// same active lanes become one entry, which contains the number of these instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTrace {
     /// The recorded entries, in order.

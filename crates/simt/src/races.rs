@@ -106,7 +106,7 @@ impl Stamps {
 struct Agreed {
     /// Set of the groups: bit n for all groups whose number modulo 64 is n.
     groups: u64,
-    /// The latest store of the value after the one in `stores`.
+    /// The latest of the stores that agree with the store in `stores`.
     stamp: u32,
     by: u32,
 }
@@ -137,8 +137,8 @@ impl Races {
             self.loads.resize(cells);
             self.others.resize(cells);
         }
-        // This marks the accesses of the previous block: if `advance` restarts the stamps, they become 0, otherwise
-        // they are below `begin`.
+        // This makes all stamps of the previous block recognizable: if `advance` restarts the stamps, they become 0,
+        // otherwise they are below the new `begin`.
         self.begin = u32::MAX;
         self.advance();
         self.begin = self.now << self.group_bits;

@@ -1,6 +1,6 @@
 //! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. They process
-//! rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but it does not
-//! vectorize these loops, or not reliably.
+//! rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but would not, or not
+//! reliably, vectorize the loops of these functions.
 
 // Unsafe code is required for intrinsics. A comment at each block states which level has them, and that accesses are
 // inside their arrays.

@@ -80,8 +80,8 @@ impl Step {
         of_loop | if fc.ignore_uncovered { UNCOVERED } else { 0 }
     }
 
-    /// Returns the next slot if all lanes vote `jump` at `pc`. Returns `None` if the instruction is not a branch, or if
-    /// it would change anything other than the program counter while no lane is off.
+    /// Returns the next slot if all lanes vote `jump` at `pc`, and no lane is off. Returns `None` if the instruction is
+    /// not a branch, or if it would then change more than the program counter.
     pub(crate) fn passes_to(&self, pc: u16, jump: bool) -> Option<u16> {
         if self.inst.op.role() != Role::Jump || self.inst.a_op != AOp::NONE {
             return None;

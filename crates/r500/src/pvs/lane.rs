@@ -48,8 +48,8 @@ pub fn add(a: f32, b: f32) -> f32 {
     result(a + b)
 }
 
-/// Computes a * b. If either operand is zero, the product is zero, even if the other is an infinity or a NaN. Its sign
-/// is the exclusive-or of the signs. (docs/r500-vertex.md, Q16)
+/// Computes a * b. If either operand is zero, the product is zero, even if the other operand is an infinity or a NaN.
+/// The sign of the product is the exclusive-or of the signs. (docs/r500-vertex.md, Q16)
 #[inline(always)]
 pub fn multiply(a: f32, b: f32) -> f32 {
     let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;

@@ -105,8 +105,8 @@ type FieldPosition = (usize, &'static Field);
 
 /// The names of the fields of an instruction type.
 struct Names {
-    /// Fields, by name and by word name and name. The hash is not that of the standard library, which took 5 % of the
-    /// time for writing and parsing a program.
+    /// The fields. The keys are `NAME` and `WORD.NAME`. The map does not use the hash of the standard library, which
+    /// took 5 % of the time for writing and parsing a program.
     places: HashMap<String, FieldPosition, RandomState>,
     /// For each word, its fields and their names in braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],

@@ -90,7 +90,7 @@ impl Footprint {
         sum.map(|sum| self.share(sum))
     }
 
-    /// Returns the bits of the mean of a component, for the sum over all positions.
+    /// Returns the bits of the mean of a component. `sum` is the sum of the component over all positions.
     pub(super) fn share(&self, sum: f32) -> u32 {
         let mean = sum / f32::from(self.count());
         if mean.is_nan() { QUIET_NAN } else { mean.to_bits() }

@@ -332,7 +332,7 @@ fn count_down(waits: Waits) -> Node {
         Piece { size: SIZES[1], count: 1, conditionals: vec![conditional], leave: None },
     ];
     let node = node(Segment::new(Some(body(false)), body(true)));
-    // The budget covers all instructions, and the arrivals at the join of a side and of lanes that leave.
+    // The budget covers all instructions, the arrival of one side at the join, and the arrival of the lanes that leave.
     Node { pieces, budget: 16, next: Next::To(Target::Node(0)), ..node }
 }
 

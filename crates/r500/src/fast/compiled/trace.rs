@@ -21,7 +21,7 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of BREAKs in a node at which lanes may leave the loop.
 const MOST_LEAVES: usize = 8;
 
-/// The traced nodes, and the slots of each part whose runs code counts.
+/// The traced nodes, and the slots of the instructions in each part. Compiled code counts the runs of each part.
 type Found = (reconverge_jit::Traced<R500>, Vec<Range<usize>>);
 
 /// Traces a program.
@@ -244,8 +244,8 @@ impl<'a> Tracer<'a> {
         let step = &self.lowered.flows[number as usize];
         let known = self.judged(block)?;
         let [no, yes] = step.votes().filter(|_| !block.ends && !block.kills)?;
-        // In strict mode, an instruction that reads an invalid ALU result traps, even if all lanes vote alike for
-        // either result.
+        // In strict mode, an instruction that reads an invalid ALU result traps, even if its vote is the same for both
+        // values of the ALU result.
         if (no != yes || step.reads_alu_result()) && !known {
             return None;
         }
@@ -356,8 +356,8 @@ impl<'a> Tracer<'a> {
         self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked });
     }
 
-    /// Adds a part, whose runs count for the instructions in these slots. Returns the number of instructions and the
-    /// index of the part.
+    /// Adds a part that consists of the instructions in these slots. A run of the part counts as an issue of each of
+    /// these instructions. Returns the number of instructions and the index of the part.
     fn piece(&mut self, slots: Range<usize>) -> [u32; 2] {
         let size = slots.len() as u32;
         self.parts.push(slots);

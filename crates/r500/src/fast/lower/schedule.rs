@@ -237,7 +237,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Returns whether the rule that zero times any value is zero may affect the product of the first two sources.
+    /// Returns whether the rule "zero times any value is zero" may affect the product of the first two sources.
     fn zero_wins(&self, src: [Place; 3]) -> bool {
         let is_number = |place: &Place| {
             let known = self.lowering.lowered.constant(*place);

@@ -30,7 +30,8 @@ use super::setup::Setup;
 use lower::Plain;
 use rows::Execute;
 
-/// Maximum number of vertices for which code for so few lanes runs. Most small draws have no more vertices.
+/// Size of small groups. A group with up to this many vertices runs code that computes only this many lanes. Most small
+/// draws have no more vertices.
 const FEW: usize = 8;
 
 /// A lowered program.

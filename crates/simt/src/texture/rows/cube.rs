@@ -73,7 +73,7 @@ pub(super) struct OnLayers {
 }
 
 impl OnLayers {
-    /// Returns the positions of lanes with the coordinates and layers replaced by these.
+    /// Returns the positions `at`, with coordinates and layers replaced by the positions on the faces.
     pub(super) fn of<'a>(&'a self, at: &Eights<'a>) -> Eights<'a> {
         let [s, t] = self.coordinates.each_ref();
         Eights { coordinates: [s, t, at.coordinates[2]], layer: &self.layers, ..*at }
