@@ -130,7 +130,7 @@ impl<'a> Lanes<'a> {
         self.constants[number][usize::from(channel & 3)]
     }
 
-    /// Returns the bytes of all rows. Code addresses a row by its distance from the first one.
+    /// Returns the bytes of all rows. Compiled code addresses a row by its distance from the first one.
     pub(super) fn row_bytes(&mut self) -> *mut [u8] {
         self.rows.bytes()
     }
@@ -254,7 +254,7 @@ pub(super) struct Operation {
     pub(super) inverted: bool,
 }
 
-/// Code of an operation, compiled for a level. The processor must support that level.
+/// Compiled body of an operation. The processor must support the level for which it is compiled.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// The effect of an operation.

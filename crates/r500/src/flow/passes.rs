@@ -1,5 +1,5 @@
-//! Queries and updates of the flow state for compiled code. After code has run, the flow state is the same as if the
-//! single instructions had been executed.
+//! Queries and updates of the flow state for compiled code. After a run of compiled code, the flow state is the same as
+//! if its instructions had been executed one at a time.
 
 use reconverge_simt::{Mask, Mode};
 
@@ -16,8 +16,8 @@ const NO_LOOP: u32 = 4;
 const NO_REP: u32 = 8;
 
 impl Flow {
-    /// Returns bits for the conditions that keep code from executing some flow instructions. [`Step::needs`] returns
-    /// the bits that matter for an instruction.
+    /// Returns a set of bits. Each bit is a condition that prevents compiled code from executing some flow
+    /// instructions. [`Step::needs`] returns the bits that matter for an instruction.
     #[inline]
     pub(crate) fn hindered(&self) -> u32 {
         let frame = self.loops.last().filter(|frame| frame.continued.is_empty());
@@ -29,8 +29,8 @@ impl Flow {
             | bit(has_al != Some(false), NO_REP)
     }
 
-    /// Returns how many more iterations of the innermost loop code may start. `al` states whether the loop must be a
-    /// LOOP, which has aL, or a REP.
+    /// Returns how many more iterations compiled code may start in the innermost loop. `al` states whether the loop
+    /// must be a LOOP, which has aL, or a REP.
     ///
     /// Returns `None` if no loop is open, if the innermost loop is of the other kind, if a lane waits after CONTINUE,
     /// or if an active lane is not covered.
@@ -42,9 +42,9 @@ impl Flow {
         in_place.then(|| u32::from(count.saturating_sub(1)))
     }
 
-    /// Updates the state after code has run: the group is at `pc` and the lanes `active` are active. Code has started
-    /// `rounds` iterations of the innermost loop, and each has added `step` to aL. The lanes `broke` have left that
-    /// loop.
+    /// Updates the state after compiled code has run: the group is at `pc` and the lanes `active` are active. Compiled
+    /// code has started `rounds` iterations of the innermost loop, and each has added `step` to aL. The lanes `broke`
+    /// have left that loop.
     pub(crate) fn stay(&mut self, pc: u16, active: Mask, broke: Mask, (rounds, step): (u32, i8)) {
         (self.pc, self.active) = (pc, active);
         let Some(frame) = self.loops.last_mut().filter(|_| rounds > 0 || broke.any()) else { return };
@@ -65,7 +65,7 @@ impl Step {
         known.then_some([no_holds, yes_holds])
     }
 
-    /// Returns the bits of [`Flow::hindered`] that must be zero for code to execute the instruction.
+    /// Returns the bits of [`Flow::hindered`] that must be zero for compiled code to execute the instruction.
     pub(crate) fn needs(&self) -> u32 {
         let Step { inst: fc, in_loop, .. } = self;
         let counts = fc.b_else || [fc.b_op0, fc.b_op1] != [BOp::NONE; 2];
