@@ -63,7 +63,7 @@ pub enum Cause {
     /// An address uses aL outside any LOOP. In lenient mode, aL is then 0. (Strict)
     #[error("aL is read outside any LOOP")]
     NoLoopRegister,
-    /// A fetch from a unit to which no texture or input is bound.
+    /// A fetch from a unit that does not have a bound texture or input.
     #[error("no texture or input is bound to texture unit {0}")]
     NoTexture(u8),
     /// A fetch that the texture does not support.

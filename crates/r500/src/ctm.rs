@@ -1,6 +1,6 @@
 //! The CTM programming model: a domain of index pairs, typed linear memory, conditional and scattered outputs.
 //!
-//! The processor array runs the program once for each pair (i, j) of a domain. Each run is independent of the others
+//! The processor array runs the program once for each pair (i, j) of a domain. The runs are independent of each other
 //! (CTM guide pp. 3-5). Unscaled texture instructions fetch inputs. Cached outputs are written to element (i, j) of up
 //! to four buffers when the program ends. Uncached outputs are written immediately, to any address. A conditional
 //! buffer can select the pairs that run or write.
@@ -284,7 +284,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Starts the first group from number `from` on that has a pair to run.
+    /// Starts the next group that has a pair to run. Its number is `from` or higher.
     fn go_on(&mut self, from: usize) -> Result<(), DispatchError> {
         for number in from..self.plan.groups() {
             if let Some(start) = self.plan.start(number, &self.memory)? {

@@ -23,8 +23,8 @@ pub(super) enum Stop {
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
-    /// Some of the groups that run together jump at the next instruction, the others do not. The mask has the lanes of
-    /// the groups that jump.
+    /// Of the groups that run together, only some jump at the next instruction. The mask holds the lanes of the groups
+    /// that jump.
     Apart(Mask),
     /// The running groups have reached the slot at which other groups wait.
     Met,
@@ -257,7 +257,7 @@ impl<'a> Cursor<'a> {
             && judged.is_empty()
     }
 
-    /// Sets the instruction budget and the active lanes for compiled code before it runs.
+    /// Before compiled code runs, sets its instruction budget and its active lanes.
     pub(super) fn give_counts(&self, state: &mut CodeState) {
         state.budget = self.budget.min(i32::MAX as u64) as i32;
         state.active = self.active.0;

@@ -88,7 +88,8 @@ fn normalised(x: f32) -> u32 {
     if (bits & !SIGN) as i32 > EXPONENT as i32 { NAN.to_bits() } else { flushed(bits) }
 }
 
-/// Computes [`lane::scaled`]. `scale` is OMOD as a factor. The compiler moves the condition out of loops over lanes.
+/// Computes [`lane::scaled`]. `scale` is OMOD as a factor. The compiler moves the test of `omod` out of loops over
+/// lanes.
 #[inline(always)]
 fn scaled(x: u32, omod: Omod, scale: f32) -> u32 {
     if omod == Omod::DISABLED { x } else { normalised(f32::from_bits(flushed(x)) * scale) }

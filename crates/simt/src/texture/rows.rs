@@ -145,7 +145,7 @@ struct Grid {
 }
 
 /// Distance from the origin, in texels, from which lanes are read one by one. An image is also read lane by lane if a
-/// level has a quarter of this number of texels along an axis, or extends over 2^31 bytes or more.
+/// level has at least a quarter of this number of texels along an axis, or extends over 2^31 bytes or more.
 const FAR: f32 = 4_194_304.0;
 /// Size in bytes of a texel that is not an element.
 const TEXEL: usize = size_of::<[u32; 4]>();
