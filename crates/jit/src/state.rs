@@ -9,7 +9,7 @@ use reconverge_simt::Identity;
 /// Number of rows that are part of the state itself (*own rows*), in contrast to the rows of the group.
 pub(crate) const OWN: usize = 16;
 
-/// Number of the own row with the active lanes. A word is all ones for an active lane, and zero otherwise.
+/// Number of the own row that holds the active lanes. A word is all ones for an active lane, and zero otherwise.
 pub const MASK: u32 = 0;
 
 /// Number of rows of a group with a byte per lane, and number of rows with 16 bits per lane.
@@ -113,7 +113,8 @@ pub struct State {
     pub(crate) entries: *const u32,
     /// Words that strips gather. Each word is a set of lanes, with one bit per lane.
     pub words: [u64; WORDS],
-    /// The lanes of both sides of each conditional that contains other conditionals, by the word of the conditional.
+    /// The lanes of both sides of each conditional that contains other conditionals. The index is the word of the
+    /// conditional.
     pub(crate) sides: [[u64; 2]; WORDS],
     pub(crate) own: Rows,
 }

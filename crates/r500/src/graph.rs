@@ -72,7 +72,8 @@ pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
         Role::Jump => voted,
         // If the iteration count is 0, the instruction jumps.
         Role::Begin { .. } => Ways { jumps: true, ..voted },
-        // The end of the last iteration stays. A break stays if lanes of the loop inhibit it.
+        // At the end of the last iteration, the group stays. At a break, it stays if lanes of the loop inhibit the
+        // jump.
         Role::End { .. } | Role::Break { .. } | Role::Continue => Ways { stays: true, ..voted },
     }
 }

@@ -17,7 +17,7 @@ pub struct Operation {
     pub rgb: Option<RgbOp>,
     /// Code in the alpha unit, if it has the operation.
     pub alpha: Option<AlphaOp>,
-    /// Number of operands. An operation with one operand reads A, one with two operands A and B.
+    /// Number of operands. An operation with one operand reads A, and an operation with two operands reads A and B.
     pub operands: usize,
     /// Accuracy of the value.
     pub fidelity: Fidelity,

@@ -133,7 +133,8 @@ pub enum Failure<Cause> {
 }
 
 impl<Cause> Failure<Cause> {
-    /// Returns the failure with a difference reduced by [`first`], if part of the program is host code.
+    /// Returns the failure. If it is a difference and part of the program is host code, [`first`] reduces the
+    /// difference.
     pub fn first(
         self,
         is_compiled: bool,

@@ -14,7 +14,7 @@ reconverge_isa::choices! {
         Conditional = "conditional",
         /// Fused ALU clause.
         Clause = "clause",
-        /// Block of several instructions after a check of the flow state, or clause that is not fused.
+        /// Block of several instructions, which runs after a check of the flow state; or a clause that is not fused.
         Block = "block",
         /// Part of a block: the group entered the block in its middle, or the instruction budget ended in it.
         Part = "part of a block",

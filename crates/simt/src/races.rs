@@ -1,8 +1,8 @@
 //! Finds races on memory that the groups of a block share, and reads of this memory before any write.
 //!
-//! Two accesses race if different groups of the block make them to the same bytes, at least one of them is a store, and
-//! nothing orders them. The accesses of one group are ordered by its program. [`Races::floor`] orders all earlier
-//! accesses before all later ones, as a barrier for all groups does. [`Races::release`], [`Races::acquire`] and
+//! Two accesses to the same bytes race if they are made by different groups of the block, at least one of them is a
+//! store, and nothing orders them. The accesses of one group are ordered by its program. [`Races::floor`] orders all
+//! earlier accesses before all later ones, as a barrier for all groups does. [`Races::release`], [`Races::acquire`] and
 //! [`Races::meet`] order accesses around a barrier for some groups, or around a lock. If groups store the same value to
 //! the same bytes, they *agree*: their stores do not race with each other, and their loads of that value do not race
 //! with these stores.

@@ -457,8 +457,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
     bytes / WORD
 }
 
-/// Copies nothing and returns 0. Processors other than x86-64 copy word by word instead. Miri also does so, and thereby
-/// checks the code that copies words.
+/// Copies nothing and returns 0. Processors other than x86-64 copy word by word instead. Under Miri, the words are also
+/// copied one by one, so Miri checks that code.
 ///
 /// # Safety
 /// The caller need not satisfy any requirement.

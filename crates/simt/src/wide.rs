@@ -71,8 +71,8 @@ pub trait Wide: Copy + fmt::Debug {
         bytes
     }
 
-    /// Writes the new words of the lanes in a set: lane n if bit n is set. Other lanes keep their words. The case of
-    /// all lanes is checked first, because it does not read the old words.
+    /// Writes the new words of the lanes in a set. Lane n is in the set if bit n is set. Other lanes keep their words.
+    /// The case of all lanes is checked first, because it does not read the old words.
     #[inline(always)]
     fn write<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
         const { assert!(N <= 64, "a set has a bit for each lane") };
@@ -116,7 +116,7 @@ pub trait Wide: Copy + fmt::Debug {
     /// Returns the lanes whose word has its highest bit set.
     fn signs<const N: usize>(self, words: &[u32; N]) -> u64;
 
-    /// Returns the lanes for whose byte the table is true. Each byte is a number below 16.
+    /// Returns the lanes whose byte selects a true entry of the table. Each byte is a number below 16.
     fn select<const N: usize>(self, table: &Table, bytes: &[u8; N]) -> u64;
 
     /// Returns the two words of the pair that each lane selects in a table. The index that a lane selects is taken

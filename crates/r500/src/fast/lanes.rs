@@ -180,7 +180,8 @@ impl<'a> Lanes<'a> {
         self.sets[usize::from(set.0) % Set::COUNT]
     }
 
-    /// Assigns `lanes` to a set, but does not update the row of active lanes. The function [`choose`] also does that.
+    /// Assigns `lanes` to a set, but does not update the row of active lanes. The function [`choose`] also updates that
+    /// row.
     #[inline(always)]
     pub(super) fn choose(&mut self, set: Set, lanes: Mask) {
         self.sets[usize::from(set.0) % Set::COUNT] = lanes;

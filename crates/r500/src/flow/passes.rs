@@ -57,8 +57,8 @@ impl Flow {
 }
 
 impl Step {
-    /// Returns whether a lane votes to jump, indexed by its ALU result. Returns `None` if the vote also depends on the
-    /// predicate.
+    /// Returns, for an ALU result of false and for one of true, whether a lane votes to jump. Returns `None` if the
+    /// vote also depends on the predicate.
     pub(crate) fn votes(&self) -> Option<[bool; 2]> {
         let [no, no_holds, yes, yes_holds] = self.wants.map(|want| want != 0);
         let known = self.predicate.is_none() || (no, yes) == (no_holds, yes_holds);

@@ -25,7 +25,7 @@ impl Votes {
         jump && (inhibiting & lanes).is_empty()
     }
 
-    /// Returns whether a group jumps whatever its lanes are, because all voters of all groups vote to jump.
+    /// Returns whether every group jumps, because all voters of all groups vote to jump.
     #[inline(always)]
     pub(super) fn are_for_all(&self, fc: &FcInst) -> bool {
         !fc.jump_any && (self.voters - self.want).is_empty() && self.inhibiting.is_empty()

@@ -277,8 +277,8 @@ fn needed(inst: &Inst, read: &Slot) -> bool {
     read.file != uses::TEMP || coordinates.iter().any(|coordinate| number(coordinate) == read.number)
 }
 
-/// Checks whether the instruction directly after an arithmetic instruction uses its result in a presubtract or a
-/// derivative. (r500.md 8.1)
+/// Checks whether the instruction directly after an arithmetic instruction uses the result of that arithmetic in a
+/// presubtract or a derivative. (r500.md 8.1)
 fn idle_slot(pc: u16, inst: &Inst, next: Option<&Inst>, found: &mut Found) {
     let (Body::Alu(_), Some(Inst { body: Body::Alu(alu), .. })) = (&inst.body, next) else { return };
     if inst.common.nop {

@@ -530,8 +530,8 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     Expressed::new(InstType::TEX, [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0])
 }
 
-/// Returns the result swizzle that a fetch has if its text does not state one. It is `rgba` with a destination, and
-/// `rrrr` (all zero bits) without.
+/// Returns the result swizzle of a fetch whose text does not state one. It is `rgba` if the fetch has a destination,
+/// otherwise `rrrr` (all bits are zero).
 pub(super) const fn default_swizzle(has_dest: bool) -> &'static str {
     if has_dest { "rgba" } else { "rrrr" }
 }

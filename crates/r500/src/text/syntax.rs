@@ -127,7 +127,8 @@ impl Names {
                 let whole = format!("{}.{name}", info.name);
                 names.in_braces[word].push((if word == 0 { name.clone() } else { whole.clone() }, field));
                 names.places.insert(whole, (word, field));
-                // A name without a word's name stands for the field of the first word that has such a field.
+                // If several words have a field with this name, the name alone stands for the field of the first of
+                // these words.
                 names.places.entry(name).or_insert((word, field));
             }
         }

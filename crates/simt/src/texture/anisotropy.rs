@@ -7,8 +7,8 @@
 //!
 //! **Open question**: the positions and their weights. This module divides the longer side into N equal parts and uses
 //! their middles, with equal weights. In the example of the extension, the positions are closer together, at i / (N +
-//! 1). Tests suggest equal parts for Tesla: Mesa's driver resolves eight samples of a pixel, four of them in a row,
-//! with two positions, and NV92 passes all tests of such resolves.
+//! 1). Tests suggest equal parts for Tesla. Mesa's driver uses two positions to resolve the eight samples of a pixel,
+//! which are arranged in rows of four. NV92 passes all tests of such resolves.
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 

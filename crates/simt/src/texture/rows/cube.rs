@@ -52,8 +52,8 @@ impl<E: Eight> Faces<E> {
     }
 }
 
-/// Returns the magnitudes of numbers. This is a function like those after it, because a closure is not always compiled
-/// for the level.
+/// Returns the magnitudes of numbers. This and the following helpers are functions, because a closure is not always
+/// compiled for the level.
 #[inline(always)]
 fn magnitude<E: Eight>(wide: E, numbers: E::Ints) -> E::Floats {
     wide.of_bits(wide.and(numbers, wide.ints(!SIGN)))
