@@ -41,9 +41,9 @@ pub struct Domain {
     pub i: u32,
     /// First j.
     pub j: u32,
-    /// Pairs along i.
+    /// Number of pairs along i.
     pub width: u32,
-    /// Pairs along j. It is 1 for a 1D domain.
+    /// Number of pairs along j, which is 1 for a 1D domain.
     pub height: u32,
 }
 

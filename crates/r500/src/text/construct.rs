@@ -18,7 +18,7 @@ pub enum Condition {
     Boolean,
 }
 
-/// When a construct jumps, as encoded in its JUMP_FUNC.
+/// The condition under which a construct jumps, as encoded in its JUMP_FUNC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumps {
     /// The construct never jumps (0x00).

@@ -602,7 +602,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// Returns an empty record. Only these footprints may be compared with it later.
+    /// Returns an empty record. Later, the record may be compared only with these footprints.
     pub fn before<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> Written {
         let coarse = footprints.into_iter().all(|footprint| footprint.words.is_empty());
         Written { coarse, ..Written::default() }

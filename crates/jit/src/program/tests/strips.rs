@@ -31,7 +31,7 @@ fn run_strip(level: Level, strip: Strip, rows: &mut Rows) {
     assert_eq!((over.left, over.state.budget, over.counts[0]), (Left::Outside(AFTER), 0, 1));
 }
 
-/// An operation on earlier values, which it names by number.
+/// An operation. Its operands are the numbers of earlier values.
 #[derive(Clone, Debug)]
 enum Make {
     Row(usize),
@@ -341,7 +341,7 @@ fn a_loop_counts_at(level: Level, waits: Waits) {
     let mut rows = [[0; N]; ROWS];
     rows[0] = std::array::from_fn(|lane| (lane * lane % 23) as u32);
     let (mut left, mut sums) = (rows[0], [0; N]);
-    // Runs of each part, then arrivals.
+    // Number of runs of each part, followed by the number of arrivals.
     let mut times = [0; 5];
     let (mut lane_instructions, mut divergent) = (0, 0);
     let mut active: Vec<usize> = (0..N).collect();
