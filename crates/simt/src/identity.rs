@@ -1,4 +1,4 @@
-//! Numbers that tell values of a process apart.
+//! Numbers that identify values of a process.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -132,10 +132,10 @@ pub trait Store {
 pub enum Picked<'a> {
     /// All bytes.
     All,
-    /// Some of the contiguous 32-bit words. Word n is picked if bit n is set.
+    /// A selection of the contiguous 32-bit words. Word n is picked if bit n is set.
     Row(u32),
-    /// Some elements. The element at offset `offsets[n]` is picked if bit n of the second value is set. The third value
-    /// is the size of an element in bytes. All these elements are inside the range.
+    /// A selection of elements. The element at offset `offsets[n]` is picked if bit n of the second value is set. The
+    /// third value is the size of an element in bytes. All these elements are inside the range.
     Each(&'a [u32], u32, u32),
 }
 

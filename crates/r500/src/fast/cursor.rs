@@ -23,7 +23,7 @@ pub(super) enum Stop {
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
-    /// Of the groups that run together, only some jump at the next instruction. The mask holds the lanes of the groups
+    /// Only some of the groups that run together jump at the next instruction. The mask holds the lanes of the groups
     /// that jump.
     Apart(Mask),
     /// The running groups have reached the slot at which other groups wait.
