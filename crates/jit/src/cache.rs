@@ -65,7 +65,7 @@ impl Code {
     }
 }
 
-/// Returns the cache, or `None` if it stays locked for longer than the compilation of several programs takes.
+/// Returns the cache, or `None` if the cache stays locked for longer than it takes to compile several programs.
 fn lock(cache: &Mutex<VecDeque<Kept>>) -> Option<MutexGuard<'_, VecDeque<Kept>>> {
     static LOST: AtomicBool = AtomicBool::new(false);
     let start = Instant::now();

@@ -7,8 +7,9 @@
 //!                                      +--> handler ---------------> Err
 //! ```
 //! The process has one handler for all faults. If the instruction pointer is in [`Watched`] code and the thread is in
-//! [`call`], the handler continues this call at the point that restores registers. All other faults are passed to the
-//! previous handler, or end the process as without this handler. Functions that generated code calls are not watched.
+//! [`call`], the handler makes this call continue at the instructions that restore the registers. All other faults are
+//! passed to the previous handler. Without a previous handler, they end the process. Functions that generated code
+//! calls are not watched.
 //!
 //! The handler exists only on Linux on x86-64. On other targets, [`call`] is a plain call.
 

@@ -82,7 +82,8 @@ pub struct Linker<M: LinkedMachine, P> {
     own: Vec<M::Own>,
     calls: Vec<M::Call>,
     parts: u32,
-    /// Number of words of lanes in the current node, the complete pieces of the node, and the current piece.
+    /// Number of words that the current node gathers (see [`State::words`]), the complete pieces of the node, and the
+    /// current piece.
     words: u32,
     pieces: Vec<Piece>,
     piece: Piece,
@@ -197,7 +198,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         word
     }
 
-    /// Returns the number of words of the current node.
+    /// Returns the number of words that the current node gathers. Each word is a set of lanes.
     pub fn words(&self) -> u32 {
         self.words
     }
@@ -302,8 +303,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.own.push(own);
     }
 
-    /// Ends the node with a call. If the node accesses memory, the call replaces the code of the node if a lane is
-    /// outside the memory. Otherwise, the call follows the code.
+    /// Ends the node with a call. If the node does not access memory, its code runs first and then the call. If the
+    /// node accesses memory, the call runs instead of the code if a lane is outside the memory.
     pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
         self.end(counts, next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {

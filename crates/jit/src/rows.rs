@@ -255,8 +255,8 @@ impl Rows {
     }
 
     /// Merges values at the end of a scope. The lanes of the scope keep their values, and the other lanes get the
-    /// values from the entry of the scope. The values of lanes that are inactive at entry are arbitrary, because an
-    /// outer scope, or the end of the strip, sets them.
+    /// values from the entry of the scope. The values of lanes that are inactive at entry may be arbitrary, because an
+    /// outer scope, or the end of the strip, discards them.
     fn merge(&mut self, Scope { held, before, .. }: Scope) {
         let now = std::mem::take(&mut self.now);
         let parts: SortedSet<Part> = now.keys().chain(before.keys()).copied().collect();

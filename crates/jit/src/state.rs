@@ -6,16 +6,16 @@ use std::ops::{Deref, DerefMut};
 use reconverge_guarded::{Guarded, Placement, Plain};
 use reconverge_simt::Identity;
 
-/// Number of the state's own rows.
+/// Number of rows that are part of the state itself (*own rows*), in contrast to the rows of the group.
 pub(crate) const OWN: usize = 16;
 
-/// Number of the own row with the active lanes. A word is all ones for an active lane, and zero otherwise.
+/// Number of the own row that holds the active lanes. A word is all ones for an active lane, and zero otherwise.
 pub const MASK: u32 = 0;
 
 /// Number of rows of a group with a byte per lane, and number of rows with 16 bits per lane.
 pub(crate) const NARROW_ROWS: u32 = 4;
 
-/// Maximum number of words of lanes that the strips of a node can gather.
+/// Maximum number of words that the strips of a node can gather. Each word is a set of lanes, with one bit per lane.
 pub(crate) const WORDS: usize = 64;
 
 /// Number of sites.
@@ -40,7 +40,7 @@ impl Site {
 /// Number of the word with the lanes whose condition holds at the end of a node.
 pub const EXIT: u32 = 0;
 
-/// Number of kinds of waiting lanes that have left a node.
+/// Number of ways in which lanes that have left a node can wait.
 pub(crate) const KINDS: usize = 2;
 
 /// MXCSR for code: exceptions masked, rounding to nearest; denormal operands and results become zeros.
@@ -111,9 +111,10 @@ pub struct State {
     /// The code, and the offset of each node in it.
     pub(crate) code: *const u8,
     pub(crate) entries: *const u32,
-    /// Words of lanes that strips gather.
+    /// Words that strips gather. Each word is a set of lanes, with one bit per lane.
     pub words: [u64; WORDS],
-    /// The lanes of both sides of each conditional that contains other conditionals, by the word of the conditional.
+    /// The lanes of both sides of each conditional that contains other conditionals. The index is the word of the
+    /// conditional.
     pub(crate) sides: [[u64; 2]; WORDS],
     pub(crate) own: Rows,
 }

@@ -33,8 +33,9 @@ pub enum Rejected {
     /// A site that the state does not have.
     #[error("the state does not have site {0}")]
     Site(u32),
-    /// The place of a span is not its base and its least distance.
-    #[error("the place of span {0} is not its base and its least distance")]
+    /// The place of a span is not the sum of the span's base and least distance or, for a site, not an offset from the
+    /// start of the site.
+    #[error("the place of span {0} is not the sum of its base and its least distance")]
     Place(u32),
     /// A lane of a span is not inside the window.
     #[error("the lanes of span {0} are not all inside the window")]
@@ -222,7 +223,7 @@ fn exits(exact: &Strip, check: Option<&Strip>) -> Result<(), Rejected> {
     for (number, span) in exact.spans.iter().enumerate() {
         let exit = Rejected::Exit(number as u32);
         let Some(check) = check else {
-            // A strip whose only effect is one store may have this guard itself, without a check of all strips.
+            // A strip whose only effect is one store may contain this guard, so that the segment does not need a check.
             let leaves = |guard| is_among(exact, guard, span.outside);
             let bails = exact.only_stores() && exact.guard.is_some_and(leaves);
             match bails && is_outside(exact, number as u32, span) {

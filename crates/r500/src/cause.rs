@@ -9,7 +9,7 @@ use crate::flow::Undefined;
 use crate::violations::Violation;
 use crate::words::{Format, Tiling};
 
-/// The reason why a program was stopped.
+/// The reason why a program was stopped. A cause with the mark "(Strict)" occurs only in strict mode.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
     /// A field has a code without a meaning.
@@ -63,7 +63,7 @@ pub enum Cause {
     /// An address uses aL outside any LOOP. In lenient mode, aL is then 0. (Strict)
     #[error("aL is read outside any LOOP")]
     NoLoopRegister,
-    /// A fetch from a unit to which no texture or input is bound.
+    /// A fetch from a unit that does not have a bound texture or input.
     #[error("no texture or input is bound to texture unit {0}")]
     NoTexture(u8),
     /// A fetch that the texture does not support.
@@ -117,7 +117,7 @@ pub enum AccessError {
     /// A 2 x 2 fetch reads a format with several channels.
     #[error("INP_2X2 is undefined for {0}: it has several channels (CTM guide p. 6)")]
     Neighbours(Format),
-    /// A scatter writes to elements that are not one 32-bit value.
+    /// A scatter writes to a surface whose elements are not single 32-bit values.
     #[error("an uncached output writes one 32-bit value: format {0} has no documented meaning for it")]
     ScatterFormat(Format),
     /// An uncached OUT is executed, but no buffer is bound.

@@ -16,7 +16,7 @@ pub struct Chip {
 
 /// Lanes of a group on R520: a block of 4 x 4. (docs/r500.md, Q1)
 pub const WIDTH_R520: usize = 16;
-/// Lanes of a group that are commonly reported for R580 and RV530. No document states this number. (docs/r500.md, Q1)
+/// Commonly reported number of lanes per group on R580 and RV530. No document states this number. (docs/r500.md, Q1)
 pub const WIDTH_R580: usize = 48;
 
 const fn chip(name: &'static str, aliases: &'static [&'static str], group_width: usize) -> Chip {

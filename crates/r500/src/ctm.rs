@@ -1,6 +1,6 @@
 //! The CTM programming model: a domain of index pairs, typed linear memory, conditional and scattered outputs.
 //!
-//! The processor array runs the program once for each pair (i, j) of a domain. Each run is independent of the others
+//! The processor array runs the program once for each pair (i, j) of a domain. The runs are independent of each other
 //! (CTM guide pp. 3-5). Unscaled texture instructions fetch inputs. Cached outputs are written to element (i, j) of up
 //! to four buffers when the program ends. Uncached outputs are written immediately, to any address. A conditional
 //! buffer can select the pairs that run or write.
@@ -41,9 +41,9 @@ pub struct Domain {
     pub i: u32,
     /// First j.
     pub j: u32,
-    /// Pairs along i.
+    /// Number of pairs along i.
     pub width: u32,
-    /// Pairs along j. It is 1 for a 1D domain.
+    /// Number of pairs along j, which is 1 for a 1D domain.
     pub height: u32,
 }
 
@@ -72,7 +72,7 @@ pub struct Conditional {
     pub test: CondTest,
     /// The point at which the test applies.
     pub location: CondLoc,
-    /// The value of the processor execution unit, which [`CondLoc::PE`] tests.
+    /// The value of the processor execution unit. The test at [`CondLoc::PE`] compares it with the buffer.
     pub value: f32,
     /// Whether the program's conditional value (W_OMASK) is written to the conditional buffer for each pair whose
     /// outputs are written. (set_cond_out_mask; r500.md Q18 infers that W_OMASK carries this value)
@@ -284,7 +284,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Starts the first group from number `from` on that has a pair to run.
+    /// Starts the next group that has a pair to run. Its number is `from` or higher.
     fn go_on(&mut self, from: usize) -> Result<(), DispatchError> {
         for number in from..self.plan.groups() {
             if let Some(start) = self.plan.start(number, &self.memory)? {
@@ -390,7 +390,7 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// Prepares to run groups. `launch` is the launch of the dispatch without lanes.
+    /// Prepares to run groups. `launch` has the environment of the dispatch, but no lanes.
     fn new(setup: &'a Arc<Setup>, launch: &Launch, options: &'a Options, bound: &Bound) -> Self {
         let fast = match options.engine() {
             Engine::Reference => None,

@@ -8,7 +8,7 @@ use crate::operations::{Unit, each_read, sources_of};
 use crate::words::{InstType, Omod, RgbOp, SrcpOp, TexOp};
 
 /// Returns the accuracy of a texture operation. The documents do not state how a coordinate selects a texel, so fetches
-/// are graded as recommended.
+/// have the grade "recommended".
 pub const fn tex(op: TexOp) -> Fidelity {
     match op {
         TexOp::NOP | TexOp::TEXKILL => Fidelity::Specified,
@@ -25,7 +25,7 @@ pub const fn srcp(op: SrcpOp) -> Fidelity {
 }
 
 /// Returns the accuracy of an output modifier. Scaling is approximate, because the result may overflow or underflow. A
-/// factor of 1 only has the documented effect on NaN and denormals. (CTM guide p. 29)
+/// factor of 1 changes only NaN and denormals, as documented. (CTM guide p. 29)
 pub const fn omod(omod: Omod) -> Fidelity {
     match omod {
         Omod::DISABLED | Omod::MUL_1 => Fidelity::Specified,

@@ -110,7 +110,8 @@ impl Limits {
     }
 }
 
-/// Selects which branch-inactive lanes keep a BREAK or CONTINUE from jumping. (r500.md Q15)
+/// Selects which branch-inactive lanes prevent a BREAK or CONTINUE from jumping. A lane is *branch-inactive* if a
+/// branch has switched it off. (r500.md Q15)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InhibitScope {
     /// Only lanes that were active when the innermost loop was entered. A BREAK or CONTINUE does not affect the other
@@ -186,7 +187,7 @@ pub enum Undefined {
         limit: usize,
     },
     /// An operation needs a frame, but the loop stack is empty. In lenient mode, the end of a loop continues with the
-    /// next instruction, and a break follows the votes without a frame. (CTM guide p. 35)
+    /// next instruction, and a BREAK jumps or stays according to the votes. (CTM guide p. 35)
     #[error("{op} with an empty loop stack")]
     LoopStackUnderflow {
         /// The operation.
@@ -256,7 +257,8 @@ impl Decision {
         self.wanted.any() && self.unwilling.any()
     }
 
-    /// Returns the lanes that run first, and then the other lanes. The first ones voted for what the group does.
+    /// Returns the lanes that voted for the group's decision, and the lanes that voted against it. The first ones run
+    /// first.
     fn sides(&self) -> (Mask, Mask) {
         if self.jumped { (self.wanted, self.unwilling) } else { (self.unwilling, self.wanted) }
     }
@@ -338,7 +340,7 @@ impl Flow {
         self.ran = LastActive::default();
     }
 
-    /// Sets which branch-inactive lanes keep a BREAK or CONTINUE from jumping.
+    /// Sets which branch-inactive lanes prevent a BREAK or CONTINUE from jumping.
     pub fn with_scope(mut self, scope: InhibitScope) -> Flow {
         self.scope = scope;
         self
@@ -445,8 +447,8 @@ impl Flow {
             BOp::INCR => self.incr(want, jump)?,
         }
         if fc.a_op == AOp::POP && !jump && fc.b_op0 == BOp::INCR {
-            // A conditional return that does not jump switches off the lanes that have returned. They stay off until a
-            // later return.
+            // If the group stays at a conditional return, the lanes that voted to return are switched off. They stay
+            // off until a later return.
             if let Some(call) = self.calls.last_mut() {
                 call.returned |= decision.wanted;
             }

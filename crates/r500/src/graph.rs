@@ -72,7 +72,8 @@ pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
         Role::Jump => voted,
         // If the iteration count is 0, the instruction jumps.
         Role::Begin { .. } => Ways { jumps: true, ..voted },
-        // The end of the last iteration stays. A break stays if lanes of the loop inhibit it.
+        // At the end of the last iteration, the group stays. At a break, it stays if lanes of the loop inhibit the
+        // jump.
         Role::End { .. } | Role::Break { .. } | Role::Continue => Ways { stays: true, ..voted },
     }
 }
@@ -82,8 +83,9 @@ pub fn target(setup: &Setup, fc: &Fc) -> u16 {
     flow::target(&fc.addr, setup.offset)
 }
 
-/// Returns the name of the operation by which lanes can reconverge at an FC instruction of a structured program. This
-/// is the construct, or else the operation on the branch counters.
+/// Returns the name of the operation or construct by which lanes can reconverge at an FC instruction of a structured
+/// program. If the instruction is neither a loop operation nor a known construct, returns the operation on the branch
+/// counters.
 fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
     // The function assumes that one branch is open. An operation closes the branch if no branch remains open after it.
     let closes = |taken: bool, op: BOp| taken && fc.levels_after(op, 1).is_none_or(|left| left == 0);
@@ -92,7 +94,7 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
         Role::End { .. } => Some(fc.op.name()),
         // When the last lanes leave the loop, the frame is popped, and the lanes that left earlier resume.
         Role::Break { .. } if ways.jumps => Some(fc.op.name()),
-        // Such an instruction jumps only if no branch has switched off a lane of the loop. The counters that it
+        // A BREAK or CONTINUE jumps only if no branch has switched off a lane of the loop. The counters that it
         // decrements then belong to lanes outside the loop.
         Role::Break { .. } | Role::Continue => None,
         Role::Jump | Role::Begin { .. } if closes(ways.stays, fc.b_op0) => {

@@ -128,7 +128,7 @@ impl Parted {
         true
     }
 
-    /// Makes these groups the running groups.
+    /// Turns these groups into the running groups.
     pub(crate) fn resume(self, group: &mut Group) {
         let Parted { flow, lanes, alu_result, alu_result_valid, instructions } = self;
         (group.flow, group.lanes) = (flow, lanes);

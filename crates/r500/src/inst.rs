@@ -15,11 +15,11 @@ pub const SLOTS: usize = 512;
 pub const TEMPORARIES: usize = 128;
 /// Number of float constants.
 pub const CONSTANTS: usize = 256;
-/// Number of integer constants. It is also the number of boolean constants.
+/// Number of integer constants, and also of boolean constants.
 pub const LOOP_CONSTANTS: usize = 32;
-/// Number of texture units. It is also the number of CTM inputs. (CTM guide p. 6)
+/// Number of texture units, and also of CTM inputs. (CTM guide p. 6)
 pub const SAMPLERS: usize = 16;
-/// Number of render targets. It is also the number of CTM outputs.
+/// Number of render targets, and also of CTM outputs.
 pub const TARGETS: usize = 4;
 
 /// One instruction.

@@ -41,7 +41,7 @@ pub struct Hardware {
     pub group_width: usize,
     /// Stack sizes. If `None`, the sizes recommended for the program's flow-control mode.
     pub limits: Option<Limits>,
-    /// Selects the branch-inactive lanes that keep a BREAK or CONTINUE from jumping.
+    /// Selects the branch-inactive lanes that prevent a BREAK or CONTINUE from jumping.
     pub scope: InhibitScope,
 }
 
@@ -94,9 +94,9 @@ impl Environment {
         setup.constants.iter().chain(&self.constants).any(denormal)
     }
 
-    /// Returns whether lowering a program returns the same result for both environments, if both or neither have
-    /// denormal constants. This is so if the environments differ only in constants. Images count as equal only if both
-    /// environments share them.
+    /// Returns whether lowering a program returns the same result for both environments, assuming that both or neither
+    /// have denormal constants. This is so if the environments differ only in constants. Images count as equal only if
+    /// both environments share them.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment { constants: _, textures, hardware } = self;
         let texture = |((unit, one), (number, other)): (&(u8, Texture), &(u8, Texture))| {
@@ -220,8 +220,8 @@ impl Launch {
     }
 
     /// Restarts a group of this launch with other lanes, which are among the first `width` lanes. Issue counts do not
-    /// change. The rows `cleared` become zero. Rows of inputs need not be among them, because inputs overwrite them.
-    /// Columns are written only to rows that the program `reads`. Code for `level` copies the inputs.
+    /// change. The rows `cleared` become zero. They need not include the rows of inputs, because inputs overwrite those
+    /// rows. Columns are written only to rows that the program `reads`. Inputs are copied by code for `level`.
     pub(crate) fn restart(
         &self,
         group: &mut Group,

@@ -13,11 +13,11 @@ use crate::words::{AlphaOp, Omod, RgbOp, Sel, SrcpOp, Swiz};
 /// One operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Code in the RGB unit, if it has the operation.
+    /// Code in the RGB unit, if that unit has the operation.
     pub rgb: Option<RgbOp>,
-    /// Code in the alpha unit, if it has the operation.
+    /// Code in the alpha unit, if that unit has the operation.
     pub alpha: Option<AlphaOp>,
-    /// Number of operands. They are the first ones of A, B and C.
+    /// Number of operands. An operation with one operand reads A, and an operation with two operands reads A and B.
     pub operands: usize,
     /// Accuracy of the value.
     pub fidelity: Fidelity,

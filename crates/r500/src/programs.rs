@@ -30,8 +30,8 @@ struct Part<'a> {
 }
 
 /// Assembles the programs of a text. The text may contain programs of both units. `.stage vertex` selects the vertex
-/// unit. For a program without `.stage`, `vertex` selects the unit. Each program has its name. A text without
-/// `.program` is one program.
+/// unit. For a program without `.stage`, `vertex` selects the unit. Each result has the name from its `.program`
+/// directive. A text without `.program` is one program.
 ///
 /// # Errors
 /// Returns all errors, with up to twenty messages for each program.

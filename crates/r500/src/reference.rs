@@ -168,7 +168,7 @@ impl Group {
                 Value::Choice(choose, _) => lane::scaled(choose(operand(0), operand(1), operand(2)), omod),
                 Value::Rounded(function, _) => function(operand(0), omod),
                 Value::Transcendental(function, _) => lane::scaled(function(operand(0)), omod),
-                // The code below computes these values.
+                // The code after this closure computes these values.
                 Value::Dot(_) | Value::Forwarded => 0.0,
             }
         };

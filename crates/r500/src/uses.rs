@@ -282,7 +282,7 @@ fn flow_control(common: &CmnInst, fc: &Fc) -> Uses {
     if flow::reads_alu_result(func) {
         uses.read(slot(ALU_RESULT, 0), Role::Flow, false);
     }
-    // An FC instruction has one predicate. For the selector RGBA, it is the red bit.
+    // An FC instruction has one predicate bit. For the selector RGBA, this is the red bit.
     if let Some((bit, _)) = common.predicate(0).filter(|_| flow::reads_predicate(func)) {
         uses.read(slot(PRED, bit as u32), Role::Flow, false);
     }

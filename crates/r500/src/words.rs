@@ -424,7 +424,7 @@ word! {
         op:               FcOp [2:0],
         /// Before anything else, swaps active lanes with branch-inactive lanes whose counter is 0.
         b_else:           bool [4:4],
-        /// The group jumps if any voter votes to jump. Otherwise, it jumps only if all voters do.
+        /// If set, the group jumps if any voter votes to jump. If not set, it jumps only if all voters vote to jump.
         jump_any:         bool [5:5],
         a_op:             AOp [7:6],
         /// Truth table with the index 4 * ALU result + 2 * predicate + boolean.
@@ -444,7 +444,7 @@ word! {
         bool_addr:   u8 [4:0],
         int_addr:    u8 [12:8],
         jump_addr:   u16 [24:16],
-        /// JUMP_ADDR is absolute. Otherwise, OFFSET_ADDR is added to it.
+        /// If set, JUMP_ADDR is absolute. If not set, OFFSET_ADDR is added to it.
         jump_global: bool [31:31],
     }
 

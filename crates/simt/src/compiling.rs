@@ -15,7 +15,7 @@ pub const MOST_INSTRUCTIONS: usize = 16_384;
 /// instruction (an AMD EPYC).
 const MOST_COMPILED: u32 = 600;
 
-/// Minimum number of groups of a launch for which it pays off to compile code that runs once per group. Each compiled
+/// Code that runs once per group is compiled only for launches with at least this many groups. Each compiled
 /// instruction saves about 10 ns per group.
 const MANY_GROUPS: usize = 512;
 
@@ -93,10 +93,10 @@ static REFUSED: OnceLock<String> = OnceLock::new();
 /// Cost of compiling in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Number of programs that were examined. Each launch counts once, even if compiling did not pay off for any part
-    /// of its program.
+    /// Number of times that a program was examined for compiling. Examinations count even if compiling did not pay off
+    /// for any part of the program.
     pub programs: u64,
-    /// Time spent on all these programs.
+    /// Total time of these examinations, including the compilation.
     pub time: Duration,
     /// Time for the code that a process prepares once, before its first program ([`once`]).
     pub once: Duration,

@@ -75,8 +75,8 @@ impl<Cause: fmt::Display + fmt::Debug> Error for GroupTrap<Cause> {}
 pub struct Difference {
     /// The group for which the engines differ.
     pub group: GroupId,
-    /// The last one of `instructions`, which is the first instruction after which the engines differ, with the lanes
-    /// for which the reference interpreter issues it. `None` if the group had ended.
+    /// The last instruction of `instructions`, with the lanes for which the reference interpreter issues it. It is the
+    /// first instruction after which the engines differ. `None` if the group had ended.
     pub at: Option<Issue>,
     /// Range of instructions, counted from the first instruction of the group (Tesla: of the block). The engines differ
     /// if the fast engine runs this range at once. No shorter range with this property was found. The range has one

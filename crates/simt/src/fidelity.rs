@@ -6,7 +6,7 @@ reconverge_isa::choices! {
     /// Grade of trust in a result, best first.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Fidelity {
-        /// The result equals that of a model that was validated on hardware, or exact arithmetic.
+        /// The result equals exact arithmetic, or the result of a model that was validated on hardware.
         Exact = "exact",
         /// The value follows the documents, but was not validated on hardware.
         Specified = "specified",

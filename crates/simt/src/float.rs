@@ -11,7 +11,8 @@ pub fn flush(x: f32) -> f32 {
     if x.is_subnormal() { 0.0f32.copysign(x) } else { x }
 }
 
-/// Direction in which a result is rounded that is not representable. The manuals call the directions rn, rm, rp and rz.
+/// Direction in which a result is rounded if it is not representable. The manuals call the directions rn, rm, rp and
+/// rz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// Rounds to the nearest number, and a tie to the even one.
@@ -28,8 +29,8 @@ impl Rounding {
     /// All four modes.
     pub const ALL: [Rounding; 4] = [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero];
 
-    /// Returns the mode for rounding the magnitude of a number in this mode. For a negative number, up and down are
-    /// exchanged.
+    /// Returns the mode in which the magnitude of a number must be rounded, so that the number itself is rounded in
+    /// this mode. For a negative number, up and down are exchanged.
     #[inline(always)]
     pub const fn mirrored(self, negative: bool) -> Rounding {
         match (self, negative) {
@@ -42,7 +43,7 @@ impl Rounding {
 
 /// Converts a double to a single, rounded once, with gradual underflow.
 ///
-/// If the result overflows, the function returns infinity, or the largest finite number if the mode rounds towards it.
+/// If the result overflows, the function returns an infinity or the largest finite number, depending on the mode.
 /// Infinities are returned unchanged. A NaN returns a NaN with unspecified bits.
 #[inline(always)]
 pub fn narrow(x: f64, rounding: Rounding) -> f32 {
@@ -122,9 +123,9 @@ impl Format {
 
     /// Returns the bits of ±`magnitude` × 2^`exponent`, rounded once, with gradual underflow.
     ///
-    /// If the magnitude is inexact, its lowest bit must be set, and this bit must come after at least two more bits
-    /// than the format has. A magnitude of 0 returns a zero of the given sign. If the result overflows, the function
-    /// returns infinity, or the largest finite number if the mode rounds towards it.
+    /// If the magnitude is inexact, its lowest bit must be set. Before this bit, the magnitude must have at least two
+    /// more bits than the format. A magnitude of 0 returns a zero of the given sign. If the result overflows, the
+    /// function returns an infinity or the largest finite number, depending on the mode.
     pub fn encode(self, negative: bool, magnitude: u128, exponent: i32, rounding: Rounding) -> u64 {
         let sign = self.sign(negative);
         if magnitude == 0 {

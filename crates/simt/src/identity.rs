@@ -1,9 +1,9 @@
-//! Numbers that tell values of a process apart.
+//! Numbers that identify values of a process.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A number that no other value of this process has, or has had. Something derived from a value is valid for every value
-/// with its number.
+/// A number that identifies a value: no other value of this process has, or has had, this number. Data that was derived
+/// from a value is valid for every value with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(u64);
 

@@ -15,8 +15,8 @@
 //! * [`registers`]: lane-major register files; [`place`]: the rows to which the operations of a lowered program refer.
 //! * [`level`]: levels of the host's vector instructions, and code that is compiled once for each level.
 //! * [`wide`]: functions that are implemented separately for each level.
-//! * [`memory`]: buffers that many groups share, and views for running groups in parallel with the result of running
-//!   them in order.
+//! * [`memory`]: buffers that many groups share, and views with which groups run in parallel, but with the result of
+//!   running them in order.
 //! * [`vram`]: memory of a chip that a program may access while the chip runs.
 //! * [`pool`]: the host's threads, also in forked children; [`workers`]: distribution of work to these threads.
 //! * [`races`]: races on memory that groups share, and reads of such memory before any write.

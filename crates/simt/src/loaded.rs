@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::Engine;
 use crate::compiling::Extent;
 
-/// The forms of a lowered program, for each key of a run's lowering options. A form is either plain or compiled to one
-/// of the extents that runs choose. It is created when a run first needs it and then stored, up to [`MOST_FORMS`]
-/// forms.
+/// The forms of a lowered program. A key holds the options of a run on which lowering depends. For each key, a form is
+/// either plain or compiled to one of the extents that runs choose. It is created when a run first needs it and then
+/// stored, up to [`MOST_FORMS`] forms.
 #[derive(Debug)]
 pub struct Forms<K, F>(Mutex<Vec<Form<K, F>>>);
 

@@ -133,7 +133,8 @@ pub enum Failure<Cause> {
 }
 
 impl<Cause> Failure<Cause> {
-    /// Returns the failure with a difference reduced by [`first`], if part of the program is host code.
+    /// Returns the failure. If it is a difference and part of the program is host code, [`first`] reduces the
+    /// difference.
     pub fn first(
         self,
         is_compiled: bool,
@@ -382,8 +383,8 @@ impl<T: Twin> Pair<T> {
         }
         self.done += stepped;
         check("the end", &found, &end)?;
-        // The numbers are not compared after a trap, which may or may not be counted, nor if the group had already
-        // ended, because the step is then not an instruction.
+        // The numbers of instructions are not compared in two cases. After a trap, the trapping instruction may or may
+        // not be counted. If the group had already ended, the step of the reference interpreter is not an instruction.
         if end.is_ok() && (instructions > 0 || end == Ok(Step::Running)) {
             check("the number of instructions", &stepped, &instructions)?;
         }

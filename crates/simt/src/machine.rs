@@ -40,8 +40,8 @@ pub enum Why {
     Active,
     /// A branch deactivated the lane.
     Branch {
-        /// Number of constructs around the next instruction that are inside the branch's construct; 0 if that construct
-        /// is the innermost.
+        /// Number of open constructs that are inside the construct of this branch. It is 0 if that construct is the
+        /// innermost one.
         depth: u32,
     },
     /// The lane has left a loop early.

@@ -102,8 +102,8 @@ pub trait Store {
         None
     }
 
-    /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes exactly the picked bytes. The
-    /// group may write the current value to other bytes. The group must not read any of the bytes.
+    /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes all picked bytes. The group may
+    /// store other bytes of the range only with their current values. The group must not read any of the bytes.
     #[inline(always)]
     fn writing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
@@ -132,10 +132,10 @@ pub trait Store {
 pub enum Picked<'a> {
     /// All bytes.
     All,
-    /// Some of the contiguous 32-bit words: word n if bit n is set.
+    /// A selection of the contiguous 32-bit words. Word n is picked if bit n is set.
     Row(u32),
-    /// Some elements: the element at offset `offsets[n]` if bit n of the second value is set. The third value is the
-    /// size of an element in bytes. All these elements are inside the range.
+    /// A selection of elements. The element at offset `offsets[n]` is picked if bit n of the second value is set. The
+    /// third value is the size of an element in bytes. All these elements are inside the range.
     Each(&'a [u32], u32, u32),
 }
 

@@ -14,7 +14,7 @@ reconverge_isa::choices! {
         Conditional = "conditional",
         /// Fused ALU clause.
         Clause = "clause",
-        /// Block of several instructions after a check of the flow state, or clause that is not fused.
+        /// Block of several instructions, which runs after a check of the flow state; or a clause that is not fused.
         Block = "block",
         /// Part of a block: the group entered the block in its middle, or the instruction budget ended in it.
         Part = "part of a block",
@@ -278,7 +278,7 @@ impl Observer for Recorder {
 }
 
 /// An observer that records issues, divergence and stack changes in compact form. Consecutive instructions with the
-/// same active lanes become one entry with their number.
+/// same active lanes become one entry, which contains the number of these instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTrace {
     /// The recorded entries, in order.

@@ -1,8 +1,8 @@
 //! Finds races on memory that the groups of a block share, and reads of this memory before any write.
 //!
-//! Two accesses race if different groups of the block make them to the same bytes, at least one of them is a store, and
-//! nothing orders them. The accesses of one group are ordered by its program. [`Races::floor`] orders all earlier
-//! accesses before all later ones, as a barrier for all groups does. [`Races::release`], [`Races::acquire`] and
+//! Two accesses to the same bytes race if they are made by different groups of the block, at least one of them is a
+//! store, and nothing orders them. The accesses of one group are ordered by its program. [`Races::floor`] orders all
+//! earlier accesses before all later ones, as a barrier for all groups does. [`Races::release`], [`Races::acquire`] and
 //! [`Races::meet`] order accesses around a barrier for some groups, or around a lock. If groups store the same value to
 //! the same bytes, they *agree*: their stores do not race with each other, and their loads of that value do not race
 //! with these stores.
@@ -106,7 +106,7 @@ impl Stamps {
 struct Agreed {
     /// Set of the groups: bit n for all groups whose number modulo 64 is n.
     groups: u64,
-    /// The latest store of the value after the one in `stores`.
+    /// The latest of the stores that agree with the store in `stores`.
     stamp: u32,
     by: u32,
 }
@@ -137,8 +137,8 @@ impl Races {
             self.loads.resize(cells);
             self.others.resize(cells);
         }
-        // This marks the accesses of the previous block: if `advance` restarts the stamps, they become 0, otherwise
-        // they are below `begin`.
+        // This makes all stamps of the previous block recognizable: if `advance` restarts the stamps, they become 0,
+        // otherwise they are below the new `begin`.
         self.begin = u32::MAX;
         self.advance();
         self.begin = self.now << self.group_bits;

@@ -298,8 +298,8 @@ pub struct Face(
 
 impl Face {
     /// Returns the face that a direction points at. If components have the same size, z takes precedence over y, and y
-    /// over x. -0 does not count as negative. (OpenGL leaves the choice open, and so does the CUBE instruction of
-    /// R700.)
+    /// over x. -0 does not count as negative. (Neither OpenGL nor the description of the CUBE instruction of R700
+    /// determines the choice.)
     pub fn of([x, y, z]: [f32; 3]) -> Face {
         let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
         let (axis, negative) = if az >= ax && az >= ay {

@@ -94,8 +94,8 @@ pub struct Uses {
     pub conditional: bool,
     /// Whether the result is an output: it leaves the program in a register that no instruction reads.
     pub leaves: bool,
-    /// Whether the operation has no effect outside the program for a lane that is killed before or after it, such as a
-    /// pixel's export.
+    /// Whether the operation (for example, the export of a pixel) has no effect outside the program for a lane that is
+    /// killed before or after the operation.
     pub dropped_if_killed: bool,
     /// Whether all active lanes get the same result, computed from the operands of all of them, as in a vote.
     pub together: bool,

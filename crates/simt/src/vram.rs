@@ -5,10 +5,9 @@
 //! ```
 //!
 //! Accesses are relaxed atomic operations, so that a concurrent write is not a data race. Every byte belongs to one
-//! *unit*. In the words, a unit is an aligned word. In the head and the tail, each byte is a unit. An access always
-//! covers whole units, because Rust does not define concurrent atomic accesses of different sizes. A write to a part of
-//! a word does not change the other bytes of that word, even if another thread or the program writes to them at the
-//! same time.
+//! *unit*: an aligned word, or a single byte in the head or in the tail. An access always covers whole units, because
+//! Rust does not define concurrent atomic accesses of different sizes. A write to a part of a word does not change the
+//! other bytes of that word, even if another thread or the program writes to them at the same time.
 //!
 //! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). Fills of many rows may be stored
 //! later ([`Fills`]).
@@ -458,8 +457,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
     bytes / WORD
 }
 
-/// Copies nothing and returns 0. Processors other than x86-64 copy word by word instead. Miri also does so, and thereby
-/// checks the code that copies words.
+/// Copies nothing and returns 0. Processors other than x86-64 copy word by word instead. Under Miri, the words are also
+/// copied one by one, so Miri checks that code.
 ///
 /// # Safety
 /// The caller need not satisfy any requirement.

@@ -64,7 +64,7 @@ impl std::fmt::Debug for Watch<'_> {
 }
 
 impl<'a> Watch<'a> {
-    /// Returns an observer with the kind of events that its constants request.
+    /// Returns an observer as a watch. The constants of the observer determine the kind of events.
     pub fn of<O: Observer>(observer: &'a mut O) -> Watch<'a> {
         match (O::ENABLED, O::DATA, O::PATHS) {
             (true, true, _) => Watch::Data(observer),

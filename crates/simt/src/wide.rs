@@ -1,6 +1,6 @@
 //! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. They process
-//! rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but it does not
-//! vectorize these loops, or not reliably.
+//! rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but would not, or not
+//! reliably, vectorize the loops of these functions.
 
 // Unsafe code is required for intrinsics. A comment at each block states which level has them, and that accesses are
 // inside their arrays.
@@ -71,8 +71,8 @@ pub trait Wide: Copy + fmt::Debug {
         bytes
     }
 
-    /// Writes the new words of the lanes in a set: lane n if bit n is set. Other lanes keep their words. The case of
-    /// all lanes is checked first, because it does not read the old words.
+    /// Writes the new words of the lanes in a set. Lane n is in the set if bit n is set. Other lanes keep their words.
+    /// The case of all lanes is checked first, because it does not read the old words.
     #[inline(always)]
     fn write<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
         const { assert!(N <= 64, "a set has a bit for each lane") };
@@ -116,11 +116,11 @@ pub trait Wide: Copy + fmt::Debug {
     /// Returns the lanes whose word has its highest bit set.
     fn signs<const N: usize>(self, words: &[u32; N]) -> u64;
 
-    /// Returns the lanes for whose byte the table is true. Each byte is a number below 16.
+    /// Returns the lanes whose byte selects a true entry of the table. Each byte is a number below 16.
     fn select<const N: usize>(self, table: &Table, bytes: &[u8; N]) -> u64;
 
-    /// Returns the two words of the pair that each lane selects in a table. A lane's number is taken modulo the number
-    /// of pairs.
+    /// Returns the two words of the pair that each lane selects in a table. The index that a lane selects is taken
+    /// modulo the number of pairs.
     #[inline(always)]
     fn pairs<const N: usize, const M: usize>(
         self,
@@ -158,9 +158,9 @@ pub struct Sum {
     pub flush: bool,
     /// Whether the product of zero and any number, including infinity and NaN, is zero.
     pub zero_wins: bool,
-    /// A power of two by which A and C are multiplied first, and a range of bit patterns, given as its first pattern
-    /// and its size. If the magnitude of A or C is in this range, the scaled exponent is out of range, and the result
-    /// may be wrong.
+    /// A power of two by which A and C are multiplied first, and a range of bit patterns (its first pattern and its
+    /// size). If the bits of the magnitude of A or C are in this range, the multiplication overflows or underflows, and
+    /// the result may be wrong.
     pub scale: Option<(f32, [u32; 2])>,
     /// Bits of the result if it is a NaN.
     pub nan: u32,
@@ -621,7 +621,7 @@ unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N]
                 let bit = _mm256_and_si256(moved, _mm256_set1_epi16(1i16.wrapping_shl(bit)));
                 sum = _mm256_add_epi16(sum, _mm256_mulhi_epu16(x, bit));
             }
-            // Unpacking restores the order before packing, in which each half contained words of both chunks.
+            // After the packing, each half contains words of both chunks. Unpacking restores the original order.
             let zero = _mm256_setzero_si256();
             _mm256_storeu_si256(sums[..8].as_mut_ptr().cast(), _mm256_unpacklo_epi16(sum, zero));
             _mm256_storeu_si256(sums[8..].as_mut_ptr().cast(), _mm256_unpackhi_epi16(sum, zero));

@@ -123,7 +123,7 @@ fn a_span_wider_than_the_window_is_rejected() {
     assert_eq!(verify(strip), Err(Rejected::Span(0)));
 }
 
-/// Verifies a load whose lanes the function `lanes` computes from the lanes of the check.
+/// Verifies a load. The function `lanes` computes the lanes of the load from the lanes of the check.
 fn load_for(lanes: impl Fn(&mut Strip, Span) -> Value) -> Result<(), Rejected> {
     let mut strip = Strip::with_window(WINDOW);
     let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));
@@ -248,7 +248,7 @@ fn an_access_of_another_slice_is_rejected() {
     assert_eq!(verify(strip), Err(Rejected::Distance(0, 0)));
 }
 
-/// Verifies a load from a site whose span `change` changes.
+/// Verifies a load from a site, after `change` has changed the span of the load.
 fn load_from_site(change: impl Fn(&mut Strip, &mut Span)) -> Result<(), Rejected> {
     let mut strip = Strip::new();
     let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));
@@ -328,7 +328,7 @@ fn a_site_that_the_state_does_not_have_is_rejected() {
     assert_eq!(of(SITES), Err(Rejected::Site(SITES)));
 }
 
-/// Verifies a segment without a check, whose strip stores once and `change` changes.
+/// Verifies a segment without a check. Its strip stores once, and is changed by `change`.
 fn store_at_once(site: bool, change: impl Fn(&mut Strip, Inside, Value)) -> Result<(), Rejected> {
     let mut strip = Strip::with_window(WINDOW);
     let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));

@@ -90,8 +90,8 @@ impl<const OP: u8> Body for AluResult<OP> {
     }
 }
 
-/// Computes a kernel's result and writes its comparison with zero to the ALU result. No other operation reads the
-/// kernel's result.
+/// Computes a kernel's result and writes its comparison with zero to the ALU result. The kernel's result itself is not
+/// stored, because no other operation reads it.
 pub(super) struct AluResultOf<K, const OP: u8>(PhantomData<K>);
 
 impl<K: Kernel, const OP: u8> Body for AluResultOf<K, OP> {
@@ -137,7 +137,7 @@ impl Body for DepthWritten {
     }
 }
 
-/// Copies the first source of lane `number[0]` of each quad to all four lanes of the quad. (REG, MDH and MDV)
+/// In each quad, copies the first source of lane `number[0]` to all four lanes. (REG, MDH and MDV)
 pub(super) struct OfQuad;
 
 impl Body for OfQuad {

@@ -23,8 +23,8 @@ pub(super) enum Stop {
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
-    /// Some of the groups that run together jump at the next instruction, the others do not. The mask has the lanes of
-    /// the groups that jump.
+    /// Only some of the groups that run together jump at the next instruction. The mask holds the lanes of the groups
+    /// that jump.
     Apart(Mask),
     /// The running groups have reached the slot at which other groups wait.
     Met,
@@ -212,13 +212,13 @@ impl<'a> Cursor<'a> {
         if self.flow.active() != self.active {
             self.choose_active(self.flow.active());
             if self.has_code {
-                // The row of active lanes is written only for code, because nothing else reads it.
+                // The row of active lanes is written only for compiled code, because nothing else reads it.
                 choose(self.level, &mut self.lanes, Set::ACTIVE, self.active);
             }
         }
     }
 
-    /// Changes the active lanes, but not the row of active lanes that code reads.
+    /// Changes the active lanes, but not the row of active lanes that compiled code reads.
     #[inline(always)]
     pub(super) fn choose_active(&mut self, active: Mask) {
         if active != self.active {
@@ -246,8 +246,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether code can run instead of the current block. `budget` is the number of instructions that the code
-    /// issues, and `needs` its [conditions](flow::Step::needs).
+    /// Returns whether compiled code can run instead of the current block. `budget` is the number of instructions that
+    /// the code issues, and `needs` its [conditions](flow::Step::needs).
     #[inline(always)]
     pub(super) fn allows(&self, budget: u32, needs: u32) -> bool {
         let judged = *self.lanes.alu_result | *self.lanes.alu_result_valid;
@@ -257,20 +257,20 @@ impl<'a> Cursor<'a> {
             && judged.is_empty()
     }
 
-    /// Sets the instruction budget and the active lanes for code before it runs.
+    /// Before compiled code runs, sets its instruction budget and its active lanes.
     pub(super) fn give_counts(&self, state: &mut CodeState) {
         state.budget = self.budget.min(i32::MAX as u64) as i32;
         state.active = self.active.0;
         state.hindered = self.flow.hindered();
     }
 
-    /// Returns how many more iterations of the innermost loop code may start. See [`Flow::rounds`].
+    /// Returns how many more iterations compiled code may start in the innermost loop. See [`Flow::rounds`].
     pub(super) fn rounds(&self, al: bool) -> Option<u32> {
         self.flow.rounds(al)
     }
 
-    /// Updates the state after code has run. The group is at `pc`. `rounds` is the number of iterations of the
-    /// innermost loop that code has started, and the number that each iteration has added to aL.
+    /// Updates the state after compiled code has run. The group is at `pc`. `rounds` is the number of iterations of the
+    /// innermost loop that compiled code has started, and the number that each iteration has added to aL.
     pub(super) fn take_counts(&mut self, state: &mut CodeState, pc: u16, rounds: (u32, i8)) {
         self.budget -= self.budget.min(i32::MAX as u64) - state.budget as u64;
         self.lane_instructions += take(&mut state.lane_instructions);
@@ -280,8 +280,8 @@ impl<'a> Cursor<'a> {
         self.flow.kill(*self.lanes.killed);
     }
 
-    /// Executes the end of block `number`, whose operations code has run, and finds the next block. If code has counted
-    /// the flow instruction of the block, `taken` holds the lanes that vote to jump.
+    /// Executes the end of block `number`, whose operations compiled code has run, and finds the next block. If
+    /// compiled code has counted the flow instruction of the block, `taken` holds the lanes that vote to jump.
     pub(super) fn continue_after(&mut self, number: u32, taken: Option<Mask>) -> ControlFlow<Stop> {
         self.number = number;
         let block = &self.lowered.blocks[number as usize];

@@ -191,8 +191,8 @@ fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32;
     moved
 }
 
-/// Returns the differences between the coordinates one pixel further and the coordinates. Sum and difference are
-/// rounded as in the reference interpreter.
+/// Returns the differences between the coordinates one pixel further and the coordinates of this pixel. Sum and
+/// difference are rounded as in the reference interpreter.
 fn steps<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
     let mut steps = one_step_on(coordinates, derivatives);
     for (steps, coordinates) in steps.iter_mut().zip(coordinates) {

@@ -129,8 +129,8 @@ impl Function for Ln2 {
     }
 }
 
-/// Computes sin(2 pi (x + QUARTERS / 4)). The argument is reduced to a turn, the nearest quarter and an angle, as in
-/// the lane function.
+/// Computes sin(2 pi (x + QUARTERS / 4)). As in the lane function, the argument is first reduced to less than a turn,
+/// and then split into the nearest quarter of a turn and a remaining angle.
 pub(super) struct Turns<const QUARTERS: u64>;
 
 /// [`lane::sin`]

@@ -88,7 +88,8 @@ fn normalised(x: f32) -> u32 {
     if (bits & !SIGN) as i32 > EXPONENT as i32 { NAN.to_bits() } else { flushed(bits) }
 }
 
-/// Computes [`lane::scaled`]. `scale` is OMOD as a factor. The compiler moves the condition out of loops over lanes.
+/// Computes [`lane::scaled`]. `scale` is OMOD as a factor. The compiler moves the test of `omod` out of loops over
+/// lanes.
 #[inline(always)]
 fn scaled(x: u32, omod: Omod, scale: f32) -> u32 {
     if omod == Omod::DISABLED { x } else { normalised(f32::from_bits(flushed(x)) * scale) }
@@ -154,7 +155,7 @@ fn to_odd(sum: f64, error: f64) -> f64 {
 /// of the product or of the addend is flipped.
 pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool>;
 
-/// [`Mad`] for sources of any kind.
+/// [`Mad`] that makes no assumption about its sources: they may be denormals, and their signs may be flipped.
 pub(super) type AnyMad<const ZERO_WINS: bool, const SCALED: bool> = Mad<ZERO_WINS, SCALED, true, true>;
 
 impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool> Kernel
@@ -207,7 +208,7 @@ impl Kernel for Move {
 
     #[inline(always)]
     fn chunk<W: Wide>(wide: W, _: &Operation, _: &Channel, src: [Words; 3]) -> Words {
-        // A plain loop over lanes is slower: for several channels, the compiler splits words and the code takes three
+        // A plain loop over lanes is slower: for several channels, the code that the compiler generates takes three
         // times as long.
         let eight = wide.eight();
         let mut result = [0; CHUNK];

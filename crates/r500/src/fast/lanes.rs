@@ -130,7 +130,7 @@ impl<'a> Lanes<'a> {
         self.constants[number][usize::from(channel & 3)]
     }
 
-    /// Returns the bytes of all rows. Code addresses a row by its distance from the first one.
+    /// Returns the bytes of all rows. Compiled code addresses a row by its distance from the first one.
     pub(super) fn row_bytes(&mut self) -> *mut [u8] {
         self.rows.bytes()
     }
@@ -180,7 +180,8 @@ impl<'a> Lanes<'a> {
         self.sets[usize::from(set.0) % Set::COUNT]
     }
 
-    /// Assigns `lanes` to a set, but does not update the row of active lanes. The function [`choose`] also does that.
+    /// Assigns `lanes` to a set, but does not update the row of active lanes. The function [`choose`] also updates that
+    /// row.
     #[inline(always)]
     pub(super) fn choose(&mut self, set: Set, lanes: Mask) {
         self.sets[usize::from(set.0) % Set::COUNT] = lanes;
@@ -254,7 +255,7 @@ pub(super) struct Operation {
     pub(super) inverted: bool,
 }
 
-/// Code of an operation, compiled for a level. The processor must support that level.
+/// Compiled body of an operation. The processor must support the level for which it is compiled.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// The effect of an operation.

@@ -134,7 +134,7 @@ impl Fast {
     }
 
     /// Returns a prepared group without lanes, and zero counts of runs. Reuses the memory of an earlier launch of the
-    /// program if available. The group's issue counts then are those of the earlier launch.
+    /// program if available. In that case, the group still has the issue counts of the earlier launch.
     fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<GroupRoom> {
         match self.spare.take() {
             Some(mut room) => {

@@ -1,5 +1,5 @@
-//! Queries and updates of the flow state for compiled code. After code has run, the flow state is the same as if the
-//! single instructions had been executed.
+//! Queries and updates of the flow state for compiled code. After a run of compiled code, the flow state is the same as
+//! if its instructions had been executed one at a time.
 
 use reconverge_simt::{Mask, Mode};
 
@@ -16,8 +16,8 @@ const NO_LOOP: u32 = 4;
 const NO_REP: u32 = 8;
 
 impl Flow {
-    /// Returns bits for the conditions that keep code from executing some flow instructions. [`Step::needs`] returns
-    /// the bits that matter for an instruction.
+    /// Returns a set of bits. Each bit is a condition that prevents compiled code from executing some flow
+    /// instructions. [`Step::needs`] returns the bits that matter for an instruction.
     #[inline]
     pub(crate) fn hindered(&self) -> u32 {
         let frame = self.loops.last().filter(|frame| frame.continued.is_empty());
@@ -29,8 +29,8 @@ impl Flow {
             | bit(has_al != Some(false), NO_REP)
     }
 
-    /// Returns how many more iterations of the innermost loop code may start. `al` states whether the loop must be a
-    /// LOOP, which has aL, or a REP.
+    /// Returns how many more iterations compiled code may start in the innermost loop. `al` states whether the loop
+    /// must be a LOOP, which has aL, or a REP.
     ///
     /// Returns `None` if no loop is open, if the innermost loop is of the other kind, if a lane waits after CONTINUE,
     /// or if an active lane is not covered.
@@ -42,9 +42,9 @@ impl Flow {
         in_place.then(|| u32::from(count.saturating_sub(1)))
     }
 
-    /// Updates the state after code has run: the group is at `pc` and the lanes `active` are active. Code has started
-    /// `rounds` iterations of the innermost loop, and each has added `step` to aL. The lanes `broke` have left that
-    /// loop.
+    /// Updates the state after compiled code has run: the group is at `pc` and the lanes `active` are active. Compiled
+    /// code has started `rounds` iterations of the innermost loop, and each has added `step` to aL. The lanes `broke`
+    /// have left that loop.
     pub(crate) fn stay(&mut self, pc: u16, active: Mask, broke: Mask, (rounds, step): (u32, i8)) {
         (self.pc, self.active) = (pc, active);
         let Some(frame) = self.loops.last_mut().filter(|_| rounds > 0 || broke.any()) else { return };
@@ -57,15 +57,15 @@ impl Flow {
 }
 
 impl Step {
-    /// Returns whether a lane votes to jump, indexed by its ALU result. Returns `None` if the vote also depends on the
-    /// predicate.
+    /// Returns, for an ALU result of false and for one of true, whether a lane votes to jump. Returns `None` if the
+    /// vote also depends on the predicate.
     pub(crate) fn votes(&self) -> Option<[bool; 2]> {
         let [no, no_holds, yes, yes_holds] = self.wants.map(|want| want != 0);
         let known = self.predicate.is_none() || (no, yes) == (no_holds, yes_holds);
         known.then_some([no_holds, yes_holds])
     }
 
-    /// Returns the bits of [`Flow::hindered`] that must be zero for code to execute the instruction.
+    /// Returns the bits of [`Flow::hindered`] that must be zero for compiled code to execute the instruction.
     pub(crate) fn needs(&self) -> u32 {
         let Step { inst: fc, in_loop, .. } = self;
         let counts = fc.b_else || [fc.b_op0, fc.b_op1] != [BOp::NONE; 2];
@@ -80,8 +80,8 @@ impl Step {
         of_loop | if fc.ignore_uncovered { UNCOVERED } else { 0 }
     }
 
-    /// Returns the next slot if all lanes vote `jump` at `pc`. Returns `None` if the instruction is not a branch, or if
-    /// it would change anything other than the program counter while no lane is off.
+    /// Returns the next slot if all lanes vote `jump` at `pc`, and no lane is off. Returns `None` if the instruction is
+    /// not a branch, or if it would then change more than the program counter.
     pub(crate) fn passes_to(&self, pc: u16, jump: bool) -> Option<u16> {
         if self.inst.op.role() != Role::Jump || self.inst.a_op != AOp::NONE {
             return None;

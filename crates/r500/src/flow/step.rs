@@ -41,7 +41,8 @@ impl Step {
                 true => u64::MAX,
                 false => 0,
             });
-        // An FC instruction has one predicate. RGBA is forbidden, and lenient mode then uses the red bit.
+        // An FC instruction has one predicate bit. The selector RGBA, which stands for four bits, is forbidden; in
+        // lenient mode, it selects the red bit.
         let (predicate, constant) = (common.predicate(0), ints[usize::from(addr.int_addr)]);
         let target = target(&addr, offset);
         let in_loop = InLoop::of(&inst, target, constant, mode);

@@ -768,7 +768,8 @@ fn a_step_of_a_loop_says_what_it_is() {
     assert_eq!(of(CONTINUE_IF), (None, false));
 }
 
-/// If no condition of [`Step::needs`] keeps code from executing an instruction, code gives the same state as `execute`.
+/// If no condition of [`Step::needs`] prevents compiled code from executing an instruction, compiled code and `execute`
+/// give the same state.
 #[test]
 fn code_passes_instructions_as_the_flow_executes_them() {
     const INSTRUCTIONS: [u32; 8] =
@@ -815,7 +816,8 @@ fn code_passes_instructions_as_the_flow_executes_them() {
     assert!(passed.iter().all(|passed| *passed > 500), "{passed:?}");
 }
 
-/// After code has run loop iterations, the state is the same as after the single instructions.
+/// After compiled code has run loop iterations, the state is the same as if their instructions had been executed one at
+/// a time.
 #[test]
 fn rounds_of_a_pass_are_those_of_the_instructions() {
     let mut flow = flow();

@@ -10,7 +10,8 @@ pub(super) struct Votes {
     voters: Mask,
     /// The lanes whose vote is to jump.
     pub(super) want: Mask,
-    /// Lanes that are off but still have to execute the rest of the loop. They keep a BREAK or CONTINUE from jumping.
+    /// Lanes that are off but still have to execute the rest of the loop. They prevent a BREAK or CONTINUE from
+    /// jumping.
     inhibiting: Mask,
 }
 
@@ -24,7 +25,7 @@ impl Votes {
         jump && (inhibiting & lanes).is_empty()
     }
 
-    /// Returns whether a group jumps whatever its lanes are, because all voters of all groups vote to jump.
+    /// Returns whether every group jumps, because all voters of all groups vote to jump.
     #[inline(always)]
     pub(super) fn are_for_all(&self, fc: &FcInst) -> bool {
         !fc.jump_any && (self.voters - self.want).is_empty() && self.inhibiting.is_empty()
@@ -48,10 +49,10 @@ impl Flow {
         Votes { voters, want: want | off_by_else, inhibiting: self.inhibiting(fc, self.branch - waking) }
     }
 
-    /// Returns the lanes that keep an instruction from jumping. A lane that a branch has switched off inhibits a BREAK
-    /// or CONTINUE. A lane that waits for the next iteration of the innermost loop inhibits a BREAK. Lanes that broke
-    /// or are off for other reasons do not inhibit anything. Inhibition overrides JUMP_ANY. (CTM guide p. 37; r500.md
-    /// Q23)
+    /// Returns the lanes that prevent an instruction from jumping. A lane that a branch has switched off inhibits a
+    /// BREAK or CONTINUE. A lane that waits for the next iteration of the innermost loop inhibits a BREAK. Lanes that
+    /// broke or are off for other reasons do not inhibit anything. Inhibition overrides JUMP_ANY. (CTM guide p. 37;
+    /// r500.md Q23)
     fn inhibiting(&self, fc: &FcInst, branched: Mask) -> Mask {
         let is_break = match fc.op.role() {
             Role::Break { .. } => true,

@@ -33,7 +33,8 @@ struct Call {
 
 #[derive(Clone, Debug, Default)]
 struct Open {
-    /// Number of open branches and calls that a counter counts, for a lane that has been off since before all of them.
+    /// Number of open branches and calls that increment branch counters. A lane that was switched off before all of
+    /// them has this number in its counter.
     levels: u32,
     loops: Vec<Loop>,
     /// Whether all lanes of the innermost loop may be off on this path, because they have left the loop or wait at a
@@ -73,8 +74,8 @@ struct Nesting<'a> {
     /// Paths that have not been followed yet, in the order of their slots. For each slot, the path from the previous
     /// slot comes first, and messages compare the other paths with it.
     pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
-    /// Starts of loops that jump to the end instruction of the loop. The value is whether the jump may close the
-    /// enclosing loop, and the message.
+    /// Loop starts that jump to the end instruction of their loop. Each has a message, and the flag states whether the
+    /// jump may close the enclosing loop.
     skips: LiteMap<u16, (bool, String)>,
 }
 
@@ -158,13 +159,14 @@ impl Nesting<'_> {
         }
     }
 
-    /// Returns whether all lanes of the loop may be off after the instruction, first if the group stays and then if it
-    /// jumps. If no lane votes, JUMP_ALL jumps and JUMP_ANY stays. (CTM guide p. 37)
+    /// Returns whether all lanes of the loop may be off after the instruction. The first result is for the case that
+    /// the group stays, the second for the case that it jumps. If no lane votes, JUMP_ALL jumps and JUMP_ANY stays.
+    /// (CTM guide p. 37)
     fn idle(&self, inst: &Inst, fc: &Fc, open: &Open) -> (bool, bool) {
         match fc.inst.op.role() {
             Role::Jump | Role::Begin { .. } if fc.inst.jump_any => (open.idle, open.idle && fc.inst.b_else),
             Role::Jump | Role::Begin { .. } => (false, open.idle),
-            // Such an instruction jumps only if no branch has switched off a lane of the loop. Lanes that left the loop
+            // A BREAK or CONTINUE jumps only if no branch has switched off a lane of the loop. Lanes that left the loop
             // resume at the target.
             Role::Break { .. } | Role::Continue => {
                 let leaves = crate::graph::wishes(&inst.common, &fc.inst).jump && open.in_loop() > 0;
@@ -234,8 +236,8 @@ impl Nesting<'_> {
                         format!("{count} loops are open (maximum: {limit})"),
                     );
                 }
-                // If the instruction counts, lanes that fail its condition wait outside the loop, so the loop begins
-                // with the new level.
+                // If the instruction increments branch counters, lanes that fail its condition wait outside the loop,
+                // so the loop begins with the new level.
                 let (int, levels) = (fc.addr.int_addr, self.count(pc, fc, fc.inst.b_op0, open.levels));
                 open.levels = levels;
                 open.loops.push(Loop { body: pc + 1, al, int, levels });

@@ -1,7 +1,7 @@
 //! Checks for uninitialized values, and for hazards between instructions, along the edges of the control-flow graph.
 //!
-//! A path is a path of the group. An instruction on the path counts as a write, whichever lanes are active. So a
-//! finding is a read that precedes every write on the path.
+//! The checks follow the paths of the group, not those of single lanes. An instruction on a path counts as a write,
+//! whichever lanes are active. So a finding is a read that precedes every write on the path.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -119,9 +119,9 @@ fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found
     }
 }
 
-/// Returns whether lanes can be active on the edges of this kind. There are two exceptions. If all lanes break, no lane
-/// is active in the next slot. If a loop has a count other than 0 and no lane votes to skip it, no active lane takes
-/// the skip. The same instructions are also reached by other edges.
+/// Returns whether lanes can be active on the edges of this kind. They can, except in two cases. If all lanes break, no
+/// lane is active in the next slot. If a loop has a count other than 0 and no lane votes to skip it, no active lane
+/// takes the skip. Other edges also lead to the same instructions.
 fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
     let Body::Fc(fc) = &inst.body else { return true };
     let wishes = wishes(&inst.common, &fc.inst);
@@ -277,8 +277,8 @@ fn needed(inst: &Inst, read: &Slot) -> bool {
     read.file != uses::TEMP || coordinates.iter().any(|coordinate| number(coordinate) == read.number)
 }
 
-/// Checks whether the instruction directly after an arithmetic instruction uses its result in a presubtract or a
-/// derivative. (r500.md 8.1)
+/// Checks whether the instruction directly after an arithmetic instruction uses the result of that arithmetic in a
+/// presubtract or a derivative. (r500.md 8.1)
 fn idle_slot(pc: u16, inst: &Inst, next: Option<&Inst>, found: &mut Found) {
     let (Body::Alu(_), Some(Inst { body: Body::Alu(alu), .. })) = (&inst.body, next) else { return };
     if inst.common.nop {

@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::flow::Undefined;
 use super::violations::Violation;
 
-/// The reason why a program was stopped.
+/// The reason why a program was stopped. A cause with the mark "(Strict)" occurs only in strict mode.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
     /// A field has a code without a meaning.

@@ -161,7 +161,8 @@ pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     })
 }
 
-/// Decodes an operand from a source word of an instruction that is not dual, or from one of the first two source words.
+/// Decodes an operand from a source word. The third source word of a dual instruction has another format and must not
+/// be passed.
 pub(crate) fn operand(word: u32) -> Result<Operand, WordError> {
     let source = SrcOperand::unpack_lenient(word)?;
     Ok(Operand {

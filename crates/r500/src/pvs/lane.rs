@@ -48,8 +48,8 @@ pub fn add(a: f32, b: f32) -> f32 {
     result(a + b)
 }
 
-/// Computes a * b. If either operand is zero, the product is zero, even if the other is an infinity or a NaN. Its sign
-/// is the exclusive-or of the signs. (docs/r500-vertex.md, Q16)
+/// Computes a * b. If either operand is zero, the product is zero, even if the other operand is an infinity or a NaN.
+/// The sign of the product is the exclusive-or of the signs. (docs/r500-vertex.md, Q16)
 #[inline(always)]
 pub fn multiply(a: f32, b: f32) -> f32 {
     let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;
@@ -261,9 +261,9 @@ pub fn recip_sqrt_ieee(a: f32) -> f32 {
     rounded(1.0 / libm::sqrt(f64::from(a.abs())))
 }
 
-/// Computes base^exponent. The special cases apply in this order. If the base is 0, the result is 0, or infinity if the
-/// exponent is negative. If the exponent is 0, the result is 1. If the base is negative, the result is minus the power
-/// of the absolute value.
+/// Computes base^exponent. The special cases are checked in the following order. If the base is 0, the result is 0, or
+/// infinity if the exponent is negative. If the exponent is 0, the result is 1. If the base is negative, the result is
+/// minus the power of the absolute value.
 pub fn power(base: f32, exponent: f32) -> f32 {
     if base == 0.0 {
         return if exponent < 0.0 { f32::INFINITY } else { 0.0 };

@@ -15,7 +15,7 @@ use super::words::{DstType, MacroOp, MeOp, VeOp};
 pub struct Operation {
     /// For each of A, B and C, whether the operation reads the operand.
     pub operands: [bool; 3],
-    /// Whether chips before R500 do not have the operation.
+    /// Whether only R500 has the operation, and earlier chips do not.
     pub r500_only: bool,
     /// Accuracy of the value.
     pub fidelity: Fidelity,

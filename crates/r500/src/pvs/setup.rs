@@ -63,9 +63,9 @@ impl Setup {
     ///
     /// If the program does not contain a state register, the register gets a permissive default: the code runs from the
     /// first to the last slot, all constants can be read, and there is no flow control. Registers of other units
-    /// (`VAP_…` registers that are not in [`STATE`]) are ignored. If the program contains the LW or the UW word of a
-    /// descriptor, these words hold its addresses. Otherwise, the one word of R300 holds them. (docs/r500-vertex.md,
-    /// Q13)
+    /// (`VAP_…` registers that are not in [`STATE`]) are ignored. The addresses of a descriptor are in its LW and UW
+    /// words if the program contains one of these words. Otherwise, they are in the single word of R300.
+    /// (docs/r500-vertex.md, Q13)
     ///
     /// # Errors
     /// Returns a [`SetupError`] if the program cannot be set up. An instruction with a code without a meaning is not an

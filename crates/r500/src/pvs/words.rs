@@ -360,7 +360,7 @@ word! {
 }
 
 #[rustfmt::skip]
-/// The state registers of a program. R300 and later have all of them except for the last two. (REG)
+/// The state registers of a program. R300 to R4xx have all of them except for the last two. (REG)
 pub static STATE: [StateRegister; 8] = [
     StateRegister { word: CodeCntl0::INFO,         mmio: 0x22d0, count: 1,  stride: 4 },
     StateRegister { word: ConstCntl::INFO,         mmio: 0x22d4, count: 1,  stride: 4 },

@@ -127,7 +127,7 @@ pub(super) fn predicate_name(cursor: &mut Cursor<'_>) -> Parsed<PredSel> {
     })
 }
 
-/// Returns whether the rest of a half has destinations, which an `=` before the sources shows.
+/// Returns whether the rest of a half has destinations. If so, an `=` precedes the operation.
 pub(super) fn has_dests(cursor: &Cursor<'_>) -> bool {
     let rest = cursor.rest();
     let rest = rest.split(['{', ':']).next().unwrap_or("");

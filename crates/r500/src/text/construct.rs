@@ -1,8 +1,8 @@
 //! Flow constructs: the canonical instructions of structured programs. The table has one row for each construct.
 //!
 //! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). Compilers also emit other JUMP_ANY and
-//! IGNORE_UNCOVERED bits, and other values in unused addresses. The text states them next to the mnemonic. If no row
-//! fits an instruction, it is printed in its raw form.
+//! IGNORE_UNCOVERED bits, and other values in unused addresses. The text then states these bits and values next to the
+//! mnemonic. If no row fits an instruction, it is printed in its raw form.
 
 use crate::flow::Role;
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcOp};
@@ -18,7 +18,7 @@ pub enum Condition {
     Boolean,
 }
 
-/// When a construct jumps, as encoded in its JUMP_FUNC.
+/// The condition under which a construct jumps, as encoded in its JUMP_FUNC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumps {
     /// The construct never jumps (0x00).

@@ -27,10 +27,11 @@ pub(crate) struct Directives {
     pub constant: (&'static str, usize),
     /// The unit's state registers.
     pub state: &'static [StateRegister],
-    /// Prefixes of the register names of other units. Containers hold registers of other units, some of them only by
-    /// address, so such a register has a raw value.
+    /// Prefixes of the register names of other units. Containers also hold registers of other units, but identify some
+    /// of them only by address. So the value of such a register is a plain number.
     pub elsewhere: &'static [&'static str],
-    /// Whether a name that ends in a number is accepted without comparing it with the manual's names.
+    /// Whether register names may end in a number. An error message then suggests the manual's names for a name without
+    /// this number.
     pub numbered: bool,
     /// The directives of the unit.
     pub directives: &'static [DirectiveRow],

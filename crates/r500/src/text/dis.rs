@@ -247,7 +247,8 @@ struct Expressed {
     words: [u32; WORDS],
     /// If the instruction has two lines, the offset at which the first line ends.
     first_line_end: Option<usize>,
-    /// A flag that is on by default but off here, written as `-NAME`. It may be empty.
+    /// The name of a flag that is on by default, but off in this instruction. The text writes it as `-NAME`. The name
+    /// may be empty.
     absent: &'static str,
 }
 
@@ -364,8 +365,8 @@ struct HalfStyle {
 }
 
 /// Writes the half that computes a channel, as `(pred.g) A, B = OP operands : sources`. `more` is a destination in
-/// addition to the temporary and the output. Writes nothing and returns false for the default half, which does nothing,
-/// because the assembler adds it.
+/// addition to the temporary and the output. The default half does nothing, and the assembler adds it to a text that
+/// omits it. For that half, the function writes nothing and returns false.
 fn half_text<Op>(
     (half, HalfStyle { before, idioms }): (&Half<Op>, HalfStyle),
     (name, operation): (&str, &Operation),
@@ -529,8 +530,8 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     Expressed::new(InstType::TEX, [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0])
 }
 
-/// Returns the result swizzle that a fetch has if its text does not state one. It is `rgba` with a destination, and
-/// `rrrr` (all zero bits) without.
+/// Returns the result swizzle of a fetch whose text does not state one. It is `rgba` if the fetch has a destination,
+/// otherwise `rrrr` (all bits are zero).
 pub(super) const fn default_swizzle(has_dest: bool) -> &'static str {
     if has_dest { "rgba" } else { "rrrr" }
 }

@@ -21,7 +21,7 @@ pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
     (1..).zip(source::lines(source)).map(|(number, (at, line))| (number, at, line))
 }
 
-/// Maximum number of errors. The parser then skips the rest of the text.
+/// Maximum number of errors. After this number of errors, the parser skips the rest of the text.
 pub(crate) const MOST_ERRORS: usize = 20;
 
 /// Calls a function that parses each line, and returns the errors.

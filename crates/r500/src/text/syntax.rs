@@ -105,8 +105,8 @@ type FieldPosition = (usize, &'static Field);
 
 /// The names of the fields of an instruction type.
 struct Names {
-    /// Fields, by name and by word name and name. The hash is not that of the standard library, which took 5 % of the
-    /// time for writing and parsing a program.
+    /// The fields. The keys are `NAME` and `WORD.NAME`. The map does not use the hash of the standard library, which
+    /// took 5 % of the time for writing and parsing a program.
     places: HashMap<String, FieldPosition, RandomState>,
     /// For each word, its fields and their names in braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],
@@ -127,7 +127,8 @@ impl Names {
                 let whole = format!("{}.{name}", info.name);
                 names.in_braces[word].push((if word == 0 { name.clone() } else { whole.clone() }, field));
                 names.places.insert(whole, (word, field));
-                // A name without a word's name stands for the field of the first word that has such a field.
+                // If several words have a field with this name, the name alone stands for the field of the first of
+                // these words.
                 names.places.entry(name).or_insert((word, field));
             }
         }

@@ -41,7 +41,7 @@ const WORD: usize = 4;
 /// finding pieces is small.
 const PIECE: usize = 64;
 
-/// Maximum number of chunks of a buffer. The number is limited because an access that spans the whole buffer scans the
+/// Maximum number of chunks of a buffer. A limit is necessary because an access that spans the whole buffer scans the
 /// bits of all chunks.
 const CHUNKS: usize = 512;
 
@@ -575,8 +575,8 @@ impl Hasher for PageHasher {
         }
     }
     fn write_u32(&mut self, number: u32) {
-        // The map takes the bucket from the low bits of the hash and a tag from the high bits. The rotated product
-        // fills both.
+        // The map uses the low bits of the hash for the bucket, and the high bits for a tag. The rotated product has
+        // good bits in both places.
         self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20);
     }
 }
@@ -602,7 +602,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// Returns an empty record. Only these footprints may be compared with it later.
+    /// Returns an empty record. Later, the record may be compared only with these footprints.
     pub fn before<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> Written {
         let coarse = footprints.into_iter().all(|footprint| footprint.words.is_empty());
         Written { coarse, ..Written::default() }

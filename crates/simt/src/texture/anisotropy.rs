@@ -7,8 +7,8 @@
 //!
 //! **Open question**: the positions and their weights. This module divides the longer side into N equal parts and uses
 //! their middles, with equal weights. In the example of the extension, the positions are closer together, at i / (N +
-//! 1). Tests suggest equal parts for Tesla: Mesa's driver resolves eight samples of a pixel, four of them in a row,
-//! with two positions, and NV92 passes all tests of such resolves.
+//! 1). Tests suggest equal parts for Tesla. Mesa's driver uses two positions to resolve the eight samples of a pixel,
+//! which are arranged in rows of four. NV92 passes all tests of such resolves.
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 
@@ -90,7 +90,7 @@ impl Footprint {
         sum.map(|sum| self.share(sum))
     }
 
-    /// Returns the bits of the mean of a component, for the sum over all positions.
+    /// Returns the bits of the mean of a component. `sum` is the sum of the component over all positions.
     pub(super) fn share(&self, sum: f32) -> u32 {
         let mean = sum / f32::from(self.count());
         if mean.is_nan() { QUIET_NAN } else { mean.to_bits() }

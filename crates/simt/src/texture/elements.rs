@@ -199,7 +199,7 @@ pub struct Elements {
     bytes: Arc<Vec<u8>>,
     strides: Strides,
     channels: [Channel; 4],
-    /// Number of bytes from the start of an element to the end of the last read for it.
+    /// Number of bytes from the start of an element to the end of the highest word that is read for the element.
     reads: usize,
 }
 

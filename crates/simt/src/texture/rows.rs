@@ -145,7 +145,7 @@ struct Grid {
 }
 
 /// Distance from the origin, in texels, from which lanes are read one by one. An image is also read lane by lane if a
-/// level has a quarter of this number of texels along an axis, or extends over 2^31 bytes or more.
+/// level has at least a quarter of this number of texels along an axis, or extends over 2^31 bytes or more.
 const FAR: f32 = 4_194_304.0;
 /// Size in bytes of a texel that is not an element.
 const TEXEL: usize = size_of::<[u32; 4]>();
@@ -320,8 +320,8 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
     let last =
         sizes.iter().zip(steps).try_fold(first, |at, (size, step)| size.checked_mul(step)?.checked_add(at));
     last.filter(|last| i32::try_from(*last).is_ok())?;
-    // Unnormalised coordinates count texels of level 0. The product with this power of two equals the quotient by its
-    // inverse.
+    // Unnormalised coordinates count texels of level 0. Multiplying by this power of two gives the same result as
+    // dividing by its inverse.
     let unscaled = 1.0 / (1u64 << number.min(63)) as f32;
     let factor = [width, height, depth].map(|size| if sampler.unnormalised { unscaled } else { size as f32 });
     Some(Grid {
@@ -530,7 +530,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     if let Some(choice) = fixed {
         return wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, values)).0;
     }
-    // The arrays have the size of the group, because clearing a smaller array is faster.
+    // The arrays are not larger than the group requires, because clearing a small array is faster.
     match at.lod.len() {
         0..=2 => by_choice::<E, V, C, 2>(wide, (plan, image), at, lanes, of, convert, values),
         3..=4 => by_choice::<E, V, C, 4>(wide, (plan, image), at, lanes, of, convert, values),
@@ -670,8 +670,8 @@ impl<const C: usize, const M: usize> Task for Mixing<'_, C, M> {
     }
 }
 
-/// An upper limit for the number of levels, plus one, of an image that is read as rows. Sizes of such an image have
-/// fewer bits than this.
+/// Size of an array with one element per level. It is larger than the number of levels of an image that is read as
+/// rows, because the sizes of such an image have fewer bits than this.
 const LEVELS: usize = 24;
 
 /// The task of reading one level with one filter, for all vectors that contain some of the lanes. Its results are the

@@ -27,7 +27,7 @@ pub struct RowFill {
     pub mask: u32,
 }
 
-/// Maximum number of words of a fill that is stored at once instead of being outstanding.
+/// Maximum size, in words, of a fill that is stored immediately. A larger fill stays outstanding.
 const FEW: usize = 1 << 12;
 
 /// Maximum number of outstanding fills.
@@ -189,8 +189,9 @@ impl Fills {
 }
 
 impl<'a> Vram<'a> {
-    /// Returns a view with outstanding fills. A large [fill](Vram::fill) of this view or of its copies is stored only
-    /// when an access of one of them reaches it. The owner of the view must call [`Vram::settle`] at the end.
+    /// Returns a view with outstanding fills. A large [fill](Vram::fill) through this view or a copy of it is stored
+    /// only when an access through one of these views reaches the fill. The owner of the view must call
+    /// [`Vram::settle`] at the end.
     pub fn with_fills(self, fills: &'a Fills) -> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }

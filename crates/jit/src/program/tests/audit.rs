@@ -305,8 +305,8 @@ fn is_at(instruction: &Instruction, operand: u32, part: i32) -> bool {
         && instruction.memory_displacement64() as i32 == part
 }
 
-/// Returns whether three instructions are the jump to the node whose number is in EAX. The check of the load covers its
-/// table.
+/// Returns whether three instructions form the jump to the node whose number is in EAX. The check of loads covers the
+/// load from the table of nodes.
 fn dispatches(all: &[Instruction]) -> bool {
     let [entry, add, jump] = all else { return false };
     (entry.code(), entry.op0_register()) == (Op::Mov_r32_rm32, Register::EAX)

@@ -31,7 +31,7 @@ fn run_strip(level: Level, strip: Strip, rows: &mut Rows) {
     assert_eq!((over.left, over.state.budget, over.counts[0]), (Left::Outside(AFTER), 0, 1));
 }
 
-/// An operation on earlier values, which it names by number.
+/// An operation. Its operands are the numbers of earlier values.
 #[derive(Clone, Debug)]
 enum Make {
     Row(usize),
@@ -294,7 +294,8 @@ const LEAVES: u32 = 1;
 const TAKEN: u32 = 2;
 const SIZES: [u32; 4] = [2, 2, 3, 7];
 
-/// Returns a loop. Row 0 counts down; odd numbers add 5 to row 1, even ones add 1; lanes at zero leave first.
+/// Returns a loop. In each iteration, the lanes whose row 0 is zero leave first. Then row 0 counts down, and row 1
+/// increases by 5 if row 0 was odd, otherwise by 1.
 fn count_down(waits: Waits) -> Node {
     let body = |exact: bool| {
         let mut strip = Strip::new();
@@ -332,7 +333,7 @@ fn count_down(waits: Waits) -> Node {
         Piece { size: SIZES[1], count: 1, conditionals: vec![conditional], leave: None },
     ];
     let node = node(Segment::new(Some(body(false)), body(true)));
-    // The budget covers all instructions, and the arrivals at the join of a side and of lanes that leave.
+    // The budget covers all instructions, the arrival of one side at the join, and the arrival of the lanes that leave.
     Node { pieces, budget: 16, next: Next::To(Target::Node(0)), ..node }
 }
 
@@ -340,7 +341,7 @@ fn a_loop_counts_at(level: Level, waits: Waits) {
     let mut rows = [[0; N]; ROWS];
     rows[0] = std::array::from_fn(|lane| (lane * lane % 23) as u32);
     let (mut left, mut sums) = (rows[0], [0; N]);
-    // Runs of each part, then arrivals.
+    // Number of runs of each part, followed by the number of arrivals.
     let mut times = [0; 5];
     let (mut lane_instructions, mut divergent) = (0, 0);
     let mut active: Vec<usize> = (0..N).collect();

@@ -3,9 +3,9 @@
 //! A [`Way`] is a node under construction, on its fast or its slow path. [`Way::operation`] emits an operation of the
 //! fast engine for eight lanes at once. [`mod@crate::lane`] defines the results.
 //!
-//! The code reads denormal operands as zeros and rounds results gradually, as profile R does. Results stay
-//! non-canonical until their bits are used. Only then do denormals become zeros and NaNs become canonical
-//! ([`Rows::settle`]).
+//! The code reads denormal operands as zeros, but its results may be denormals. Results stay non-canonical until their
+//! bits are used. Only then do denormals become zeros and NaNs become canonical ([`Rows::settle`]), so the final values
+//! are those of profile R.
 
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
@@ -123,7 +123,8 @@ impl<'a> Way<'a> {
         Some(self.rows.two(Two::FMin, positive, one))
     }
 
-    /// Returns the value as a result of arithmetic: non-canonical and, on the slow path, with the machine's NaN.
+    /// Marks the value as a result of arithmetic, which is non-canonical. On the slow path, first replaces a NaN by the
+    /// machine's NaN.
     fn float(&mut self, value: Value) -> Value {
         if !self.rows.exact {
             return self.rows.raw(value);
@@ -178,8 +179,8 @@ impl<'a> Way<'a> {
             _ => self.rows.strip.fused(false, a, b, c),
         };
         if zero_wins && !self.rows.exact {
-            // If zero wins, the correct sum may be a number although this sum is a NaN. Not every use of the sum
-            // detects a NaN, so this guard fails if the sum is a NaN.
+            // If zero times any value is zero, the correct sum may be a number although this sum is a NaN. Not every
+            // use of the sum detects a NaN, so this guard fails if the sum is a NaN.
             let nan = self.rows.compare(predicate::UNORD, sum, sum);
             self.rows.strip.guard(nan);
         }

@@ -7,8 +7,8 @@
 //! | `run` | entry, exit and flow of code |
 //!
 //! Between two nodes, registers, flow and counts are in the state of the fast engine. So the fast engine continues
-//! wherever code exits. If some operation of an instruction has no template, code calls the fast engine's functions for
-//! the operations of that instruction.
+//! wherever compiled code exits. If some operation of an instruction has no template, compiled code calls the fast
+//! engine's functions for the operations of that instruction.
 
 mod code;
 mod run;
@@ -30,7 +30,7 @@ pub(super) use run::{Exit, R500, Runner};
 #[derive(Debug)]
 pub(super) struct Compiled {
     linked: Arc<Linked<R500>>,
-    /// The slots of the instructions in each part. Code counts the runs of each part.
+    /// The slots of the instructions in each part. Compiled code counts the runs of each part.
     parts: Vec<Range<usize>>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Own {
     in_loop: Option<Loop>,
     /// The blocks of the node that end with a BREAK at which lanes may leave the loop.
     leaves: Vec<u32>,
-    /// The last block of the node, and whether code has counted the flow instruction of that block.
+    /// The last block of the node, and whether compiled code has counted the flow instruction of that block.
     ends: u32,
     is_counted: bool,
 }
@@ -83,7 +83,7 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counters that code needs. The counters of parts come first.
+    /// Returns the number of counters that compiled code needs. The counters of parts come first.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
     }

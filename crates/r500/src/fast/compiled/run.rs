@@ -20,22 +20,22 @@ pub(in crate::fast) struct Runner<'a> {
     held: Held,
 }
 
-/// Position of the group after code has exited.
+/// Position of the group after compiled code has exited.
 pub(in crate::fast) enum Exit {
     /// The group is at its program counter.
     Here,
-    /// The group is at the start of this block, which the fast engine has to run instead of code.
+    /// The group is at the start of this block, which the fast engine has to run instead of compiled code.
     Apart(u32),
     /// The flow has stopped.
     Stop(Stop),
 }
 
-/// Data for the functions that code calls and for flow control.
+/// Data for flow control, and for the functions that compiled code calls.
 pub(in crate::fast) struct Work<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
-    /// Number of iterations that code may start, and the number that each iteration adds to aL.
+    /// Number of iterations that compiled code may start, and the number that each iteration adds to aL.
     given: (u32, i8),
-    /// The position of the group, if flow control has ended the run of code.
+    /// The position of the group, if flow control has ended the run of compiled code.
     exit: Option<Exit>,
 }
 
@@ -75,7 +75,7 @@ impl LinkedMachine for R500 {
                 state.active |= take(&mut state.gone[0]);
                 let ends = own.leaves[piece as usize - 1];
                 work.take_counts(state, pc_behind(lowered, ends));
-                // Code has cleared the row of active lanes.
+                // Compiled code has cleared the row of active lanes.
                 work.cursor.forget_active();
                 (ends, Some(Mask(state.active)))
             }
@@ -96,7 +96,7 @@ impl LinkedMachine for R500 {
 }
 
 impl Work<'_, '_> {
-    /// Sets the budget, the active lanes and the number of loop iterations before code runs from a node.
+    /// Sets the budget, the active lanes and the number of loop iterations before compiled code runs from a node.
     fn give_counts(&mut self, linked: &Linked<R500>, state: &mut State, node: u32) {
         self.cursor.give_counts(state);
         (state.body, self.given) = (NO_NODE, (0, 0));
@@ -108,7 +108,7 @@ impl Work<'_, '_> {
         state.rounds = self.given.0;
     }
 
-    /// Adds the counts of code to those of the cursor. The group is now at `pc`.
+    /// Adds the counts of compiled code to those of the cursor. The group is now at `pc`.
     fn take_counts(&mut self, state: &mut State, pc: u16) {
         let (rounds, step) = self.given;
         self.cursor.take_counts(state, pc, (rounds - state.rounds, step));
@@ -148,7 +148,7 @@ impl<'a> Runner<'a> {
         node(&self.compiled.linked, cursor)
     }
 
-    /// Runs code for the active lanes, starting at a node.
+    /// Runs compiled code for the active lanes, starting at a node.
     #[inline(never)]
     pub(in crate::fast) fn run(&mut self, node: u32, cursor: &mut Cursor<'a>) -> Exit {
         let Runner { compiled, held } = self;
@@ -158,7 +158,7 @@ impl<'a> Runner<'a> {
         let counts: *mut [u64] = &raw mut cursor.runs[lowered.blocks.len()..];
         let mut work = Work { cursor, given: (0, 0), exit: None };
         work.give_counts(linked, state, node);
-        // SAFETY: nothing else accesses the counts of parts while code runs.
+        // SAFETY: nothing else accesses the counts of parts while compiled code runs.
         let arrived = Arrived { node, rows, counts: unsafe { &mut *counts } };
         // SAFETY: nodes exist only if the processor supports the level. The nodes were traced for the layout of these
         // rows, which include the row of active lanes.

@@ -21,7 +21,7 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of BREAKs in a node at which lanes may leave the loop.
 const MOST_LEAVES: usize = 8;
 
-/// The traced nodes, and the slots of each part whose runs code counts.
+/// The traced nodes, and the slots of the instructions in each part. Compiled code counts the runs of each part.
 type Found = (reconverge_jit::Traced<R500>, Vec<Range<usize>>);
 
 /// Traces a program.
@@ -83,7 +83,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
     (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// How code executes the flow instruction at the end of a block.
+/// How compiled code executes the flow instruction at the end of a block.
 #[derive(Clone, Copy, Debug)]
 enum Flow {
     /// All lanes go to the target.
@@ -115,7 +115,7 @@ struct Open {
     slots: Range<usize>,
     before: u32,
     call: Option<Range<u32>>,
-    /// Whether code checks the instruction budget at the entry of the node.
+    /// Whether compiled code checks the instruction budget at the entry of the node.
     is_checked: bool,
 }
 
@@ -138,7 +138,8 @@ struct Tracer<'a> {
     starts: Vec<Option<u32>>,
     parts: Vec<Range<usize>>,
     open: Option<Open>,
-    /// The latest node at which code checks the budget, and the number of instructions that this check covers so far.
+    /// The latest node at which compiled code checks the budget, and the number of instructions that this check covers
+    /// so far.
     checked: u32,
     covered: u32,
 }
@@ -228,7 +229,7 @@ impl<'a> Tracer<'a> {
             && self.covered() + u32::from(block.size) <= self.most
     }
 
-    /// Returns the number of instructions since code last checked the budget.
+    /// Returns the number of instructions since compiled code last checked the budget.
     fn covered(&self) -> u32 {
         self.covered + self.open.as_ref().map_or(0, |open| open.before + open.slots.len() as u32)
     }
@@ -238,14 +239,14 @@ impl<'a> Tracer<'a> {
         self.open.as_ref().map_or(0, |open| open.own.leaves.len())
     }
 
-    /// Returns how code executes the flow instruction of a block, or `None` if flow control executes it.
+    /// Returns how compiled code executes the flow instruction of a block, or `None` if flow control executes it.
     fn flow(&self, block: &Block) -> Option<Flow> {
         let Last::Flow(number) = block.last else { return None };
         let step = &self.lowered.flows[number as usize];
         let known = self.judged(block)?;
         let [no, yes] = step.votes().filter(|_| !block.ends && !block.kills)?;
-        // In strict mode, an instruction that reads an invalid ALU result traps, even if all lanes vote alike for
-        // either result.
+        // In strict mode, an instruction that reads an invalid ALU result traps, even if its vote is the same for both
+        // values of the ALU result.
         if (no != yes || step.reads_alu_result()) && !known {
             return None;
         }
@@ -263,8 +264,8 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns whether code has the ALU result of the active lanes as a value at the end of a block. Returns `None` if
-    /// a called operation sets the ALU result, which is then stored in the group.
+    /// Returns whether compiled code has the ALU result of the active lanes as a value at the end of a block. Returns
+    /// `None` if a called operation sets the ALU result, which is then stored in the group.
     fn judged(&self, block: &'a Block) -> Option<bool> {
         let mut known = false;
         for operations in self.instructions(block) {
@@ -281,7 +282,8 @@ impl<'a> Tracer<'a> {
         Some(known)
     }
 
-    /// Traces the instructions of a block. If `passes` is set, code executes the flow instruction of the block.
+    /// Traces the instructions of a block. If `passes` is set, compiled code executes the flow instruction of the
+    /// block.
     fn execute(&mut self, number: u32, passes: bool) {
         let block = self.block(number);
         let goes_on = self.open.is_some();
@@ -356,8 +358,8 @@ impl<'a> Tracer<'a> {
         self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked });
     }
 
-    /// Adds a part, whose runs count for the instructions in these slots. Returns the number of instructions and the
-    /// index of the part.
+    /// Adds a part that consists of the instructions in these slots. A run of the part counts as an issue of each of
+    /// these instructions. Returns the number of instructions and the index of the part.
     fn piece(&mut self, slots: Range<usize>) -> [u32; 2] {
         let size = slots.len() as u32;
         self.parts.push(slots);
@@ -376,8 +378,8 @@ impl<'a> Tracer<'a> {
         self.linker.both(|way| way.alu_result = None);
     }
 
-    /// Ends the open node in block `ends`. `is_counted` states whether code counts the flow instruction of that block.
-    /// The lanes whose ALU result is `wish` take the first target.
+    /// Ends the open node in block `ends`. `is_counted` states whether compiled code counts the flow instruction of
+    /// that block. The lanes whose ALU result is `wish` take the first target.
     fn end(&mut self, next: Next, ends: u32, is_counted: bool, wish: Option<bool>) {
         let Some(Open { own, slots, before, call, is_checked }) = self.open.take() else { return };
         let (node, own) = (self.linker.next_node(), Own { ends, is_counted, ..own });

@@ -214,7 +214,8 @@ impl<'a> Lowering<'a> {
         true
     }
 
-    /// Returns whether the addresses of an instruction do not trap for some value of aL. Restricts aL to such values.
+    /// Returns whether there is a value of aL for which none of the instruction's addresses traps. Restricts aL to such
+    /// values.
     fn addresses_are_known(&mut self, common: &CmnInst, alu: &Alu) -> bool {
         let [rgb, alpha] = used_sources(alu);
         let sources = alu.rgb_sources.src.iter().zip(rgb).chain(alu.alpha_sources.src.iter().zip(alpha));
@@ -228,8 +229,8 @@ impl<'a> Lowering<'a> {
         read && written.all(|(temp, rel)| self.reaches_temp(temp, rel))
     }
 
-    /// Returns whether the address of a temporary does not trap. For a relative address, restricts aL to the values for
-    /// which it does not.
+    /// Returns whether the temporary can be addressed without a trap. For a relative address, restricts aL to the
+    /// values that do not trap.
     pub(super) fn reaches_temp(&mut self, temp: u8, rel: bool) -> bool {
         let allocated = if self.strict { usize::from(self.setup.pix_size) + 1 } else { TEMPORARIES };
         if rel { self.reaches(temp, allocated.min(TEMPORARIES)) } else { usize::from(temp) < allocated }

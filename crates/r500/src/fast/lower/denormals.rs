@@ -11,7 +11,8 @@ use crate::words::Omod;
 /// Rows of temporaries and outputs that cannot contain a denormal.
 ///
 /// All values that instructions write to such a row come from arithmetic, which flushes denormals. An input may contain
-/// denormals. Its row qualifies only after all lanes have overwritten it, before the first flow instruction.
+/// denormals. So the row of an input qualifies only after an instruction has overwritten it in all lanes. This
+/// instruction must precede the first flow instruction.
 pub(super) struct Normal {
     rows: Vec<Known>,
     /// Slot of the first instruction of the program.
@@ -20,10 +21,10 @@ pub(super) struct Normal {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
-    /// The row cannot contain denormals in any slot.
+    /// The row never contains denormals.
     Yes,
-    /// The row may contain denormals from the first slot of the program to this slot, which overwrites it. It cannot
-    /// contain denormals in other slots.
+    /// The row may contain denormals until the instruction in this slot overwrites it. This applies to all slots from
+    /// the first one of the program to this one. In other slots, the row does not contain denormals.
     Behind(u16),
     No,
 }

@@ -117,7 +117,8 @@ impl Lowered {
         self.room.get(MASKS + SCRATCH + row).filter(|_| known).map(|row| row.0[0])
     }
 
-    /// Returns the number from which the value of a row is computed for each launch, if the row has one.
+    /// Returns the [`Uniform`] from which each launch computes the value of the row. Returns `None` if no launch
+    /// computes it.
     fn uniform(&self, place: Place) -> Option<&Uniform> {
         self.uniforms.iter().find(|(_, of)| *of == place).map(|(uniform, _)| uniform)
     }

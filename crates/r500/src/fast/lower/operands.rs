@@ -28,8 +28,8 @@ pub(super) enum Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     Bits(u32),
-    /// The number and the channel of a float constant. Lowering depends on whether any constant is a denormal, but not
-    /// on the values otherwise.
+    /// The number and the channel of a float constant. Lowering depends only on whether any constant is a denormal, and
+    /// not on the values themselves.
     Constant(u8, u8),
 }
 

@@ -237,7 +237,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Returns whether the rule that zero times any value is zero may affect the product of the first two sources.
+    /// Returns whether the rule "zero times any value is zero" may affect the product of the first two sources.
     fn zero_wins(&self, src: [Place; 3]) -> bool {
         let is_number = |place: &Place| {
             let known = self.lowering.lowered.constant(*place);
@@ -413,8 +413,8 @@ impl Computed {
     }
 }
 
-/// Adds a channel to an operation that computes other channels in the same way. If there is no such operation, adds a
-/// new one.
+/// Adds a channel to an operation that computes other channels in the same way. Adds a new operation if no existing one
+/// is suitable.
 fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set>) {
     let Computed { code, src, mut omod, clamp } = *computed;
     // Disabled OMOD also disables clamping, even if the clamp bit is set. (CTM guide p. 29)

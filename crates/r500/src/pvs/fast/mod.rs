@@ -30,7 +30,8 @@ use super::setup::Setup;
 use lower::Plain;
 use rows::Execute;
 
-/// Maximum number of vertices for which code for so few lanes runs. Most small draws have no more vertices.
+/// Size of small groups. A group with up to this many vertices runs code that computes only this many lanes. Most small
+/// draws have no more vertices.
 const FEW: usize = 8;
 
 /// A lowered program.
@@ -63,8 +64,8 @@ impl Fast {
         self.slots.iter().enumerate().filter_map(|(slot, plain)| plain.is_none().then_some(slot))
     }
 
-    /// Returns a group without vertices. Reuses the group of an earlier launch of the program if available. Its issue
-    /// counts then are those of the earlier launch.
+    /// Returns a group without vertices. Reuses the group of an earlier launch of the program if available. In that
+    /// case, the group still has the issue counts of the earlier launch.
     pub(crate) fn group(
         &self,
         setup: &Arc<Setup>,

@@ -163,7 +163,7 @@ fn prints_destination(inst: &Inst) -> bool {
     !matches!(inst.operation().value, Value::Nothing) || inst.dst != none
 }
 
-/// Returns the words with the fields cleared that the text without braces does not show.
+/// Clears all fields that the text without braces does not show, and returns the resulting words.
 fn plain(words: &[u32; WORDS], inst: &Inst) -> [u32; WORDS] {
     let mut plain = *words;
     let mut clear = |name| plain[0] &= !field(&DstOperand::INFO, name).mask();

@@ -52,8 +52,8 @@ impl<E: Eight> Faces<E> {
     }
 }
 
-/// Returns the magnitudes of numbers. This is a function like those after it, because a closure is not always compiled
-/// for the level.
+/// Returns the magnitudes of numbers. This and the following helpers are functions, because a closure is not always
+/// compiled for the level.
 #[inline(always)]
 fn magnitude<E: Eight>(wide: E, numbers: E::Ints) -> E::Floats {
     wide.of_bits(wide.and(numbers, wide.ints(!SIGN)))
@@ -73,7 +73,7 @@ pub(super) struct OnLayers {
 }
 
 impl OnLayers {
-    /// Returns the positions of lanes with the coordinates and layers replaced by these.
+    /// Returns the positions `at`, with coordinates and layers replaced by the positions on the faces.
     pub(super) fn of<'a>(&'a self, at: &Eights<'a>) -> Eights<'a> {
         let [s, t] = self.coordinates.each_ref();
         Eights { coordinates: [s, t, at.coordinates[2]], layer: &self.layers, ..*at }

@@ -66,8 +66,8 @@ fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PA
     rows.map(|row| &row.as_chunks().0[part])
 }
 
-/// Returns the level of detail of each of the given lanes: [`lod_of_gradients`](super::super::lod_of_gradients) of the
-/// differences in the lane's quad. It is computed once per quad.
+/// Returns the level of detail of each of the given lanes. It is [`lod_of_gradients`](super::super::lod_of_gradients)
+/// of the differences in the lane's quad, and is computed once per quad.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -311,8 +311,8 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
     lods
 }
 
-/// Returns [`libm::log2`] of each number. The numbers must be infinite, NaN, or normal and above 0. For 0, the result
-/// is unspecified.
+/// Returns [`libm::log2`] of each number. Each number must be +infinity, a NaN, or a positive normal number. For 0, the
+/// result is unspecified.
 #[inline(always)]
 fn log2<const Q: usize>(numbers: &[f64; Q]) -> [f64; Q] {
     const HIGH: f64 = f64::from_bits(0x3ff7_1547_6520_0000);

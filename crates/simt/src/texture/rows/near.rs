@@ -95,8 +95,8 @@ impl<E: Eight> Near<E> {
         Near { far, places, outside, weights: [s.weight, t.weight], border }
     }
 
-    /// Returns the texels on the slice on one side of the coordinates of a 3D image. `self` are the texels on the first
-    /// slice of the image.
+    /// Returns the texels on one of the two slices next to the coordinates of a 3D image; `side` selects the slice.
+    /// `self` are the texels on the first slice of the image.
     #[inline(always)]
     pub(super) fn on_slice(&self, wide: E, slices: &Along<E>, side: usize) -> Near<E> {
         let (mut places, [mut s, t]) = (self.places, self.outside);

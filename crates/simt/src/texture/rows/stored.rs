@@ -21,7 +21,7 @@ pub(super) trait Stored<const C: usize> {
         [self.read(wide, places[0]), self.read(wide, places[1])]
     }
 
-    /// Reads the texels at four positions per lane. The second two positions are usually one row after the first two.
+    /// Reads the texels at four positions per lane. The last two positions are usually one row after the first two.
     #[inline(always)]
     fn read_four<E: Eight>(&self, wide: E, [a, b, c, d]: [E::Ints; 4]) -> [[E::Ints; C]; 4] {
         let ([a, b], [c, d]) = (self.read_two(wide, [a, b]), self.read_two(wide, [c, d]));
@@ -165,8 +165,8 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
 
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // If the two words are adjacent in all lanes, they are read together. That is not the case if a lane wraps
-        // around.
+        // If the two words are adjacent in all lanes, they are read together. They are not adjacent in a lane that
+        // wraps around.
         let [first, second] = match follows(wide, places) {
             true => wide.pairs_at(self.bytes, places[0]),
             false => [wide.words_at(self.bytes, places[0]), wide.words_at(self.bytes, places[1])],
@@ -187,7 +187,7 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
     }
 }
 
-/// Returns whether, in all lanes, the second position is that of the word after the first one.
+/// Returns whether, in all lanes, the word at the second position directly follows the word at the first position.
 #[inline(always)]
 fn follows<E: Eight>(wide: E, [first, second]: [E::Ints; 2]) -> bool {
     let word = wide.ints(size_of::<u32>() as i32);
