@@ -152,7 +152,7 @@ impl Choice<'_> {
     }
 
     /// Returns the names of the first words of a site, for a message. Lists the registers of one lane only, so that the
-    /// message is cheap: a list may have many impossible faults, each with a message.
+    /// message is cheap. A list of faults may contain many impossible faults, each with a message.
     fn some_names(&self, site: Site) -> Vec<String> {
         let mut spots = match site {
             Site::Register | Site::Destination => {

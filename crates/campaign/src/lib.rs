@@ -79,8 +79,8 @@ use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
-/// Version of results: the version of the package, then the version of the choices that a seed makes. Results are
-/// comparable if their versions are equal.
+/// Version of results: the version of the package, then the version of the procedure that derives faults from a seed.
+/// Results are comparable if their versions are equal.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// An error that stops a campaign.

@@ -27,8 +27,8 @@ const MOST_STEPS: usize = 1 << 25;
 /// Maximum number of snapshots of a golden run.
 const SNAPSHOTS: usize = 128;
 
-/// Minimum number of instructions between two snapshots. Copying a snapshot takes longer than running fewer
-/// instructions.
+/// Minimum number of instructions between two snapshots. Running fewer instructions takes less time than copying a
+/// snapshot.
 const APART: usize = 64;
 
 /// Steps of a golden run at which a site exists.

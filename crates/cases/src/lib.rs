@@ -196,7 +196,7 @@ pub enum ReadError {
     Unknown {
         /// The file.
         file: String,
-        /// The reason why the last format that was tried does not match.
+        /// The reason why the file does not match the last format that was tried.
         why: String,
     },
     /// The file ends early, or its compression is damaged.

@@ -140,7 +140,7 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     Ok(cases)
 }
 
-/// The result with the flags. For an atomic operation, the word in memory with the returned value.
+/// The result and the flags of an instruction. For an atomic operation, the word in memory and the returned value.
 type Left = (Option<u64>, Option<u64>);
 
 impl VectorCase {

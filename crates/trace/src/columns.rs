@@ -13,8 +13,8 @@ pub(crate) enum Column {
     Copy,
     /// Tag of each literal and relation of its mask to the previous masks, in one byte per literal.
     Tag,
-    /// Consecutive records of one group. Each entry has their number, the group, and the distance to the group's
-    /// previous instruction, counted in instructions of the launch.
+    /// Consecutive records of one group. Each entry has the number of these records, the group, and the distance to the
+    /// group's previous instruction. The distance is counted in instructions of the launch.
     Group,
     /// Numbers of paths and phrases, and targets of jumps.
     Place,

@@ -1,10 +1,11 @@
 //! Packs records into the bytes of a block.
 //!
-//! Sizes of files were measured for collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels), relative to
-//! this format with LZ4. Files without copies and phrases, but with relations of masks, have 1.8 and 1.3 times as many
-//! bytes with LZ4, and 1.0 and 0.9 times as many with zstd. Files with columns of plain values have 3.1 and 3.0 times
-//! as many bytes with LZ4, and 1.8 times as many with zstd. Phrases also save time: if the packer has the records of
-//! an engine's key, the engine does not send the events of that key.
+//! The sizes of files were measured for collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). The
+//! factors below are relative to this format with LZ4, the first for Tesla and the second for R700. A format that
+//! relates masks, but does not have copies and phrases, needs 1.8 and 1.3 times the bytes with LZ4, and 1.0 and 0.9
+//! times with zstd. A format with columns of plain values needs 3.1 and 3.0 times the bytes with LZ4, and 1.8 times on
+//! both machines with zstd. Phrases also save time. If the packer already has the records of a key, the engine sends
+//! only the key and not its events.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,8 +19,8 @@ use crate::columns::{
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
 
-/// The records of a key in the block. An engine sends a key instead of a sequence of events that it sends repeatedly.
-/// See [`Packer::again`].
+/// The records that a key stands for in the block. An engine sends a key instead of a sequence of events that it sends
+/// repeatedly. See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Key, or `u32::MAX` if the entry is empty.
@@ -85,7 +86,8 @@ pub(crate) struct Packer {
     known: Box<[Known; RECENT]>,
     phrase_symbols: Vec<Symbol>,
     phrases: Vec<u32>,
-    /// Index of the first record of a key that is unknown, or [`BLOCK_RECORDS`] if the packer does not learn a key.
+    /// Index of the first record of the key that the packer is learning, or [`BLOCK_RECORDS`] if it is not learning a
+    /// key.
     learns_from: u16,
     /// Whether `known` has entries.
     learned: bool,

@@ -46,7 +46,8 @@ impl Header {
 pub struct RegisterNames {
     /// The manual's name: `temp`, `R`, `$r`.
     pub name: String,
-    /// The number in [`What::Write`] of the first register or, if registers have channels, of its first channel.
+    /// Number of the first register in [`What::Write`]. If the registers have channels, the number of its first
+    /// channel.
     pub first: u32,
     /// Number of registers.
     pub count: u32,
@@ -128,12 +129,12 @@ pub enum What {
         /// The other lanes, which wait or leave a loop.
         not: Mask,
     },
-    /// Lanes that waited run, and the lanes that ran before wait or have ended. No lanes reconverge.
+    /// Waiting lanes resume. The lanes that ran before them wait or have ended. No lanes reconverge.
     Resume {
         /// All lanes that are active now.
         mask: Mask,
     },
-    /// Lanes that waited run again together with lanes that ran before.
+    /// Waiting lanes resume, and continue together with the lanes that ran before them.
     Reconverge {
         /// All lanes that are active now.
         mask: Mask,
@@ -150,7 +151,7 @@ pub enum What {
     },
     /// The program counter did not go to the next instruction.
     Jump {
-        /// Address of the next instruction.
+        /// Address of the instruction at which the lanes continue.
         to: u32,
     },
     /// The program trapped.

@@ -214,7 +214,7 @@ struct Records<'a> {
     group: u32,
     number: u32,
     masks: Masks,
-    /// Index in the listing of the instruction after the last record, if that record is a run of instructions.
+    /// If the last record is a run of instructions, the index in the listing of the instruction after the run.
     behind: Option<u32>,
 }
 

@@ -13,7 +13,8 @@ use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 /// Maximum size of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum size of the file in bytes. After the limit, only the totals are updated, and [`End::bound_at`] is set.
+    /// Maximum size of the file in bytes. After the file reaches this size, only the totals are updated, and
+    /// [`End::bound_at`] is set.
     pub bytes: u64,
 }
 

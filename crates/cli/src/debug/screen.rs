@@ -98,8 +98,8 @@ pub(super) struct Screen {
     chosen: Pane,
     /// Whether only the chosen pane is shown.
     is_enlarged: bool,
-    /// Number of lines by which each pane is scrolled. The origin is the next instruction for the program, and the end
-    /// for answers.
+    /// Number of lines by which each pane is scrolled. The program pane scrolls relative to the next instruction, and
+    /// the answers relative to their end.
     scrolled: BTreeMap<Pane, isize>,
     /// Index of the first visible line of the help, or `None` if the help is not shown.
     help: Option<usize>,
@@ -610,8 +610,7 @@ fn choose_next(debugger: &mut Debugger, forward: bool) {
     debugger.choose_lane(Lane(next as u8));
 }
 
-/// Returns the width of the lanes pane, which has up to 16 or 32 lanes in a row after the number of the row's first
-/// lane.
+/// Returns the width of the lanes pane. Each row has the number of its first lane, then up to 16 or 32 lanes.
 fn lanes_width(width: u16) -> u16 {
     if width < 120 { (width / 2).clamp(20, 36) } else { 68 }
 }

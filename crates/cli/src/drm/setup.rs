@@ -155,7 +155,8 @@ impl Setup {
         (!folders.is_empty()).then(|| env::join_paths(folders.into_iter().chain(others)).ok()).flatten()
     }
 
-    /// Sets the environment of a command, which searches the folders in `libraries` first for shared libraries.
+    /// Sets the environment of a command. The command searches `libraries` for shared libraries before it searches
+    /// other folders.
     pub(crate) fn apply_with(&self, command: &mut Command, libraries: &[PathBuf]) {
         self.apply(command);
         if let Some(path) = self.library_path(libraries) {
@@ -218,8 +219,8 @@ impl Setup {
         if !self.execute {
             command.env("NOUVEAU_DISABLE_FENCES", "1");
         }
-        // The cache is disabled because its shaders may be compiled with the options of other drivers. With a cache,
-        // tests would also skip the compilation.
+        // The cache is disabled because its shaders may have been compiled with the options of other drivers. With a
+        // cache, tests would also skip the compilation.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
         for name in [
             "CAPTURE",
