@@ -427,8 +427,8 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     damaged.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns the letters of lanes in the colours of their states. If the output does not support colours, it removes
-/// them.
+/// Returns the letters of lanes in the colours of their states. The colours are removed later if the output does not
+/// support them.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
     let mut colour = "";

@@ -1,4 +1,5 @@
-//! Selects one pixel or vertex of a launch by the positions that the launch file lists, and reduces the launch to it.
+//! Selects one pixel or vertex of a launch by the positions that the launch file lists, and reduces the launch to this
+//! pixel or vertex.
 
 use std::fmt;
 use std::ops::Range;

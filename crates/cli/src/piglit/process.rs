@@ -138,7 +138,7 @@ pub(super) struct Process {
     timeout: Duration,
     /// Whether the tests belong to a profile.
     is_profile: bool,
-    /// Whether the most recent test with a verdict skipped by ending the process.
+    /// Whether the last test that has a verdict was skipped and ended the process.
     stopped: bool,
     /// Number of tests without a verdict, in a process with several tests.
     left: usize,
@@ -184,7 +184,7 @@ impl Process {
         }
     }
 
-    /// Returns whether the most recent test with a verdict skipped by ending the process. The remaining tests then do
+    /// Returns whether the last test that has a verdict was skipped and ended the process. The remaining tests then do
     /// not have verdicts.
     pub(super) const fn stopped(&self) -> bool {
         self.stopped

@@ -26,7 +26,7 @@ use crate::drm::{board, named_counts};
 use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
-/// A picture counts as equal if at most one of this many pixels differs. Some edges pass so close to a pixel's centre
+/// A picture counts as equal if at most one pixel in this many differs. Some edges pass so close to a pixel's centre
 /// that renderers round to different sides, and no neighbouring pixel has the other colour.
 const TOLERATED: u64 = 10_000;
 /// Maximum number of messages that are shown.

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The command that installs apitrace on Debian.
 pub(super) const INSTALL: &str = "apt-get install apitrace";
 
-/// Text in the interface's name of traces that apitrace's OpenGL retracers can replay.
+/// Text that is part of the interface's name if apitrace's OpenGL retracers can replay the trace.
 const OPENGL: &str = "OpenGL";
 
 /// A trace of OpenGL or OpenGL ES.

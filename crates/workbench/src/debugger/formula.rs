@@ -245,7 +245,7 @@ impl Formula {
     }
 
     /// Returns the left operand if the formula is a comparison, and otherwise the formula. A message about a failed
-    /// comparison shows its value.
+    /// comparison shows the value of the left operand.
     pub(super) fn compared(&self) -> Formula {
         let root = match &self.root {
             Tree::Two(left, operator, _) if operator.strength() == Operator::Equal.strength() => &**left,

@@ -153,7 +153,7 @@ pub(super) struct Pointer {
 }
 
 impl Pointer {
-    /// Clears the stored position, so that the next events contain it for a new connection, which has not received it
+    /// Clears the stored position. The next events then contain the position, which a new connection has not received
     /// yet.
     pub(super) fn forget_place(&mut self) {
         self.place = None;

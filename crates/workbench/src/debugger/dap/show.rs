@@ -259,8 +259,8 @@ impl Adapter {
                     }
                     instruction
                 }
-                // Clients require unique addresses, also for entries outside the program. Those before the program
-                // count down from the end of the address space.
+                // Clients require unique addresses, also for entries outside the program. The addresses of entries
+                // before the program count down from the end of the address space.
                 None => {
                     let address = if number < 0 { 8 * number } else { end + 8 * (number - lines.len() as i64) };
                     json!({ "address": spelled(address), "instruction": "outside the program", "presentationHint": "invalid" })
