@@ -76,8 +76,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let own = listing.marks[index].words.clone();
     let heading = machine.heading(target, program);
     let (before, after) = (&listing.text[..place.start], &listing.text[place.end..]);
-    // In a listing, a number precedes the first operation of an ALU group and a control-flow instruction. The new text
-    // gets the old number if it has none.
+    // In a listing, a number precedes each control-flow instruction and the first operation of each ALU group. If the
+    // new text does not have a number, it gets the old one.
     let number = |text: &str| text.trim_start().split(' ').next().and_then(|word| word.parse::<u32>().ok());
     let prefix = match (number(&listing.text[place.clone()]), number(text)) {
         (Some(number), None) => format!("{number} "),
@@ -100,8 +100,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
             programs.into_iter().next().map(|program| program.words).unwrap_or_default()
         }
         Err(errors) => {
-            // A text of a different length makes the rest of the listing invalid. The length is then the better
-            // message.
+            // A text of a different length makes the rest of the listing invalid. A message about the length is then
+            // more helpful than the errors in the listing.
             return Err(match length_alone(target, text) {
                 Some(found) if found != own.len() => length(found),
                 _ => EditError::Text(within(errors, start..start + text.len())),

@@ -124,7 +124,7 @@ pub trait Inspect {
         Vec::new()
     }
 
-    /// Returns the words of one kind of flow state that the group that runs next has.
+    /// Returns the flow state words of one kind in the group that runs next.
     fn words(&self, _kind: Kind) -> Vec<Word> {
         Vec::new()
     }
@@ -219,7 +219,7 @@ pub trait Steps: Inspect + Send + Sync {
         false
     }
 
-    /// Returns whether the groups are known to be independent of the effects of earlier groups.
+    /// Returns `true` if it is known that no group depends on the effects of earlier groups.
     fn is_independent(&self) -> bool {
         false
     }
@@ -334,7 +334,8 @@ pub struct RegisterClass {
     pub count: usize,
     /// Names of the channels; empty if a register is a single word.
     pub channels: &'static str,
-    /// Number in [`Event::Write`] of the first register, or of its first channel. Each channel has its own number.
+    /// Number of the first register in [`Event::Write`]. If registers have channels, each channel has its own number,
+    /// and this is the number of the first channel.
     pub first: u32,
 }
 
@@ -380,7 +381,7 @@ pub struct Space {
 
 /// The unit that has its own instance of a memory space.
 ///
-/// This enum is exhaustive, because a launch consists only of groups, and a group of lanes.
+/// This enum is exhaustive, because a launch consists only of groups, and a group consists only of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceOf {
     /// The launch: all lanes share one memory.

@@ -469,8 +469,8 @@ impl Debugger {
 
     // ---- Forward
 
-    /// Executes the next instruction of the launch, of whichever group runs next. Returns `None` if the launch can
-    /// continue.
+    /// Executes the next instruction of the launch, which belongs to the group that runs next. Returns `None` if the
+    /// launch can continue.
     fn execute(&mut self) -> Option<Halt> {
         if let Some(trap) = &self.trap {
             return Some(Halt::Trap(trap.clone()));

@@ -363,9 +363,9 @@ reconverge_isa::choices! {
     pub enum FlowChange {
         /// Lanes diverge: some of them run first, and the others wait.
         Diverge = "diverge",
-        /// Waiting lanes run, and the lanes that ran before wait or have ended.
+        /// Waiting lanes resume. The lanes that ran before them wait or have ended.
         Resume = "resume",
-        /// Waiting lanes run together with lanes that ran before.
+        /// Waiting lanes resume, and continue together with the lanes that ran before them.
         Reconverge = "reconverge",
     }
 }
@@ -377,11 +377,12 @@ impl FlowChange {
             FlowChange::Diverge => ("Lanes diverge", "Lanes of a group diverge: some run, the others wait."),
             FlowChange::Resume => (
                 "Lanes resume",
-                "Waiting lanes run, and the lanes that ran before wait or have ended. No lanes meet.",
+                "Waiting lanes resume. The lanes that ran before them wait or have ended. No lanes reconverge.",
             ),
-            FlowChange::Reconverge => {
-                ("Lanes reconverge", "Waiting lanes run together with lanes that ran before.")
-            }
+            FlowChange::Reconverge => (
+                "Lanes reconverge",
+                "Waiting lanes resume, and continue together with the lanes that ran before them.",
+            ),
         }
     }
 

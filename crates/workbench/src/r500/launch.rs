@@ -351,7 +351,7 @@ impl Launch {
 }
 
 /// Checks before the run that every unit from which the program fetches has a texture. Returns an error for the first
-/// one that does not.
+/// unit without a texture.
 fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
     for (slot, loaded) in setup.slots() {
         if let Ok(inst) = &loaded.inst

@@ -1,5 +1,5 @@
-//! The flow state of a group as rows of the page. Each row has lanes, for example those of a stack entry, and the lanes
-//! that wait for it.
+//! The flow state of a group as rows of the page. Each row has sets of lanes, such as the mask of a stack entry, and
+//! the lanes that wait for the row.
 
 use reconverge_isa::Isa;
 use reconverge_simt::{Lane, Mask, StackRow, Why};

@@ -53,7 +53,7 @@ pub struct Launch {
     pub grid_id: u16,
     /// Driver whose known errors in generated programs are fixed: `nv50-compute`.
     pub driver_fixes: Option<String>,
-    /// Whether to run blocks that are too large for every multiprocessor of the chip.
+    /// Whether to run blocks that do not fit into a multiprocessor of the chip.
     #[serde(default)]
     pub oversized: bool,
     /// Size of a pointer in the parameter area in bytes, if the container does not state it: 4 (default) or 8.
