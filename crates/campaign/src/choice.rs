@@ -225,7 +225,7 @@ fn no_lanes(lane: u32, place: &str) -> String {
     format!("lane {lane}: {place} does not have lanes; omit lane")
 }
 
-/// Chooses an item with a probability in proportion to its weight, and a random number below its weight.
+/// Chooses an item with a probability in proportion to its weight. Also returns a random number below this weight.
 fn weighted<'a, T>(random: &mut Random, items: &'a [T], weight: impl Fn(&T) -> u64) -> Option<(&'a T, u64)> {
     let mut place = below(random, items.iter().map(&weight).sum());
     items.iter().find_map(|item| match place.checked_sub(weight(item)) {

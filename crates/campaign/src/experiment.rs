@@ -112,7 +112,7 @@ pub(crate) struct Experiment<'a> {
     pub(crate) classify: Option<&'a Classify>,
 }
 
-/// A fault that has been chosen, and a launch that has run up to its step.
+/// A fault that has been chosen, and a launch that has run up to the step of the fault.
 pub(crate) struct ChosenFault {
     /// The launch, before the change.
     pub(crate) stepping: Stepping,

@@ -579,7 +579,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     }
 }
 
-/// The folder of a file on disk, which contains the other files that the file names.
+/// The folder of a file on disk. The folder contains the other files that this file names.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,

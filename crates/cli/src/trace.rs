@@ -186,7 +186,7 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Reports missing records, which are caused by the limit on bytes or by an interruption.
+/// Reports records that are missing because of the limit on bytes or because of an interruption.
 ///
 /// # Errors
 /// Fails if the trace is truncated or damaged.

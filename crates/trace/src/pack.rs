@@ -27,8 +27,8 @@ struct Known {
     key: u32,
     /// The symbol of the only record, or the symbol of the phrase.
     symbol: Symbol,
-    /// Number of instructions issued to all lanes, to the lanes that run first after a divergence, and to the other
-    /// lanes.
+    /// Three numbers of issued instructions: those for all lanes, those for the lanes that run first after a
+    /// divergence, and those for the other lanes.
     issued: [u32; 3],
     /// Whether the lanes diverge.
     parts: bool,
@@ -51,10 +51,10 @@ const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as they arrive. If a sequence of records repeats an earlier sequence, each of its
-/// records takes no bytes, except for a mask that cannot be derived from the previous masks.
+/// Packs the records of a block as they arrive. If a sequence of records repeats an earlier sequence, its records take
+/// no bytes, except for masks that cannot be derived from the previous masks.
 ///
-/// If lanes diverge at every step, a trace has more records than the run has instructions. Packing a record may
+/// If lanes diverge at every step, a trace has more records than the run has instructions. Packing a record must
 /// therefore take only a few nanoseconds: one comparison with the expected symbol, and one store.
 #[derive(Debug)]
 pub(crate) struct Packer {
@@ -193,8 +193,7 @@ impl Packer {
     pub(crate) fn issues(&mut self, addresses: &[u32], mask: Mask) {
         let slot = (addresses[0].wrapping_mul(0x9e37_79b1) >> 20) as usize ^ addresses.len();
         let known = self.recent_paths[slot % RECENT];
-        // The comparison is written out, because a call of `memcmp` takes longer for short lists (18 % of the time of a
-        // trace).
+        // The comparison is written out, because calls of `memcmp` for short lists took 18 % of the time of a trace.
         let path = self.path(known);
         let same = path.len() == addresses.len() && path.iter().zip(addresses).all(|(a, b)| a == b);
         let path = if same { known } else { self.number_of(addresses, slot % RECENT) };

@@ -129,7 +129,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the first step of a block and its records, or a description of the problem in its bytes.
+/// Returns the first step and the records of a block, or a description of the problem in its bytes.
 pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), String> {
     let mut head = Cursor { bytes, at: 0 };
     let count = head.varint()? as usize;

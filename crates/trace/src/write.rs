@@ -206,7 +206,7 @@ impl<W: Write> Blocks<W> {
         bytes.extend((words.len() as u32).to_le_bytes());
         bytes.extend(words);
         open.block.take(first_step, &self.order, &mut bytes)?;
-        // After the size limit, records are not written, but still packed, because packing counts them.
+        // After the size limit, records are still packed, because packing counts them. They are not written.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
             self.section(Section::Block, &bytes)?;

@@ -112,8 +112,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         return Err(length((words.len() + own.len()).saturating_sub(program.words.len())));
     }
     let changed: Vec<usize> = (0..words.len()).filter(|at| words[*at] != program.words[*at]).collect();
-    // The literals of an ALU group belong to no line of the listing. They may change with the operation that reads
-    // them.
+    // The literals of an ALU group do not belong to a line of the listing. They may change with the operation that
+    // reads them.
     let may_change =
         |at: &usize| own.contains(at) || listing.marks.iter().all(|mark| !mark.words.contains(at));
     if let Some(at) = changed.iter().find(|at| !may_change(at)) {
@@ -134,8 +134,8 @@ fn length_alone(target: &Target, text: &str) -> Option<usize> {
     Some(line_at(&lines, target.isa, address).ok()?.words.len())
 }
 
-/// Returns the range of an instruction's text in a listing. The range does not include preceding labels and directives,
-/// the comment, and the line end.
+/// Returns the range of an instruction's text in a listing. The range excludes preceding labels and directives, the
+/// comment, and the line end.
 fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
     let mut start = index.checked_sub(1).map_or(0, |before| listing.marks[before].end);
     let end = listing.marks[index].end;

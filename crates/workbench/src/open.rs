@@ -32,8 +32,8 @@ pub struct Opened {
 
 impl Opened {
     /// Returns the source line of the instruction at an address of one of the image's programs. If `address` lies
-    /// inside an ALU group, returns the last line whose address is not greater. Returns `None` if the file is not a
-    /// source.
+    /// inside an ALU group, returns the last line whose address is not greater than `address`. Returns `None` if the
+    /// file is not a source.
     pub fn line(&self, program: &Program, address: u32) -> Option<usize> {
         let number = self.image.programs.iter().position(|known| known == program)?;
         let before = self.lines.get(number)?.iter().filter(|(known, _)| *known <= address);

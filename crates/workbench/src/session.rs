@@ -6,9 +6,9 @@
 //! `reconverge_tesla::block` defines. Stepping a group keeps this order: groups that come earlier in the order run
 //! first. So any sequence of steps to the end has the same results as [`Session::run`].
 //!
-//! Memory holds only the running groups: one group, or the warps of one block on Tesla. It also holds the final states
-//! of a limited number of groups that ended most recently. Their registers, memory and flow state can be read, but not
-//! changed.
+//! A launch that is stepped keeps only the running groups: one group, or the warps of one block on Tesla. It also keeps
+//! the final states of a limited number of groups that ended most recently. The registers, memory and flow state of
+//! ended groups can be read, but not changed.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub trait Outcome: Send {
     /// Returns a report of the executed instructions and their exactness.
     fn report(&self) -> &Report;
 
-    /// Returns the number of the fast engine's instructions on each of its paths, after a run in lockstep.
+    /// After a run in lockstep, returns the number of instructions that the fast engine ran on each of its paths.
     fn shares(&self) -> Shares {
         Shares::default()
     }

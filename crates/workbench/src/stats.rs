@@ -99,7 +99,7 @@ pub struct InstructionCounts {
     /// Number of instructions that were issued to the other side of a divergence, until lanes of both sides run
     /// together again.
     pub not_cost: u64,
-    /// Number of this instruction's divergences after which lanes of both sides ran together again.
+    /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,
     /// Number of instructions that were issued to the group between a divergence and the reconvergence, summed over all
     /// divergences.
@@ -156,7 +156,7 @@ impl GroupCounts {
     }
 }
 
-/// A divergence after which no lanes of both sides have run together yet.
+/// A divergence whose two sides have not run together again yet.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     pc: u32,

@@ -97,7 +97,8 @@ pub enum Recorded {
     /// Issues with their masks, and changes of the flow.
     #[default]
     Flow,
-    /// The events of `Flow`, register writes and memory accesses. The last two require the reference interpreter.
+    /// The events of `Flow`, and also register writes and memory accesses. Writes and accesses require the reference
+    /// interpreter.
     Data,
 }
 

@@ -255,7 +255,7 @@ impl Values {
     }
 }
 
-/// Converts numbers to a 32-bit type. Whole numbers become `i32` or `u32`, and other numbers `f32`.
+/// Converts numbers to a 32-bit type. Whole numbers become `i32` or `u32`. Other numbers become `f32`.
 fn narrow(array: &Array) -> Result<Array, ArrayError> {
     match array.dtype {
         Dtype::F64 => array.convert(Dtype::F32),

@@ -105,7 +105,7 @@ pub(super) struct Screen {
     help: Option<usize>,
     /// Index of the first visible lane in the table of registers.
     first_lane: usize,
-    /// Registers that were not 0 at some time, by their index in the machine's order.
+    /// Registers that have had a value other than 0, by their index in the machine's order.
     known: BTreeSet<usize>,
     /// The group, and its register values before the last movement.
     before: Option<(usize, BTreeMap<String, Vec<u32>>)>,
@@ -454,7 +454,7 @@ impl Screen {
         frame.render_widget(rows.block(self.border(Pane::Stack, "stack, innermost first")), area);
     }
 
-    /// Draws a table with one column per lane, and one row for each register that was not 0 at some time.
+    /// Draws a table with one column per lane, and one row for each register that has had a value other than 0.
     fn draw_registers(&mut self, frame: &mut Frame<'_>, debugger: &Debugger, area: Rect) {
         let group = debugger.group();
         let all = table::rows(debugger, group, true);

@@ -48,8 +48,8 @@ struct RunState {
 }
 
 impl Groups<'_> {
-    /// Runs all tests, unless Ctrl-C interrupts the run. Reuses the outcomes of an earlier run in the list. Skips a
-    /// test that cannot run. Returns an outcome for each test that ended, and the counts in the reports.
+    /// Runs all tests, unless Ctrl-C interrupts the run. Reuses the outcomes of an earlier run that `list` contains.
+    /// Skips a test that cannot run. Returns an outcome for each test that ended, and the counts in the reports.
     pub(super) fn run(&self, mut list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
         let mut outcomes: Vec<_> =
             self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();

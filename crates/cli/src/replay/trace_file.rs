@@ -95,8 +95,8 @@ impl TraceFile {
         Ok(creations.into_iter().filter(|call| call.text.ends_with("= NULL")).collect())
     }
 
-    /// Whether a call draws into a window instead of a framebuffer object. The last call that binds a framebuffer
-    /// decides.
+    /// Whether a call draws into a window instead of a framebuffer object. This depends on the last call before it that
+    /// binds a framebuffer.
     pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
         Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))
     }

@@ -44,7 +44,7 @@ pub(super) fn root(given: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns the files to run in the order of the lists. A sample is in name order.
+/// Returns the files to run, in the order of the lists. A sample is in name order.
 ///
 /// # Errors
 /// A list cannot be read or parsed, or no file remains.

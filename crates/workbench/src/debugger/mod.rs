@@ -396,8 +396,8 @@ impl Debugger {
         self.machine.isa().spelled(address)
     }
 
-    /// Returns a hash of the current state. It covers the step, registers, flow state and stacks of all running groups,
-    /// memory, and the outputs so far.
+    /// Returns a hash of the current state. It covers the step, memory, the outputs so far, and the registers, flow
+    /// state and stacks of all running groups.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.position.hash(&mut hasher);

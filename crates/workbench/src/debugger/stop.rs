@@ -253,8 +253,8 @@ impl Stops {
         self.stops.iter()
     }
 
-    /// Returns the first stop that is reached in the debugger's current state. Appends the texts of log stops that are
-    /// reached to `logs`.
+    /// Returns the first stop that is reached in the debugger's current state. If log stops are reached, appends their
+    /// texts to `logs`.
     pub(super) fn reached(&mut self, debugger: &Debugger, logs: &mut Vec<String>) -> Option<Why> {
         let mut first = None;
         for stop in &mut self.stops {
@@ -359,7 +359,7 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 }
 
 reconverge_isa::choices! {
-    /// A change in which lanes run. The names are those in commands and in the filters of debug clients.
+    /// A change of the set of lanes that run. The names are those in commands and in the filters of debug clients.
     pub enum FlowChange {
         /// Lanes diverge: some of them run first, and the others wait.
         Diverge = "diverge",

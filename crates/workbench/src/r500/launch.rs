@@ -59,7 +59,7 @@ pub struct Launch {
     pub address_stack: Option<usize>,
     /// Maximum value of a branch counter (default: the recommended value for the flow-control mode).
     pub branch_counter: Option<u8>,
-    /// Which inactive lanes prevent the jump of a BREAK: `frame` (lanes of the loop) or `all`.
+    /// The inactive lanes that prevent the jump of a BREAK: `frame` (lanes of the loop) or `all`.
     pub inhibit_scope: Option<String>,
     /// Initial values of temporaries.
     #[serde(default)]

@@ -84,7 +84,8 @@ pub struct Launch {
     /// Vertex resources.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
-    /// Samplers. If the list is not empty, a texture defines a sampler only if it states a field of a sampler.
+    /// Samplers. If the list is empty, each texture also defines a sampler. Otherwise, only textures that state a field
+    /// of a sampler do.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
 }

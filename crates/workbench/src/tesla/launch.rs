@@ -88,7 +88,8 @@ pub struct Launch {
     /// Whether multiplication of 0 by any value results in 0.
     #[serde(default)]
     pub mul_zero_wins: bool,
-    /// Samplers. If the list is not empty, a texture defines a sampler only if it states a filter or a wrap mode.
+    /// Samplers. If the list is empty, each texture also defines a sampler. Otherwise, only textures that state a
+    /// filter or a wrap mode do.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
     /// Contents of p[] for a geometry program, as words.

@@ -74,8 +74,8 @@ impl Device {
         }
     }
 
-    /// Stores whether the window has the focus. If it loses the focus, releases all keys, because another window
-    /// receives their releases.
+    /// Stores whether the window has the focus. If the window loses the focus, sends the release of every pressed key,
+    /// because another window receives the actual release.
     ///
     /// On an X server without a window manager, no window ever has the focus, and keys go to the window under the
     /// pointer.

@@ -423,7 +423,7 @@ impl Steps for GridSteps {
     }
 
     fn current(&self) -> Option<usize> {
-        // In a graphics launch, each block is one warp. The warp's own number counts within the launch.
+        // In a graphics launch, each block is one warp. The warp's own number counts all warps of the launch.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
         (!self.done).then(|| self.block() * self.warps + warp)
     }

@@ -388,7 +388,8 @@ fn number_bytes(
         true => [Some(Dtype::F64).filter(|_| bytes == 8), None],
         false => [Dtype::unsigned(bytes), Dtype::signed(bytes)],
     };
-    // The number may not have the declared size. It is loaded again, because a type of that size may hold it.
+    // The number might not have the declared size. It is loaded again, because a type of that size may be able to hold
+    // it.
     let fitting = fitting.into_iter().flatten().filter(|_| array.len() == 1);
     let found = fitting.filter_map(|dtype| values.load_as(what, dtype, files).ok()).next();
     let array = found.ok_or_else(|| {
