@@ -71,7 +71,7 @@ pub(crate) struct Claim {
     beats: Option<JoinHandle<()>>,
 }
 
-/// Claims the shard with a name in a folder.
+/// Claims the shard with this name in a folder.
 ///
 /// # Errors
 /// Fails if the folder is not writable.

@@ -388,7 +388,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         let first = if slot.file == "$a" { 0x80 } else { 0 };
         for (place, class) in classes.iter().enumerate() {
             let channels = class.channels.len().max(1);
-            // The highest numbers of R700's registers are the clause temporaries.
+            // On R700, the registers with the highest numbers are the clause temporaries.
             let (name, before) = if class.name == "T" { ("R", 128 - class.count) } else { (class.name, 0) };
             if name != slot.file || class.count == 0 || class.name == "$c" {
                 continue;

@@ -223,7 +223,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     }
     let line = |what, outcome: &Outcome| {
         let place = outcome.place();
-        // A line number in a reason refers to the file, as in `run`.
+        // If the case is named after its file, a line number in the reason refers to that file, as in `run`.
         let of_file = place == outcome.file;
         let text = if of_file { placed(&place, &outcome.why) } else { format!("{place}: {}", outcome.why) };
         say!("{what}{}", shown::lines(&text));

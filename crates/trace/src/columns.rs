@@ -16,7 +16,7 @@ pub(crate) enum Column {
     /// Consecutive records of one group. Each entry has the number of these records, the group, and the distance to the
     /// group's previous instruction. The distance is counted in instructions of the launch.
     Group,
-    /// Numbers of paths and phrases, and targets of jumps.
+    /// Numbers that identify paths and phrases, and targets of jumps.
     Place,
     /// Lane masks that cannot be derived from the previous masks. Each is stored as the bits in which it differs from
     /// the last mask.

@@ -15,7 +15,7 @@ reconverge_isa::choices! {
     pub enum RunCount {
         /// Number of instructions that were issued to groups.
         Instructions = "instructions",
-        /// Sum of the active lanes over all issued instructions.
+        /// Number of active lanes, summed over all issued instructions.
         LaneInstructions = "lane_instructions",
         /// Number of decisions that split the lanes of a group.
         DivergentBranches = "divergent_branches",

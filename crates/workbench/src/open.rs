@@ -112,7 +112,7 @@ pub enum OpenError {
     /// The words do not seem to be a program of the requested machine.
     #[error("{what}; --stage reads them as a program of {isa} anyway")]
     Mistaken {
-        /// What the words could be instead, with the remedy.
+        /// Description of what the words could be instead, with the remedy.
         what: String,
         /// The requested machine.
         isa: Isa,

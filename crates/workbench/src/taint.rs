@@ -11,9 +11,9 @@
 //!   output register, or an atomic operation), the reported grade includes that of the operation.
 //! * If a branch condition is inexact, the condition is reported. The values that are computed on the sides of the
 //!   branch do not get a worse grade.
-//! * If a predicate disables a lane, the old value and its grade remain. Writes to files other than registers do not
-//!   emit events, so the lanes that wrote are unknown. A conditional write to such a file results in the worse of the
-//!   old and the new grade.
+//! * If a predicate disables a lane, the old value and its grade remain. Writes to some register files do not emit
+//!   events, so the lanes that wrote are unknown. A conditional write to such a file results in the worse of the old
+//!   and the new grade.
 //! * An indexed read has the worst grade in its register file. A read from the lanes of a quad has the worst grade
 //!   among these lanes. A vote has the worst grade among the active lanes.
 //! * A killed lane continues to run, but its exports are not outputs.

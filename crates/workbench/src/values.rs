@@ -39,7 +39,7 @@ pub struct TypedList {
     pub list: serde_json::Value,
 }
 
-/// Where the type of numbers is stated.
+/// The place where the type of numbers is stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stated {
     /// The type is not stated. The input determines it.
@@ -57,7 +57,7 @@ pub enum Stated {
 pub struct Loaded {
     /// The numbers.
     pub array: Array,
-    /// Where the type of the numbers is stated.
+    /// The place where the type of the numbers is stated.
     pub stated: Stated,
     /// Whether the numbers come from a file of raw numbers. Such a file does not state rows, so the array's shape has
     /// no meaning.

@@ -323,7 +323,7 @@ impl Search<'_> {
         anyhow::anyhow!("{what}: a picture on {there}, but none on {not}{why}")
     }
 
-    /// Reports frames that do not have a picture on either renderer.
+    /// Reports frames for which neither renderer has a picture.
     fn check_pictures(&self, frames: &[TracedFrame], pass: &Pass) {
         let reached = pass.calls.last().copied().filter(|_| pass.is_cut).unwrap_or(u64::MAX);
         let ends = frames.iter().filter(|frame| *frame.calls.end() <= reached);

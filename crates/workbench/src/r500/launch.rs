@@ -510,7 +510,7 @@ impl Steps for PixelSteps {
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
-    /// The words of the next instruction, which are six.
+    /// The six words of the next instruction.
     fn next_words(&self) -> Option<Vec<usize>> {
         self.0.next_words().map(Iterator::collect)
     }

@@ -164,7 +164,7 @@ impl Ready for Grid {
 /// A launch that is executed step by step.
 #[derive(Clone)]
 struct GridSteps {
-    /// Shared between copies, because it holds the initial memory.
+    /// The launch. Copies share it, because it holds the initial memory.
     grid: Arc<Grid>,
     run: Run,
     /// The final states of blocks that have ended. The last block of the launch remains in `run`.
