@@ -80,7 +80,7 @@ pub struct EndedExperiment<'a> {
     pub record: &'a Record,
     /// The outputs of the golden run, by name.
     pub golden: &'a [(String, Array)],
-    /// The outputs of the experiment; absent after a trap and a hang.
+    /// The outputs of the experiment; absent after a trap or a hang.
     pub outputs: Option<&'a [(String, Array)]>,
 }
 

@@ -55,8 +55,8 @@ pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&plain(path.as_ref()).to_string_lossy()).into_owned()
 }
 
-/// Returns the name of a program in the form in which it was given, because `./name` is a file in the folder, and
-/// `name` is found with `PATH`.
+/// Returns the name of a program in the form in which it was given. The form matters, because `./name` is a file in the
+/// folder, but `name` is found with `PATH`.
 pub(crate) fn program(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&path.as_ref().to_string_lossy()).into_owned()
 }

@@ -250,8 +250,8 @@ impl<W: Write> Sink for Recorder<W> {
 /// Records the launch into a file. The bytes of the file do not depend on the engine.
 ///
 /// The packed form of a trace depends on the number of instructions that an engine reports at a time. The fast engine
-/// reports many consecutive instructions, the reference interpreter reports one. Files always have the form of the fast
-/// engine. A launch on another engine is therefore recorded twice: on that engine and on the fast engine. If both
+/// reports many consecutive instructions, and the reference interpreter reports one. Files always have the form of the
+/// fast engine. A launch on another engine is therefore recorded twice: on that engine and on the fast engine. If both
 /// recordings have the same records, the recording of the fast engine is written. Otherwise one engine is wrong, and
 /// the recording of the requested engine is written.
 fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {

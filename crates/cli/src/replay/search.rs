@@ -224,7 +224,7 @@ impl Search<'_> {
         if let (Some(first), false) = (without.first(), interrupt::asked()) {
             let count = counted(without.len() as u64, "draw");
             note(&format!(
-                "{count} without a picture on both, the first is call {} {}",
+                "{count} without a picture on either renderer; the first is call {} {}",
                 first.number,
                 first.function()
             ));
@@ -331,7 +331,7 @@ impl Search<'_> {
             ends.filter(|frame| !pass.calls.contains(frame.calls.end())).map(|frame| frame.number).collect();
         if let (Some(first), false) = (without.first(), interrupt::asked()) {
             let count = counted(without.len() as u64, "frame");
-            tell!("warning: {count} without a picture on both, the first is frame {first}");
+            tell!("warning: {count} without a picture on either renderer; the first is frame {first}");
         }
     }
 

@@ -427,7 +427,7 @@ impl Debugger {
         hasher.finish()
     }
 
-    /// Returns one group and lane for each instance of a kind of memory space.
+    /// Returns a group and a lane for each instance of a kind of memory space. They identify the instance.
     fn owners(&self, of: SpaceOf) -> Vec<(usize, Lane)> {
         let running = |group: &usize| self.stepping.state(*group) == GroupState::Running;
         let groups = (0..self.stepping.groups()).filter(running);

@@ -1,5 +1,5 @@
-//! Implements the Debug Adapter Protocol for a [`Debugger`]. It receives one message and returns messages; the caller
-//! does the input and output.
+//! Implements the Debug Adapter Protocol for a [`Debugger`]. It receives one message at a time and returns messages.
+//! The caller does the input and output.
 //!
 //! Each group is a thread, and each lane is a scope of a frame. A frame refers to the user's source if it is known. For
 //! editors without a disassembly view, the program's listing is a second source (`sourceReference` 1). Addresses are
