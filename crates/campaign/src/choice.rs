@@ -152,7 +152,7 @@ impl Choice<'_> {
     }
 
     /// Returns the names of the first words of a site, for a message. Lists the registers of one lane only, so that the
-    /// message is cheap: a list may have many impossible faults, each with a message.
+    /// message is cheap. A list of faults may contain many impossible faults, each with a message.
     fn some_names(&self, site: Site) -> Vec<String> {
         let mut spots = match site {
             Site::Register | Site::Destination => {
@@ -225,7 +225,7 @@ fn no_lanes(lane: u32, place: &str) -> String {
     format!("lane {lane}: {place} does not have lanes; omit lane")
 }
 
-/// Chooses an item with a probability in proportion to its weight, and a random number below its weight.
+/// Chooses an item with a probability in proportion to its weight. Also returns a random number below this weight.
 fn weighted<'a, T>(random: &mut Random, items: &'a [T], weight: impl Fn(&T) -> u64) -> Option<(&'a T, u64)> {
     let mut place = below(random, items.iter().map(&weight).sum());
     items.iter().find_map(|item| match place.checked_sub(weight(item)) {

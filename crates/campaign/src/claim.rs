@@ -2,8 +2,8 @@
 //!
 //! A claim is a file next to the shard, `.NAME.claim`. It is created exclusively and deleted at the end of the work. It
 //! names its process, which rewrites the file every [`BEAT`]. A claim is stale if its process is known to have ended,
-//! or if the file has not been rewritten for [`STALE`]. Only a process on the same host and in the same process
-//! namespace can be known to have ended. Another process takes over a stale claim.
+//! or if the file has not been rewritten for [`STALE`]. This process can know that another process has ended only if
+//! both are on the same host and in the same process namespace. Another process takes over a stale claim.
 //!
 //! Claims only avoid duplicate work. Results are correct without them: two processes that run the same shard, for
 //! example after both took over a stale claim, write the same bytes.
@@ -71,7 +71,7 @@ pub(crate) struct Claim {
     beats: Option<JoinHandle<()>>,
 }
 
-/// Claims the shard with a name in a folder.
+/// Claims the shard with this name in a folder.
 ///
 /// # Errors
 /// Fails if the folder is not writable.

@@ -1,5 +1,5 @@
-//! One experiment: the choice of a fault, which depends only on the seed and the experiment's number, the run with the
-//! fault, and its outcome.
+//! One experiment: the choice of a fault, the run with the fault, and the outcome. The choice depends only on the seed
+//! and the experiment's number.
 
 use std::ops::Range;
 
@@ -80,7 +80,7 @@ pub struct EndedExperiment<'a> {
     pub record: &'a Record,
     /// The outputs of the golden run, by name.
     pub golden: &'a [(String, Array)],
-    /// The outputs of the experiment; absent after a trap and a hang.
+    /// The outputs of the experiment; absent after a trap or a hang.
     pub outputs: Option<&'a [(String, Array)]>,
 }
 
@@ -90,7 +90,7 @@ pub struct EndedExperiment<'a> {
 /// If the function fails, the campaign ends.
 pub type Classify = dyn Fn(EndedExperiment<'_>) -> Result<String, String> + Send + Sync;
 
-/// Number of instructions between two checks whether the flow differs from that of the golden run.
+/// Number of instructions between two comparisons of the flow with that of the golden run.
 const LOOK: u64 = 256;
 
 /// Number of instructions per call of the engine if the flow is not compared.
@@ -112,7 +112,7 @@ pub(crate) struct Experiment<'a> {
     pub(crate) classify: Option<&'a Classify>,
 }
 
-/// A fault that has been chosen, and a launch that has run up to its step.
+/// A fault that has been chosen, and a launch that has run up to the step of the fault.
 pub(crate) struct ChosenFault {
     /// The launch, before the change.
     pub(crate) stepping: Stepping,

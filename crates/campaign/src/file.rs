@@ -48,7 +48,7 @@ pub struct CampaignFile {
     /// Name of a file with a list of faults, in the folder of the campaign file: CSV, or a Parquet file of results.
     pub faults: Option<String>,
     /// Fuel of each group, as a multiple of the number of instructions that the longest group of the golden run issues.
-    /// A group that uses up its fuel hangs.
+    /// A group that uses up its fuel counts as hanging.
     #[serde(default = "ten")]
     pub fuel: f64,
     /// Number of experiments per shard.

@@ -75,7 +75,7 @@ impl FaultFilter {
     /// Resolves the names for a program. `label` returns the address of a label; `labels` lists all labels.
     ///
     /// # Errors
-    /// Fails if the program does not have a name, or if a range is malformed.
+    /// Fails if a name in the filter does not exist in the program, or if a range is malformed.
     pub(crate) fn of_program(
         &self,
         shown: &[ProgramLine],
@@ -139,7 +139,7 @@ impl FaultFilter {
     }
 }
 
-/// Returns the registers of a filter, each of which the program must name.
+/// Returns the registers of a filter. Fails if the program does not use one of them.
 fn known_registers(wanted: &[String], registers: &[String]) -> Result<Vec<String>, String> {
     for text in wanted {
         if !registers.iter().any(|name| is_register(text, name)) {
@@ -156,7 +156,7 @@ fn known_registers(wanted: &[String], registers: &[String]) -> Result<Vec<String
     Ok(wanted.to_vec())
 }
 
-/// Returns whether `name` is the register with this text, or a channel of it.
+/// Returns whether `name` names the register `text` or one of its channels.
 fn is_register(text: &str, name: &str) -> bool {
     name.eq_ignore_ascii_case(text)
         || name.split_once('.').is_some_and(|(register, _)| register.eq_ignore_ascii_case(text))
@@ -202,17 +202,17 @@ impl Allowed {
         texts.is_none_or(|texts| texts.iter().any(|text| is_register(text, name)))
     }
 
-    /// Returns whether the filter restricts registers, so that faults are only in registers.
+    /// Returns whether the filter restricts registers. If so, faults change only registers.
     pub(crate) fn only_registers(&self) -> bool {
         self.registers.is_some()
     }
 
-    /// Returns whether the filter restricts lanes, so that faults are only in lanes.
+    /// Returns whether the filter restricts lanes. If so, faults change only words that belong to a lane.
     pub(crate) fn only_lanes(&self) -> bool {
         self.lanes.is_some()
     }
 
-    /// Returns whether the filter allows faults in a lane of its group.
+    /// Returns whether the filter allows faults in a lane. `lane` is its number in the group.
     pub(crate) fn lane(&self, lane: u32) -> bool {
         has(&self.lanes, lane)
     }

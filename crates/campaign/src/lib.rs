@@ -1,8 +1,8 @@
 //! Fault injection and sweeps: many runs of one launch, each with one change to the machine's state.
 //!
 //! A [`Campaign`] is a file that names a launch, the faults and their number. A campaign is divided into [`Shard`]s.
-//! Each shard becomes one Parquet file. The bytes of the file depend only on the campaign, and not on the order of the
-//! shards, the processes or the number of threads.
+//! Each shard becomes one Parquet file. The bytes of the file depend only on the campaign. They do not depend on the
+//! processes, the number of threads, or the order in which shards run.
 //!
 //! * [`mod@file`]: the campaign file, with its [`filter`] and with faults that are [`listed`] one by one. `source`: the
 //!   files that a campaign file names, and their hash.
@@ -79,8 +79,8 @@ use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
-/// Version of results: the version of the package, then the version of the choices that a seed makes. Results are
-/// comparable if their versions are equal.
+/// Version of results: the version of the package, then the version of the procedure that derives faults from a seed.
+/// Results are comparable if their versions are equal.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// An error that stops a campaign.
@@ -380,7 +380,7 @@ impl Campaign {
     }
 
     /// Runs a shard like [`Campaign::run_shard`] as long as `go_on` returns `true`. `go_on` is called before each
-    /// experiment. If it returns `false`, returns `None` and does not write a file.
+    /// experiment. If `go_on` returns `false`, this function returns `None` and does not write a file.
     ///
     /// # Errors
     /// Fails like [`Campaign::run_shard`].

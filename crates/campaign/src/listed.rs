@@ -100,8 +100,9 @@ impl ListedFault {
         bit.or(xor).or(self.value.map(|value| format!("value = {value:#x}")))
     }
 
-    /// Returns the stated bits that change in a word, or `None` if the model chooses them. The word has this name, this
-    /// value `before`, and the bits `exist`. `count` is the number of bits for [`Model::Bits`], or 0.
+    /// Returns the bits of a word that must flip to make the stated change, or `None` if the model chooses them. `name`
+    /// is the word's name, `before` is its value, and `exist` is the mask of its bits. `count` is the number of bits
+    /// for [`Model::Bits`], or 0.
     ///
     /// # Errors
     /// Fails if the word does not have the stated bits, or if the model cannot make the stated change.

@@ -27,8 +27,8 @@ const MOST_STEPS: usize = 1 << 25;
 /// Maximum number of snapshots of a golden run.
 const SNAPSHOTS: usize = 128;
 
-/// Minimum number of instructions between two snapshots. Copying a snapshot takes longer than running fewer
-/// instructions.
+/// Minimum number of instructions between two snapshots. Running fewer instructions takes less time than copying a
+/// snapshot.
 const APART: usize = 64;
 
 /// Steps of a golden run at which a site exists.
@@ -209,7 +209,7 @@ impl Point {
         places.map(|place| self.registers[*place])
     }
 
-    /// Runs again, one step at a time. Stores snapshots, and the steps at which each site exists.
+    /// Runs the launch again, one step at a time. Stores snapshots, and the steps at which each site exists.
     fn profile(
         &mut self,
         session: &Session,
@@ -301,8 +301,8 @@ impl Point {
         Site::all().filter(|site| site.machines().contains(&self.isa)).filter(fits).collect()
     }
 
-    /// Returns whether a site exists at the next instruction. `some_lane` states whether its group has a lane that the
-    /// filter allows.
+    /// Returns whether a site exists at the next instruction. `some_lane` states whether the filter allows a lane of
+    /// that instruction's group.
     fn exists(&self, stepping: &Stepping, site: Site, some_lane: bool) -> bool {
         match site {
             Site::Register | Site::Memory => some_lane || !self.allowed.only_lanes(),
@@ -335,7 +335,8 @@ fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<ProgramLine> 
     lines.iter().filter_map(one).collect()
 }
 
-/// Returns the first word of an instruction that is a name. A predicate or a slot's number may precede it.
+/// Returns the first word in the text of an instruction that is a name. A predicate or a slot's number may precede the
+/// name.
 fn mnemonic(text: &str) -> Option<String> {
     let is_name =
         |word: &&str| word.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !word.ends_with(':');
@@ -373,7 +374,7 @@ fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
 }
 
 /// Returns the registers that a program names. For each register, returns its bits and the addresses of the
-/// instructions that write it. For an indexed access, returns all registers of the file and no addresses.
+/// instructions that write it. For an indexed access, returns all registers of the register file, without addresses.
 fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>)> {
     let classes = stepping.registers();
     let mut found: BTreeMap<(usize, usize, usize), Vec<u32>> = BTreeMap::new();
@@ -387,7 +388,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         let first = if slot.file == "$a" { 0x80 } else { 0 };
         for (place, class) in classes.iter().enumerate() {
             let channels = class.channels.len().max(1);
-            // The highest numbers of R700's registers are the clause temporaries.
+            // On R700, the registers with the highest numbers are the clause temporaries.
             let (name, before) = if class.name == "T" { ("R", 128 - class.count) } else { (class.name, 0) };
             if name != slot.file || class.count == 0 || class.name == "$c" {
                 continue;

@@ -158,7 +158,7 @@ pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
     format!("{}{number}{channel}", register.class)
 }
 
-/// Returns the number of a register in events of writes.
+/// Returns the number of a register in write events.
 fn event_number(stepping: &Stepping, register: Register) -> u32 {
     let classes = stepping.registers();
     let class = classes.iter().find(|class| class.name == register.class);

@@ -21,8 +21,8 @@ pub struct Rate {
     pub interval: [f64; 2],
 }
 
-/// Number and share of the experiments for which an outcome function returns one name, among all experiments of a
-/// point, site and model.
+/// Number and share of the experiments with one class, among all experiments of a point, site and model. The class is
+/// the name that an outcome function returns.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassRate {
     /// The name that the function returns.

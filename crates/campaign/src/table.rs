@@ -154,8 +154,8 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), Damage> {
 
 /// Returns a note from the bytes of a file. The bytes may be those of any file.
 ///
-/// The footer uses Thrift's compact protocol. After the key come the header of the next field, which is a string, then
-/// the string's length and its bytes.
+/// The footer uses Thrift's compact protocol. The key is followed by the header of the next field. That field is a
+/// string: its length, then its bytes.
 pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
     let at = memmem::rfind(bytes, key.as_bytes())? + key.len();
     let (&[header, length], value) = bytes.get(at..)?.split_first_chunk()?;

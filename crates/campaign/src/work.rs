@@ -14,7 +14,7 @@ const WAIT: Duration = Duration::from_millis(200);
 /// Progress of a campaign, for a progress callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of experiments that have finished in the shards to run, in this process or in others.
+    /// Number of finished experiments, in this process and in others. Only experiments of the shards to run count.
     pub done: u64,
     /// Number of experiments in all shards to run.
     pub of: u64,

@@ -19,8 +19,8 @@ pub struct RoundTrip {
     pub target: Target,
     /// The program.
     pub program: Program,
-    /// The whole file, for the first program of a file that has modules and programs for one chip. The file must also
-    /// survive the round trip.
+    /// The whole file, which must also survive the round trip. Only the first program of a file has it, and only if the
+    /// file has modules and all its programs are for one chip.
     pub image: Option<Box<Image>>,
 }
 

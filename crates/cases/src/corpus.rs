@@ -53,7 +53,7 @@ pub struct InputCase<Place> {
     /// Register or slot that holds the value at the start.
     #[serde(flatten)]
     pub place: Place,
-    /// The value by lane.
+    /// The value in each lane.
     pub lanes: Vec<Quad>,
 }
 

@@ -105,8 +105,8 @@ pub struct HandedIn<'a> {
 /// Returns the case of a launch file with `program` instead of the program that the file names. For example, `program`
 /// is a solution to an exercise.
 ///
-/// If the program does not assemble, the case fails. The case lists the program's file as its file. Its name is the
-/// name of the program's file, or of the launch file if `several` launch files are judged.
+/// If the program does not assemble, the case fails. The case's `file` is the program's file. The case is named after
+/// the program's file, or after the launch file if `several` launch files are judged.
 ///
 /// # Errors
 /// Fails if the launch file is wrong.

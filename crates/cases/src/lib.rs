@@ -169,8 +169,8 @@ pub trait Folder: fmt::Debug + Send + Sync {
     /// # Errors
     /// If the file cannot be read, returns the reason without the file's name.
     fn read(&self, relative: &str) -> Result<Vec<u8>, String>;
-    /// Finds the closest folder above the file that contains `name`. Returns the file's path relative to that folder,
-    /// and the bytes of `name`.
+    /// Searches the folders above the file for `name`, starting with the closest one. Returns the file's path relative
+    /// to the folder that has `name`, and the bytes of `name`.
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)>;
 }
 
@@ -196,7 +196,7 @@ pub enum ReadError {
     Unknown {
         /// The file.
         file: String,
-        /// The reason why the last format that was tried does not match.
+        /// The reason why the file does not match the last format that was tried.
         why: String,
     },
     /// The file ends early, or its compression is damaged.

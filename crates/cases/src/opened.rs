@@ -17,8 +17,8 @@ pub struct OpenedCase {
     /// The program with its machine and chip. The image has only this program, or all programs of the file that the
     /// case names.
     pub opened: Opened,
-    /// One launch with all inputs for each set of constants. The list is empty if the case has only words. Launches do
-    /// not contain the expected results; [`Case::judge`] compares those.
+    /// One launch per set of constants, with all inputs. The list is empty if the case has only words. Launches do not
+    /// contain the expected results; [`Case::judge`] compares those.
     pub launches: Vec<LaunchFile>,
 }
 

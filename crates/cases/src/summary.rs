@@ -117,7 +117,7 @@ pub struct Summary {
     pub skips: Vec<Outcome>,
     /// Every case with its duration.
     pub results: Vec<Timed>,
-    /// Number of the fast engine's instructions on each of its paths, after a check in lockstep.
+    /// After a check in lockstep, the number of instructions that the fast engine ran on each of its paths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<&'static str, u64>,
     /// Ids of the failures that the baseline lists.

@@ -51,7 +51,7 @@ impl Shader for TeslaCase {
     const OUTPUT: &'static str = "color0";
     const UNWRITTEN: Option<[u32; 4]> = None;
 
-    /// Returns the case's `id` if it names a known chip, because `chip` names only a family.
+    /// Returns the case's `id` if it names a known chip. Otherwise, returns `chip`, which names only a family.
     fn chip(&self) -> Option<&str> {
         let known = |id: &&str| Model::named(Isa::Tesla, id).is_some();
         self.id.as_deref().filter(known).or(self.chip.as_deref())

@@ -43,7 +43,7 @@ enum Table {
 }
 
 impl Table {
-    /// Returns the kind of a table. `header` is its first line, and `family` is the file name up to the first point.
+    /// Returns the kind of a table. `header` is its first line, and `family` is the file name up to the first dot.
     fn of(header: &str, family: &str) -> Table {
         let columns: Vec<&str> = header.split(',').collect();
         match () {
@@ -140,7 +140,7 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     Ok(cases)
 }
 
-/// The result with the flags. For an atomic operation, the word in memory with the returned value.
+/// The result and the flags of an instruction. For an atomic operation, the word in memory and the returned value.
 type Left = (Option<u64>, Option<u64>);
 
 impl VectorCase {
@@ -292,7 +292,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
             let mut compute = Compute::of(&program, chip).map_err(|error| error.to_string())?;
             compute.setup = setup.into();
             compute.block = [lanes, 1, 1];
-            // The instructions address g0[]. Segment g14[] maps all of memory, so g0[] gets its mapping.
+            // The instructions address g0[]. Segment g14[] maps all of memory, so g0[] gets the mapping of g14[].
             compute.segments.0[0] = compute.segments.0[14];
             compute.memory =
                 Memory::new(vec![Buffer::new(WORD, vec![0; 8])]).map_err(|error| error.to_string())?;

@@ -122,7 +122,7 @@ fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
     Ok(opened.image.programs.len())
 }
 
-/// Assembles a source file with the text `stage` after its end. Returns its programs, and its name for messages.
+/// Assembles a source file, with the text `stage` appended to it. Returns its programs, and its name for messages.
 fn assembled(file: &Path, stage: &str, args: &Asm, watched: &mut Watched) -> Result<(Opened, String)> {
     watched.push((file.to_path_buf(), changed(file)));
     let mut bytes = files::read(file)?;

@@ -310,7 +310,8 @@ impl Runs {
         }
     }
 
-    /// Returns the measurements. `first` has the runs with the first number of threads, or `None` if `self` has them.
+    /// Returns the measurements. `first` has the runs with the first number of threads. It is `None` if `self` has
+    /// these runs.
     fn measured(&self, kernel: &Work, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
         Measured {
             isa: kernel.isa().name(),

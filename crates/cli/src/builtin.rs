@@ -85,7 +85,7 @@ pub(crate) fn machine(case: &Case) -> Option<Isa> {
     case.file.split('/').next()?.parse().ok()
 }
 
-/// The corpus files in the folder of the corpus file with this path.
+/// The files of the corpus that are in the same folder as the corpus file with this path.
 #[derive(Debug)]
 struct Beside(&'static str);
 

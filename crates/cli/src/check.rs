@@ -223,7 +223,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     }
     let line = |what, outcome: &Outcome| {
         let place = outcome.place();
-        // A line number in a reason refers to the file, as in `run`.
+        // If the case is named after its file, a line number in the reason refers to that file, as in `run`.
         let of_file = place == outcome.file;
         let text = if of_file { placed(&place, &outcome.why) } else { format!("{place}: {}", outcome.why) };
         say!("{what}{}", shown::lines(&text));
@@ -273,8 +273,9 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     }
 }
 
-/// Prints the conclusion of a check of the built-in corpus, for readers who run the tool for the first time: which programs
-/// ran on which engine, what a finding is, and a command to try next. Prints nothing if a case did not pass.
+/// Prints the conclusion of a check of the built-in corpus, for readers who run the tool for the first time. The
+/// conclusion states which programs ran on which engine and what a finding is, and suggests a command to try next.
+/// Prints nothing if a case did not pass.
 fn conclude(args: &Check, cases: &[Arc<Case>], summary: &Summary, engine: Engine) {
     if summary.passed < summary.cases {
         return;
@@ -328,8 +329,8 @@ const fn described(engine: Engine) -> &'static str {
     }
 }
 
-/// Returns the name of this command for a message: the path with which it was started if that path is relative, as it is
-/// under `cargo run`, otherwise `reconverge`.
+/// Returns the name of this command for a message. If the command was started with a relative path, as by `cargo run`,
+/// returns that path. Otherwise, returns `reconverge`.
 fn typed_name() -> String {
     let path = std::env::args_os().next().map(PathBuf::from);
     let path = path.filter(|path| path.is_relative() && path.components().count() > 1);
@@ -579,7 +580,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     }
 }
 
-/// The folder of a file on disk, which contains the other files that the file names.
+/// The folder of a file on disk. The folder contains the other files that this file names.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,

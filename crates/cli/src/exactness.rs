@@ -1,5 +1,5 @@
-//! The report of a run about exactness. It states how exact the values are that decide control flow, select addresses
-//! or leave the program.
+//! The report of a run about exactness. It covers the values that decide control flow, select addresses or leave the
+//! program, and states how exact they are.
 
 use std::collections::BTreeMap;
 

@@ -33,7 +33,7 @@ impl Absent {
         self.arguments.iter().any(|argument| argument == "--json")
     }
 
-    /// Returns an error that names the feature which has the command.
+    /// Returns an error that names the feature to which the command belongs.
     pub(crate) fn run(&self, command: &str) -> Result<Answer> {
         Err(anyhow!(missing(&format!("`reconverge {command}`"), command)))
     }

@@ -37,7 +37,8 @@ const COPIES: u64 = 16;
 /// Reads a file, up to a limit in bytes.
 pub(crate) fn read_bounded(path: &Path, limit: &'static Limit) -> Result<Vec<u8>> {
     let file = File::open(path)?;
-    // The length is 0 for all files except for regular ones, so the number of bytes that are read is limited as well.
+    // Files that are not regular, such as pipes, have the length 0. The number of bytes that are read is therefore also
+    // limited.
     limit.check(file.metadata()?.len())?;
     bounded(file, limit)
 }

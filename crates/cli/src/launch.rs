@@ -322,7 +322,7 @@ fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     }
 }
 
-/// Returns an error if the command line has an option that the campaign states for its experiments.
+/// Returns an error if the command line has an option for a value that the campaign states.
 #[cfg(feature = "campaign")]
 fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
     const OPTIONS: [(&str, &str); 10] = [
@@ -513,7 +513,7 @@ impl LaunchOfFile {
         Ok(self.launch.prepare(&self.opened.image, &self.program, &self.beside)?)
     }
 
-    /// Returns `options`, with the values that the launch states instead of those in `options`.
+    /// Returns a copy of `options`, in which the values that the launch states take precedence.
     pub(crate) fn options(&self, options: &Options) -> Result<Options> {
         Ok(self.launch.options(options)?)
     }

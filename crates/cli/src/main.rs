@@ -1,4 +1,4 @@
-//! The command line, a thin layer over the other crates. Only this package reads files and prints results.
+//! The command line, a thin layer over the other crates. This package reads the input files and prints the results.
 //!
 //! Exit status: 0 success; 1 negative answer (a case failed, a rule is broken, the program trapped); 2 wrong input or
 //! usage. `drm` exits with the status of the program that it runs.

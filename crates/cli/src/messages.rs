@@ -125,7 +125,7 @@ pub(crate) fn answer_bytes(bytes: &[u8]) {
     }));
 }
 
-/// Flushes the answers. The last line may not have a newline.
+/// Flushes the answers. The last line might not end with a newline.
 pub(crate) fn finish() {
     written(std::io::stdout().flush());
 }

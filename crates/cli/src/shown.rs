@@ -22,7 +22,7 @@ pub(crate) fn is_hidden(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
     }
-    // The character follows a letter, because combining marks are visible after a letter. `escape_debug` uses the
+    // The character is tested after a letter, because combining marks are visible there. `escape_debug` uses the
     // standard library's table of printable characters.
     let mut text = [b'a'; 5];
     let length = 1 + character.encode_utf8(&mut text[1..]).len();
@@ -55,8 +55,8 @@ pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&plain(path.as_ref()).to_string_lossy()).into_owned()
 }
 
-/// Returns the name of a program in the form in which it was given, because `./name` is a file in the folder, and
-/// `name` is found with `PATH`.
+/// Returns the name of a program in the form in which it was given. The form matters, because `./name` is a file in the
+/// folder, but `name` is found with `PATH`.
 pub(crate) fn program(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&path.as_ref().to_string_lossy()).into_owned()
 }
@@ -116,8 +116,8 @@ impl serde_json::ser::Formatter for Json {
     }
 }
 
-/// Returns a name as an entry of a list with one entry per line. [`unlisted`] reverses the conversion. In contrast to
-/// messages, backslashes are also escaped, and so are characters that readers of lists remove or treat as a comment.
+/// Returns a name as an entry of a list with one entry per line. [`unlisted`] reverses the conversion. Unlike in
+/// messages, backslashes are also escaped. So are characters that readers of lists remove or treat as a comment.
 pub(crate) fn listed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let last = name.chars().count().saturating_sub(1);

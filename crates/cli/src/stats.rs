@@ -375,7 +375,7 @@ impl Counts<'_> {
         let memory = self.profile.memory_totals();
         if self.memory && memory.requests > 0 {
             say!(
-                "memory: {} in {}, {} of {} bytes moved were requested; {}",
+                "memory: {} in {}, {} of the {} moved bytes were requested; {}",
                 messages::counted(memory.requests, "request"),
                 messages::counted(memory.transactions, "transaction"),
                 memory.bytes_wanted,

@@ -186,7 +186,7 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Reports missing records, which are caused by the limit on bytes or by an interruption.
+/// Reports records that are missing because of the limit on bytes or because of an interruption.
 ///
 /// # Errors
 /// Fails if the trace is truncated or damaged.
@@ -250,8 +250,8 @@ impl<W: Write> Sink for Recorder<W> {
 /// Records the launch into a file. The bytes of the file do not depend on the engine.
 ///
 /// The packed form of a trace depends on the number of instructions that an engine reports at a time. The fast engine
-/// reports many consecutive instructions, the reference interpreter reports one. Files always have the form of the fast
-/// engine. A launch on another engine is therefore recorded twice: on that engine and on the fast engine. If both
+/// reports many consecutive instructions, and the reference interpreter reports one. Files always have the form of the
+/// fast engine. A launch on another engine is therefore recorded twice: on that engine and on the fast engine. If both
 /// recordings have the same records, the recording of the fast engine is written. Otherwise one engine is wrong, and
 /// the recording of the requested engine is written.
 fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {
@@ -427,8 +427,8 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     damaged.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns the letters of lanes in the colours of their states. If the output does not support colours, it removes
-/// them.
+/// Returns the letters of lanes in the colours of their states. The colours are removed later if the output does not
+/// support them.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
     let mut colour = "";

@@ -11,14 +11,15 @@ pub(crate) enum Column {
     /// Repeated records. A copy is stored as the number of literals before it, the distance back to its source, and its
     /// length.
     Copy,
-    /// Tag of each literal and relation of its mask to the previous masks, in one byte per literal.
+    /// One byte per literal: the tag of the literal, and the relation of its mask to the previous masks.
     Tag,
-    /// Consecutive records of one group. Each entry has their number, the group, and the distance to the group's
-    /// previous instruction, counted in instructions of the launch.
+    /// Consecutive records of one group. Each entry has the number of these records, the group, and the distance to the
+    /// group's previous instruction. The distance is counted in instructions of the launch.
     Group,
-    /// Numbers of paths and phrases, and targets of jumps.
+    /// Numbers that identify paths and phrases, and targets of jumps.
     Place,
-    /// Lane masks that cannot be derived from the previous masks, as the bits that differ from the last mask.
+    /// Lane masks that cannot be derived from the previous masks. Each is stored as the bits in which it differs from
+    /// the last mask.
     Mask,
     /// Lanes and kinds, one byte each.
     Byte,
@@ -52,8 +53,8 @@ pub(crate) const MOST_SYMBOLS: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     addresses: Vec<u32>,
-    /// Index of each instruction, indexed by its address minus the first address. `u32::MAX` if no instruction has the
-    /// address.
+    /// Index in the listing for each address, starting with the first address of the listing. It is `u32::MAX` if no
+    /// instruction has the address.
     places: Vec<u32>,
 }
 
@@ -136,7 +137,7 @@ pub(crate) const RECENT: usize = 1 << 10;
 /// For a divergence, [`SAME`] means that the waiting lanes are the other lanes of the last mask, and [`OTHER`] means
 /// that a mask of the waiting lanes is stored.
 pub(crate) const SAME: u8 = 0;
-/// The mask equals the mask before the last one, which differs from the last one.
+/// The mask equals the most recent mask that differs from the last mask.
 pub(crate) const OTHER: u8 = 1;
 /// The mask is the union of the last two masks.
 pub(crate) const BOTH: u8 = 2;

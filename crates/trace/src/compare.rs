@@ -85,8 +85,8 @@ pub fn first_difference<A: Read + Seek, B: Read + Seek>(
     }
 }
 
-/// Returns the texts of a listing by address. Removes labels, because labels differ if the same instructions have other
-/// addresses.
+/// Returns the texts of a listing by address. Removes labels, because the same instructions have other labels if they
+/// are at other addresses.
 fn texts(header: &Header) -> HashMap<u32, String> {
     let labels: BTreeSet<&str> = header.listing.iter().filter_map(|line| line.label.as_deref()).collect();
     let plain = |word: &str| match labels.contains(word) {
@@ -103,8 +103,8 @@ struct Moments<'a, R> {
     data: bool,
     block: usize,
     records: std::vec::IntoIter<Record>,
-    /// The current run with its record and lanes, and the instructions that have not been returned yet, in reverse
-    /// order.
+    /// The current run of instructions: its record, its lanes, and the addresses that have not been returned yet, in
+    /// reverse order.
     run: Option<(Record, Mask, Vec<u32>)>,
     /// Address of the last instruction of each group.
     last: HashMap<u32, u32>,

@@ -10,7 +10,7 @@ pub enum Error {
     /// The first bytes are not those of a trace.
     #[error("expected a trace, which begins with RTRACE; record one with `reconverge trace LAUNCH -o FILE`")]
     NotATrace,
-    /// The line ends in the first bytes of the file have changed.
+    /// The line endings in the first bytes of the file have changed.
     #[error(
         "the line ends of the trace were changed, probably by a transfer in text mode; transfer it as binary"
     )]

@@ -56,7 +56,7 @@ impl Following {
     }
 }
 
-/// Returns the memory of a lane's load number `number` in an instruction.
+/// Returns the memory of a load. `number` is the index of the load among a lane's loads in the instruction.
 fn loaded(line: &Line, number: usize) -> Option<&str> {
     match &line.loads[..] {
         [only] => Some(only),

@@ -55,7 +55,8 @@ pub use write::{Limits, Recording, Writer};
 /// The version of the file format. The writer writes this version, and the reader accepts no other version.
 pub const VERSION: u16 = 5;
 
-/// The first bytes of a file, which include line ends. The reader thereby detects a transfer that changes line ends.
+/// The first bytes of a file. They include line endings, so that the reader detects a transfer that changes line
+/// endings.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";
 
 /// The last bytes of a complete file. The eight bytes before them are the offset of the [`End`] section.

@@ -1,10 +1,11 @@
 //! Packs records into the bytes of a block.
 //!
-//! Sizes of files were measured for collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels), relative to
-//! this format with LZ4. Files without copies and phrases, but with relations of masks, have 1.8 and 1.3 times as many
-//! bytes with LZ4, and 1.0 and 0.9 times as many with zstd. Files with columns of plain values have 3.1 and 3.0 times
-//! as many bytes with LZ4, and 1.8 times as many with zstd. Phrases also save time: if the packer has the records of
-//! an engine's key, the engine does not send the events of that key.
+//! The sizes of files were measured for collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). The
+//! factors below are relative to this format with LZ4, the first for Tesla and the second for R700. A format that
+//! relates masks, but does not have copies and phrases, needs 1.8 and 1.3 times the bytes with LZ4, and 1.0 and 0.9
+//! times with zstd. A format with columns of plain values needs 3.1 and 3.0 times the bytes with LZ4, and 1.8 times on
+//! both machines with zstd. Phrases also save time. If the packer already has the records of a key, the engine sends
+//! only the key and not its events.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,16 +19,16 @@ use crate::columns::{
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
 
-/// The records of a key in the block. An engine sends a key instead of a sequence of events that it sends repeatedly.
-/// See [`Packer::again`].
+/// The records that a key stands for in the block. An engine sends a key instead of a sequence of events that it sends
+/// repeatedly. See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Key, or `u32::MAX` if the entry is empty.
     key: u32,
     /// The symbol of the only record, or the symbol of the phrase.
     symbol: Symbol,
-    /// Number of instructions issued to all lanes, to the lanes that run first after a divergence, and to the other
-    /// lanes.
+    /// Three numbers of issued instructions: those for all lanes, those for the lanes that run first after a
+    /// divergence, and those for the other lanes.
     issued: [u32; 3],
     /// Whether the lanes diverge.
     parts: bool,
@@ -50,10 +51,10 @@ const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as they arrive. If a sequence of records repeats an earlier sequence, each of its
-/// records takes no bytes, except for a mask that cannot be derived from the previous masks.
+/// Packs the records of a block as they arrive. If a sequence of records repeats an earlier sequence, its records take
+/// no bytes, except for masks that cannot be derived from the previous masks.
 ///
-/// If lanes diverge at every step, a trace has more records than the run has instructions. Packing a record may
+/// If lanes diverge at every step, a trace has more records than the run has instructions. Packing a record must
 /// therefore take only a few nanoseconds: one comparison with the expected symbol, and one store.
 #[derive(Debug)]
 pub(crate) struct Packer {
@@ -85,7 +86,8 @@ pub(crate) struct Packer {
     known: Box<[Known; RECENT]>,
     phrase_symbols: Vec<Symbol>,
     phrases: Vec<u32>,
-    /// Index of the first record of a key that is unknown, or [`BLOCK_RECORDS`] if the packer does not learn a key.
+    /// Index of the first record of the key that the packer is learning, or [`BLOCK_RECORDS`] if it is not learning a
+    /// key.
     learns_from: u16,
     /// Whether `known` has entries.
     learned: bool,
@@ -191,8 +193,7 @@ impl Packer {
     pub(crate) fn issues(&mut self, addresses: &[u32], mask: Mask) {
         let slot = (addresses[0].wrapping_mul(0x9e37_79b1) >> 20) as usize ^ addresses.len();
         let known = self.recent_paths[slot % RECENT];
-        // The comparison is written out, because a call of `memcmp` takes longer for short lists (18 % of the time of a
-        // trace).
+        // The comparison is written out, because calls of `memcmp` for short lists took 18 % of the time of a trace.
         let path = self.path(known);
         let same = path.len() == addresses.len() && path.iter().zip(addresses).all(|(a, b)| a == b);
         let path = if same { known } else { self.number_of(addresses, slot % RECENT) };

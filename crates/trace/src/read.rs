@@ -213,7 +213,7 @@ pub fn place(space: Option<&str>, address: u32) -> String {
     }
 }
 
-/// Splits a block into its words of kinds, which are at the start, and its columns.
+/// Splits a block into the words for its kinds, which are at its start, and its columns.
 fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
     let (length, rest) = bytes.split_first_chunk().ok_or("expected a block of at least 4 bytes")?;
     let length = u32::from_le_bytes(*length) as usize;

@@ -34,7 +34,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Returns the name of a register by its number in [`What::Write`], with its channel: `$r3`, `R1.x`.
+    /// Returns the name of the register that has this number in [`What::Write`], with its channel: `$r3`, `R1.x`.
     pub fn register(&self, number: u32) -> String {
         let name = self.registers.iter().find_map(|file| file.register(number));
         name.unwrap_or_else(|| format!("register {number}"))
@@ -46,7 +46,8 @@ impl Header {
 pub struct RegisterNames {
     /// The manual's name: `temp`, `R`, `$r`.
     pub name: String,
-    /// The number in [`What::Write`] of the first register or, if registers have channels, of its first channel.
+    /// Number of the first register in [`What::Write`]. If the registers have channels, the number of its first
+    /// channel.
     pub first: u32,
     /// Number of registers.
     pub count: u32,
@@ -90,7 +91,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Number of the manual's word for an entry that is pushed or popped; [`crate::Reader::kind`] returns the word.
+/// Number that stands for the manual's word for a pushed or popped entry. [`crate::Reader::kind`] returns the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub u8);
 
@@ -108,8 +109,8 @@ pub struct Record {
 
 /// Instructions that ran, or an event. Addresses are in the machine's own unit.
 ///
-/// In contrast to [`reconverge_simt::Event`], one record can stand for several instructions, and the word of a push or
-/// pop is in the file. [`What::event`] converts a record to an event.
+/// Unlike a [`reconverge_simt::Event`], one record can stand for several instructions, and the word for a push or pop
+/// is stored in the file. [`What::event`] converts a record to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Consecutive instructions of the listing ran for the same lanes.
@@ -128,12 +129,12 @@ pub enum What {
         /// The other lanes, which wait or leave a loop.
         not: Mask,
     },
-    /// Lanes that waited run, and the lanes that ran before wait or have ended. No lanes reconverge.
+    /// Waiting lanes resume. The lanes that ran before them wait or have ended. No lanes reconverge.
     Resume {
         /// All lanes that are active now.
         mask: Mask,
     },
-    /// Lanes that waited run again together with lanes that ran before.
+    /// Waiting lanes resume, and continue together with the lanes that ran before them.
     Reconverge {
         /// All lanes that are active now.
         mask: Mask,
@@ -150,7 +151,7 @@ pub enum What {
     },
     /// The program counter did not go to the next instruction.
     Jump {
-        /// Address of the next instruction.
+        /// Address of the instruction at which the lanes continue.
         to: u32,
     },
     /// The program trapped.

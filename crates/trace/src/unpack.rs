@@ -129,7 +129,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the first step of a block and its records, or a description of the problem in its bytes.
+/// Returns the first step and the records of a block, or a description of the problem in its bytes.
 pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), String> {
     let mut head = Cursor { bytes, at: 0 };
     let count = head.varint()? as usize;
@@ -214,7 +214,7 @@ struct Records<'a> {
     group: u32,
     number: u32,
     masks: Masks,
-    /// Index in the listing of the instruction after the last record, if that record is a run of instructions.
+    /// If the last record is a run of instructions, the index in the listing of the instruction after the run.
     behind: Option<u32>,
 }
 

@@ -13,7 +13,8 @@ use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 /// Maximum size of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum size of the file in bytes. After the limit, only the totals are updated, and [`End::bound_at`] is set.
+    /// Maximum size of the file in bytes. After the file reaches this size, only the totals are updated, and
+    /// [`End::bound_at`] is set.
     pub bytes: u64,
 }
 
@@ -205,7 +206,7 @@ impl<W: Write> Blocks<W> {
         bytes.extend((words.len() as u32).to_le_bytes());
         bytes.extend(words);
         open.block.take(first_step, &self.order, &mut bytes)?;
-        // After the size limit, records are not written, but still packed, because packing counts them.
+        // After the size limit, records are still packed, because packing counts them. They are not written.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
             self.section(Section::Block, &bytes)?;

@@ -154,7 +154,7 @@ pub enum ArrayError {
     NoRoom(#[from] NoRoom),
 }
 
-/// Maximum number of copies of an array in memory: the loaded array, the converted one, that of the launch, and an
+/// Maximum number of copies of an array in memory: as it was loaded, as it was converted, in the launch, and in an
 /// output.
 const COPIES: u64 = 4;
 
@@ -439,7 +439,7 @@ impl Array {
         file
     }
 
-    /// Reads nested JSON lists of numbers. Integers become `i64` (or `u64`), and numbers with a fraction `f64`.
+    /// Reads nested JSON lists of numbers. Integers become `i64` (or `u64`). Numbers with a fraction become `f64`.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -470,7 +470,7 @@ impl Array {
     }
 
     /// Parses a literal of the command line: a list `1,2.5,-3`, rows `(1,2),(3,4)`, a range `0..64` or `0..1..0.125`
-    /// (the end is not included), or a size of zeros `f32[64]`, `u32[8,4]`.
+    /// (the end is not included), or a type with a size, `f32[64]` or `u32[8,4]`, for an array of zeros.
     ///
     /// # Errors
     /// Returns an error for any other text, and if the array needs more memory than is available.

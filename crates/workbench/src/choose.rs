@@ -1,4 +1,5 @@
-//! Selects one pixel or vertex of a launch by the positions that the launch file lists, and reduces the launch to it.
+//! Selects one pixel or vertex of a launch by the positions that the launch file lists, and reduces the launch to this
+//! pixel or vertex.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,8 +18,7 @@ pub enum Asked {
         x: i32,
         /// Row, counted from the row that is first in memory.
         y: i32,
-        /// Number of the fragment from 0, since several primitives may cover one pixel. `None` selects the last
-        /// fragment.
+        /// Number of the fragment, from 0. Several primitives may cover one pixel. `None` selects the last fragment.
         fragment: Option<usize>,
     },
     /// A vertex, given by its index and instance.

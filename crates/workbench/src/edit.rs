@@ -76,8 +76,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let own = listing.marks[index].words.clone();
     let heading = machine.heading(target, program);
     let (before, after) = (&listing.text[..place.start], &listing.text[place.end..]);
-    // In a listing, a number precedes the first operation of an ALU group and a control-flow instruction. The new text
-    // gets the old number if it has none.
+    // In a listing, a number precedes each control-flow instruction and the first operation of each ALU group. If the
+    // new text does not have a number, it gets the old one.
     let number = |text: &str| text.trim_start().split(' ').next().and_then(|word| word.parse::<u32>().ok());
     let prefix = match (number(&listing.text[place.clone()]), number(text)) {
         (Some(number), None) => format!("{number} "),
@@ -100,8 +100,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
             programs.into_iter().next().map(|program| program.words).unwrap_or_default()
         }
         Err(errors) => {
-            // A text of a different length makes the rest of the listing invalid. The length is then the better
-            // message.
+            // A text of a different length makes the rest of the listing invalid. A message about the length is then
+            // more helpful than the errors in the listing.
             return Err(match length_alone(target, text) {
                 Some(found) if found != own.len() => length(found),
                 _ => EditError::Text(within(errors, start..start + text.len())),
@@ -112,8 +112,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         return Err(length((words.len() + own.len()).saturating_sub(program.words.len())));
     }
     let changed: Vec<usize> = (0..words.len()).filter(|at| words[*at] != program.words[*at]).collect();
-    // The literals of an ALU group belong to no line of the listing. They may change with the operation that reads
-    // them.
+    // The literals of an ALU group do not belong to a line of the listing. They may change with the operation that
+    // reads them.
     let may_change =
         |at: &usize| own.contains(at) || listing.marks.iter().all(|mark| !mark.words.contains(at));
     if let Some(at) = changed.iter().find(|at| !may_change(at)) {
@@ -134,8 +134,8 @@ fn length_alone(target: &Target, text: &str) -> Option<usize> {
     Some(line_at(&lines, target.isa, address).ok()?.words.len())
 }
 
-/// Returns the range of an instruction's text in a listing. The range does not include preceding labels and directives,
-/// the comment, and the line end.
+/// Returns the range of an instruction's text in a listing. The range excludes preceding labels and directives, the
+/// comment, and the line end.
 fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
     let mut start = index.checked_sub(1).map_or(0, |before| listing.marks[before].end);
     let end = listing.marks[index].end;

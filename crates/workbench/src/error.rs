@@ -296,7 +296,8 @@ impl Trapped {
         lines
     }
 
-    /// Returns whether the trap is the limit on the number of instructions. The program may then be an endless loop.
+    /// Returns whether the limit on the number of instructions caused the trap. The program may then be an endless
+    /// loop.
     pub fn is_endless(&self) -> bool {
         ["Watchdog", "Timeout"].contains(&&*self.name)
     }

@@ -15,7 +15,7 @@ reconverge_isa::choices! {
     pub enum RunCount {
         /// Number of instructions that were issued to groups.
         Instructions = "instructions",
-        /// Sum of the active lanes over all issued instructions.
+        /// Number of active lanes, summed over all issued instructions.
         LaneInstructions = "lane_instructions",
         /// Number of decisions that split the lanes of a group.
         DivergentBranches = "divergent_branches",
@@ -120,7 +120,7 @@ impl CountRule {
                 "expected a count, one of <=, >=, ==, !=, <, > and a number: `instructions <= 16`".to_owned(),
             )
         };
-        // Of two signs at one position, such as `<` and `<=`, the longer one is chosen.
+        // If two signs match at one position, such as `<` and `<=`, the longer one is chosen.
         let (at, comparison) = Comparison::ALL
             .into_iter()
             .filter_map(|one| Some((text.find(one.name())?, one)))
@@ -151,7 +151,7 @@ impl CountRule {
     /// Checks the condition. Returns a sentence that states the count.
     ///
     /// # Errors
-    /// Returns such a sentence as the error if the condition does not hold or the count is absent.
+    /// If the condition does not hold or the count is absent, returns such a sentence as the error.
     pub fn judge(&self, counts: &RunCounts) -> Result<String, String> {
         match counts.get(&self.count) {
             Some(found) if self.fits(*found) => {

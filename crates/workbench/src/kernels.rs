@@ -30,7 +30,7 @@ use crate::{r500, r700, tesla};
 pub const ROW: u32 = 1024;
 /// Number of lanes to which the golden hashes apply.
 pub const LANES: u32 = 1 << 20;
-/// Number of threads in a Tesla block. On Tesla, the number of lanes must be a multiple of it.
+/// Number of threads in a Tesla block. On Tesla, the number of lanes must be a multiple of this number.
 pub const BLOCK: u32 = 256;
 
 /// A kernel for one machine.
@@ -55,8 +55,8 @@ pub struct Kernel {
 const MANDEL: u32 = 0xcc8e_da81;
 const COLLATZ: u32 = 0xac70_67e1;
 
-/// How a machine runs a kernel: the machine, the function for its part of the launch, the output with the counts, and
-/// the number of which the lanes must be a multiple.
+/// How a machine runs a kernel: the machine, the function for its part of the launch, the output with the counts, and a
+/// number that must divide the number of lanes.
 type On = (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str, u32);
 
 const fn kernel(

@@ -36,7 +36,7 @@ fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
         Some((list, after)) => (list, after),
         None => (rest, ""),
     };
-    // Serde writes no list, `expected `a``, or `expected one of `a`, `b``.
+    // Serde writes one of three forms: no list, `expected `a``, or `expected one of `a`, `b``.
     let known = list.split('`').skip(1).step_by(2).collect();
     Some((found, known, after))
 }

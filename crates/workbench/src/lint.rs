@@ -19,7 +19,8 @@ pub fn findings(target: &Target, program: &Program) -> Result<Vec<Finding>, Targ
     with_faults(target, program, found)
 }
 
-/// Returns the [`findings`] of the program that a launch runs, which includes the driver fixes that the launch states.
+/// Returns the [`findings`] of the program that a launch runs. This program includes the driver fixes that the launch
+/// states.
 ///
 /// # Errors
 /// Returns an error if the program cannot be loaded, or if the launch is not valid for the program.

@@ -63,12 +63,12 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns the directives of this machine. [`reconverge_isa::expand`] lists the directives that all machines share.
     fn directives(&self) -> Vec<DirectiveRow>;
 
-    /// `back` is the program that results from assembling the listing of `program`. Returns whether the two are equal
-    /// in all properties that a listing keeps, other than the words.
+    /// Returns whether `program` and `back` are equal in all properties that a listing keeps, except for the words.
+    /// `back` is the result of assembling the listing of `program`.
     fn keeps(&self, program: &Program, back: &Program) -> bool;
 
-    /// `back` is the image that results from assembling the text of `image`. Checks that the two are equal in
-    /// everything that the text keeps.
+    /// Checks that `image` and `back` are equal in everything that a text keeps. `back` is the result of assembling the
+    /// text of `image`.
     ///
     /// # Errors
     /// Returns a description of the first difference.
@@ -113,14 +113,14 @@ pub trait Machine: Sync + fmt::Debug {
     }
 
     /// Returns the malformed parts of a program, such as words that do not encode an instruction, or clauses without an
-    /// end. The text of a program preserves malformed words, too.
+    /// end. The text of a program also preserves malformed words.
     ///
     /// # Errors
     /// Returns an error if the machine does not have the program's type.
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
 
-    /// If the words do not seem to be a program of this machine, returns a hint what they could be instead. Raw words
-    /// do not identify their machine, so the hint is a guess.
+    /// If the words do not seem to be a program of this machine, returns a hint about what else they could be. Raw
+    /// words do not identify their machine, so the hint is a guess.
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let faulty = |program: &Program| self.faults(target, program).is_ok_and(|faults| !faults.is_empty());
         (faulty(program) && !faulty(&swapped(program))).then(|| OTHER_ORDER.to_owned())

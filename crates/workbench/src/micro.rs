@@ -25,7 +25,7 @@ pub const GROUPS: u32 = 64;
 /// Maximum number of iterations of a launch: R500's loop counter has eight bits.
 pub const MOST_ROUNDS: u32 = 255;
 
-/// One image as two textures. One texture uses nearest filtering, and the other linear filtering.
+/// One image as two textures. One texture uses nearest filtering, and the other uses linear filtering.
 const TEXTURES: &str = r#"
 [[texture]]
 unit = 0

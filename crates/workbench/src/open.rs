@@ -32,8 +32,8 @@ pub struct Opened {
 
 impl Opened {
     /// Returns the source line of the instruction at an address of one of the image's programs. If `address` lies
-    /// inside an ALU group, returns the last line whose address is not greater. Returns `None` if the file is not a
-    /// source.
+    /// inside an ALU group, returns the last line whose address is not greater than `address`. Returns `None` if the
+    /// file is not a source.
     pub fn line(&self, program: &Program, address: u32) -> Option<usize> {
         let number = self.image.programs.iter().position(|known| known == program)?;
         let before = self.lines.get(number)?.iter().filter(|(known, _)| *known <= address);
@@ -112,7 +112,7 @@ pub enum OpenError {
     /// The words do not seem to be a program of the requested machine.
     #[error("{what}; --stage reads them as a program of {isa} anyway")]
     Mistaken {
-        /// What the words could be instead, with the remedy.
+        /// Description of what the words could be instead, with the remedy.
         what: String,
         /// The requested machine.
         isa: Isa,

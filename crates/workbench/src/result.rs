@@ -31,7 +31,7 @@ pub struct RunResult {
     pub statistics: Statistics,
     /// Report of the executed instructions and their exactness.
     pub report: Report,
-    /// Number of the fast engine's instructions on each of its paths, after a run in lockstep.
+    /// After a run in lockstep, the number of instructions that the fast engine ran on each of its paths.
     pub shares: Shares,
     /// Problems with the state at the program's end, which strict mode reports.
     pub findings: Vec<String>,

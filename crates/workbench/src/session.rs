@@ -6,9 +6,9 @@
 //! `reconverge_tesla::block` defines. Stepping a group keeps this order: groups that come earlier in the order run
 //! first. So any sequence of steps to the end has the same results as [`Session::run`].
 //!
-//! Memory holds only the running groups: one group, or the warps of one block on Tesla. It also holds the final states
-//! of a limited number of groups that ended most recently. Their registers, memory and flow state can be read, but not
-//! changed.
+//! A launch that is stepped keeps only the running groups: one group, or the warps of one block on Tesla. It also keeps
+//! the final states of a limited number of groups that ended most recently. The registers, memory and flow state of
+//! ended groups can be read, but not changed.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub trait Outcome: Send {
     /// Returns a report of the executed instructions and their exactness.
     fn report(&self) -> &Report;
 
-    /// Returns the number of the fast engine's instructions on each of its paths, after a run in lockstep.
+    /// After a run in lockstep, returns the number of instructions that the fast engine ran on each of its paths.
     fn shares(&self) -> Shares {
         Shares::default()
     }
@@ -124,7 +124,7 @@ pub trait Inspect {
         Vec::new()
     }
 
-    /// Returns the words of one kind of flow state that the group that runs next has.
+    /// Returns the flow state words of one kind in the group that runs next.
     fn words(&self, _kind: Kind) -> Vec<Word> {
         Vec::new()
     }
@@ -219,7 +219,7 @@ pub trait Steps: Inspect + Send + Sync {
         false
     }
 
-    /// Returns whether the groups are known to be independent of the effects of earlier groups.
+    /// Returns `true` if it is known that no group depends on the effects of earlier groups.
     fn is_independent(&self) -> bool {
         false
     }
@@ -334,7 +334,8 @@ pub struct RegisterClass {
     pub count: usize,
     /// Names of the channels; empty if a register is a single word.
     pub channels: &'static str,
-    /// Number in [`Event::Write`] of the first register, or of its first channel. Each channel has its own number.
+    /// Number of the first register in [`Event::Write`]. If registers have channels, each channel has its own number,
+    /// and this is the number of the first channel.
     pub first: u32,
 }
 
@@ -380,7 +381,7 @@ pub struct Space {
 
 /// The unit that has its own instance of a memory space.
 ///
-/// This enum is exhaustive, because a launch consists only of groups, and a group of lanes.
+/// This enum is exhaustive, because a launch consists only of groups, and a group consists only of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceOf {
     /// The launch: all lanes share one memory.

@@ -65,7 +65,7 @@ impl UserSource {
     pub fn line_of(&self, address: u32) -> Option<usize> {
         let here = self.places.iter().find(|(_, known)| *known == address).map(|(line, _)| *line);
         // An ALU group is one instruction on several lines, or one line may have several instructions. Then the last
-        // line whose address is not greater is used.
+        // line whose address is not greater than the requested one is used.
         here.or_else(|| {
             let before = self.places.iter().filter(|(_, known)| *known <= address);
             before.max_by_key(|(_, known)| *known).map(|(line, _)| *line)

@@ -78,7 +78,7 @@ pub struct ClassCounts {
     pub class: &'static str,
     /// Number of times that an instruction of the class was issued to a group.
     pub executed: u64,
-    /// Number of active lanes, summed over these issues.
+    /// Number of active lanes, summed over all issues of instructions of the class.
     pub lanes: u64,
     /// Share of all issued instructions, 0 to 1.
     pub share: f64,
@@ -89,21 +89,22 @@ pub struct ClassCounts {
 pub struct InstructionCounts {
     /// Number of times that the instruction was issued to a group.
     pub executed: u64,
-    /// Number of active lanes, summed over these issues.
+    /// Number of active lanes, summed over all issues of the instruction.
     pub lanes: u64,
     /// Number of times that the instruction split the active lanes.
     pub diverged: u64,
     /// Number of instructions that were issued to the side of a divergence that runs first, until lanes of both sides
     /// run together again.
     pub taken_cost: u64,
-    /// Number of instructions that were issued to the other side until then.
+    /// Number of instructions that were issued to the other side of a divergence, until lanes of both sides run
+    /// together again.
     pub not_cost: u64,
-    /// Number of this instruction's divergences after which lanes of both sides ran together again.
+    /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,
     /// Number of instructions that were issued to the group between a divergence and the reconvergence, summed over all
     /// divergences.
     pub distance: u64,
-    /// Maximum of these numbers for a single divergence.
+    /// Maximum number of instructions that were issued to the group between a single divergence and its reconvergence.
     pub farthest: u64,
 }
 
@@ -155,7 +156,7 @@ impl GroupCounts {
     }
 }
 
-/// A divergence after which no lanes of both sides have run together yet.
+/// A divergence whose two sides have not run together again yet.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     pc: u32,
@@ -213,8 +214,8 @@ impl Profile {
         self
     }
 
-    /// Must be called at the end of the run. Memory accesses of an instruction are counted when the group issues its
-    /// next instruction, so those of the last instruction are still pending.
+    /// Counts the memory accesses that are still pending. Must be called at the end of the run. Accesses of an
+    /// instruction are otherwise counted when the group issues its next instruction.
     pub fn end(&mut self) {
         let accesses = self.accesses.iter_mut().flat_map(Accesses::settle_all);
         for (group, memory) in accesses {

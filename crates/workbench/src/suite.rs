@@ -105,7 +105,7 @@ pub struct Workload {
     pub source: &'static str,
     /// Number of lanes of the launch.
     pub lanes: u32,
-    /// Name of the output with the result, which is the first words of each row.
+    /// Name of the output that contains the result, in the first words of each row.
     output: &'static str,
     /// Function that creates the launch for a number of lanes.
     launch: fn(&Inputs, u32) -> Launch,

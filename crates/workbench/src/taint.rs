@@ -1,20 +1,21 @@
-//! Tracks how exact the values are that determine what a program does. [`Taint`] follows the values of each lane while
-//! a program runs. It uses the operands and results that the machine reports for each instruction ([`Machine::uses`]).
+//! Tracks the exactness of the values that determine the behaviour of a program. [`Taint`] follows the values of each
+//! lane while a program runs. It uses the operands and results that the machine reports for each instruction
+//! ([`Machine::uses`]).
 //!
 //! A value has a grade of exactness. It is the worst grade among the operation that computed the value, its operands,
 //! the memory word that it read, and its predicate. Inputs are exact. A value is reported if it is read in one of three
 //! roles ([`Role`]): to decide the flow, to compute an address, or to write an output. For each role, the result is the
 //! worst grade, and where it was first read.
 //!
-//! * For flow and addresses, the reported grade is that of the value that is read. The same holds for outputs. If the
-//!   operation computes the output itself (a result in an output register, or an atomic operation), the grade of the
-//!   operation is included.
-//! * If a branch condition is inexact, the condition is reported. The values that are computed on its sides do not get
-//!   a worse grade.
-//! * If a predicate disables a lane, the old value and its grade remain. For files other than registers, events do not
-//!   name the lanes that wrote. A conditional write then results in the worse of both grades.
+//! * The reported grade is that of the value that is read. If an operation computes an output itself (a result in an
+//!   output register, or an atomic operation), the reported grade includes that of the operation.
+//! * If a branch condition is inexact, the condition is reported. The values that are computed on the sides of the
+//!   branch do not get a worse grade.
+//! * If a predicate disables a lane, the old value and its grade remain. Writes to some register files do not emit
+//!   events, so the lanes that wrote are unknown. A conditional write to such a file results in the worse of the old
+//!   and the new grade.
 //! * An indexed read has the worst grade in its register file. A read from the lanes of a quad has the worst grade
-//!   among them, and a vote the worst grade among the active lanes.
+//!   among these lanes. A vote has the worst grade among the active lanes.
 //! * A killed lane continues to run, but its exports are not outputs.
 //! * Memory has one grade per 32-bit word. A wide access covers one word for each of its registers, and a narrow access
 //!   covers the whole word that contains its bytes.

@@ -164,8 +164,8 @@ impl Target {
         }
     }
 
-    /// Returns two chips of an image's programs if one text cannot hold all programs, because the encodings of R600 and
-    /// R700 differ.
+    /// If one text cannot hold all programs of an image, because the encodings of R600 and R700 differ, returns two
+    /// chips of these programs.
     pub fn several_chips(&self, image: &Image) -> Option<Vec<String>> {
         let target = |program: &Program| self.for_program(image, program);
         let mut programs = image.programs.iter();

@@ -68,8 +68,8 @@ impl<const DATA: bool> Observer for Recording<'_, DATA> {
     }
 }
 
-/// A sink that counts the records a trace of the run would have. A record is an event, or a sequence of instructions
-/// with the same lanes.
+/// A sink that counts the records that a trace of the run would have. A record is an event, or a sequence of
+/// instructions with the same lanes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pieces {
     /// Number of records so far.
@@ -97,7 +97,8 @@ pub enum Recorded {
     /// Issues with their masks, and changes of the flow.
     #[default]
     Flow,
-    /// The events of `Flow`, register writes and memory accesses. The last two require the reference interpreter.
+    /// The events of `Flow`, and also register writes and memory accesses. Writes and accesses require the reference
+    /// interpreter.
     Data,
 }
 

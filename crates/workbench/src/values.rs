@@ -39,7 +39,7 @@ pub struct TypedList {
     pub list: serde_json::Value,
 }
 
-/// Where the type of numbers is stated.
+/// The place where the type of numbers is stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stated {
     /// The type is not stated. The input determines it.
@@ -57,7 +57,7 @@ pub enum Stated {
 pub struct Loaded {
     /// The numbers.
     pub array: Array,
-    /// Where the type of the numbers is stated.
+    /// The place where the type of the numbers is stated.
     pub stated: Stated,
     /// Whether the numbers come from a file of raw numbers. Such a file does not state rows, so the array's shape has
     /// no meaning.
@@ -255,7 +255,7 @@ impl Values {
     }
 }
 
-/// Converts numbers to a 32-bit type. Whole numbers become `i32` or `u32`, and other numbers `f32`.
+/// Converts numbers to a 32-bit type. Whole numbers become `i32` or `u32`. Other numbers become `f32`.
 fn narrow(array: &Array) -> Result<Array, ArrayError> {
     match array.dtype {
         Dtype::F64 => array.convert(Dtype::F32),

@@ -1,5 +1,6 @@
 //! Lanes do not depend on each other. On every engine, a subset of the lanes of a case must return the same results as
-//! in a run of all lanes. In the subset, lanes diverge at other instructions and have other numbers in their group.
+//! in a run of all lanes. A run of a subset diverges at other instructions, and its lanes have other positions in their
+//! group.
 
 use std::any::Any;
 use std::fmt::Debug;

@@ -1,4 +1,4 @@
-//! The programs of `bench`: two kernels that count per lane, the suite, and launch files.
+//! The programs of `bench`: two kernels that count iterations in each lane, the suite, and launch files.
 
 use std::fmt::Write;
 use std::path::Path;

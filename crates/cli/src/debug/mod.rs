@@ -29,7 +29,7 @@ use crate::framed::{Incoming, read_message, write_message};
 use crate::launch::LaunchArgs;
 use crate::{files, messages};
 
-/// Value of FILE on a command line that does not name a file, because the launch request of a debug client names it.
+/// Value of FILE if the command line does not name a file. The launch request of a debug client then names the file.
 const NO_FILE: &str = "-";
 
 /// The prompt that precedes a command, whether the command is typed or echoed from a script.

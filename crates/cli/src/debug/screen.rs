@@ -98,14 +98,14 @@ pub(super) struct Screen {
     chosen: Pane,
     /// Whether only the chosen pane is shown.
     is_enlarged: bool,
-    /// Number of lines by which each pane is scrolled. The origin is the next instruction for the program, and the end
-    /// for answers.
+    /// Number of lines by which each pane is scrolled. The program pane scrolls relative to the next instruction, and
+    /// the answers relative to their end.
     scrolled: BTreeMap<Pane, isize>,
     /// Index of the first visible line of the help, or `None` if the help is not shown.
     help: Option<usize>,
     /// Index of the first visible lane in the table of registers.
     first_lane: usize,
-    /// Registers that were not 0 at some time, by their index in the machine's order.
+    /// Registers that have had a value other than 0, by their index in the machine's order.
     known: BTreeSet<usize>,
     /// The group, and its register values before the last movement.
     before: Option<(usize, BTreeMap<String, Vec<u32>>)>,
@@ -454,7 +454,7 @@ impl Screen {
         frame.render_widget(rows.block(self.border(Pane::Stack, "stack, innermost first")), area);
     }
 
-    /// Draws a table with one column per lane, and one row for each register that was not 0 at some time.
+    /// Draws a table with one column per lane, and one row for each register that has had a value other than 0.
     fn draw_registers(&mut self, frame: &mut Frame<'_>, debugger: &Debugger, area: Rect) {
         let group = debugger.group();
         let all = table::rows(debugger, group, true);
@@ -610,8 +610,7 @@ fn choose_next(debugger: &mut Debugger, forward: bool) {
     debugger.choose_lane(Lane(next as u8));
 }
 
-/// Returns the width of the lanes pane, which has up to 16 or 32 lanes in a row after the number of the row's first
-/// lane.
+/// Returns the width of the lanes pane. Each row has the number of its first lane, then up to 16 or 32 lanes.
 fn lanes_width(width: u16) -> u16 {
     if width < 120 { (width / 2).clamp(20, 36) } else { 68 }
 }

@@ -86,7 +86,7 @@ fn frames(path: &Path) -> Option<u64> {
     let mut line = String::new();
     BufReader::new(file.take(LONGEST_LINE)).read_line(&mut line).ok()?;
     let size = |letter: char| line.split(' ').find_map(|word| word.strip_prefix(letter)?.parse::<u64>().ok());
-    // A frame has a line of six bytes and three planes.
+    // A frame is a line of six bytes, followed by three planes.
     let frame = size('W')?.checked_mul(size('H')?)?.checked_mul(3)?.checked_add(6)?;
     Some(about.len().checked_sub(line.len() as u64)? / frame)
 }
@@ -103,7 +103,7 @@ mod tests {
         let path = folder.join("a.y4m");
         let recording = RecordingFiles::new(&path).unwrap();
         assert_eq!(recording.files(), [(path.clone(), 0)]);
-        // Each file has one complete frame and a part of another. Two of the names are only similar to a recording's.
+        // Each file has one complete frame and a part of another. Two of the names only resemble names of a recording.
         let file = [b"YUV4MPEG2 W2 H1 F60:1 C444\n".to_vec(), vec![0; 12], vec![0; 5]].concat();
         for name in ["a-10.y4m", "a-2.y4m", "a-b.y4m", "ab.y4m"] {
             fs::write(folder.join(name), &file).unwrap();

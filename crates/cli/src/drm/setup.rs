@@ -155,7 +155,8 @@ impl Setup {
         (!folders.is_empty()).then(|| env::join_paths(folders.into_iter().chain(others)).ok()).flatten()
     }
 
-    /// Sets the environment of a command, which searches the folders in `libraries` first for shared libraries.
+    /// Sets the environment of a command. The command searches `libraries` for shared libraries before it searches
+    /// other folders.
     pub(crate) fn apply_with(&self, command: &mut Command, libraries: &[PathBuf]) {
         self.apply(command);
         if let Some(path) = self.library_path(libraries) {
@@ -218,8 +219,8 @@ impl Setup {
         if !self.execute {
             command.env("NOUVEAU_DISABLE_FENCES", "1");
         }
-        // The cache is disabled because its shaders may be compiled with the options of other drivers. With a cache,
-        // tests would also skip the compilation.
+        // The cache is disabled because its shaders may have been compiled with the options of other drivers. With a
+        // cache, tests would also skip the compilation.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
         for name in [
             "CAPTURE",
@@ -364,7 +365,7 @@ const VENDORS: &str = "OCL_ICD_VENDORS";
 /// The file that describes Mesa's OpenCL implementation.
 const ICD: &str = "rusticl.icd";
 
-/// The OpenCL C functions that Mesa adds to kernels: their paths in Debian and other distributions.
+/// Paths of the OpenCL C functions that Mesa adds to kernels, in Debian and in other distributions.
 const SPIRV: [&str; 2] = ["/usr/lib/clc/spirv-mesa3d-.spv", "/usr/share/clc/spirv-mesa3d-.spv"];
 
 /// The command that installs Mesa's OpenCL on Debian. Another command installs the library of [`libdrm`].

@@ -1,5 +1,5 @@
-//! The window of `--screen window`. It shows the screen of the emulated board, and the program receives its keyboard
-//! and mouse events.
+//! The window of `--screen window`. It shows the screen of the emulated board, and the program receives the keyboard
+//! and mouse events of the window.
 //!
 //! [`reconverge_board::screen`] defines the protocol. One thread reads frames. The loop in
 //! [`ScreenWindow::until_end`] draws the newest frame and sends events.

@@ -19,7 +19,7 @@ pub enum Error {
     /// The source does not assemble.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The bytes are not a program, or not a program for the machine and chip of the options.
+    /// The bytes are not a program, or are a program for another machine or chip than the options state.
     #[error(transparent)]
     Open(OpenError),
     /// The file does not contain the program.

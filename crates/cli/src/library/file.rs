@@ -105,8 +105,8 @@ impl OpenOptions {
     }
 }
 
-/// Opens a binary: a cubin, an ELF file, a dump, raw words or a file in another of the [`formats()`](crate::formats).
-/// The content determines the format.
+/// Opens a binary: a cubin, an ELF file, a dump, raw words, or a file in one of the other
+/// [`formats()`](crate::formats). The content determines the format.
 ///
 /// # Errors
 /// [`Error::Open`] if the bytes are not a program of a known machine.
@@ -212,8 +212,8 @@ impl File {
     /// declarations that the format cannot represent.
     ///
     /// # Errors
-    /// [`Error::Write`] if the format cannot represent the programs or, unless `state` is [`State::Dropped`], their
-    /// state.
+    /// [`Error::Write`] if the format cannot represent the programs. If `state` is not [`State::Dropped`], also if the
+    /// format cannot represent their state.
     pub fn write(&self, format: &str, state: State) -> Result<Written<Vec<u8>>, Error> {
         let drop_state = match state {
             State::Required => false,

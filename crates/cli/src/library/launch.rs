@@ -162,8 +162,9 @@ impl Files for Named {
 
 /// A program with its inputs and options.
 ///
-/// The machine determines which functions apply, and which names of registers and memories (`place`) they accept. In
-/// other cases, a function returns [`Error::Launch`]. The options of the command line use the same names.
+/// The machine determines which functions apply, and which names of registers and memories (`place`) they accept. A
+/// function that does not apply, or that does not accept the name, returns [`Error::Launch`]. The options of the
+/// command line use the same names.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(super) program: Program,

@@ -39,12 +39,12 @@ mirror! {
             /// The other active lanes.
             not: Mask,
         },
-        /// Waiting lanes run, and the lanes that ran before wait or have ended. No lanes reconverge.
+        /// Waiting lanes resume. The lanes that ran before them wait or have ended. No lanes reconverge.
         Resume {
             /// All active lanes.
             mask: Mask,
         },
-        /// Waiting lanes run again together with lanes that ran before.
+        /// Waiting lanes resume, and continue together with the lanes that ran before them.
         Reconverge {
             /// All active lanes.
             mask: Mask,
@@ -61,7 +61,7 @@ mirror! {
         },
         /// The program counter does not continue with the next instruction.
         Jump {
-            /// The next address.
+            /// Address at which the lanes continue.
             to: u32,
         },
         /// A register is written.

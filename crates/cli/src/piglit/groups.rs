@@ -2,8 +2,8 @@
 //!
 //! Starting the process takes most of the time of a single test, so a process runs several tests. A verdict must not
 //! depend on state that earlier tests leave in the process. Therefore the verdict counts only in some cases; see
-//! [`Groups::decides`]. Any other test runs again alone. The tests of the baseline are expected to have another
-//! verdict, so they run alone from the start.
+//! [`Groups::decides`]. Any other test runs again alone. The tests of the baseline are expected to fail, so they run
+//! alone from the start.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,8 +48,8 @@ struct RunState {
 }
 
 impl Groups<'_> {
-    /// Runs all tests, unless Ctrl-C interrupts the run. Reuses the outcomes of an earlier run in the list. Skips a
-    /// test that cannot run. Returns an outcome for each test that ended, and the counts in the reports.
+    /// Runs all tests, unless Ctrl-C interrupts the run. Reuses the outcomes of an earlier run that `list` contains.
+    /// Skips a test that cannot run. Returns an outcome for each test that ended, and the counts in the reports.
     pub(super) fn run(&self, mut list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
         let mut outcomes: Vec<_> =
             self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
@@ -88,8 +88,9 @@ impl Groups<'_> {
     /// Returns whether the verdict of a test counts although other tests ran in the same process. `text` is the test's
     /// output.
     ///
-    /// A skipped test of a profile depends only on the versions and extensions of OpenGL, which earlier tests do not
-    /// change. Piglit's own groups also accept such a verdict. Without a profile, the skipped test runs again alone.
+    /// Whether a test of a profile skips depends only on the versions and extensions of OpenGL, which earlier tests do
+    /// not change. Piglit's own groups also accept the verdict of a skipped test. Without a profile, the skipped test
+    /// runs again alone.
     ///
     /// If the chip executes shaders, only `Pass` counts. If the chip does not execute shaders, a test reads the
     /// previous content of its memory. That content is zeros if the test runs alone. In a group, it can be data of an

@@ -1,7 +1,7 @@
 //! `results.csv` and `control.csv`: lines `NAME,STATUS,SECONDS`, each written when its test ends.
 //!
-//! The lines of the subtests precede the line of their test. Their names are `TEST@SUBTEST`, and they do not have
-//! seconds.
+//! The lines of the subtests precede the line of their test. The name in the line of a subtest is `TEST@SUBTEST`, and
+//! the line does not have seconds.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;

@@ -1,9 +1,9 @@
 //! Processes that run tests in a new folder: one of piglit's programs with one test, or `shader_runner` with several.
 //!
 //! With several tests and `-report-subtests`, shader_runner runs them in the order of its arguments. When a test
-//! starts, it writes `PIGLIT TEST: 1 - NAME` to standard error, unbuffered. When the test ends, it writes the same
-//! line again, and `PIGLIT: {"subtest": {"NAME" : "pass"}}` to standard output, which it flushes. Some tests skip by
-//! ending the process, which then does not run the remaining tests.
+//! starts, shader_runner writes `PIGLIT TEST: 1 - NAME` to standard error, unbuffered. When the test ends,
+//! shader_runner writes the same line again. It also writes `PIGLIT: {"subtest": {"NAME" : "pass"}}` to standard
+//! output, and flushes it. Some tests skip by ending the process, which then does not run the remaining tests.
 
 use std::env;
 use std::ffi::OsStr;
@@ -138,7 +138,7 @@ pub(super) struct Process {
     timeout: Duration,
     /// Whether the tests belong to a profile.
     is_profile: bool,
-    /// Whether the most recent test with a verdict skipped by ending the process.
+    /// Whether the last test that has a verdict was skipped and ended the process.
     stopped: bool,
     /// Number of tests without a verdict, in a process with several tests.
     left: usize,
@@ -184,7 +184,7 @@ impl Process {
         }
     }
 
-    /// Returns whether the most recent test with a verdict skipped by ending the process. The remaining tests then do
+    /// Returns whether the last test that has a verdict was skipped and ended the process. The remaining tests then do
     /// not have verdicts.
     pub(super) const fn stopped(&self) -> bool {
         self.stopped

@@ -1,9 +1,9 @@
 //! The tests of piglit's profiles: `tests/NAME.xml.gz`, and `tests/NAME.meta.xml`, which lists several profiles.
 //!
-//! Each test is converted to the command that deqp-runner runs. The option `-auto` follows the arguments. `-fbo` also
-//! follows them if the test may run concurrently with others, because the window of another test would disturb it.
-//! Parser tests do not have these options. A test that cannot run has a reason, as in piglit's `framework/test`: its
-//! program is missing, or the test requires another window system.
+//! Each test is converted to the command that deqp-runner runs. The option `-auto` follows the arguments. If the test
+//! may run concurrently with others, `-fbo` also follows them, because the windows of the other tests would disturb the
+//! test. Parser tests do not have these options. A test that cannot run has a reason, as in piglit's `framework/test`:
+//! its program is missing, or the test requires another window system.
 //!
 //! A `multi_shader` in the profiles `*.no_isolation` is a folder of shader tests for one process. This module replaces
 //! it by its tests, which are divided among processes like all shader tests.

@@ -29,7 +29,7 @@ use crate::{check, files, interrupt};
 /// Maximum number of failures that are shown.
 const SHOWN: usize = 20;
 
-/// Maximum number of differences from the results of a real chip that are shown, in each direction.
+/// Maximum number of shown differences from the results of a real chip, in each direction.
 const SHOWN_DIFFERENT: usize = 500;
 
 /// Minimum duration of a slow test, in seconds.

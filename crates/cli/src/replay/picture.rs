@@ -23,8 +23,8 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// Reads the next picture of apitrace's retracer in PNM format. Returns the number of its call and the picture,
-    /// or `None` at the end.
+    /// Reads the next picture of apitrace's retracer in PNM format. Returns the number of the picture's call, and the
+    /// picture. Returns `None` at the end.
     ///
     /// # Errors
     /// The input cannot be read or is not a picture.

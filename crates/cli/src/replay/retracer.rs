@@ -107,7 +107,7 @@ impl Retracer {
             Ok(Some(found)) => Ok(Some(found)),
             Ok(None) => self.end().map(|()| None),
             Err(error) => {
-                // If the process was killed by another signal, its failure is the cause of the error.
+                // If a signal other than this SIGKILL ended the process, its own failure is the cause of the error.
                 let _ = self.child.kill();
                 match self.wait()?.signal() {
                     Some(9) | None => bail!("the replay on {}: {error}{}", self.name, self.last_lines()),

@@ -26,7 +26,7 @@ use crate::drm::{board, named_counts};
 use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
-/// A picture counts as equal if at most one of this many pixels differs. Some edges pass so close to a pixel's centre
+/// A picture counts as equal if at most one pixel in this many differs. Some edges pass so close to a pixel's centre
 /// that renderers round to different sides, and no neighbouring pixel has the other colour.
 const TOLERATED: u64 = 10_000;
 /// Maximum number of messages that are shown.
@@ -224,7 +224,7 @@ impl Search<'_> {
         if let (Some(first), false) = (without.first(), interrupt::asked()) {
             let count = counted(without.len() as u64, "draw");
             note(&format!(
-                "{count} without a picture on both, the first is call {} {}",
+                "{count} without a picture on either renderer; the first is call {} {}",
                 first.number,
                 first.function()
             ));
@@ -323,7 +323,7 @@ impl Search<'_> {
         anyhow::anyhow!("{what}: a picture on {there}, but none on {not}{why}")
     }
 
-    /// Reports frames that do not have a picture on either renderer.
+    /// Reports frames for which neither renderer has a picture.
     fn check_pictures(&self, frames: &[TracedFrame], pass: &Pass) {
         let reached = pass.calls.last().copied().filter(|_| pass.is_cut).unwrap_or(u64::MAX);
         let ends = frames.iter().filter(|frame| *frame.calls.end() <= reached);
@@ -331,7 +331,7 @@ impl Search<'_> {
             ends.filter(|frame| !pass.calls.contains(frame.calls.end())).map(|frame| frame.number).collect();
         if let (Some(first), false) = (without.first(), interrupt::asked()) {
             let count = counted(without.len() as u64, "frame");
-            tell!("warning: {count} without a picture on both, the first is frame {first}");
+            tell!("warning: {count} without a picture on either renderer; the first is frame {first}");
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The command that installs apitrace on Debian.
 pub(super) const INSTALL: &str = "apt-get install apitrace";
 
-/// Text in the interface's name of traces that apitrace's OpenGL retracers can replay.
+/// Text that is part of the interface's name if apitrace's OpenGL retracers can replay the trace.
 const OPENGL: &str = "OpenGL";
 
 /// A trace of OpenGL or OpenGL ES.
@@ -95,8 +95,8 @@ impl TraceFile {
         Ok(creations.into_iter().filter(|call| call.text.ends_with("= NULL")).collect())
     }
 
-    /// Whether a call draws into a window instead of a framebuffer object. The last call that binds a framebuffer
-    /// decides.
+    /// Whether a call draws into a window instead of a framebuffer object. This depends on the last call before it that
+    /// binds a framebuffer.
     pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
         Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))
     }

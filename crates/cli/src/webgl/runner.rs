@@ -26,9 +26,9 @@ use crate::{files, interrupt};
 /// Maximum number of failures per file that are shown.
 const SHOWN: usize = 5;
 
-/// Options of the browser on R500 chips, which do not have vertex texture units. ANGLE cannot link the programs with
-/// which Chromium paints pages there, and the page stays empty. With this option, Chromium paints pages without the
-/// chip.
+/// Options of the browser on R500 chips, which do not have vertex texture units. On these chips, ANGLE cannot link the
+/// programs with which Chromium paints pages, and the page stays empty. With this option, Chromium paints pages without
+/// the chip.
 const WITHOUT_PAINTING: &[&str] = &["--disable-gpu-compositing"];
 
 /// The output of `--json`.

@@ -42,7 +42,7 @@ impl Queue {
         self.verdicts.iter().all(Option::is_some)
     }
 
-    /// Sets the verdict of the running file without the page. Does nothing if no file runs.
+    /// Sets the verdict of the running file, without a message from the page. Does nothing if no file runs.
     pub(super) fn cut_off(&mut self, end: FileEnd) {
         self.finish(end, Vec::new());
     }

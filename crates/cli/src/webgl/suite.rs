@@ -21,7 +21,7 @@ const DEPTH: usize = 32;
 /// A version of WebGL as numbers.
 type Version = [u32; 3];
 
-/// Returns the version to test for a major version of WebGL, which is the newest one.
+/// Returns the newest version of WebGL with a major number. This is the version to test.
 const fn tested(major: u8) -> Version {
     match major {
         1 => [1, 0, 4],
@@ -44,7 +44,7 @@ pub(super) fn root(given: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns the files to run in the order of the lists. A sample is in name order.
+/// Returns the files to run, in the order of the lists. A sample is in name order.
 ///
 /// # Errors
 /// A list cannot be read or parsed, or no file remains.

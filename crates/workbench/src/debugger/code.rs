@@ -32,8 +32,8 @@ impl Debugger {
     }
 }
 
-/// Returns the lines of a listing with the labels of a source. They replace the listing's own labels at the same
-/// addresses.
+/// Returns the lines of a listing with the labels of a source. The source's labels replace the listing's own labels at
+/// the same addresses.
 pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line> {
     let own = |line: &Line| {
         let label = source.label_of(line.address?)?;

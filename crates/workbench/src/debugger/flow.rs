@@ -211,7 +211,7 @@ fn fits(isa: Isa) -> String {
     .to_owned()
 }
 
-/// Returns the flow state of a kind that exists only once per group.
+/// Returns the word of flow state for a kind that each group has only once.
 fn only(debugger: &Debugger, kind: Kind) -> Result<Word, String> {
     debugger.stepping().words(kind).into_iter().next().ok_or_else(|| format!("the group has no {kind} now"))
 }

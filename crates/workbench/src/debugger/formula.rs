@@ -216,8 +216,8 @@ impl Formula {
         }
     }
 
-    /// If the formula is a single word of memory, returns its space, lane and address. Without a named lane, the lane
-    /// is `lane`.
+    /// If the formula is a single word of memory, returns its space, lane and address. If the formula does not name a
+    /// lane, the lane is `lane`.
     pub(super) fn place(&self, here: &Here<'_>, lane: Lane) -> Option<(&'static str, Lane, u32)> {
         let Tree::Memory { space, address, lane: named, .. } = &self.root else { return None };
         let lane = named.unwrap_or(lane);
@@ -228,7 +228,7 @@ impl Formula {
     /// it is true, or `Some(None)` if the formula does not depend on the lane.
     ///
     /// # Errors
-    /// Returns an error if the formula is true for no lane and cannot be evaluated for some lane.
+    /// Returns an error if the formula cannot be evaluated for some lane and is not true for any other lane.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));
@@ -245,7 +245,7 @@ impl Formula {
     }
 
     /// Returns the left operand if the formula is a comparison, and otherwise the formula. A message about a failed
-    /// comparison shows its value.
+    /// comparison shows the value of the left operand.
     pub(super) fn compared(&self) -> Formula {
         let root = match &self.root {
             Tree::Two(left, operator, _) if operator.strength() == Operator::Equal.strength() => &**left,

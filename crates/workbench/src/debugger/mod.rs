@@ -396,8 +396,8 @@ impl Debugger {
         self.machine.isa().spelled(address)
     }
 
-    /// Returns a hash of the current state. It covers the step, registers, flow state and stacks of all running groups,
-    /// memory, and the outputs so far.
+    /// Returns a hash of the current state. It covers the step, memory, the outputs so far, and the registers, flow
+    /// state and stacks of all running groups.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.position.hash(&mut hasher);
@@ -427,7 +427,7 @@ impl Debugger {
         hasher.finish()
     }
 
-    /// Returns one group and lane for each instance of a kind of memory space.
+    /// Returns a group and a lane for each instance of a kind of memory space. They identify the instance.
     fn owners(&self, of: SpaceOf) -> Vec<(usize, Lane)> {
         let running = |group: &usize| self.stepping.state(*group) == GroupState::Running;
         let groups = (0..self.stepping.groups()).filter(running);
@@ -469,8 +469,8 @@ impl Debugger {
 
     // ---- Forward
 
-    /// Executes the next instruction of the launch, of whichever group runs next. Returns `None` if the launch can
-    /// continue.
+    /// Executes the next instruction of the launch, which belongs to the group that runs next. Returns `None` if the
+    /// launch can continue.
     fn execute(&mut self) -> Option<Halt> {
         if let Some(trap) = &self.trap {
             return Some(Halt::Trap(trap.clone()));

@@ -28,7 +28,7 @@ pub(super) fn numeral(word: &str) -> Result<u32, String> {
     number(word).ok_or_else(|| format!("`{word}` is not a number"))
 }
 
-/// Parses a number and returns its 32 bits. A number with a decimal point is a float, and one with a minus sign a
+/// Parses a number and returns its 32 bits. A number with a decimal point is a float. A number with a minus sign is a
 /// signed integer. Other numbers are unsigned.
 pub(super) fn bits(word: &str) -> Option<u32> {
     if word.contains('.') && !word.starts_with("0x") {

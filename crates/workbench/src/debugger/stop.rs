@@ -253,8 +253,8 @@ impl Stops {
         self.stops.iter()
     }
 
-    /// Returns the first stop that is reached in the debugger's current state. Appends the texts of log stops that are
-    /// reached to `logs`.
+    /// Returns the first stop that is reached in the debugger's current state. If log stops are reached, appends their
+    /// texts to `logs`.
     pub(super) fn reached(&mut self, debugger: &Debugger, logs: &mut Vec<String>) -> Option<Why> {
         let mut first = None;
         for stop in &mut self.stops {
@@ -359,13 +359,13 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 }
 
 reconverge_isa::choices! {
-    /// A change in which lanes run. The names are those in commands and in the filters of debug clients.
+    /// A change of the set of lanes that run. The names are those in commands and in the filters of debug clients.
     pub enum FlowChange {
         /// Lanes diverge: some of them run first, and the others wait.
         Diverge = "diverge",
-        /// Waiting lanes run, and the lanes that ran before wait or have ended.
+        /// Waiting lanes resume. The lanes that ran before them wait or have ended.
         Resume = "resume",
-        /// Waiting lanes run together with lanes that ran before.
+        /// Waiting lanes resume, and continue together with the lanes that ran before them.
         Reconverge = "reconverge",
     }
 }
@@ -377,11 +377,12 @@ impl FlowChange {
             FlowChange::Diverge => ("Lanes diverge", "Lanes of a group diverge: some run, the others wait."),
             FlowChange::Resume => (
                 "Lanes resume",
-                "Waiting lanes run, and the lanes that ran before wait or have ended. No lanes meet.",
+                "Waiting lanes resume. The lanes that ran before them wait or have ended. No lanes reconverge.",
             ),
-            FlowChange::Reconverge => {
-                ("Lanes reconverge", "Waiting lanes run together with lanes that ran before.")
-            }
+            FlowChange::Reconverge => (
+                "Lanes reconverge",
+                "Waiting lanes resume, and continue together with the lanes that ran before them.",
+            ),
         }
     }
 

@@ -228,7 +228,7 @@ fn parts(graph: &Graph) -> Vec<&[Node]> {
     graph.nodes.chunk_by(goes_on).collect()
 }
 
-/// Counts of a run per instruction, and per pair of instructions that a lane executed one directly after the other.
+/// Counts of a run: per instruction, and per pair of instructions that a lane executed consecutively.
 #[derive(Clone, Debug)]
 pub struct Passages {
     /// The counts per instruction.
@@ -249,8 +249,7 @@ impl Passages {
         self.ways.get(&(from, to)).copied().unwrap_or_default()
     }
 
-    /// Returns every pair of instructions that a lane executed one directly after the other, with the number of such
-    /// lanes.
+    /// Returns every pair of instructions that a lane executed consecutively, with the number of such lanes.
     pub fn ways(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         self.ways.iter().map(|(way, lanes)| (*way, *lanes))
     }

@@ -59,7 +59,7 @@ pub struct Launch {
     pub address_stack: Option<usize>,
     /// Maximum value of a branch counter (default: the recommended value for the flow-control mode).
     pub branch_counter: Option<u8>,
-    /// Which inactive lanes prevent the jump of a BREAK: `frame` (lanes of the loop) or `all`.
+    /// The inactive lanes that prevent the jump of a BREAK: `frame` (lanes of the loop) or `all`.
     pub inhibit_scope: Option<String>,
     /// Initial values of temporaries.
     #[serde(default)]
@@ -351,7 +351,7 @@ impl Launch {
 }
 
 /// Checks before the run that every unit from which the program fetches has a texture. Returns an error for the first
-/// one that does not.
+/// unit without a texture.
 fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
     for (slot, loaded) in setup.slots() {
         if let Ok(inst) = &loaded.inst
@@ -510,7 +510,7 @@ impl Steps for PixelSteps {
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
-    /// The words of the next instruction, which are six.
+    /// The six words of the next instruction.
     fn next_words(&self) -> Option<Vec<usize>> {
         self.0.next_words().map(Iterator::collect)
     }

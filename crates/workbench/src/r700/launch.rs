@@ -84,7 +84,8 @@ pub struct Launch {
     /// Vertex resources.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
-    /// Samplers. If the list is not empty, a texture defines a sampler only if it states a field of a sampler.
+    /// Samplers. If the list is empty, each texture also defines a sampler. Otherwise, only textures that state a field
+    /// of a sampler do.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
 }
@@ -380,7 +381,7 @@ fn fill_resources(
     let filled =
         (0u8..).zip(&resources.constant_buffers).filter(|(_, buffer)| are_buffers && !buffer.is_empty());
     for (number, buffer) in filled {
-        // The last entry of a constant buffer is filled with zeros.
+        // The last entry of a constant buffer is padded with zeros.
         let mut entries = buffer.clone();
         entries.resize(buffer.len().next_multiple_of(4), 0);
         resources.vertex_buffers.insert(number, VertexBuffer::constants(&entries));
@@ -551,7 +552,7 @@ impl Ready for Waves {
     }
 }
 
-/// Returns the mask of a stack entry to which a word of flow state refers.
+/// Returns which mask of a stack entry a word of flow state refers to.
 fn part(word: &Word) -> Part {
     if word.part == 0 { Part::Active } else { Part::Breaks }
 }

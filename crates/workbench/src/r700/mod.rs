@@ -178,8 +178,8 @@ impl Machine for R700 {
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let code =
             |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
-        // Arbitrary words often decode. They are taken as a program if they export something, have no malformed parts,
-        // and every control-flow word is free of findings.
+        // Words that are not a program often decode. The words count as a program if they export something, if they
+        // have no malformed parts, and if no control-flow word has findings.
         let sound = |chip: Chip, program: &Program| {
             let code = code(chip, program);
             let plain = |addr: u32| {

@@ -1,5 +1,5 @@
-//! The flow state of a group as rows of the page. Each row has lanes, for example those of a stack entry, and the lanes
-//! that wait for it.
+//! The flow state of a group as rows of the page. Each row has sets of lanes, such as the mask of a stack entry, and
+//! the lanes that wait for the row.
 
 use reconverge_isa::Isa;
 use reconverge_simt::{Lane, Mask, StackRow, Why};
@@ -116,8 +116,8 @@ fn with(whys: &[Why], condition: impl Fn(Why) -> bool) -> Mask {
     lanes
 }
 
-/// Returns R500's branch counters as rows, one per value. The counter of a lane that a branch disabled is the number of
-/// branches that were opened inside that branch.
+/// Returns R500's branch counters as rows, one per value. If a branch disabled a lane, the lane's counter is the number
+/// of branches that were opened inside this branch.
 fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     let mut values: Vec<u32> = whys
         .iter()

@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn one_word_is_broadcast_in_a_pass() {
         assert_eq!(read_passes(&[0x40; 16]), 1);
-        // Half of the lanes read word 0, and the other half word 16 of the same bank. Each word is broadcast once.
+        // Half of the lanes read word 0, and the other half read word 16 of the same bank. Each word is broadcast once.
         let halves: Vec<u32> = (0..16).map(|lane| lane % 2 * 64).collect();
         assert_eq!(read_passes(&halves), 2);
         // Three lanes read one word, which is broadcast. The other lanes read other banks.

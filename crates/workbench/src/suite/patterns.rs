@@ -72,8 +72,8 @@ const FRONTIER: u32 = 4;
 /// One step of a breadth-first search. Each vertex of the frontier sets the level of its neighbours.
 pub(super) static BFS: Problem = problem("bfs", Rule::Exact, searched_graph, next_level);
 
-/// The same step in the other direction: each vertex without a level searches its neighbours for a vertex of the
-/// frontier. Edges are undirected, so the result is that of [`BFS`].
+/// The step of [`BFS`] in the other direction: each vertex without a level searches its neighbours for a vertex of the
+/// frontier. Edges are undirected, so the result is the same.
 pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, next_level);
 
 /// Returns a graph as lists of neighbours. Levels up to that of the frontier are known from a search that starts at
@@ -105,8 +105,8 @@ fn next_level(inputs: &Inputs) -> Vec<u32> {
     stepped_from(FRONTIER, &starts, &neighbours, &inputs.words("levels"))
 }
 
-/// Returns the levels after one step: neighbours of the vertices with `level` get the next level if they do not have
-/// one.
+/// Returns the levels after one step: neighbours of the vertices with `level` get the next level if they do not have a
+/// level yet.
 fn stepped_from(level: u32, starts: &[u32], neighbours: &[u32], levels: &[u32]) -> Vec<u32> {
     let mut after = levels.to_vec();
     for vertex in (0..levels.len()).filter(|&vertex| levels[vertex] == level) {

@@ -62,7 +62,7 @@ pub(super) static MATMUL: Problem = problem(
 // ---- Gravity of bodies
 
 /// Positions and masses are between 0 and 1. The tolerance is needed because multiply-add truncates its product and the
-/// root is approximate. The errors add up over 2048 terms, which can be as large as 2^15.
+/// root is approximate. The errors add up over 2048 terms. A term can be as large as 2^15.
 pub(super) static NBODY: Problem = problem(
     "nbody",
     Rule::Within { abs: 0.5, rel: 1e-3 },

@@ -53,7 +53,7 @@ pub struct Launch {
     pub grid_id: u16,
     /// Driver whose known errors in generated programs are fixed: `nv50-compute`.
     pub driver_fixes: Option<String>,
-    /// Whether to run blocks that are too large for every multiprocessor of the chip.
+    /// Whether to run blocks that do not fit into a multiprocessor of the chip.
     #[serde(default)]
     pub oversized: bool,
     /// Size of a pointer in the parameter area in bytes, if the container does not state it: 4 (default) or 8.
@@ -88,7 +88,8 @@ pub struct Launch {
     /// Whether multiplication of 0 by any value results in 0.
     #[serde(default)]
     pub mul_zero_wins: bool,
-    /// Samplers. If the list is not empty, a texture defines a sampler only if it states a filter or a wrap mode.
+    /// Samplers. If the list is empty, each texture also defines a sampler. Otherwise, only textures that state a
+    /// filter or a wrap mode do.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
     /// Contents of p[] for a geometry program, as words.

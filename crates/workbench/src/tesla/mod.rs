@@ -51,8 +51,8 @@ fn nesting(target: &Target, program: &Program) -> Result<(), TargetError> {
     check_nesting(text::nesting(&program.words, program.base, target.tesla(), stage))
 }
 
-/// `back` is the program that results from assembling the text of `program`. Returns the first field in which the two
-/// differ. A text always states the program type, so a missing program type is not a difference.
+/// Returns the first field in which `program` and `back` differ. `back` is the result of assembling the text of
+/// `program`. A text always states the program type, so a missing program type is not a difference.
 fn difference(program: &Program, back: &Program) -> Option<&'static str> {
     let fields = [
         ("name", program.name == back.name),

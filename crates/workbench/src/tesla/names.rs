@@ -88,7 +88,8 @@ pub fn params_of_mangled(name: &str) -> Option<Vec<ParamType>> {
     Some(split(list).into_iter().map(param_type).collect())
 }
 
-/// Returns the text inside the last pair of parentheses, which are the parameters: `float*` for `f<int>(float*)`.
+/// Returns the text inside the last pair of parentheses, which is the list of parameters: `float*` for
+/// `f<int>(float*)`.
 fn parameter_list(text: &str) -> Option<&str> {
     let inside = text.strip_suffix(')')?;
     let mut depth = 0;

@@ -74,8 +74,8 @@ impl Device {
         }
     }
 
-    /// Stores whether the window has the focus. If it loses the focus, releases all keys, because another window
-    /// receives their releases.
+    /// Stores whether the window has the focus. If the window loses the focus, sends the release of every pressed key,
+    /// because another window receives the actual release.
     ///
     /// On an X server without a window manager, no window ever has the focus, and keys go to the window under the
     /// pointer.
@@ -153,7 +153,7 @@ pub(super) struct Pointer {
 }
 
 impl Pointer {
-    /// Clears the stored position, so that the next events contain it for a new connection, which has not received it
+    /// Clears the stored position. The next events then contain the position, which a new connection has not received
     /// yet.
     pub(super) fn forget_place(&mut self) {
         self.place = None;

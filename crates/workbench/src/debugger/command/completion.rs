@@ -41,8 +41,8 @@ pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
     found
 }
 
-/// Returns the candidates for an argument, as the table of commands names it. An argument in lower case is a literal
-/// word.
+/// Returns the candidates for an argument. `argument` is its name in the table of commands. A name in lower case is a
+/// literal word.
 fn fitting(debugger: &Debugger, argument: &str) -> Vec<String> {
     let all = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let spaces =

@@ -217,7 +217,7 @@ pub fn schema() -> Value {
         property["description"] = json!(row.help);
         (row.name.to_owned(), property)
     };
-    // Users do not write `noDebug`: the editor adds it if the user chooses its command "run without debugging".
+    // Users do not write `noDebug`. The editor adds it for the command "run without debugging".
     let rows = ARGUMENTS.iter().filter(|row| row.name != "noDebug");
     json!({ "required": ["program"], "properties": rows.map(property).collect::<Map<String, Value>>() })
 }

@@ -1,5 +1,5 @@
-//! Implements the Debug Adapter Protocol for a [`Debugger`]. It receives one message and returns messages; the caller
-//! does the input and output.
+//! Implements the Debug Adapter Protocol for a [`Debugger`]. It receives one message at a time and returns messages.
+//! The caller does the input and output.
 //!
 //! Each group is a thread, and each lane is a scope of a frame. A frame refers to the user's source if it is known. For
 //! editors without a disassembly view, the program's listing is a second source (`sourceReference` 1). Addresses are
@@ -60,8 +60,8 @@ pub struct Adapter {
     shown: Vec<Shown>,
     /// The arguments of the last launch request. A restart uses them again.
     launched: LaunchRequest,
-    /// The answer to the last `gotoTargets` request. Each target has an address, and whether the launch runs forward to
-    /// it.
+    /// The answer to the last `gotoTargets` request. Each target has an address and a flag, which is true if the launch
+    /// runs forward to the address.
     targets: Vec<(u32, bool)>,
     /// Numbers of the stops that belong to breakpoints, one list per kind of breakpoint. A request replaces all stops
     /// of its kind.
@@ -129,8 +129,8 @@ impl Movement {
         }
     }
 
-    /// Returns a movement to an instruction. The launch runs forward until the group reaches the instruction again, or
-    /// back to the last time that the group reached it.
+    /// Returns a movement to an instruction. If `is_ahead` is true, the launch runs forward until the group reaches the
+    /// instruction again. Otherwise, it runs back to the last time that the group reached the instruction.
     fn to(address: u32, is_ahead: bool) -> Movement {
         let go: Go = match is_ahead {
             true => |debugger, movement| debugger.until(movement.address, BUDGET),
@@ -206,8 +206,8 @@ const REQUESTS: [&str; 35] = [
 ];
 
 impl Adapter {
-    /// Handles a message from the client, and sends the response and then events. If the request starts a movement, it
-    /// runs after the response and before the events.
+    /// Handles a message from the client, and sends the response and then events. If the request starts a movement, the
+    /// movement runs after the response is sent and before the events are sent.
     pub fn handle(&mut self, request: &Value, open: &mut Open<'_>, send: &mut dyn FnMut(Value)) {
         let command = request["command"].as_str().unwrap_or("");
         if request["type"] != "request" || command.is_empty() {

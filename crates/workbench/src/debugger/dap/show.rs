@@ -228,7 +228,7 @@ impl Adapter {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is not an address"))?;
         let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
-        // More instructions than any program has, but small enough that sums do not overflow.
+        // A number of instructions that no program reaches. It is small enough that sums do not overflow.
         const FAR: i64 = 1 << 40;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0).clamp(-FAR, FAR);
         let count = arguments["instructionCount"].as_i64().unwrap_or(0).clamp(0, 100_000);
@@ -259,8 +259,8 @@ impl Adapter {
                     }
                     instruction
                 }
-                // Clients require unique addresses, also for entries outside the program. Those before the program
-                // count down from the end of the address space.
+                // Clients require unique addresses, also for entries outside the program. The addresses of entries
+                // before the program count down from the end of the address space.
                 None => {
                     let address = if number < 0 { 8 * number } else { end + 8 * (number - lines.len() as i64) };
                     json!({ "address": spelled(address), "instruction": "outside the program", "presentationHint": "invalid" })

@@ -164,7 +164,7 @@ impl Ready for Grid {
 /// A launch that is executed step by step.
 #[derive(Clone)]
 struct GridSteps {
-    /// Shared between copies, because it holds the initial memory.
+    /// The launch. Copies share it, because it holds the initial memory.
     grid: Arc<Grid>,
     run: Run,
     /// The final states of blocks that have ended. The last block of the launch remains in `run`.
@@ -423,7 +423,7 @@ impl Steps for GridSteps {
     }
 
     fn current(&self) -> Option<usize> {
-        // In a graphics launch, each block is one warp. The warp's own number counts within the launch.
+        // In a graphics launch, each block is one warp. The warp's own number counts all warps of the launch.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
         (!self.done).then(|| self.block() * self.warps + warp)
     }

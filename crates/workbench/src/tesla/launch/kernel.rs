@@ -23,9 +23,9 @@ use crate::values::{Files, Loaded, Stated, Values};
 /// Maximum number of threads per block. (CUDA C Programming Guide 3.1, G.1)
 const MOST_THREADS: u64 = 512;
 
-/// Returns an error if a block is too large for every multiprocessor of the chip. (CUDA C Programming Guide 3.1, G.1
-/// and 4.2: 8192 registers up to compute capability 1.1, 16384 from 1.2 on. A block allocates registers for an even
-/// number of warps, in units of 256 or 512 registers.)
+/// Returns an error if a block does not fit into a multiprocessor of the chip. (CUDA C Programming Guide 3.1, G.1 and
+/// 4.2: 8192 registers up to compute capability 1.1, 16384 from 1.2 on. A block allocates registers for an even number
+/// of warps, in units of 256 or 512 registers.)
 fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<(), Error> {
     let threads: u64 = block.iter().map(|side| u64::from(*side)).product();
     if threads > MOST_THREADS {
@@ -388,7 +388,8 @@ fn number_bytes(
         true => [Some(Dtype::F64).filter(|_| bytes == 8), None],
         false => [Dtype::unsigned(bytes), Dtype::signed(bytes)],
     };
-    // The number may not have the declared size. It is loaded again, because a type of that size may hold it.
+    // The number might not have the declared size. It is loaded again, because a type of that size may be able to hold
+    // it.
     let fitting = fitting.into_iter().flatten().filter(|_| array.len() == 1);
     let found = fitting.filter_map(|dtype| values.load_as(what, dtype, files).ok()).next();
     let array = found.ok_or_else(|| {
