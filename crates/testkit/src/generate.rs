@@ -64,7 +64,7 @@ impl Shape {
     /// Functions that call functions.
     pub const CALLS: Shape = Shape { depth: 3, loops: 3, statements: 4, functions: 4, ..Shape::WIDE };
 
-    /// Returns the shape of a seed: one of the three.
+    /// Returns the shape of a seed, which is one of the three shapes above.
     pub fn of(seed: u64) -> Shape {
         [Shape::WIDE, Shape::DEEP, Shape::CALLS][(seed % 3) as usize]
     }

@@ -111,8 +111,8 @@ pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
 pub(super) fn stage_of(text: &str) -> Option<Stage> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let last = words.last()?;
-    // The numbers of some program types differ among versions of Mesa. The numbers of the types that the emulated chips
-    // have do not differ; the others are tessellation programs.
+    // Versions of Mesa number some program types differently. These are tessellation programs. The types that the
+    // emulated chips have keep their numbers.
     if let Some(at) = text.find("translating program of type ") {
         let number = text[at..].split_ascii_whitespace().nth(4)?;
         return match number {
