@@ -13,7 +13,7 @@ pub struct Shape {
     pub loops: u32,
     /// Maximum number of statements per block.
     pub statements: u32,
-    /// Maximum number of iterations per loop; [`MOST_ROUNDS`] is the limit.
+    /// Maximum number of iterations per loop, at most [`MOST_ROUNDS`].
     pub rounds: u32,
     /// Maximum number of functions, and maximum nesting depth of calls.
     pub functions: u32,

@@ -1,9 +1,9 @@
-//! C and C++ sources that hold binaries in integer arrays, as `xxd -i`, `bin2c` and nvcc's fat binary stubs
-//! write them, `unsigned char name[] = { 0x7f, 0x45, … };`, or in strings, `"architecture {sm_10}\n" …`.
+//! C and C++ sources that hold binaries. The binaries are in strings, such as `"architecture {sm_10}\n" …`, or in
+//! integer arrays, such as `unsigned char name[] = { 0x7f, 0x45, … };`. `xxd -i`, `bin2c` and nvcc write such arrays.
 //!
 //! Only arrays and strings are read. [`preprocess`] evaluates `#if` groups and replaces macros. An element is an
-//! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). An array with
-//! other elements, such as unknown macros, is skipped with a note.
+//! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). An array with any
+//! other element, such as an unknown macro, is skipped, and a note names the array.
 //!
 //! The format of each array and string is detected from its bytes, like the format of a file. The header of a known
 //! format is called a *mark*. An array without a mark contains raw words. A string without a mark is skipped. A list of
@@ -81,7 +81,8 @@ pub(crate) fn looks_like(text: &str) -> bool {
 /// Reads all arrays and strings of a source.
 ///
 /// A program of raw words has the name of its array; if several arrays have one name, their line numbers follow it.
-/// Arrays that contain neither a known container nor whole words, and unreadable ones, are skipped with a note.
+/// Arrays that cannot be read, and arrays that contain neither a known container nor whole words, are skipped with a
+/// note.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let mut reader = Reader {
         text,

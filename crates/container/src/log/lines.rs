@@ -72,7 +72,8 @@ pub(super) const FIRST: &str = "0:CMN_INST";
 /// Text before the bytes of an instruction in LLVM's text.
 pub(super) const ENCODING: &str = "; encoding: [";
 
-/// A log with shaders contains at least one of these texts: headers, and first texts of dumps without a header.
+/// A log with shaders contains at least one of these texts. They are headers of dumps, and the first texts of dumps
+/// without a header.
 pub(super) const MARKS: [&str; 9] =
     [BYTECODE, SHADER, FRAGMENT, OLD_FRAGMENT, VERTEX, BINARY, LATER_BINARY, FIRST, ENCODING];
 
