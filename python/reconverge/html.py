@@ -55,7 +55,7 @@ class Page:
 
     def _repr_html_(self) -> str:
         # The text of the frame is in the attribute `srcdoc`, because a `data:` URL has at most 2 MB in Chromium, and some editors
-        # do not load it. The page sets the fragment of its own URL. With this base, it does not change the URL of the notebook.
+        # do not load it. The page sets the fragment of its own URL. The base keeps it from changing the URL of the notebook instead.
         head = '<head><base href="about:srcdoc">'
         if self.place:
             head += f"<script>location.hash = {json.dumps(self.place)}</script>"

@@ -39,9 +39,9 @@ class BankCounts(TypedDict):
     most: int
 
 
-#: Counts of an instruction that ran: its address, text and class. Then the number of times that it was issued, this number summed
-#: over its lanes, and the number of times that it split its lanes. Then the cost of both sides of a divergence, the distance to the
-#: reconvergence, and its memory accesses.
+#: Counts of an instruction that ran. ``pc``, ``text`` and ``class`` identify the instruction. ``executed`` is the number of times that
+#: it was issued, ``lanes`` the sum of its active lanes, and ``diverged`` the number of times that its lanes diverged. The other counts
+#: are the cost of the two sides of a divergence, the distance to the reconvergence, and the memory accesses.
 InstructionCounts = TypedDict(
     "InstructionCounts",
     {

@@ -501,7 +501,7 @@ impl Session {
             };
             let asked = !addresses.is_empty() || group.is_some() || parted;
             let mut stepping = self.lock();
-            // Number of instructions before the current one, which may trap.
+            // Number of instructions before the next one. The next instruction may trap.
             let mut before = stepping.statistics().instructions;
             let mut predicate = |stepping: &Stepping, current: usize| {
                 before = stepping.statistics().instructions;

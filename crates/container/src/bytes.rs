@@ -17,12 +17,12 @@ pub(crate) struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// Returns a whole file.
+    /// Wraps the bytes of a whole file.
     pub(crate) fn of(bytes: &'a [u8]) -> Self {
         Bytes { bytes, base: 0 }
     }
 
-    /// Returns the part of a file that starts at `base`. Offsets in errors count from the start of the file.
+    /// Wraps a part of a file. The part starts at offset `base`. Offsets in errors count from the start of the file.
     pub(crate) fn part(bytes: &'a [u8], base: u64) -> Self {
         Bytes { bytes, base }
     }

@@ -11,7 +11,7 @@
 //! Tokens are words and `{ } =`, in any layout. A zero word may be printed without `0x`, as `0000000000`. Comments from
 //! `#` or `//` to the end of the line are also accepted, which is an extension of the format. A block with an unknown
 //! name is skipped with a note. An unknown `key = number` of a `code` block becomes a state entry of the program with
-//! the name of the key, and is written again.
+//! the name of the key, and [`write()`] writes it back.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

@@ -42,7 +42,7 @@ struct Line<'a> {
     /// Whether lines may have gaps and any order, because the address has no mark such as a colon, as in Mesa's dumps.
     /// A first number without such a mark is possibly not an address.
     loose: bool,
-    /// For units that are the halves of one number, whether this number follows the text of the instruction; otherwise
+    /// Whether the number follows the text of the instruction, if the units are the two halves of one number; otherwise
     /// `None`.
     halves: Option<bool>,
     /// A number in the line that is not one of the units.
@@ -408,7 +408,7 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
         let digits = line.address.filter(|digits| radix != 8 || digits.len() == 7)?.trim_start_matches("0x");
         usize::from_str_radix(digits, radix).ok()?.checked_mul(bytes)
     };
-    // Returns the number of lines that are contiguous with this unit.
+    // Returns the number of lines, from the first on, whose words are contiguous if addresses have this base and unit.
     let follow = |way: &(u32, usize)| {
         let mut next = address(&lines[0], *way);
         let follows = |line: &&Line<'_>| {

@@ -154,7 +154,7 @@ fn members(bytes: &[u8]) -> Vec<Member> {
     };
     let objects = bytes.starts_with(b"!<arch>\n");
     let mut at: usize = if objects { 8 } else { 0 };
-    // `long` is the member with all names of more than 15 characters.
+    // `long` is the member that holds all names of more than 15 characters.
     let mut long: &[u8] = &[];
     loop {
         let (header, size) = if objects { (60, 48..58) } else { (512, 124..136) };

@@ -9,11 +9,11 @@ use crate::c::{constant, integer};
 use crate::error::counted;
 use crate::{Error, Hints, load};
 
-/// Returns the file with the words of program `program` from index `first` on replaced by `words`.
+/// Replaces words of a program by `words`, from the word with index `first` on. Returns the bytes of the new file.
 ///
 /// `program` is an index into the programs of the image that [`load`] returns for the same `hints`. In a text, a
-/// replaced number keeps its style, such as base and case. It only becomes longer if the new value does not fit into
-/// its width.
+/// replaced number keeps its style, such as base and case. The number becomes longer only if the new value does not fit
+/// into its width.
 ///
 /// # Errors
 /// Errors are a file that cannot be read, words that the program does not have, words that the file contains only in
@@ -71,7 +71,8 @@ fn apply(bytes: &[u8], edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// Returns the edits of `bytes` that replace the words at `place`, from index `first` on, by `words`.
+/// Returns the edits that replace words by `words`. `place` is the location of a program's words in `bytes`, and
+/// `first` is the index of the first word to replace.
 fn edits(bytes: &[u8], place: &CodeAt, first: usize, words: &[u32]) -> Result<Vec<Edit>, String> {
     let beyond = || "its place in the file is not known".to_owned();
     match place {

@@ -178,7 +178,8 @@ fn vertices(bytes: &[u8]) -> Result<u64, String> {
 
 // ---- R700
 
-/// Launches of [`wavefronts`], other than 0 for four registers: memory, and registers relative to AR and aL.
+/// Values of the launch byte for [`wavefronts`]: a launch with memory, and one for registers relative to AR and aL. The
+/// value 0 is a launch with four registers.
 const MEMORY: u8 = 1;
 const INDEXED: u8 = 2;
 
@@ -273,7 +274,7 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
     if let Ok(assembled) = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute) {
         words.extend(assembled.words());
     }
-    // The number of instructions is small, so that all of them run, or large.
+    // In most cases, there are only a few instructions, so that all of them run.
     let most = random.one_of(&[1, 2, 4, 24]);
     for _ in 0..1 + random.below(most) {
         if random.once_in(12) {

@@ -1,7 +1,8 @@
 //! Reads the bytes of an input.
 //!
-//! Targets of words begin with a head of four bytes, each of which makes a choice (a chip, a form of the text, a mode).
-//! Words follow, least significant byte first. Missing bytes are 0, so any bytes are a valid input.
+//! The input of a target that reads words begins with a head of four bytes. Each byte makes a choice (a chip, a form of
+//! the text, a mode). The words follow, least significant byte first. Missing bytes are 0, so any bytes are a valid
+//! input.
 
 /// Number of bytes before the words.
 pub const HEAD: usize = 4;

@@ -207,7 +207,8 @@ impl Real {
     }
 
     /// Returns the two f32 numbers nearest to this number times 1 - 2^-51 and times 1 + 2^-51. These are the possible
-    /// results of a function that computes in doubles and then rounds. They differ only if a tie lies in between.
+    /// results of a function that computes in doubles and then rounds. The results differ only if a tie lies between
+    /// the two products.
     pub fn candidates(self) -> [u32; 2] {
         // `kept` has the 24 bits of the result, and `rest` the 40 bits that decide the rounding. Away from a tie and
         // from the ends of the range, both numbers round to the same result. This fast path saves a third of the time
@@ -294,7 +295,7 @@ fn fixed(x: u32, times: u128, times_fraction: i32) -> i128 {
     if x >> 31 == 0 { magnitude } else { -magnitude }
 }
 
-/// An exponent with 64 fraction bits for which the result overflows, or if negative underflows, in any case.
+/// An exponent with 64 fraction bits whose power of two certainly overflows. The negated exponent certainly underflows.
 const BEYOND: i128 = 1000 << 64;
 
 /// Returns 2^`x`, for a finite x.

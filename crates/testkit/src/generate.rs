@@ -13,7 +13,7 @@ pub struct Shape {
     pub loops: u32,
     /// Maximum number of statements per block.
     pub statements: u32,
-    /// Maximum number of iterations per loop; [`MOST_ROUNDS`] is the limit.
+    /// Maximum number of iterations per loop, at most [`MOST_ROUNDS`].
     pub rounds: u32,
     /// Maximum number of functions, and maximum nesting depth of calls.
     pub functions: u32,
@@ -64,7 +64,7 @@ impl Shape {
     /// Functions that call functions.
     pub const CALLS: Shape = Shape { depth: 3, loops: 3, statements: 4, functions: 4, ..Shape::WIDE };
 
-    /// Returns the shape of a seed: one of the three.
+    /// Returns the shape of a seed, which is one of the three shapes above.
     pub fn of(seed: u64) -> Shape {
         [Shape::WIDE, Shape::DEEP, Shape::CALLS][(seed % 3) as usize]
     }

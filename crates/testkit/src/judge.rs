@@ -92,8 +92,8 @@ mod tests {
     use crate::generate::{Shape, generate};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// A machine that evaluates the tree, with a deliberate fault: it adds a number to variable 1, either of lanes that
-    /// run with others, or of all lanes.
+    /// A machine that evaluates the tree, with a deliberate fault: it adds a number to variable 1, either only in lanes
+    /// that run together with other lanes, or in all lanes.
     struct Toy {
         program: Program,
         in_company: i32,

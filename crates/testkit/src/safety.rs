@@ -6,7 +6,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// Crates that may contain unsafe code. They have the engines and their common parts, the libraries that other
+    /// Crates that may contain unsafe code. They contain the engines and their common parts, the libraries that other
     /// programs load, guard pages, the check of standard output before Rust's runtime changes it, and the functions
     /// that the WebAssembly module exports.
     const WITH_UNSAFE_CODE: [&str; 10] =

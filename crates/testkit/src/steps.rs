@@ -14,8 +14,8 @@ pub struct LaneSteps {
     /// Address of the last instruction of each lane.
     last: Vec<Option<u32>>,
     mask: Mask,
-    /// Between QUADON and its pop, the lanes that were active before it. Only the steps of these lanes are collected,
-    /// because the other lanes only run as helpers of their quads.
+    /// Between QUADON and its pop, the lanes that were active before the QUADON. Only the steps of these lanes are
+    /// collected, because the other lanes only run as helpers of their quads.
     own: Option<Mask>,
 }
 

@@ -17,8 +17,8 @@ pub fn special_words() -> Vec<u32> {
     magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
 }
 
-/// Returns a word for sums of products. Depending on `round` and a random number, the word is a special one, or a
-/// number of the order of 1, so that sums round and cancel.
+/// Returns a word for sums of products. Depending on `round` and a random number, the word is a special one or a number
+/// with a magnitude near 1. Sums of the latter round and cancel.
 pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     match (round + random.below(4)) % 4 {
         0 => random.one_of(special),

@@ -1,15 +1,15 @@
-//! C and C++ sources that hold binaries in integer arrays, as `xxd -i`, `bin2c` and nvcc's fat binary stubs
-//! write them, `unsigned char name[] = { 0x7f, 0x45, … };`, or in strings, `"architecture {sm_10}\n" …`.
+//! C and C++ sources that hold binaries. The binaries are in strings, such as `"architecture {sm_10}\n" …`, or in
+//! integer arrays, such as `unsigned char name[] = { 0x7f, 0x45, … };`. `xxd -i`, `bin2c` and nvcc write such arrays.
 //!
 //! Only arrays and strings are read. [`preprocess`] evaluates `#if` groups and replaces macros. An element is an
-//! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). An array with
-//! other elements, such as unknown macros, is skipped with a note.
+//! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). An array with any
+//! other element, such as an unknown macro, is skipped, and a note names the array.
 //!
-//! The bytes of each array and string are recognised again by their content. The header of a known format is called a
-//! *mark*. An array without a mark contains raw words. A string without a mark is skipped. A list of numbers in braces
-//! inside the initialiser of a structure is also read as an array: as bytes if they have a mark, otherwise as 32-bit
-//! words. Arrays of 8, 16, 32 and 64-bit elements are little endian, unless the mark has the other order or
-//! [`Hints::endian`] states it. `long` is rejected, because its size differs.
+//! The format of each array and string is detected from its bytes, like the format of a file. The header of a known
+//! format is called a *mark*. An array without a mark contains raw words. A string without a mark is skipped. A list of
+//! numbers in braces inside the initialiser of a structure is also read as an array: as bytes if they have a mark,
+//! otherwise as 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are little endian, unless the mark has the other
+//! order or [`Hints::endian`] states it. `long` is rejected, because its size differs.
 
 mod assembly;
 mod preprocess;
@@ -39,7 +39,7 @@ const DEEPEST: usize = 8;
 /// Maximum number of tokens in an element, and of words in a declaration.
 const MOST_TOKENS: usize = 1000;
 
-/// Minimum value that shows a word of code rather than an entry of a table.
+/// A list contains code, and not a table, if one of its numbers is at least this value.
 const LEAST_WORD: u64 = 1 << 16;
 
 /// A character that is not part of C. It marks omitted lines of a text.
@@ -81,7 +81,8 @@ pub(crate) fn looks_like(text: &str) -> bool {
 /// Reads all arrays and strings of a source.
 ///
 /// A program of raw words has the name of its array; if several arrays have one name, their line numbers follow it.
-/// Arrays that contain neither a known container nor whole words, and unreadable ones, are skipped with a note.
+/// Arrays that cannot be read, and arrays that contain neither a known container nor whole words, are skipped with a
+/// note.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let mut reader = Reader {
         text,
@@ -125,7 +126,7 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut taken: HashSet<String> = uses.keys().cloned().collect();
     uses.retain(|_, uses| *uses > 1);
     let several = uses.len();
-    // From here on, the values of `uses` are the next numbers of arrays on the same line.
+    // From here on, a value of `uses` is the number that the next array of this name on the same line gets.
     uses.values_mut().for_each(|number| *number = 2);
     let (mut line, mut counted_to) = (1, 0);
     let mut first: Option<(String, String)> = None;
@@ -209,7 +210,8 @@ struct Reader<'a> {
     unread: Unread,
     arrays: usize,
     strings: usize,
-    /// Number of elements that may still be read. It limits macros to as many elements as the text could contain.
+    /// Number of elements that may still be read. The limit is the number of bytes of the text. It bounds the elements
+    /// that macros expand to.
     room: usize,
     /// Indices of programs of raw words, and the offsets of their names.
     raw: Vec<(usize, usize)>,
@@ -222,7 +224,7 @@ impl<'a> Reader<'a> {
         // Words since the end of the last statement, which are the type and the name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
-        // The last gap, if a number that may be an element came after it, and no brace since then.
+        // The last gap, if a number that may be an element follows it and no brace has been read since the gap.
         let mut gap = None;
         let mut assigned = false;
         while let Some(token) = self.tokens.next()? {

@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 20;
 #[derive(Clone)]
 struct Macro<'a> {
     parameters: Option<Vec<&'a str>>,
-    /// A text at whose end the body is, and the offset of the body in this text.
+    /// A text that ends with the body of the macro, and the offset of the body in this text.
     body: (&'a str, usize),
     /// Whether the macro comes from the caller instead of the source.
     given: bool,

@@ -140,8 +140,8 @@ fn directive_len(text: &str) -> usize {
     let mut lexer = Lexer { text, at: 1, fresh: false };
     loop {
         let before = lexer.at;
-        // The lexer skips white space and comments together with line ends. They are handled here, so that the end of
-        // the line is found.
+        // The lexer would skip line ends together with white space and comments. This loop therefore skips white space
+        // and comments itself, and finds the end of the line.
         let rest = &text[before..];
         if rest.starts_with("/*") {
             lexer.at += comment_len(rest);

@@ -3,7 +3,7 @@
 use super::tokens::{Kind, Lexer, Token, escape};
 use crate::Error;
 
-/// Maximum number of nested parentheses and operators before a number.
+/// Maximum number of parentheses and prefix operators that precede a number.
 const DEEPEST: usize = 16;
 
 /// The meaning of names in an expression.

@@ -72,7 +72,8 @@ pub(super) const FIRST: &str = "0:CMN_INST";
 /// Text before the bytes of an instruction in LLVM's text.
 pub(super) const ENCODING: &str = "; encoding: [";
 
-/// A log with shaders contains at least one of these texts: headers, and first texts of dumps without a header.
+/// A log with shaders contains at least one of these texts. They are headers of dumps, and the first texts of dumps
+/// without a header.
 pub(super) const MARKS: [&str; 9] =
     [BYTECODE, SHADER, FRAGMENT, OLD_FRAGMENT, VERTEX, BINARY, LATER_BINARY, FIRST, ENCODING];
 
@@ -111,8 +112,8 @@ pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
 pub(super) fn stage_of(text: &str) -> Option<Stage> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let last = words.last()?;
-    // The numbers of some program types differ among versions of Mesa. The numbers of the types that the emulated chips
-    // have do not differ; the others are tessellation programs.
+    // Versions of Mesa number some program types differently. These are tessellation programs. The types that the
+    // emulated chips have keep their numbers.
     if let Some(at) = text.find("translating program of type ") {
         let number = text[at..].split_ascii_whitespace().nth(4)?;
         return match number {

@@ -111,8 +111,8 @@ pub(super) fn read<'a>(
     Ok(found)
 }
 
-/// Returns the first Evergreen or Cayman instruction in a text, with its line. LLVM uses its name only for these
-/// chips.
+/// Returns the first Evergreen or Cayman instruction in a text, with its line. LLVM uses the name of such an
+/// instruction only for these chips.
 pub(crate) fn foreign(text: &str) -> Option<(usize, &str)> {
     // Memory instructions of these chips also have other names.
     const NAMES: [&str; 3] = ["CF_TC_EG", "CF_VC_EG", "MEM_RAT"];

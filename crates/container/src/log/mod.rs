@@ -263,8 +263,8 @@ fn class_name(class: char) -> Option<String> {
     }
 }
 
-/// Adds missing names of shaders, which consist of the type and a number. If several shaders have the same name,
-/// appends the line number to each of these names.
+/// Gives a name to each shader without one. The name consists of the shader's type and a number. If several shaders
+/// have the same name, appends the line number to each of these names.
 fn name(mut shaders: Vec<LoggedShader>) -> Vec<LoggedShader> {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut uses: HashMap<String, usize> = HashMap::new();

@@ -42,8 +42,8 @@ fn source(random: &mut Random) -> (u16, u8) {
 /// Opcodes that use the four vector slots together.
 const ACROSS: [Op2; 4] = [Op2::DOT4, Op2::DOT4_IEEE, Op2::MAX4, Op2::CUBE];
 
-/// Returns the first word of an instruction. With a probability of 1 / `predicated` each, the instruction runs only if
-/// the predicate is 0, or only if it is 1.
+/// Returns the first word of an instruction. With a probability of 1 / `predicated`, PRED_SEL restricts the instruction
+/// to a predicate of 0. With the same probability, PRED_SEL restricts it to a predicate of 1.
 fn operands(random: &mut Random, sources: [(u16, u8); 3], predicated: u32, last: bool) -> AluDword0 {
     let [(src0_sel, src0_chan), (src1_sel, src1_chan), _] = sources;
     AluDword0 {
