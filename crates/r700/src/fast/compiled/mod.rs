@@ -9,7 +9,7 @@
 //!
 //! Between two nodes, registers, flow and counts are those of the fast engine. It runs the instructions that no node
 //! contains: at the end of a node, code calls it and continues with the next node. An operation without a template is
-//! a call of the fast engine's operation. If lockstep must name an instruction, a node may end inside a clause. Only
+//! a call of the fast engine's operation. A vertex fetch loads from a site, which has the memory of its buffer. If lockstep must name an instruction, a node may end inside a clause. Only
 //! its registers are compared then.
 
 mod code;
@@ -23,8 +23,10 @@ use reconverge_simt::compiling::Extent;
 
 use super::Fast;
 use super::counts::Counts;
+use super::lower::Bound;
 use crate::chip::LANES;
 use crate::flow::{AluForm, Flow};
+use crate::launch::Environment;
 
 pub(super) use run::run;
 
@@ -33,6 +35,8 @@ pub(super) use run::run;
 pub(super) struct Compiled {
     linked: Arc<reconverge_jit::Linked<run::R700>>,
     parts: Parts,
+    /// The vertex buffer of each site.
+    buffers: Vec<Bound>,
 }
 
 /// A program that has been traced.
@@ -51,6 +55,8 @@ enum Counted {
     Run(u32),
     /// A control-flow instruction.
     Node(u32),
+    /// An instruction of a fetch clause.
+    Fetch(u32),
 }
 
 /// The flow at the end of a node.
@@ -83,14 +89,14 @@ impl Fast {
     /// Compiles the program, if this host can run code.
     pub(super) fn with_passes(mut self, extent: Extent) -> Self {
         let lowered = &self.lowered;
-        let mut parts = Parts::new();
+        let (mut parts, mut buffers) = (Parts::new(), Vec::new());
         let size = lowered.nodes.len() + lowered.groups.len();
         let linked = reconverge_jit::Linked::new(self.level, size, LANES, || {
-            let (traced, counted) = trace::trace(lowered, extent);
-            parts = counted;
+            let traced;
+            (traced, parts, buffers) = trace::trace(lowered, extent);
             traced
         });
-        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts }));
+        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts, buffers }));
         self
     }
 }
@@ -101,6 +107,15 @@ impl Compiled {
         self.linked.counts()
     }
 
+    /// Returns the memory of each site for launches in an environment, or `None` if code cannot load from it.
+    pub(super) fn memory<'a>(&self, environment: &'a Environment) -> Option<Vec<&'a [u8]>> {
+        let of_site = |bound: &Bound| {
+            let bytes = &environment.bound(bound.alternate).vertex_buffers.get(&bound.id)?.bytes;
+            code::FITS.contains(&bytes.len()).then_some(&bytes[..])
+        };
+        self.buffers.iter().map(of_site).collect()
+    }
+
     /// Returns the node that begins at a control-flow instruction, if it may run with this budget and flow.
     #[inline(always)]
     pub(super) fn node(&self, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
@@ -109,13 +124,14 @@ impl Compiled {
 
     /// Adds the runs of parts to those of their instructions, and clears them.
     pub(super) fn settle(&self, counts: &mut Counts) {
-        let Counts { runs, nodes, code, .. } = counts;
+        let Counts { runs, nodes, fetches, code, .. } = counts;
         for (counted, times) in self.parts.iter().zip(code) {
             let times = std::mem::take(times);
             for counted in counted {
                 match *counted {
                     Counted::Run(run) => runs[run as usize] += times,
                     Counted::Node(number) => nodes[number as usize] |= times > 0,
+                    Counted::Fetch(number) => fetches[number as usize] += times,
                 }
             }
         }

@@ -186,6 +186,7 @@ pub(in crate::fast) fn run<O: Observer>(
     let mut counts = take(&mut runner.counts.code);
     let mut held = Held::take();
     let state = held.state();
+    runner.keep_sites(state);
     let shares = Shares::default();
     let mut work = Work { runner, wave, issued, end_at, given: (0, 0), shares, end: Ok(false) };
     let narrow = || std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
@@ -211,6 +212,21 @@ pub(in crate::fast) fn run<O: Observer>(
         shares.announce(observer);
     }
     end
+}
+
+impl Runner<'_> {
+    /// Sets the memory of the code's sites.
+    #[inline(always)]
+    fn keep_sites(&self, state: &mut State) {
+        let memory = self.memory.as_deref().unwrap_or_default();
+        if memory.is_empty() || state.keep_sites(Some([self.identity; 3])) {
+            return;
+        }
+        for (site, bytes) in (0..).zip(memory) {
+            // SAFETY: the bytes exist as long as this runner, whose number no other value has. Code only loads from them.
+            unsafe { state.set_site(site, 0, std::ptr::from_ref(*bytes).cast_mut()) };
+        }
+    }
 }
 
 /// The instructions up to the next node, compiled for a level.

@@ -1,20 +1,21 @@
 //! Traces a program: from clauses to nodes of linked code.
 //!
-//! A node is a chain of ALU clauses, with the conditionals among them that consist of templates. It ends at an
+//! A node is a chain of ALU clauses and vertex fetches, with the conditionals among them that consist of templates. It ends at an
 //! instruction that the fast engine runs, after a clause that changes the stack, at a LOOP_END, before an operation
 //! without a template, which it calls, and before the target of a jump. Lanes that an ALU_BREAK switches off leave it.
 
 use std::ops::Range;
 
-use reconverge_jit::{Branch, Linker, Next, Target, Waits};
+use reconverge_jit::{Branch, Linker, Next, SITES, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
 use super::run::R700;
 use super::{Counted, End, Own, Parts, Traced};
 use crate::fast::lanes::ACTIVE;
-use crate::fast::lower::{Clause, Groups, Lowered, Template, Work};
-use crate::flow::{AluForm, Condition, Control};
+use crate::fast::lower::{Bound, Clause, FetchWork, Fetches, Groups, Lowered, Template, Work};
+use crate::fast::straight::is_plain;
+use crate::flow::{AluForm, Control};
 use crate::words::CfInst;
 
 /// Maximum number of conditionals that are open at once in a node.
@@ -26,17 +27,20 @@ const MOST_INSTRUCTIONS: u32 = 400;
 /// Maximum number of conditionals and of clauses that lanes leave in a node.
 const MOST_WORDS: u32 = 48;
 
-/// Traces a program. Returns its nodes and the instructions of each part that they count.
-pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
+/// Traces a program. Returns its nodes, the instructions of each part that they count, and the vertex buffer of each
+/// site.
+pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bound>) {
     // Each operation is probed once, in a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
+    let (sites, buffers) = sites(lowered);
     let (targets, loops) = targets(lowered);
     let sizes: Vec<u32> = lowered.nodes.iter().map(|node| node.most).collect();
     let mut tracer = Tracer {
         lowered,
         has_template: &has_template,
+        sites,
         extent,
         chosen: extent.chosen(&sizes, |number| loops[number]),
         targets,
@@ -57,7 +61,30 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
     let Tracer { linker, starts, parts, .. } = tracer;
     let mut traced = linker.finish(&starts);
     traced.spread(|next, own| next.in_loop && !std::mem::replace(&mut own.in_loop, true));
-    (traced, parts)
+    (traced, parts, buffers)
+}
+
+/// Returns the site of each fetch instruction that has a template, and the vertex buffer of each site. No instruction
+/// has a site in a program that keeps something between the instructions of a fetch clause.
+fn sites(lowered: &Lowered) -> (Vec<Option<u32>>, Vec<Bound>) {
+    let mut buffers: Vec<Bound> = Vec::new();
+    let works = || lowered.fetches.iter().map(|info| info.fetching.as_ref().map(|fetching| &fetching.work));
+    if works().any(|work| matches!(work, None | Some(FetchWork::SetGradients(_)))) {
+        return (vec![None; lowered.fetches.len()], buffers);
+    }
+    let mut site = |number: usize| {
+        let fetching = lowered.fetches[number].fetching.as_ref()?;
+        Way::new(lowered, true).fetch(fetching, 0)?;
+        let FetchWork::Vertex(vertex) = &fetching.work else { return Some(0) };
+        let known = buffers.iter().position(|bound| *bound == vertex.bound);
+        let site = known.unwrap_or(buffers.len()) as u32;
+        if known.is_none() && site < SITES {
+            buffers.push(vertex.bound);
+        }
+        (site < SITES).then_some(site)
+    };
+    let sites = (0..lowered.fetches.len()).map(&mut site).collect();
+    (sites, buffers)
 }
 
 /// Returns for each instruction those that name it as a target, and whether it is part of a loop.
@@ -78,7 +105,7 @@ fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
 
 /// Part of one side of a conditional.
 enum Part {
-    /// An ALU clause, with its number.
+    /// An ALU clause or vertex fetches, with the number of the instruction.
     Clause(u32),
     If(Conditional),
 }
@@ -136,6 +163,8 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: &'a [bool],
+    /// The site of each fetch instruction that has a template.
+    sites: Vec<Option<u32>>,
     extent: Extent,
     /// Whether each instruction is compiled, and the instructions that name it as a target.
     chosen: Vec<bool>,
@@ -174,11 +203,22 @@ impl<'a> Tracer<'a> {
     fn flow(&self, number: u32) -> Option<(CfInst, &'a Control)> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Flow(inst, control) = &node.work else { return None };
-        let plain = control.cond == Condition::Active
-            && !control.whole_quad_mode
-            && !control.valid_pixel_mode
-            && !node.end;
-        plain.then_some((*inst, control))
+        (is_plain(control) && !node.end).then_some((*inst, control))
+    }
+
+    /// Returns a fetch clause that all active lanes run, whose instructions all have templates.
+    fn fetches(&self, number: u32) -> Option<&'a Fetches> {
+        let node = self.lowered.nodes.get(number as usize)?;
+        let Work::Fetch(clause) = &node.work else { return None };
+        let sites = &self.sites[clause.first as usize..(clause.first + clause.count) as usize];
+        let plain = is_plain(&clause.control) && !clause.acknowledged && !node.end;
+        (plain && sites.iter().all(Option::is_some)).then_some(clause)
+    }
+
+    /// Returns the number of instructions of a clause.
+    fn size(&self, number: u32) -> u32 {
+        let groups = self.clause(number).map(|(_, run)| run.count);
+        1 + groups.or(self.fetches(number).map(|clause| clause.count)).unwrap_or(0)
     }
 
     fn is_all_templates(&self, run: &Groups) -> bool {
@@ -219,13 +259,18 @@ impl<'a> Tracer<'a> {
             || self.lowered.first_of(number) != self.lowered.first_of(number + 1);
         !is_last
             && self.chosen.get(number as usize) == Some(&true)
-            && self.clause(number).is_some_and(|(_, run)| self.compiles(run))
+            && (self.fetches(number).is_some()
+                || self.clause(number).is_some_and(|(_, run)| self.compiles(run)))
     }
 
     /// Returns whether a node begins with an instruction. Entering code for a short clause alone does not pay, unless
     /// the loop around it has other nodes.
     fn pays(&self, number: u32) -> bool {
-        let Some((_, run)) = self.clause(number).filter(|_| self.begins(number)) else { return false };
+        if !self.begins(number) {
+            return false;
+        }
+        // A fetch saves more than an operation.
+        let Some((_, run)) = self.clause(number) else { return true };
         let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
         let in_loop = |next: &u32| *next == number + 1 || self.loops.get(*next as usize) == Some(&true);
         let mut behind = (number + 1..).take_while(in_loop);
@@ -260,6 +305,23 @@ impl<'a> Tracer<'a> {
                 let next = if self.pays(number) { Target::Outside(number) } else { Target::Flow };
                 self.end(Next::To(next), End::At(pc));
                 return number;
+            }
+            if let Some(fetches) = self.fetches(number) {
+                let size = self.size(number);
+                if is_new && self.extent.cuts_blocks() && size > self.most {
+                    self.starts[number as usize] = None;
+                    return number + 1;
+                }
+                if !is_new && self.before + size > self.most {
+                    self.end(Next::To(Target::Outside(number)), End::At(pc));
+                    return number;
+                }
+                let mut last = std::mem::take(&mut self.own.last);
+                self.fetch(fetches, &mut last);
+                self.own.last = last;
+                self.before += size;
+                number += 1;
+                continue;
             }
             let Some((clause, run)) = self.clause(number) else { return number };
             let conditional = self.conditional(number, 1).filter(|_| clause.form == AluForm::ALU_PUSH_BEFORE);
@@ -406,7 +468,13 @@ impl<'a> Tracer<'a> {
     /// has popped.
     fn side(&self, start: u32, depth: u32) -> Option<(Vec<Part>, u32, bool)> {
         let (mut parts, mut number) = (Vec::new(), start);
-        while let Some((clause, run)) = self.clause(number) {
+        loop {
+            if self.fetches(number).is_some() {
+                parts.push(Part::Clause(number));
+                number += 1;
+                continue;
+            }
+            let Some((clause, run)) = self.clause(number) else { break };
             match (clause.form, run.masks) {
                 (AluForm::ALU | AluForm::ALU_POP_AFTER, false) if self.is_all_templates(run) => {
                     parts.push(Part::Clause(number));
@@ -428,13 +496,12 @@ impl<'a> Tracer<'a> {
 
     /// Returns the number of instructions of a conditional, and the number of conditionals in it.
     fn measure(&self, conditional: &Conditional) -> (u32, u32) {
-        let of_clause = |number: u32| self.clause(number).map_or(0, |(_, run)| 1 + run.count);
         // The JUMP, an ELSE, a POP.
-        let (mut size, mut words) = (of_clause(conditional.push) + 3, 1);
+        let (mut size, mut words) = (self.size(conditional.push) + 3, 1);
         let other = conditional.other.iter().flat_map(|(_, parts)| parts);
         for part in conditional.taken.iter().chain(other) {
             let (inner, more) = match part {
-                Part::Clause(number) => (of_clause(*number), 0),
+                Part::Clause(number) => (self.size(*number), 0),
                 Part::If(inner) => self.measure(inner),
             };
             (size, words) = (size + inner, words + more);
@@ -486,9 +553,28 @@ impl<'a> Tracer<'a> {
 
     /// Traces a clause of a conditional.
     fn run(&mut self, number: u32, inside: &mut Together) {
+        if let Some(fetches) = self.fetches(number) {
+            return self.fetch(fetches, inside);
+        }
         let Some((clause, run)) = self.clause(number) else { return };
         self.execute(number, run);
         inside.add(1 + run.count, Counted::Run(clause.runs.start));
+    }
+
+    /// Traces vertex fetches.
+    fn fetch(&mut self, clause: &Fetches, inside: &mut Together) {
+        let lowered = self.lowered;
+        for number in clause.first..clause.first + clause.count {
+            let fetching = lowered.fetches[number as usize].fetching.as_ref();
+            if let (Some(fetching), Some(site)) = (fetching, self.sites[number as usize]) {
+                self.linker.both(|way| {
+                    // The probe in `sites` has shown that there is a template.
+                    let _ = way.fetch(fetching, site);
+                });
+            }
+            inside.counted.push(Counted::Fetch(number));
+        }
+        inside.size += 1 + clause.count;
     }
 
     // Operations.

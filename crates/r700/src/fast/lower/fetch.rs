@@ -46,6 +46,8 @@ pub(in crate::fast) struct Vertex {
     pub(in crate::fast) stride: usize,
     pub(in crate::fast) offset: usize,
     pub(in crate::fast) conversion: Conversion,
+    /// The value of components outside the buffer.
+    pub(in crate::fast) outside: u32,
 }
 
 /// A memory read.
@@ -149,8 +151,8 @@ pub(in crate::fast) enum FetchWork {
     ShareRead(MemDsrDword1),
 }
 
-/// The key of a texture.
-#[derive(Clone, Copy, Debug)]
+/// The key of a texture or a vertex buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Bound {
     pub(in crate::fast) alternate: bool,
     pub(in crate::fast) id: u8,
