@@ -553,10 +553,12 @@ impl Compiler<'_> {
             asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
             asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
             asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
-            // After a lane has left, others often follow.
-            let slow = self.slow_runs(Register::RAX, number);
+            if node.segment.fast.as_ref().is_none_or(|fast| !fast.leaves()) {
+                // After a lane has left, others often follow.
+                let slow = self.slow_runs(Register::RAX, number);
+                self.asm.number(Op::Mov_rm64_imm32, slow, 1);
+            }
             let asm = &mut self.asm;
-            asm.number(Op::Mov_rm64_imm32, slow, 1);
             asm.branch(Op::Jmp_rel32_64, none);
             asm.bind(all);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), place as i32 + 1);

@@ -633,6 +633,11 @@ impl Strip {
         self.effects.push(Effect::Leave(word, value));
     }
 
+    /// Returns whether lanes leave.
+    pub(crate) fn leaves(&self) -> bool {
+        self.effects.iter().any(|effect| matches!(effect, Effect::Leave(..)))
+    }
+
     /// Returns the rows that the strip reads and writes.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let read = self.nodes.iter().filter_map(|node| match node {

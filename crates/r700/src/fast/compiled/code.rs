@@ -10,7 +10,7 @@ use reconverge_jit::{One, Path, Row, Rows, Two, Value, predicate};
 use super::ACTIVE_ROW;
 use crate::fast::kernels::{self, Emitter};
 use crate::fast::lanes::{FALSE, Operation, Place, TRUE};
-use crate::fast::lower::{Chosen, FetchWork, Fetching, Lowered, Register, Template, Vertex};
+use crate::fast::lower::{Chosen, FetchInfo, FetchWork, Fetching, Lowered, Register, Template, Vertex};
 use crate::fast::nodes;
 use crate::format::{Number, Swap};
 use crate::lane;
@@ -46,13 +46,20 @@ pub(super) struct Way<'a> {
     skip: Option<Value>,
 }
 
+fn is_vertex(fetching: &Fetching) -> bool {
+    matches!(fetching.work, FetchWork::Vertex(_))
+}
+
 fn row(place: Place) -> Row {
     Row::Group(place.number() as u32 * ROW)
 }
 
 impl<'a> Way<'a> {
     pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
-        Way { lowered, rows: Rows::new(ACTIVE_ROW, exact), predicate: None, chosen: [None; 2], skip: None }
+        let mut rows = Rows::new(ACTIVE_ROW, exact);
+        let fetches = |info: &FetchInfo| info.fetching.as_ref().is_some_and(is_vertex);
+        rows.leaves |= lowered.fetches.iter().any(fetches);
+        Way { lowered, rows, predicate: None, chosen: [None; 2], skip: None }
     }
 
     fn place(&mut self, place: Place) -> Value {
