@@ -556,7 +556,7 @@ impl Compiler<'_> {
             if node.segment.fast.as_ref().is_none_or(|fast| !fast.leaves()) {
                 // After a lane has left, others often follow.
                 let slow = self.slow_runs(Register::RAX, number);
-                self.asm.number(Op::Mov_rm64_imm32, slow, 1);
+                self.asm.number(Op::Mov_rm64_imm32, slow, 3);
             }
             let asm = &mut self.asm;
             asm.branch(Op::Jmp_rel32_64, none);

@@ -22,9 +22,6 @@ const ROW: u32 = 4 * crate::chip::LANES as u32;
 /// Sizes in bytes of the buffers from which code loads: it reads whole words.
 pub(super) const FITS: RangeInclusive<usize> = 4..=i32::MAX as usize;
 
-/// Maximum size of an element in bytes.
-const ELEMENT: u32 = 16;
-
 /// Elements of a buffer, one a lane.
 struct Elements<'a> {
     vertex: &'a Vertex,
@@ -234,11 +231,14 @@ impl<'a> Way<'a> {
         let (stride, offset) = (vertex.stride as u32, vertex.offset as u32);
         let (base, offset_of) = (self.rows.word(vertex.base), self.rows.word(offset));
         let number = self.rows.two(Two::Add, index, base);
-        let last = self.rows.word((u32::MAX - offset - ELEMENT) / stride);
-        let least = self.rows.two(Two::MinUnsigned, number, last);
-        let fits = self.rows.two(Two::Equal, least, number);
-        let mask = self.rows.mask();
-        let lanes = self.rows.two(Two::And, fits, mask);
+        let most = (u32::MAX - offset - (vertex.conversion.layout.bytes - 1)) / stride;
+        let last = self.rows.word(most);
+        let mut lanes = self.rows.mask();
+        if most < u32::MAX {
+            let least = self.rows.two(Two::MinUnsigned, number, last);
+            let fits = self.rows.two(Two::Equal, least, number);
+            lanes = self.rows.two(Two::And, fits, lanes);
+        }
         let at = match stride.is_power_of_two() {
             true => self.rows.one(One::Shl(stride.trailing_zeros() as u8), number),
             false => {
@@ -275,6 +275,11 @@ impl<'a> Way<'a> {
                 let (first, width) = (first as u8 % 32, width);
                 let word = self.bytes(elements, place);
                 let value = self.number(word, first, width, numbers);
+                let is_byte = first % 8 + width <= 8;
+                if is_byte && elements.vertex.outside == 0 && numbers != (Number::SignedNorm { no_zero: true }) {
+                    // Bytes outside are zeros.
+                    return Some(value);
+                }
                 (value, self.inside(elements, place, (first + width).div_ceil(8)))
             }
         };
@@ -295,12 +300,15 @@ impl<'a> Way<'a> {
         self.rows.two(Two::And, inside, elements.lanes)
     }
 
-    /// Returns the bytes at an offset as a word. Bytes after the end of the buffer are zeros, if the first one is inside.
+    /// Returns the bytes at an offset as a word, with zeros for those that are not in the buffer.
     fn bytes(&mut self, elements: &Elements<'_>, place: Value) -> Value {
         let last = self.rows.strip.last_of_site(elements.site);
         let whole = self.rows.two(Two::MinUnsigned, place, last);
         let [word, _] = self.rows.strip.site_load(elements.site, whole, elements.lanes);
         let beyond = self.rows.two(Two::Sub, place, whole);
+        // A shift by 32 bits leaves none.
+        let four = self.rows.word(4);
+        let beyond = self.rows.two(Two::MinUnsigned, beyond, four);
         let bits = self.rows.one(One::Shl(3), beyond);
         self.rows.two(Two::Shr, word, bits)
     }
