@@ -173,6 +173,11 @@ impl Rows {
         self.now.insert(part, value);
     }
 
+    /// Returns the rows that have changed as words, and their values here.
+    pub fn changed(&self) -> impl Iterator<Item = (Row, Value)> + '_ {
+        self.now.iter().filter_map(|((row, bit), value)| bit.is_none().then_some((*row, *value)))
+    }
+
     /// Removes the stores of rows that are not read any more.
     pub fn forget(&mut self, dead: impl Fn(Row) -> bool) {
         self.now.retain(|(row, _), _| !dead(*row));

@@ -530,8 +530,7 @@ impl Strip {
 
     /// Returns the offset in bytes of the last word in the memory of a site, in all lanes; `u32::MAX` if there is none.
     pub fn last_of_site(&mut self, site: u32) -> Value {
-        let (bound, sign, one) =
-            (self.node(Node::Bound(site)), self.constant(1 << 31), self.constant(1));
+        let (bound, sign, one) = (self.node(Node::Bound(site)), self.constant(1 << 31), self.constant(1));
         let words = self.two(Two::Xor, bound, sign);
         self.two(Two::Sub, words, one)
     }

@@ -115,6 +115,8 @@ pub(super) enum Template {
     },
     /// The sets of lanes by the predicate.
     Sets,
+    /// A register relative to AR.
+    Indexed,
 }
 
 /// An operation of the run that is being built.

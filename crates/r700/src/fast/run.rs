@@ -1,5 +1,7 @@
 //! Runs wavefronts: decides between compiled code and the fast engine.
 
+use std::cell::Cell;
+
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Observer, Step, Trap, stop};
@@ -29,13 +31,15 @@ impl<O: Observer> Task for Run<'_, '_, O> {
         let Run { runner, code, wave, end_at, observer } = self;
         let mut issued = Issued::default();
         runner.finish_clause(wave, end_at, observer)?;
+        // The fast engine runs an instruction that code has refused.
+        let refused = Cell::new(None);
         while let Some(node) =
             runner.run_to_node(wide, wave, &mut issued, end_at, observer, |number, budget, flow| {
-                code?.node(number, budget, flow)
+                code.filter(|_| refused.take() != Some(number))?.node(number, budget, flow)
             })?
         {
             let Some(code) = code else { break };
-            if compiled::run(code, node, runner, wave, &mut issued, end_at, observer)? {
+            if compiled::run(code, node, runner, wave, &mut issued, end_at, &refused, observer)? {
                 break;
             }
         }

@@ -5,9 +5,9 @@
 
 use std::ops::RangeInclusive;
 
-use reconverge_jit::{One, Path, Row, Rows, Two, Value, predicate};
+use reconverge_jit::{Inside, One, Path, Row, Rows, Strip, Two, Value, predicate};
 
-use super::ACTIVE_ROW;
+use super::{ACTIVE_ROW, PLACES_ROW};
 use crate::fast::kernels::{self, Emitter};
 use crate::fast::lanes::{FALSE, Operation, Place, TRUE};
 use crate::fast::lower::{Chosen, FetchInfo, FetchWork, Fetching, Lowered, Register, Template, Vertex};
@@ -18,6 +18,9 @@ use crate::meaning::AluCode;
 
 /// Bytes of a row.
 const ROW: u32 = 4 * crate::chip::LANES as u32;
+
+/// Bytes of a register: four rows.
+const REGISTER: u32 = 4 * ROW;
 
 /// Sizes in bytes of the buffers from which code loads: it reads whole words.
 pub(super) const FITS: RangeInclusive<usize> = 4..=i32::MAX as usize;
@@ -53,7 +56,9 @@ fn row(place: Place) -> Row {
 
 impl<'a> Way<'a> {
     pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
-        let mut rows = Rows::new(ACTIVE_ROW, exact);
+        // The window has the registers that an index selects.
+        let strip = Strip::with_window(lowered.tables.indexed * REGISTER);
+        let mut rows = Rows::on(strip, ACTIVE_ROW, exact, true);
         let fetches = |info: &FetchInfo| info.fetching.as_ref().is_some_and(is_vertex);
         rows.leaves |= lowered.fetches.iter().any(fetches);
         Way { lowered, rows, predicate: None, chosen: [None; 2], skip: None }
@@ -147,6 +152,7 @@ impl<'a> Way<'a> {
                 self.sets();
                 return Some(());
             }
+            Template::Indexed => self.indexed(operation)?,
             Template::Dot4 { ieee } => {
                 let sum = self.dot4(operation, ieee);
                 self.finish(operation, sum, false)
@@ -276,7 +282,10 @@ impl<'a> Way<'a> {
                 let word = self.bytes(elements, place);
                 let value = self.number(word, first, width, numbers);
                 let is_byte = first % 8 + width <= 8;
-                if is_byte && elements.vertex.outside == 0 && numbers != (Number::SignedNorm { no_zero: true }) {
+                if is_byte
+                    && elements.vertex.outside == 0
+                    && numbers != (Number::SignedNorm { no_zero: true })
+                {
                     // Bytes outside are zeros.
                     return Some(value);
                 }
@@ -342,6 +351,42 @@ impl<'a> Way<'a> {
         let quotient = self.rows.two(Two::FDiv, dividend, divisor);
         let least = self.rows.word((-1.0_f32).to_bits());
         self.rows.two(Two::FMax, quotient, least)
+    }
+
+    // Registers relative to AR.
+
+    /// Returns R[n + AR] of each lane. The node does not run if a lane's register does not exist.
+    fn indexed(&mut self, operation: &Operation) -> Option<Value> {
+        let (first, chan) = (operation.number >> 2, operation.number & 3);
+        let index = self.place(operation.src[0]);
+        let index = self.rows.settle(index);
+        let first = self.rows.word(first);
+        let register = self.rows.two(Two::Add, index, first);
+        let inside = self.reach(register, chan)?;
+        let mut word = self.rows.strip.window_load(inside);
+        // The memory does not have the values of this node yet.
+        let number = |row: Row| match row {
+            Row::Group(place) if place < self.lowered.tables.indexed * REGISTER => Some(place / ROW),
+            _ => None,
+        };
+        let changed = self.rows.changed().filter_map(|(row, value)| Some((number(row)?, value)));
+        let of_chan: Vec<(u32, Value)> = changed.filter(|(number, _)| number % 4 == chan).collect();
+        for (number, value) in of_chan {
+            let number = self.rows.word(number / 4);
+            let same = self.rows.two(Two::Equal, register, number);
+            word = self.rows.choose(same, word, value);
+        }
+        Some(word)
+    }
+
+    /// Returns the access of a component of registers, given by number. Registers that do not exist are outside.
+    fn reach(&mut self, register: Value, chan: u32) -> Option<Inside> {
+        let limit = self.rows.word(self.lowered.tables.indexed);
+        let least = self.rows.two(Two::MinUnsigned, register, limit);
+        let first = self.rows.one(One::Shl(REGISTER.trailing_zeros() as u8), least);
+        let places = self.rows.read(PLACES_ROW);
+        let (base, mask) = (self.rows.two(Two::Add, first, places), self.rows.mask());
+        self.rows.strip.inside(base, (chan * ROW) as i32, mask)
     }
 
     fn dot4(&mut self, operation: &Operation, ieee: bool) -> Value {

@@ -37,6 +37,8 @@ pub(super) struct Compiled {
     parts: Parts,
     /// The vertex buffer of each site.
     buffers: Vec<Bound>,
+    /// Whether code indexes registers.
+    indexes: bool,
 }
 
 /// A program that has been traced.
@@ -47,6 +49,10 @@ type Parts = Vec<Vec<Counted>>;
 
 /// The row of the active lanes.
 const ACTIVE_ROW: Row = Row::Own(MASK);
+
+/// The row of the place of each lane in a row, in bytes.
+const PLACES_ROW: Row = Row::Own(PLACES);
+const PLACES: u32 = MASK + 1;
 
 /// Instructions that code runs and counts, by number.
 #[derive(Clone, Copy, Debug)]
@@ -89,14 +95,14 @@ impl Fast {
     /// Compiles the program, if this host can run code.
     pub(super) fn with_passes(mut self, extent: Extent) -> Self {
         let lowered = &self.lowered;
-        let (mut parts, mut buffers) = (Parts::new(), Vec::new());
+        let (mut parts, mut buffers, mut indexes) = (Parts::new(), Vec::new(), false);
         let size = lowered.nodes.len() + lowered.groups.len();
         let linked = reconverge_jit::Linked::new(self.level, size, LANES, || {
             let traced;
-            (traced, parts, buffers) = trace::trace(lowered, extent);
+            (traced, parts, buffers, indexes) = trace::trace(lowered, extent);
             traced
         });
-        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts, buffers }));
+        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts, buffers, indexes }));
         self
     }
 }

@@ -3,6 +3,7 @@
 // Code is called and calls back; each use states its assumptions.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::mem::take;
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use reconverge_simt::level::Task;
 use reconverge_simt::wide::{Wide, spread};
 use reconverge_simt::{Mask, Observer, Path, Shares, Trap};
 
-use super::{Compiled, End, Own};
+use super::{Compiled, End, Own, PLACES};
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::fast::counts::Issued;
@@ -166,7 +167,8 @@ pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow)
     (fits && in_place && (entries == 0 || entries <= flow.room())).then_some(node)
 }
 
-/// Runs code from a node. Returns whether the run has ended.
+/// Runs code from a node. Returns whether the run has ended. Sets `refused` to the number of the instruction where a node
+/// begins, if it could not run.
 ///
 /// # Errors
 /// If the program traps.
@@ -178,6 +180,7 @@ pub(in crate::fast) fn run<O: Observer>(
     wave: &mut Wave,
     issued: &mut Issued,
     end_at: u64,
+    refused: &Cell<Option<u32>>,
     observer: &mut O,
 ) -> Result<bool, Trap<Cause>> {
     let linked = &*compiled.linked;
@@ -187,6 +190,11 @@ pub(in crate::fast) fn run<O: Observer>(
     let mut held = Held::take();
     let state = held.state();
     runner.keep_sites(state);
+    if compiled.indexes {
+        *state.own_mut::<LANES>(PLACES) = std::array::from_fn(|lane| 4 * lane as u32);
+        // SAFETY: only code accesses the rows while it runs.
+        state.set_window(unsafe { &mut *rows });
+    }
     let shares = Shares::default();
     let mut work = Work { runner, wave, issued, end_at, given: (0, 0), shares, end: Ok(false) };
     let narrow = || std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
@@ -200,6 +208,10 @@ pub(in crate::fast) fn run<O: Observer>(
         Left::Budget(node) | Left::Refused(node) | Left::Stopped(node) => Some(linked.own(node).pc),
         Left::Outside(number) => Some(number - work.runner.lowered().first_of(number)),
     };
+    if let Left::Refused(node) = left {
+        let first = work.runner.lowered().program(work.wave.flow.in_fetch_program()).0;
+        refused.set(Some(first as u32 + linked.own(node).pc));
+    }
     if let Some(pc) = place {
         work.take_counts(state);
         work.wave.flow.continue_at(pc);

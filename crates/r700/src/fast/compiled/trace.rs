@@ -12,8 +12,9 @@ use reconverge_simt::compiling::Extent;
 use super::code::Way;
 use super::run::R700;
 use super::{Counted, End, Own, Parts, Traced};
+use crate::fast::indexed::Check;
 use crate::fast::lanes::ACTIVE;
-use crate::fast::lower::{Bound, Clause, FetchWork, Fetches, Groups, Lowered, Template, Work};
+use crate::fast::lower::{Bound, Clause, FetchWork, Fetches, Groups, Lowered, Node, Template, Work};
 use crate::fast::straight::is_plain;
 use crate::flow::{AluForm, Control};
 use crate::words::CfInst;
@@ -27,19 +28,22 @@ const MOST_INSTRUCTIONS: u32 = 400;
 /// Maximum number of conditionals and of clauses that lanes leave in a node.
 const MOST_WORDS: u32 = 48;
 
-/// Traces a program. Returns its nodes, the instructions of each part that they count, and the vertex buffer of each
-/// site.
-pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bound>) {
+/// Traces a program. Returns its nodes, the instructions of each part that they count, the vertex buffer of each site,
+/// and whether nodes index registers.
+pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bound>, bool) {
     // Each operation is probed once, in a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
+    let merged: Vec<Option<Groups>> =
+        lowered.nodes.iter().map(|node| merged(lowered, node, &has_template)).collect();
     let (sites, buffers) = sites(lowered);
     let (targets, loops) = targets(lowered);
     let sizes: Vec<u32> = lowered.nodes.iter().map(|node| node.most).collect();
     let mut tracer = Tracer {
         lowered,
         has_template: &has_template,
+        merged: &merged,
         sites,
         extent,
         chosen: extent.chosen(&sizes, |number| loops[number]),
@@ -61,7 +65,43 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bo
     let Tracer { linker, starts, parts, .. } = tracer;
     let mut traced = linker.finish(&starts);
     traced.spread(|next, own| next.in_loop && !std::mem::replace(&mut own.in_loop, true));
-    (traced, parts, buffers)
+    (traced, parts, buffers, merged.iter().any(Option::is_some))
+}
+
+/// Returns the runs of an ALU clause as one, if only checks of indexed registers separate them and all operations have
+/// templates.
+fn merged(lowered: &Lowered, node: &Node, has_template: &[bool]) -> Option<Groups> {
+    let Work::Alu(clause) = &node.work else { return None };
+    let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
+    let (last, others) = runs.split_last()?;
+    let alone = clause.single.is_none() && !clause.whole_state && !clause.loop_index;
+    let plain = |run: &Groups| !run.by_reference && !run.kills && checks_itself(lowered, run);
+    if !alone || clause.whole_quad_mode || !runs.iter().all(plain) || others.iter().any(|run| run.masks) {
+        return None;
+    }
+    let mut operations = runs.iter().map(|run| run.operations.clone()).filter(|range| !range.is_empty());
+    let first = operations.next()?;
+    let operations = first.start..operations.next_back().unwrap_or(first).end;
+    operations.clone().all(|number| has_template[number as usize]).then(|| Groups {
+        first: runs[0].first,
+        count: runs.iter().map(|run| run.count).sum(),
+        operations,
+        checks: Vec::new(),
+        ..last.clone()
+    })
+}
+
+/// Returns whether the templates of a run contain its checks.
+fn checks_itself(lowered: &Lowered, run: &Groups) -> bool {
+    let contains = |check: &Check| {
+        run.operations.clone().any(|number| {
+            let operation = &lowered.operations[number as usize];
+            lowered.templates[number as usize] == Template::Indexed
+                && check.index == Some(operation.src[0])
+                && check.registers.map(u32::from) == [operation.number >> 2; 2]
+        })
+    };
+    run.checks.iter().all(contains)
 }
 
 /// Returns the site of each fetch instruction that has a template, and the vertex buffer of each site. No instruction
@@ -141,6 +181,11 @@ impl Together {
         self.size += size;
         self.counted.push(counted);
     }
+
+    fn add_clause(&mut self, clause: &Clause, run: &Groups) {
+        self.size += 1 + run.count;
+        self.counted.extend(clause.runs.clone().map(Counted::Run));
+    }
 }
 
 /// The node that is being traced.
@@ -163,6 +208,8 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: &'a [bool],
+    /// The runs of each clause with several that code runs as one.
+    merged: &'a [Option<Groups>],
     /// The site of each fetch instruction that has a template.
     sites: Vec<Option<u32>>,
     extent: Extent,
@@ -194,7 +241,10 @@ impl<'a> Tracer<'a> {
     /// Returns a clause that is one run of groups.
     fn clause(&self, number: u32) -> Option<(&'a Clause, &'a Groups)> {
         match &self.lowered.nodes.get(number as usize)?.work {
-            Work::Alu(clause) if !clause.end => Some((clause, clause.single.as_ref()?)),
+            Work::Alu(clause) if !clause.end => {
+                let merged = self.merged[number as usize].as_ref();
+                Some((clause, clause.single.as_ref().or(merged)?))
+            }
             _ => None,
         }
     }
@@ -347,10 +397,9 @@ impl<'a> Tracer<'a> {
                 number = conditional.next;
                 continue;
             }
-            let size = 1 + run.count;
             self.execute(number, run);
             self.before += size;
-            self.own.last.add(size, Counted::Run(clause.runs.start));
+            self.own.last.add_clause(clause, run);
             let form = clause.form;
             self.own.in_loop |= matches!(form, AluForm::ALU_BREAK | AluForm::ALU_CONTINUE);
             match (form, run.masks) {
@@ -415,7 +464,9 @@ impl<'a> Tracer<'a> {
         // An operation may belong to two groups.
         let whole = operations.clone().all(|number| groups_of(number)[1] < end);
         let templates = operations.clone().all(|number| self.has_template[number as usize]);
-        if groups == 0 || !whole || !templates {
+        // AR is not part of the state that is compared.
+        let indexes = self.merged[number as usize].is_some();
+        if groups == 0 || !whole || !templates || indexes {
             self.starts[number as usize] = None;
             return;
         }
@@ -558,7 +609,7 @@ impl<'a> Tracer<'a> {
         }
         let Some((clause, run)) = self.clause(number) else { return };
         self.execute(number, run);
-        inside.add(1 + run.count, Counted::Run(clause.runs.start));
+        inside.add_clause(clause, run);
     }
 
     /// Traces vertex fetches.
@@ -581,8 +632,13 @@ impl<'a> Tracer<'a> {
 
     /// Traces the operations of a clause.
     fn execute(&mut self, number: u32, run: &'a Groups) {
-        if !self.is_all_templates(run) && self.linker.leaves() {
-            // The lanes that leave are not active in calls.
+        let ends = match self.is_all_templates(run) {
+            // The lanes that leave are not active in calls, and a call does not replace other code.
+            false => self.linker.leaves() || self.linker.slow.rows.strip.has_spans(),
+            // If code refuses a node, the fast engine begins with its first instruction.
+            true => self.merged[number as usize].is_some() && self.linker.next_node() != self.checked,
+        };
+        if ends {
             let next = Target::Node(self.linker.next_node() + 1);
             self.end(Next::To(next), End::At(self.pc(number)));
             self.begin(number);
