@@ -564,6 +564,11 @@ impl Compiler<'_> {
             let asm = &mut self.asm;
             asm.branch(Op::Jmp_rel32_64, none);
             asm.bind(all);
+            // The guards of all strips have failed, but not by their values. Without this, half of table16's runs take
+            // the slow path.
+            let slow = self.slow_runs(Register::RAX, number);
+            let asm = &mut self.asm;
+            asm.number(Op::Mov_rm64_imm32, slow, 0);
             asm.number(Op::Mov_rm32_imm32, at_base(STATE, place!(leave)), place as i32 + 1);
             asm.push(Instruction::with2(Op::Mov_r32_imm32, Register::ESI, number));
             asm.branch(Op::Jmp_rel32_64, self.flow);

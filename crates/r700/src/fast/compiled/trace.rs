@@ -388,7 +388,14 @@ impl<'a> Tracer<'a> {
                 self.end(Next::To(Target::Outside(number)), End::At(pc));
                 return number;
             }
-            if let Some(conditional) = conditional.filter(|_| fits) {
+            let conditional = conditional.filter(|_| fits);
+            let next = conditional.as_ref().map_or(number + 1, |conditional| conditional.next);
+            let indexes = self.merged[number as usize..next as usize].iter().any(Option::is_some);
+            if indexes && self.linker.next_node() != self.checked {
+                // If code refuses a node, the fast engine begins with the node's first instruction.
+                self.divide(number);
+            }
+            if let Some(conditional) = conditional {
                 let mut last = std::mem::take(&mut self.own.last);
                 self.branch(&conditional, 1, &mut last);
                 self.own.last = last;
@@ -426,6 +433,13 @@ impl<'a> Tracer<'a> {
     fn begin(&mut self, number: u32) {
         self.own = Open::at(self.pc(number));
         (self.checked, self.before) = (self.linker.next_node(), 0);
+    }
+
+    /// Ends the open node before an instruction, with which the next one begins.
+    fn divide(&mut self, number: u32) {
+        let next = Target::Node(self.linker.next_node() + 1);
+        self.end(Next::To(next), End::At(self.pc(number)));
+        self.begin(number);
     }
 
     /// Ends the open node.
@@ -632,16 +646,10 @@ impl<'a> Tracer<'a> {
 
     /// Traces the operations of a clause.
     fn execute(&mut self, number: u32, run: &'a Groups) {
-        let ends = match self.is_all_templates(run) {
+        let ends = self.linker.leaves() || self.linker.slow.rows.strip.has_spans();
+        if !self.is_all_templates(run) && ends {
             // The lanes that leave are not active in calls, and a call does not replace other code.
-            false => self.linker.leaves() || self.linker.slow.rows.strip.has_spans(),
-            // If code refuses a node, the fast engine begins with its first instruction.
-            true => self.merged[number as usize].is_some() && self.linker.next_node() != self.checked,
-        };
-        if ends {
-            let next = Target::Node(self.linker.next_node() + 1);
-            self.end(Next::To(next), End::At(self.pc(number)));
-            self.begin(number);
+            self.divide(number);
         }
         self.operate(run.operations.clone());
         if !run.masks {
