@@ -39,7 +39,7 @@ impl<O: Observer> Task for Run<'_, '_, O> {
             })?
         {
             let Some(code) = code else { break };
-            if compiled::run(code, node, runner, wave, &mut issued, end_at, &refused, observer)? {
+            if compiled::run(code, node, runner, wave, &mut issued, (end_at, &refused), observer)? {
                 break;
             }
         }

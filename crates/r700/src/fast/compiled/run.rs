@@ -179,8 +179,7 @@ pub(in crate::fast) fn run<O: Observer>(
     runner: &mut Runner<'_>,
     wave: &mut Wave,
     issued: &mut Issued,
-    end_at: u64,
-    refused: &Cell<Option<u32>>,
+    (end_at, refused): (u64, &Cell<Option<u32>>),
     observer: &mut O,
 ) -> Result<bool, Trap<Cause>> {
     let linked = &*compiled.linked;
