@@ -233,26 +233,28 @@ impl State {
     }
 
     /// Keeps the memory of all sites if it was set with the same code, launch and memory, which `origin` identifies.
-    /// Otherwise, or without an origin, the sites have no memory.
+    /// Otherwise, or without an origin, the sites have no memory. Returns whether they are kept.
     #[inline]
-    pub fn keep_sites(&mut self, origin: Option<[Identity; 3]>) {
-        if origin.is_none() || self.origin != origin {
+    pub fn keep_sites(&mut self, origin: Option<[Identity; 3]>) -> bool {
+        let kept = origin.is_some() && self.origin == origin;
+        if !kept {
             self.sites = [Site::NONE; SITES as usize];
             self.origin = origin;
         }
+        kept
     }
 
-    /// Sets the memory of a site: the bytes from an address on. Has no effect if there is no such site, or if the
-    /// address is not a multiple of 4.
+    /// Sets the memory of a site: the bytes from an address on, up to 2 GB. Has no effect if there is no such site, or if
+    /// the address is not a multiple of 4.
     ///
     /// # Safety
-    /// While [`keep_sites`](Self::keep_sites) keeps the sites, the bytes must be valid for reads and writes by generated
-    /// code.
+    /// While [`keep_sites`](Self::keep_sites) keeps the sites, the bytes must be valid for reads by generated code, and for
+    /// writes if the code stores to the site.
     #[allow(unsafe_code, reason = "code accesses the bytes")]
     pub unsafe fn set_site(&mut self, site: u32, start: u32, bytes: *mut [u8]) {
         let Some(site) = self.sites.get_mut(site as usize).filter(|_| start & 3 == 0) else { return };
-        // Offsets are signed numbers of 32 bits.
-        let words = u32::try_from(bytes.len().saturating_sub(3)).map_or(1 << 31, |words| words.min(1 << 31));
+        // Gathers read the offset as a signed number of 32 bits.
+        let words = bytes.len().saturating_sub(3).min(i32::MAX as usize) as u32;
         *site = Site { start, bound: words ^ 1 << 31, bytes: bytes.cast() };
     }
 

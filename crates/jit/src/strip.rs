@@ -247,6 +247,8 @@ pub(crate) struct Span {
     pub(crate) greatest: i32,
     /// The site whose memory is accessed instead of the window. `place` is then an offset in the memory of the site.
     pub(crate) site: Option<u32>,
+    /// Whether a lane outside prevents the segment from running. Otherwise it loads zeros.
+    pub(crate) exits: bool,
 }
 
 impl Span {
@@ -529,7 +531,7 @@ impl Strip {
         let place = self.two(Two::Add, base, least);
         let first = self.two(Two::MinUnsigned, place, limit);
         let within = self.two(Two::Equal, first, place);
-        self.push_span([base, mask, place, within], distance, None)
+        self.push_span([base, mask, place, within], distance, None, true)
     }
 
     /// Adds a span and returns its number. Its place is an offset in the memory. `within` holds for lanes whose words
@@ -539,31 +541,64 @@ impl Strip {
         [base, mask, place, within]: [Value; 4],
         distance: i32,
         site: Option<u32>,
+        exits: bool,
     ) -> usize {
         let (zero, three) = (self.constant(0), self.constant(3));
         let lanes = self.two(Two::And, within, mask);
+        let (least, greatest) = (distance, distance);
+        if !exits {
+            let outside = zero;
+            self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site, exits });
+            return self.spans.len() - 1;
+        }
         // An address that is not a multiple of 4 is in memory, but the machine has no word at this address.
         let low = self.two(Two::And, place, three);
         let aligned = self.two(Two::Equal, low, zero);
         let good = self.two(Two::And, within, aligned);
         let outside = self.two(Two::AndNot, good, mask);
-        let (least, greatest) = (distance, distance);
-        self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site });
+        self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site, exits });
         self.spans.len() - 1
     }
 
     /// Checks the addresses of an access in the memory of a site, like [`Strip::inside`]. The machine sets this memory
     /// at run time: [`State::set_site`](crate::State::set_site).
     pub fn inside_site(&mut self, site: u32, base: Value, distance: i32, mask: Value) -> Inside {
-        let (start, bound) = (self.node(Node::Start(site)), self.node(Node::Bound(site)));
-        let (after, sign) = (self.constant(distance as u32), self.constant(1 << 31));
+        let (start, after) = (self.node(Node::Start(site)), self.constant(distance as u32));
         let address = self.two(Two::Add, base, after);
         let place = self.two(Two::Sub, address, start);
+        let within = self.within(site, place);
+        let span = self.push_span([base, mask, place, within], distance, Some(site), true);
+        Inside { span: span as u32, distance }
+    }
+
+    /// Returns the lanes for which the memory of a site has a word at an offset in bytes.
+    fn within(&mut self, site: u32, place: Value) -> Value {
+        let (bound, sign) = (self.node(Node::Bound(site)), self.constant(1 << 31));
         // The sign is inverted, because comparisons are signed.
         let inverted = self.two(Two::Xor, place, sign);
-        let within = self.two(Two::Greater, bound, inverted);
-        let span = self.push_span([base, mask, place, within], distance, Some(site));
-        Inside { span: span as u32, distance }
+        self.two(Two::Greater, bound, inverted)
+    }
+
+    /// Returns the offset in bytes of the last word in the memory of a site, in all lanes; `u32::MAX` if there is none.
+    pub fn last_of_site(&mut self, site: u32) -> Value {
+        let (bound, sign, one) = (self.node(Node::Bound(site)), self.constant(1 << 31), self.constant(1));
+        let words = self.two(Two::Xor, bound, sign);
+        self.two(Two::Sub, words, one)
+    }
+
+    /// Loads each lane's word in the memory of a site, at any offset in bytes, for the lanes of `mask`. Returns the words
+    /// and the lanes of the mask for which the memory has the word; the other lanes have zeros.
+    pub fn site_load(&mut self, site: u32, place: Value, mask: Value) -> [Value; 2] {
+        let within = self.within(site, place);
+        let known = self.spans.iter().position(|span| {
+            (span.place, span.mask, span.site, span.exits) == (place, mask, Some(site), false)
+        });
+        let span = match known {
+            Some(span) => span,
+            None => self.push_span([place, mask, place, within], 0, Some(site), false),
+        };
+        let word = self.window_load(Inside { span: span as u32, distance: 0 });
+        [word, self.spans[span].lanes]
     }
 
     /// Returns each lane's word of the window, for lanes inside the window; any word for the others.
@@ -582,9 +617,9 @@ impl Strip {
         self.effects.push(Effect::Scatter { span, distance, place, lanes, value });
     }
 
-    /// Returns whether lanes access the window by separate addresses.
+    /// Returns whether a lane may be outside the window, or outside a site, and prevent the segment from running.
     pub fn has_spans(&self) -> bool {
-        !self.spans.is_empty()
+        self.spans.iter().any(|span| span.exits)
     }
 
     /// Returns a strip without effects whose guard fails if a lane is outside a span of this strip. Returns `None` if
@@ -655,6 +690,11 @@ impl Strip {
         let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
         let loads = self.nodes.iter().any(|node| matches!(node, Node::Load { .. } | Node::Word(_)));
         stores > 1 || stores == 1 && loads
+    }
+
+    /// Returns whether lanes leave.
+    pub(crate) fn leaves(&self) -> bool {
+        self.effects.iter().any(|effect| matches!(effect, Effect::Leave(..)))
     }
 
     /// Returns the rows that the strip reads and writes.

@@ -175,9 +175,10 @@ fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
 
 /// Checks that the place of a span is relative to the start of its site, and that its lanes are within its bound.
 fn check_site(strip: &Strip, number: u32, span: &Span, site: u32) -> Result<(), Rejected> {
+    // A lane outside may load zeros by any rule of the machine.
     let is_offset = match strip.nodes[span.place.0 as usize] {
-        Node::Two(Two::Sub, [_, start]) => strip.nodes[start.0 as usize] == Node::Start(site),
-        _ => false,
+        Node::Two(Two::Sub, [_, start]) if span.exits => strip.nodes[start.0 as usize] == Node::Start(site),
+        _ => !span.exits,
     };
     if !is_offset || span.least != span.greatest {
         return Err(Rejected::Place(number));
@@ -199,6 +200,7 @@ fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
     };
     let inverted = |value: Value| match node(value) {
         Node::Two(Two::Xor, [a, sign]) => a == place && strip.is_constant(sign) == Some(1 << 31),
+        Node::Constant(word) => strip.is_constant(place) == Some(word ^ 1 << 31),
         _ => false,
     };
     if let Some(site) = strip.spans.get(number as usize).and_then(|span| span.site) {
@@ -220,7 +222,7 @@ fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
 /// Verifies the check of a segment: it has the values of the exact strip and no effects, and fails if a lane is outside
 /// a span.
 fn exits(exact: &Strip, check: Option<&Strip>) -> Result<(), Rejected> {
-    for (number, span) in exact.spans.iter().enumerate() {
+    for (number, span) in exact.spans.iter().enumerate().filter(|(_, span)| span.exits) {
         let exit = Rejected::Exit(number as u32);
         let Some(check) = check else {
             // A strip whose only effect is one store may contain this guard, so that the segment does not need a check.

@@ -31,6 +31,28 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Returns the first bit and the number of bits of a component, and whether it is a float. No bits: the component is
+    /// missing. Returns `None` if it shares its exponent with others.
+    pub(crate) fn part(self, component: usize) -> Option<(u32, u8, bool)> {
+        let float = match self.kind {
+            Kind::Float => true,
+            Kind::FloatThenInteger => component == 0,
+            Kind::Integer => false,
+            Kind::SharedExponent => return None,
+        };
+        let first = self.bits[..component].iter().map(|width| u32::from(*width)).sum();
+        Some((first, self.bits[component], float))
+    }
+
+    /// Returns the value of a missing component.
+    pub(crate) fn fill(self, component: usize, number: Number) -> u32 {
+        match component {
+            0..3 => 0,
+            _ if self.kind == Kind::Float => crate::lane::ONE,
+            _ => number.one(),
+        }
+    }
+
     /// Returns, for each component, whether all its bits are set in `bits`, a mask of the bits of an element.
     pub(crate) fn whole(self, bits: u128) -> [bool; 4] {
         if self.kind == Kind::SharedExponent {
@@ -260,12 +282,7 @@ pub(crate) fn convert_rows<const N: usize>(
         }
         let (row, values) = (&words[word], &mut values[component]);
         if width == 0 {
-            let fill = match component {
-                0..3 => 0,
-                _ if layout.kind == Kind::Float => crate::lane::ONE,
-                _ => number.one(),
-            };
-            *values = [fill; N];
+            *values = [layout.fill(component, number); N];
             continue;
         }
         let float = match layout.kind {

@@ -398,7 +398,10 @@ fn bank_swizzle_is_found() {
     let given = source(
         " 0 x: MOV R1.x, R2.x BANK(012)\n 0 y: MULADD R1.y, R3.x, R4.x, R2.x BANK(012)\n 0 z: MOV R1.z, R4.x\n",
     );
-    assert_eq!(first(&given).2, "these values fit, in the order of the slots: BANK(012), BANK(120), BANK(201)");
+    assert_eq!(
+        first(&given).2,
+        "these values fit, in the order of the slots: BANK(012), BANK(120), BANK(201)"
+    );
 }
 
 #[test]

@@ -317,6 +317,24 @@ fn lanes_that_are_not_within_the_bound_of_their_site_are_rejected() {
 }
 
 #[test]
+fn a_load_of_zeros_outside_a_site_needs_a_bound_but_no_exit() {
+    let load = |at: Option<u32>, change: &dyn Fn(&mut Span)| {
+        let mut strip = Strip::new();
+        let (row, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));
+        let place = at.map_or(row, |at| strip.constant(at));
+        let [word, _] = strip.site_load(1, place, mask);
+        change(&mut strip.spans[0]);
+        strip.store(Row::Group(128), word);
+        verify(strip)
+    };
+    assert_eq!(load(None, &|_| {}), Ok(()));
+    assert_eq!(load(Some(8), &|_| {}), Ok(()), "a place that is the same in all lanes");
+    assert_eq!(load(None, &|span| span.lanes = span.mask), Err(Rejected::Unchecked(0)), "all lanes");
+    assert_eq!(load(None, &|span| span.site = Some(2)), Err(Rejected::Lanes(0)), "the bound of another site");
+    assert_eq!(load(None, &|span| span.exits = true), Err(Rejected::Place(0)), "an offset that may exit");
+}
+
+#[test]
 fn a_site_that_the_state_does_not_have_is_rejected() {
     let of = |site: u32| {
         let mut strip = Strip::new();

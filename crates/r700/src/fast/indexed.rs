@@ -7,7 +7,7 @@
 
 use reconverge_simt::mask::members;
 use reconverge_simt::registers::Row;
-use reconverge_simt::wide::{Wide, spread};
+use reconverge_simt::wide::{Eight, Wide, spread};
 
 #[cfg(doc)]
 use super::lanes::Tables;
@@ -56,11 +56,20 @@ pub(super) struct ReadByRow;
 
 impl Body for ReadByRow {
     #[inline(always)]
-    fn run<W: Wide>(_wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let index = *lanes.row(operation.src[0]);
-        let mut words = [0; LANES];
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let index = lanes.row(operation.src[0]);
+        let (first, chan) = (operation.number >> 2, operation.number & 3);
+        let mut places = [0; LANES];
         for lane in 0..LANES {
-            words[lane] = lanes.row(lanes.indexed(operation.number, index[lane] as i32))[lane];
+            let register = first.wrapping_add(index[lane]);
+            let register = if register < lanes.tables.indexed { register } else { 0 };
+            places[lane] = size_of::<Row<LANES>>() as u32 * (register << 2 | chan) + 4 * lane as u32;
+        }
+        // SAFETY: nothing changes the rows while the slice exists.
+        let rows = unsafe { &*lanes.frame.bytes() };
+        let (eight, mut words) = (wide.eight(), [0; LANES]);
+        for (words, places) in words.as_chunks_mut().0.iter_mut().zip(places.as_chunks().0) {
+            *words = eight.store(eight.words_at(rows, eight.load(places)));
         }
         *lanes.frame.row_mut(operation.dst) = Row(words);
     }

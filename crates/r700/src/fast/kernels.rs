@@ -246,9 +246,9 @@ opcodes! {
         float Op2(Op2::RECIPSQRT_CLAMPED) => RecipSqrtClamped[a, _, _] => lane::recipsqrt_clamped(a);
         float Op2(Op2::RECIPSQRT_FF) => RecipSqrtFf[a, _, _] => lane::recipsqrt_ff(a);
         float Op2(Op2::SQRT_IEEE) => SqrtIeee[a, _, _] => lane::sqrt_ieee(a) => Float |rows| nodes::unary(rows, One::Sqrt, a);
-        compare Op2(Op2::MOVA) => Mova[a, _, _] => lane::mova(a) as u32;
-        compare Op2(Op2::MOVA_FLOOR) => MovaFloor[a, _, _] => lane::mova_floor(a) as u32;
-        compare Op2(Op2::MOVA_INT) => MovaInt[a, _, _] => lane::mova_int(a) as u32;
+        compare Op2(Op2::MOVA) => Mova[a, _, _] => lane::mova(a) as u32 => Compare |rows| nodes::address(rows, 0, a);
+        compare Op2(Op2::MOVA_FLOOR) => MovaFloor[a, _, _] => lane::mova_floor(a) as u32 => Compare |rows| nodes::address(rows, 1, a);
+        compare Op2(Op2::MOVA_INT) => MovaInt[a, _, _] => lane::mova_int(a) as u32 => Bits |rows| nodes::held(rows, a);
         // Results that are bits: neither OMOD nor CLAMP applies to them.
         bits Op2(Op2::AND_INT) => AndInt[a, b, _] => lane::and_int(a, b) => Bits |rows| rows.two(Two::And, a, b);
         bits Op2(Op2::OR_INT) => OrInt[a, b, _] => lane::or_int(a, b) => Bits |rows| rows.two(Two::Or, a, b);

@@ -116,6 +116,8 @@ pub(super) enum Template {
     },
     /// Computes the sets of lanes by the predicate.
     Sets,
+    /// A register relative to AR.
+    Indexed,
 }
 
 /// An operation of the run that is being built.

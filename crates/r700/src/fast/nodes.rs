@@ -177,6 +177,20 @@ pub(super) fn whole(rows: &mut Rows, a: Value) -> Value {
     rows.two(Two::AndNot, nan, part)
 }
 
+/// Returns a float as an index, [rounded](One::Round) in a mode.
+pub(super) fn address(rows: &mut Rows, mode: u8, a: Value) -> Value {
+    let rounded = rows.one(One::Round(mode), a);
+    let whole = whole(rows, rounded);
+    held(rows, whole)
+}
+
+/// Returns an integer held in the range of AR: -256 to 255.
+pub(super) fn held(rows: &mut Rows, a: Value) -> Value {
+    let (least, greatest) = (rows.word(-256_i32 as u32), rows.word(255));
+    let above = rows.two(Two::MaxSigned, a, least);
+    rows.two(Two::MinSigned, above, greatest)
+}
+
 /// Converts to an unsigned integer: rounds toward zero, saturates, and returns 0 for a NaN.
 pub(super) fn whole_unsigned(rows: &mut Rows, a: Value) -> Value {
     let (limit, twice) = (rows.word(0x4f00_0000), rows.word(0x4f80_0000)); // 2^31, 2^32

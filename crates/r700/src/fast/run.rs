@@ -1,5 +1,7 @@
 //! Runs wavefronts, and decides whether compiled code or the fast engine runs the next instruction.
 
+use std::cell::Cell;
+
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Observer, Step, Trap, stop};
@@ -29,13 +31,15 @@ impl<O: Observer> Task for Run<'_, '_, O> {
         let Run { runner, code, wave, end_at, observer } = self;
         let mut issued = Issued::default();
         runner.finish_clause(wave, end_at, observer)?;
+        // The fast engine runs an instruction that code has refused.
+        let refused = Cell::new(None);
         while let Some(node) =
             runner.run_to_node(wide, wave, &mut issued, end_at, observer, |number, budget, flow| {
-                code?.node(number, budget, flow)
+                code.filter(|_| refused.take() != Some(number))?.node(number, budget, flow)
             })?
         {
             let Some(code) = code else { break };
-            if compiled::run(code, node, runner, wave, &mut issued, end_at, observer)? {
+            if compiled::run(code, node, runner, wave, &mut issued, (end_at, &refused), observer)? {
                 break;
             }
         }
@@ -58,7 +62,7 @@ impl Runner<'_> {
         observer: &mut O,
     ) -> Result<Step, Trap<Cause>> {
         let end_at = wave.statistics.instructions.saturating_add(most);
-        let code = fast.compiled.as_deref();
+        let code = fast.compiled.as_deref().filter(|_| self.memory.is_some());
         let result = self
             .with_rows(wave, |runner, wave| runner.level().run(Run { runner, code, wave, end_at, observer }));
         result.map(|()| if wave.flow.done() { Step::Done } else { Step::Running })

@@ -7,7 +7,7 @@ use reconverge_simt::level::Task;
 use reconverge_simt::observe::together;
 use reconverge_simt::place::Frame;
 use reconverge_simt::wide::Wide;
-use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap};
+use reconverge_simt::{Event, Identity, Level, Machine, Mask, Observer, Path, Step, Trap};
 
 use super::Fast;
 use super::counts::{Counts, Issued};
@@ -28,6 +28,9 @@ pub(super) struct Runner<'a> {
     level: Level,
     pub(super) lanes: Lanes<'a>,
     pub(super) counts: Counts,
+    /// The memory of each site of compiled code; `None` if code cannot run in the environment.
+    pub(super) memory: Option<Vec<&'a [u8]>>,
+    pub(super) identity: Identity,
 }
 
 /// An export, compiled for each instruction set level. It returns `None` if the reference interpreter must run it.
@@ -66,7 +69,9 @@ impl<'a> Runner<'a> {
             tables: &fast.lowered.tables,
             environment,
         };
-        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts }
+        let memory = fast.compiled.as_ref().and_then(|code| code.memory(environment));
+        let (lowered, level, identity) = (&fast.lowered, fast.level, Identity::new());
+        Runner { lowered, level, lanes, counts, memory, identity }
     }
 
     pub(super) fn reset_counts(&mut self, fast: &Fast) {

@@ -396,3 +396,25 @@ fn the_audit_sees_stores_elsewhere_and_other_instructions() {
     assert!(!dispatch(4, place!(code)), "the jump to a node");
     assert!(dispatch(1, place!(code)) && dispatch(4, place!(rows)), "a jump to something else");
 }
+
+#[test]
+fn lanes_outside_a_site_load_zeros_and_the_others_any_word() {
+    let mut strip = Strip::new();
+    let (place, mask) = (strip.row(row(0)), strip.row(Row::Own(MASK)));
+    let [word, inside] = strip.site_load(3, place, mask);
+    strip.store(row(2), word);
+    strip.store(row(3), inside);
+    let node = node(Segment::new(None, strip));
+    for level in Level::available() {
+        let mut memory: [u8; BYTES as usize] = std::array::from_fn(|at| at as u8);
+        let mut rows: Rows = [[0; N]; 4];
+        rows[0] =
+            std::array::from_fn(|lane| [5, 4 * lane as u32, BYTES - 3, u32::MAX - 1, BYTES - 4][lane % 5]);
+        run(level, node.clone(), &mut rows, &mut memory, u64::from(u32::MAX), [true, false]);
+        for (lane, place) in rows[0].into_iter().enumerate() {
+            let found = memory.get(place as usize..).and_then(|bytes| bytes.first_chunk());
+            let expected = found.map_or(0, |bytes| u32::from_le_bytes(*bytes));
+            assert_eq!((rows[2][lane], rows[3][lane] != 0), (expected, found.is_some()), "{level:?} {place}");
+        }
+    }
+}

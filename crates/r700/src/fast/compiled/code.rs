@@ -3,18 +3,37 @@
 //! A [`Way`] is the fast or the slow path of a node under construction. [`Way::operation`] emits code for an operation
 //! of the fast engine. The code computes the functions of [`crate::lane`] for all lanes of a vector at once.
 
-use reconverge_jit::{Path, Row, Rows, Two, Value, predicate};
+use std::ops::RangeInclusive;
 
-use super::ACTIVE_ROW;
+use reconverge_jit::{Inside, One, Path, Row, Rows, Strip, Two, Value, predicate};
+
+use super::{ACTIVE_ROW, PLACES_ROW};
 use crate::fast::kernels::{self, Emitter};
 use crate::fast::lanes::{FALSE, Operation, Place, TRUE};
-use crate::fast::lower::{Lowered, Template};
+use crate::fast::lower::{Chosen, FetchInfo, FetchWork, Fetching, Lowered, Register, Template, Vertex};
 use crate::fast::nodes;
+use crate::format::{Number, Swap};
 use crate::lane;
 use crate::meaning::AluCode;
 
 /// Size of a row in bytes.
 const ROW: u32 = 4 * crate::chip::LANES as u32;
+
+/// Bytes of a register: four rows.
+const REGISTER: u32 = 4 * ROW;
+
+/// Sizes in bytes of the buffers from which code loads: it reads whole words.
+pub(super) const FITS: RangeInclusive<usize> = 4..=i32::MAX as usize;
+
+/// Elements of a buffer, one a lane.
+struct Elements<'a> {
+    vertex: &'a Vertex,
+    site: u32,
+    /// Offset of each element in bytes, for the lanes that fetch one with an offset of 32 bits. The elements of other
+    /// lanes are outside every buffer.
+    at: Value,
+    lanes: Value,
+}
 
 /// The fast or the slow path of a node under construction.
 pub(super) struct Way<'a> {
@@ -27,13 +46,22 @@ pub(super) struct Way<'a> {
     skip: Option<Value>,
 }
 
+fn is_vertex(fetching: &Fetching) -> bool {
+    matches!(fetching.work, FetchWork::Vertex(_))
+}
+
 fn row(place: Place) -> Row {
     Row::Group(place.number() as u32 * ROW)
 }
 
 impl<'a> Way<'a> {
     pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
-        Way { lowered, rows: Rows::new(ACTIVE_ROW, exact), predicate: None, chosen: [None; 2], skip: None }
+        // The window has the registers that an index selects.
+        let strip = Strip::with_window(lowered.tables.indexed * REGISTER);
+        let mut rows = Rows::on(strip, ACTIVE_ROW, exact, true);
+        let fetches = |info: &FetchInfo| info.fetching.as_ref().is_some_and(is_vertex);
+        rows.leaves |= lowered.fetches.iter().any(fetches);
+        Way { lowered, rows, predicate: None, chosen: [None; 2], skip: None }
     }
 
     fn place(&mut self, place: Place) -> Value {
@@ -124,6 +152,7 @@ impl<'a> Way<'a> {
                 self.sets();
                 return Some(());
             }
+            Template::Indexed => self.indexed(operation)?,
             Template::Dot4 { ieee } => {
                 let sum = self.dot4(operation, ieee);
                 self.finish(operation, sum, false)
@@ -173,6 +202,191 @@ impl<'a> Way<'a> {
                 self.rows.two(Two::AndNot, holds, one)
             }
         })
+    }
+
+    // Vertex fetches.
+
+    /// Emits a vertex fetch from a buffer whose memory a site has. Returns `None` if there is no template for it.
+    pub(super) fn fetch(&mut self, fetching: &Fetching, site: u32) -> Option<()> {
+        let vertex = match &fetching.work {
+            FetchWork::Nothing => return Some(()),
+            FetchWork::Vertex(vertex) if vertex.conversion.swap == Swap::None => vertex,
+            _ => return None,
+        };
+        let [[Register::Fixed(index), ..]] = fetching.src[..] else { return None };
+        let [dst] = fetching.dst[..] else { return None };
+        if fetching.whole_quad || vertex.stride == 0 {
+            return None;
+        }
+        let index = self.place(index);
+        let index = self.rows.settle(index);
+        let elements = self.elements(vertex, site, index);
+        for (register, chosen) in dst.into_iter().flatten() {
+            let Register::Fixed(place) = register else { return None };
+            let value = match chosen {
+                Chosen::Word(word) => self.rows.word(word),
+                Chosen::Component(component) => self.component(&elements, component)?,
+            };
+            self.rows.write(row(place), None, value);
+        }
+        Some(())
+    }
+
+    /// Returns the elements with these indices.
+    fn elements<'v>(&mut self, vertex: &'v Vertex, site: u32, index: Value) -> Elements<'v> {
+        let (stride, offset) = (vertex.stride as u32, vertex.offset as u32);
+        let (base, offset_of) = (self.rows.word(vertex.base), self.rows.word(offset));
+        let number = self.rows.two(Two::Add, index, base);
+        let most = (u32::MAX - offset - (vertex.conversion.layout.bytes - 1)) / stride;
+        let last = self.rows.word(most);
+        let mut lanes = self.rows.mask();
+        if most < u32::MAX {
+            let least = self.rows.two(Two::MinUnsigned, number, last);
+            let fits = self.rows.two(Two::Equal, least, number);
+            lanes = self.rows.two(Two::And, fits, lanes);
+        }
+        let at = match stride.is_power_of_two() {
+            true => self.rows.one(One::Shl(stride.trailing_zeros() as u8), number),
+            false => {
+                let stride = self.rows.word(stride);
+                self.rows.two(Two::Mul, number, stride)
+            }
+        };
+        let at = self.rows.two(Two::Add, at, offset_of);
+        Elements { vertex, site, at, lanes }
+    }
+
+    /// Returns a component of elements. Components that the buffer does not contain as a whole are
+    /// [outside](Vertex::outside).
+    fn component(&mut self, elements: &Elements<'_>, component: usize) -> Option<Value> {
+        let (layout, numbers) = (elements.vertex.conversion.layout, elements.vertex.conversion.numbers);
+        let (first, width, float) = layout.part(component)?;
+        let is_word = float || matches!(numbers, Number::UnsignedInt | Number::SignedInt);
+        let (value, inside) = match width {
+            // Present if the first byte is.
+            0 => (self.rows.word(layout.fill(component, numbers)), self.inside(elements, elements.at, 1)),
+            32 if is_word => {
+                let place = self.rows.word(first / 8);
+                let place = self.rows.two(Two::Add, elements.at, place);
+                let [word, inside] = self.rows.strip.site_load(elements.site, place, elements.lanes);
+                if elements.vertex.outside == 0 {
+                    return Some(word);
+                }
+                (word, inside)
+            }
+            width if float || width > 16 => return None,
+            width => {
+                let place = self.rows.word(first / 32 * 4);
+                let place = self.rows.two(Two::Add, elements.at, place);
+                let (first, width) = (first as u8 % 32, width);
+                let word = self.bytes(elements, place);
+                let value = self.number(word, first, width, numbers);
+                let is_byte = first % 8 + width <= 8;
+                if is_byte
+                    && elements.vertex.outside == 0
+                    && numbers != (Number::SignedNorm { no_zero: true })
+                {
+                    // Bytes outside are zeros.
+                    return Some(value);
+                }
+                (value, self.inside(elements, place, (first + width).div_ceil(8)))
+            }
+        };
+        let outside = self.rows.word(elements.vertex.outside);
+        Some(match elements.vertex.outside {
+            0 => self.rows.two(Two::And, inside, value),
+            _ => self.rows.strip.select(inside, outside, value),
+        })
+    }
+
+    /// Returns the lanes whose buffer has this number of bytes at an offset, up to four.
+    fn inside(&mut self, elements: &Elements<'_>, place: Value, bytes: u8) -> Value {
+        let (last, more) =
+            (self.rows.strip.last_of_site(elements.site), self.rows.word(4 - u32::from(bytes.min(4))));
+        let last = self.rows.two(Two::Add, last, more);
+        let least = self.rows.two(Two::MinUnsigned, place, last);
+        let inside = self.rows.two(Two::Equal, least, place);
+        self.rows.two(Two::And, inside, elements.lanes)
+    }
+
+    /// Returns the bytes at an offset as a word, with zeros for those that are not in the buffer.
+    fn bytes(&mut self, elements: &Elements<'_>, place: Value) -> Value {
+        let last = self.rows.strip.last_of_site(elements.site);
+        let whole = self.rows.two(Two::MinUnsigned, place, last);
+        let [word, _] = self.rows.strip.site_load(elements.site, whole, elements.lanes);
+        let beyond = self.rows.two(Two::Sub, place, whole);
+        // A shift by 32 bits leaves none.
+        let four = self.rows.word(4);
+        let beyond = self.rows.two(Two::MinUnsigned, beyond, four);
+        let bits = self.rows.one(One::Shl(3), beyond);
+        self.rows.two(Two::Shr, word, bits)
+    }
+
+    /// Converts up to 16 bits of a word; see [`crate::format::convert`]. The quotient of two floats is rounded as that
+    /// of two doubles.
+    fn number(&mut self, word: Value, first: u8, width: u8, numbers: Number) -> Value {
+        let codes = u32::MAX >> (32 - width);
+        let bits = match numbers {
+            Number::UnsignedInt | Number::UnsignedNorm | Number::UnsignedScaled => {
+                let (low, mask) = (self.rows.one(One::Shr(first), word), self.rows.word(codes));
+                self.rows.two(Two::And, low, mask)
+            }
+            Number::SignedInt | Number::SignedNorm { .. } | Number::SignedScaled => {
+                let high = self.rows.one(One::Shl(32 - first - width), word);
+                self.rows.one(One::Sar(32 - width), high)
+            }
+        };
+        let (dividend, divisor) = match numbers {
+            Number::UnsignedInt | Number::SignedInt => return bits,
+            Number::UnsignedScaled | Number::SignedScaled => return self.rows.one(One::Float, bits),
+            Number::UnsignedNorm => (bits, codes),
+            Number::SignedNorm { no_zero: false } => (bits, (codes >> 1).max(1)),
+            Number::SignedNorm { no_zero: true } => {
+                let (twice, one) = (self.rows.one(One::Shl(1), bits), self.rows.word(1));
+                (self.rows.two(Two::Add, twice, one), codes)
+            }
+        };
+        let dividend = self.rows.one(One::Float, dividend);
+        let divisor = self.rows.word((divisor as f32).to_bits());
+        let quotient = self.rows.two(Two::FDiv, dividend, divisor);
+        let least = self.rows.word((-1.0_f32).to_bits());
+        self.rows.two(Two::FMax, quotient, least)
+    }
+
+    // Registers relative to AR.
+
+    /// Returns R[n + AR] of each lane. The node does not run if a lane's register does not exist.
+    fn indexed(&mut self, operation: &Operation) -> Option<Value> {
+        let (first, chan) = (operation.number >> 2, operation.number & 3);
+        let index = self.place(operation.src[0]);
+        let index = self.rows.settle(index);
+        let first = self.rows.word(first);
+        let register = self.rows.two(Two::Add, index, first);
+        let inside = self.reach(register, chan)?;
+        let mut word = self.rows.strip.window_load(inside);
+        // The memory does not have the values of this node yet.
+        let number = |row: Row| match row {
+            Row::Group(place) if place < self.lowered.tables.indexed * REGISTER => Some(place / ROW),
+            _ => None,
+        };
+        let changed = self.rows.changed().filter_map(|(row, value)| Some((number(row)?, value)));
+        let of_chan: Vec<(u32, Value)> = changed.filter(|(number, _)| number % 4 == chan).collect();
+        for (number, value) in of_chan {
+            let number = self.rows.word(number / 4);
+            let same = self.rows.two(Two::Equal, register, number);
+            word = self.rows.choose(same, word, value);
+        }
+        Some(word)
+    }
+
+    /// Returns the access of a component of registers, given by number. Registers that do not exist are outside.
+    fn reach(&mut self, register: Value, chan: u32) -> Option<Inside> {
+        let limit = self.rows.word(self.lowered.tables.indexed);
+        let least = self.rows.two(Two::MinUnsigned, register, limit);
+        let first = self.rows.one(One::Shl(REGISTER.trailing_zeros() as u8), least);
+        let places = self.rows.read(PLACES_ROW);
+        let (base, mask) = (self.rows.two(Two::Add, first, places), self.rows.mask());
+        self.rows.strip.inside(base, (chan * ROW) as i32, mask)
     }
 
     fn dot4(&mut self, operation: &Operation, ieee: bool) -> Value {

@@ -9,7 +9,8 @@
 //!
 //! Between two nodes, registers, flow state and counts are the same as in the fast engine. The fast engine runs the
 //! instructions that no node contains: compiled code calls the engine at the end of a node, and then continues with the
-//! next node. If an operation has no template, compiled code calls the fast engine's operation. If lockstep must name
+//! next node. If an operation has no template, compiled code calls the fast engine's operation. A vertex fetch
+//! loads from a site, which has the memory of its buffer. If lockstep must name
 //! an instruction, a node may end inside a clause. At such a point, only the registers are compared.
 
 mod code;
@@ -23,8 +24,10 @@ use reconverge_simt::compiling::Extent;
 
 use super::Fast;
 use super::counts::Counts;
+use super::lower::Bound;
 use crate::chip::LANES;
 use crate::flow::{AluForm, Flow};
+use crate::launch::Environment;
 
 pub(super) use run::run;
 
@@ -33,6 +36,10 @@ pub(super) use run::run;
 pub(super) struct Compiled {
     linked: Arc<reconverge_jit::Linked<run::R700>>,
     parts: Parts,
+    /// The vertex buffer of each site.
+    buffers: Vec<Bound>,
+    /// Whether code indexes registers.
+    indexes: bool,
 }
 
 /// A program that has been traced.
@@ -44,6 +51,10 @@ type Parts = Vec<Vec<Counted>>;
 /// The row of the active lanes.
 const ACTIVE_ROW: Row = Row::Own(MASK);
 
+/// The row of the place of each lane in a row, in bytes.
+const PLACES_ROW: Row = Row::Own(PLACES);
+const PLACES: u32 = MASK + 1;
+
 /// An instruction that compiled code runs and counts.
 #[derive(Clone, Copy, Debug)]
 enum Counted {
@@ -51,6 +62,8 @@ enum Counted {
     Run(u32),
     /// A control-flow instruction, by its number in the program.
     Node(u32),
+    /// An instruction of a fetch clause.
+    Fetch(u32),
 }
 
 /// The change of the flow state at the end of a node.
@@ -85,14 +98,14 @@ impl Fast {
     /// Compiles the program, if this host can run generated code.
     pub(super) fn with_passes(mut self, extent: Extent) -> Self {
         let lowered = &self.lowered;
-        let mut parts = Parts::new();
+        let (mut parts, mut buffers, mut indexes) = (Parts::new(), Vec::new(), false);
         let size = lowered.nodes.len() + lowered.groups.len();
         let linked = reconverge_jit::Linked::new(self.level, size, LANES, || {
-            let (traced, counted) = trace::trace(lowered, extent);
-            parts = counted;
+            let traced;
+            (traced, parts, buffers, indexes) = trace::trace(lowered, extent);
             traced
         });
-        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts }));
+        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts, buffers, indexes }));
         self
     }
 }
@@ -101,6 +114,15 @@ impl Compiled {
     /// Returns the number of counters that compiled code needs. The counters of the parts come first.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
+    }
+
+    /// Returns the memory of each site for launches in an environment, or `None` if code cannot load from it.
+    pub(super) fn memory<'a>(&self, environment: &'a Environment) -> Option<Vec<&'a [u8]>> {
+        let of_site = |bound: &Bound| {
+            let bytes = &environment.bound(bound.alternate).vertex_buffers.get(&bound.id)?.bytes;
+            code::FITS.contains(&bytes.len()).then_some(&bytes[..])
+        };
+        self.buffers.iter().map(of_site).collect()
     }
 
     /// Returns the node that begins at a control-flow instruction, or `None` if no node does or if it may not run with
@@ -112,13 +134,14 @@ impl Compiled {
 
     /// Adds the counts of the parts to the counts of their instructions, and clears the counts of the parts.
     pub(super) fn settle(&self, counts: &mut Counts) {
-        let Counts { runs, nodes, code, .. } = counts;
+        let Counts { runs, nodes, fetches, code, .. } = counts;
         for (counted, times) in self.parts.iter().zip(code) {
             let times = std::mem::take(times);
             for counted in counted {
                 match *counted {
                     Counted::Run(run) => runs[run as usize] += times,
                     Counted::Node(number) => nodes[number as usize] |= times > 0,
+                    Counted::Fetch(number) => fetches[number as usize] += times,
                 }
             }
         }

@@ -4,6 +4,7 @@
 // relies on.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::mem::take;
 use std::ops::Range;
 
@@ -12,7 +13,7 @@ use reconverge_simt::level::Task;
 use reconverge_simt::wide::{Wide, spread};
 use reconverge_simt::{Mask, Observer, Path, Shares, Trap};
 
-use super::{Compiled, End, Own};
+use super::{Compiled, End, Own, PLACES};
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::fast::counts::Issued;
@@ -170,6 +171,7 @@ pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow)
 }
 
 /// Runs compiled code, beginning with a node. Returns whether the run has ended.
+/// If a node could not run, sets `refused` to the number of its first instruction.
 ///
 /// # Errors
 /// If the program traps.
@@ -180,7 +182,7 @@ pub(in crate::fast) fn run<O: Observer>(
     runner: &mut Runner<'_>,
     wave: &mut Wave,
     issued: &mut Issued,
-    end_at: u64,
+    (end_at, refused): (u64, &Cell<Option<u32>>),
     observer: &mut O,
 ) -> Result<bool, Trap<Cause>> {
     let linked = &*compiled.linked;
@@ -189,6 +191,12 @@ pub(in crate::fast) fn run<O: Observer>(
     let mut counts = take(&mut runner.counts.code);
     let mut held = Held::take();
     let state = held.state();
+    runner.keep_sites(state);
+    if compiled.indexes {
+        *state.own_mut::<LANES>(PLACES) = std::array::from_fn(|lane| 4 * lane as u32);
+        // SAFETY: only code accesses the rows while it runs.
+        state.set_window(unsafe { &mut *rows });
+    }
     let shares = Shares::default();
     let mut work = Work { runner, wave, issued, end_at, given: (0, 0), shares, end: Ok(false) };
     let narrow = || std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
@@ -202,6 +210,10 @@ pub(in crate::fast) fn run<O: Observer>(
         Left::Budget(node) | Left::Refused(node) | Left::Stopped(node) => Some(linked.own(node).pc),
         Left::Outside(number) => Some(number - work.runner.lowered().first_of(number)),
     };
+    if let Left::Refused(node) = left {
+        let first = work.runner.lowered().program(work.wave.flow.in_fetch_program()).0;
+        refused.set(Some(first as u32 + linked.own(node).pc));
+    }
     if let Some(pc) = place {
         work.take_counts(state);
         work.wave.flow.continue_at(pc);
@@ -214,6 +226,21 @@ pub(in crate::fast) fn run<O: Observer>(
         shares.announce(observer);
     }
     end
+}
+
+impl Runner<'_> {
+    /// Sets the memory of the code's sites.
+    #[inline(always)]
+    fn keep_sites(&self, state: &mut State) {
+        let memory = self.memory.as_deref().unwrap_or_default();
+        if memory.is_empty() || state.keep_sites(Some([self.identity; 3])) {
+            return;
+        }
+        for (site, bytes) in (0..).zip(memory) {
+            // SAFETY: the bytes exist as long as this runner, whose number no other value has. Code only loads from them.
+            unsafe { state.set_site(site, 0, std::ptr::from_ref(*bytes).cast_mut()) };
+        }
+    }
 }
 
 /// Runs instructions on the fast engine up to the next node. This task is compiled for each instruction set level.

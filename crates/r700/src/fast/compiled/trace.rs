@@ -1,20 +1,22 @@
 //! Traces a program: converts its clauses to nodes of linked code.
 //!
-//! A node is a chain of ALU clauses and of conditionals that consist of templates. It ends at an instruction that the
+//! A node is a chain of ALU clauses, vertex fetches, and conditionals that consist of templates. It ends at an instruction that the
 //! fast engine runs, after a clause that changes the stack, at a LOOP_END, and before the target of a jump. It also
 //! ends before an operation without a template, which code calls. Lanes that an ALU_BREAK disables leave the node.
 
 use std::ops::Range;
 
-use reconverge_jit::{Branch, Linker, Next, Target, Waits};
+use reconverge_jit::{Branch, Linker, Next, SITES, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
 use super::run::R700;
 use super::{Counted, End, Own, Parts, Traced};
+use crate::fast::indexed::Check;
 use crate::fast::lanes::ACTIVE;
-use crate::fast::lower::{Clause, Groups, Lowered, Template, Work};
-use crate::flow::{AluForm, Condition, Control};
+use crate::fast::lower::{Bound, Clause, FetchWork, Fetches, Groups, Lowered, Node, Template, Work};
+use crate::fast::straight::is_plain;
+use crate::flow::{AluForm, Control};
 use crate::words::CfInst;
 
 /// Maximum nesting depth of conditionals in a node.
@@ -27,17 +29,23 @@ const MOST_INSTRUCTIONS: u32 = 400;
 /// after which lanes leave the node.
 const MOST_WORDS: u32 = 48;
 
-/// Traces a program. Returns its nodes, and for each part that the nodes count, the instructions of the part.
-pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
+/// Traces a program. Returns its nodes, the instructions of each part that they count, the vertex buffer of each site,
+/// and whether nodes index registers.
+pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bound>, bool) {
     // To find out whether an operation has a template, it is emitted once into a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
+    let merged: Vec<Option<Groups>> =
+        lowered.nodes.iter().map(|node| merged(lowered, node, &has_template)).collect();
+    let (sites, buffers) = sites(lowered);
     let (targets, loops) = targets(lowered);
     let sizes: Vec<u32> = lowered.nodes.iter().map(|node| node.most).collect();
     let mut tracer = Tracer {
         lowered,
         has_template: &has_template,
+        merged: &merged,
+        sites,
         extent,
         chosen: extent.chosen(&sizes, |number| loops[number]),
         targets,
@@ -58,7 +66,66 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts) {
     let Tracer { linker, starts, parts, .. } = tracer;
     let mut traced = linker.finish(&starts);
     traced.spread(|next, own| next.in_loop && !std::mem::replace(&mut own.in_loop, true));
-    (traced, parts)
+    (traced, parts, buffers, merged.iter().any(Option::is_some))
+}
+
+/// Returns the runs of an ALU clause as one, if only checks of indexed registers separate them and all operations have
+/// templates.
+fn merged(lowered: &Lowered, node: &Node, has_template: &[bool]) -> Option<Groups> {
+    let Work::Alu(clause) = &node.work else { return None };
+    let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
+    let (last, others) = runs.split_last()?;
+    let alone = clause.single.is_none() && !clause.whole_state && !clause.loop_index;
+    let plain = |run: &Groups| !run.by_reference && !run.kills && checks_itself(lowered, run);
+    if !alone || clause.whole_quad_mode || !runs.iter().all(plain) || others.iter().any(|run| run.masks) {
+        return None;
+    }
+    let mut operations = runs.iter().map(|run| run.operations.clone()).filter(|range| !range.is_empty());
+    let first = operations.next()?;
+    let operations = first.start..operations.next_back().unwrap_or(first).end;
+    operations.clone().all(|number| has_template[number as usize]).then(|| Groups {
+        first: runs[0].first,
+        count: runs.iter().map(|run| run.count).sum(),
+        operations,
+        checks: Vec::new(),
+        ..last.clone()
+    })
+}
+
+/// Returns whether the templates of a run contain its checks.
+fn checks_itself(lowered: &Lowered, run: &Groups) -> bool {
+    let contains = |check: &Check| {
+        run.operations.clone().any(|number| {
+            let operation = &lowered.operations[number as usize];
+            lowered.templates[number as usize] == Template::Indexed
+                && check.index == Some(operation.src[0])
+                && check.registers.map(u32::from) == [operation.number >> 2; 2]
+        })
+    };
+    run.checks.iter().all(contains)
+}
+
+/// Returns the site of each fetch instruction that has a template, and the vertex buffer of each site. No instruction
+/// has a site in a program that keeps something between the instructions of a fetch clause.
+fn sites(lowered: &Lowered) -> (Vec<Option<u32>>, Vec<Bound>) {
+    let mut buffers: Vec<Bound> = Vec::new();
+    let works = || lowered.fetches.iter().map(|info| info.fetching.as_ref().map(|fetching| &fetching.work));
+    if works().any(|work| matches!(work, None | Some(FetchWork::SetGradients(_)))) {
+        return (vec![None; lowered.fetches.len()], buffers);
+    }
+    let mut site = |number: usize| {
+        let fetching = lowered.fetches[number].fetching.as_ref()?;
+        Way::new(lowered, true).fetch(fetching, 0)?;
+        let FetchWork::Vertex(vertex) = &fetching.work else { return Some(0) };
+        let known = buffers.iter().position(|bound| *bound == vertex.bound);
+        let site = known.unwrap_or(buffers.len()) as u32;
+        if known.is_none() && site < SITES {
+            buffers.push(vertex.bound);
+        }
+        (site < SITES).then_some(site)
+    };
+    let sites = (0..lowered.fetches.len()).map(&mut site).collect();
+    (sites, buffers)
 }
 
 /// For each instruction, returns the instructions that name it in ADDR, and whether it is part of a loop.
@@ -79,7 +146,7 @@ fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
 
 /// Part of one side of a conditional.
 enum Part {
-    /// An ALU clause, by the number of its control-flow instruction.
+    /// An ALU clause, or vertex fetches, by the number of the control-flow instruction.
     Clause(u32),
     If(Conditional),
 }
@@ -115,6 +182,11 @@ impl Together {
         self.size += size;
         self.counted.push(counted);
     }
+
+    fn add_clause(&mut self, clause: &Clause, run: &Groups) {
+        self.size += 1 + run.count;
+        self.counted.extend(clause.runs.clone().map(Counted::Run));
+    }
 }
 
 /// The node that is being traced.
@@ -137,6 +209,10 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: &'a [bool],
+    /// The runs of each clause with several that code runs as one.
+    merged: &'a [Option<Groups>],
+    /// The site of each fetch instruction that has a template.
+    sites: Vec<Option<u32>>,
     extent: Extent,
     /// For each instruction, whether it is compiled, and the instructions that name it in ADDR.
     chosen: Vec<bool>,
@@ -166,7 +242,10 @@ impl<'a> Tracer<'a> {
     /// Returns the clause with this number, if it consists of one run of groups and does not end the program.
     fn clause(&self, number: u32) -> Option<(&'a Clause, &'a Groups)> {
         match &self.lowered.nodes.get(number as usize)?.work {
-            Work::Alu(clause) if !clause.end => Some((clause, clause.single.as_ref()?)),
+            Work::Alu(clause) if !clause.end => {
+                let merged = self.merged[number as usize].as_ref();
+                Some((clause, clause.single.as_ref().or(merged)?))
+            }
             _ => None,
         }
     }
@@ -175,11 +254,22 @@ impl<'a> Tracer<'a> {
     fn flow(&self, number: u32) -> Option<(CfInst, &'a Control)> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Flow(inst, control) = &node.work else { return None };
-        let plain = control.cond == Condition::Active
-            && !control.whole_quad_mode
-            && !control.valid_pixel_mode
-            && !node.end;
-        plain.then_some((*inst, control))
+        (is_plain(control) && !node.end).then_some((*inst, control))
+    }
+
+    /// Returns a fetch clause that all active lanes run, whose instructions all have templates.
+    fn fetches(&self, number: u32) -> Option<&'a Fetches> {
+        let node = self.lowered.nodes.get(number as usize)?;
+        let Work::Fetch(clause) = &node.work else { return None };
+        let sites = &self.sites[clause.first as usize..(clause.first + clause.count) as usize];
+        let plain = is_plain(&clause.control) && !clause.acknowledged && !node.end;
+        (plain && sites.iter().all(Option::is_some)).then_some(clause)
+    }
+
+    /// Returns the number of instructions of a clause.
+    fn size(&self, number: u32) -> u32 {
+        let groups = self.clause(number).map(|(_, run)| run.count);
+        1 + groups.or(self.fetches(number).map(|clause| clause.count)).unwrap_or(0)
     }
 
     fn is_all_templates(&self, run: &Groups) -> bool {
@@ -221,13 +311,18 @@ impl<'a> Tracer<'a> {
             || self.lowered.first_of(number) != self.lowered.first_of(number + 1);
         !is_last
             && self.chosen.get(number as usize) == Some(&true)
-            && self.clause(number).is_some_and(|(_, run)| self.compiles(run))
+            && (self.fetches(number).is_some()
+                || self.clause(number).is_some_and(|(_, run)| self.compiles(run)))
     }
 
     /// Returns whether a node begins with an instruction. If the node contained only a short clause, entering compiled
     /// code would cost more than it saves. Such a node is worthwhile only if the loop around it has other nodes.
     fn pays(&self, number: u32) -> bool {
-        let Some((_, run)) = self.clause(number).filter(|_| self.begins(number)) else { return false };
+        if !self.begins(number) {
+            return false;
+        }
+        // A fetch saves more than an operation.
+        let Some((_, run)) = self.clause(number) else { return true };
         let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
         let in_loop = |next: &u32| *next == number + 1 || self.loops.get(*next as usize) == Some(&true);
         let mut behind = (number + 1..).take_while(in_loop);
@@ -263,6 +358,23 @@ impl<'a> Tracer<'a> {
                 self.end(Next::To(next), End::At(pc));
                 return number;
             }
+            if let Some(fetches) = self.fetches(number) {
+                let size = self.size(number);
+                if is_new && self.extent.cuts_blocks() && size > self.most {
+                    self.starts[number as usize] = None;
+                    return number + 1;
+                }
+                if !is_new && self.before + size > self.most {
+                    self.end(Next::To(Target::Outside(number)), End::At(pc));
+                    return number;
+                }
+                let mut last = std::mem::take(&mut self.own.last);
+                self.fetch(fetches, &mut last);
+                self.own.last = last;
+                self.before += size;
+                number += 1;
+                continue;
+            }
             let Some((clause, run)) = self.clause(number) else { return number };
             let conditional = self.conditional(number, 1).filter(|_| clause.form == AluForm::ALU_PUSH_BEFORE);
             let (size, words) = match &conditional {
@@ -278,7 +390,14 @@ impl<'a> Tracer<'a> {
                 self.end(Next::To(Target::Outside(number)), End::At(pc));
                 return number;
             }
-            if let Some(conditional) = conditional.filter(|_| fits) {
+            let conditional = conditional.filter(|_| fits);
+            let next = conditional.as_ref().map_or(number + 1, |conditional| conditional.next);
+            let indexes = self.merged[number as usize..next as usize].iter().any(Option::is_some);
+            if indexes && self.linker.next_node() != self.checked {
+                // If code refuses a node, the fast engine begins with the node's first instruction.
+                self.divide(number);
+            }
+            if let Some(conditional) = conditional {
                 let mut last = std::mem::take(&mut self.own.last);
                 self.branch(&conditional, 1, &mut last);
                 self.own.last = last;
@@ -287,10 +406,9 @@ impl<'a> Tracer<'a> {
                 number = conditional.next;
                 continue;
             }
-            let size = 1 + run.count;
             self.execute(number, run);
             self.before += size;
-            self.own.last.add(size, Counted::Run(clause.runs.start));
+            self.own.last.add_clause(clause, run);
             let form = clause.form;
             self.own.in_loop |= matches!(form, AluForm::ALU_BREAK | AluForm::ALU_CONTINUE);
             match (form, run.masks) {
@@ -317,6 +435,13 @@ impl<'a> Tracer<'a> {
     fn begin(&mut self, number: u32) {
         self.own = Open::at(self.pc(number));
         (self.checked, self.before) = (self.linker.next_node(), 0);
+    }
+
+    /// Ends the open node before an instruction, with which the next one begins.
+    fn divide(&mut self, number: u32) {
+        let next = Target::Node(self.linker.next_node() + 1);
+        self.end(Next::To(next), End::At(self.pc(number)));
+        self.begin(number);
     }
 
     /// Ends the open node.
@@ -357,7 +482,9 @@ impl<'a> Tracer<'a> {
         // A merged operation may belong to two groups. The node must not end between them.
         let whole = operations.clone().all(|number| groups_of(number)[1] < end);
         let templates = operations.clone().all(|number| self.has_template[number as usize]);
-        if groups == 0 || !whole || !templates {
+        // AR is not part of the state that is compared.
+        let indexes = self.merged[number as usize].is_some();
+        if groups == 0 || !whole || !templates || indexes {
             self.starts[number as usize] = None;
             return;
         }
@@ -412,7 +539,13 @@ impl<'a> Tracer<'a> {
     /// the entry of the conditional.
     fn side(&self, start: u32, depth: u32) -> Option<(Vec<Part>, u32, bool)> {
         let (mut parts, mut number) = (Vec::new(), start);
-        while let Some((clause, run)) = self.clause(number) {
+        loop {
+            if self.fetches(number).is_some() {
+                parts.push(Part::Clause(number));
+                number += 1;
+                continue;
+            }
+            let Some((clause, run)) = self.clause(number) else { break };
             match (clause.form, run.masks) {
                 (AluForm::ALU | AluForm::ALU_POP_AFTER, false) if self.is_all_templates(run) => {
                     parts.push(Part::Clause(number));
@@ -434,13 +567,12 @@ impl<'a> Tracer<'a> {
 
     /// Returns the number of instructions of a conditional, and the number of conditionals in it, including itself.
     fn measure(&self, conditional: &Conditional) -> (u32, u32) {
-        let of_clause = |number: u32| self.clause(number).map_or(0, |(_, run)| 1 + run.count);
         // Three further instructions are the JUMP, an ELSE and a POP.
-        let (mut size, mut words) = (of_clause(conditional.push) + 3, 1);
+        let (mut size, mut words) = (self.size(conditional.push) + 3, 1);
         let other = conditional.other.iter().flat_map(|(_, parts)| parts);
         for part in conditional.taken.iter().chain(other) {
             let (inner, more) = match part {
-                Part::Clause(number) => (of_clause(*number), 0),
+                Part::Clause(number) => (self.size(*number), 0),
                 Part::If(inner) => self.measure(inner),
             };
             (size, words) = (size + inner, words + more);
@@ -493,20 +625,39 @@ impl<'a> Tracer<'a> {
 
     /// Traces a clause of a conditional.
     fn run(&mut self, number: u32, inside: &mut Together) {
+        if let Some(fetches) = self.fetches(number) {
+            return self.fetch(fetches, inside);
+        }
         let Some((clause, run)) = self.clause(number) else { return };
         self.execute(number, run);
-        inside.add(1 + run.count, Counted::Run(clause.runs.start));
+        inside.add_clause(clause, run);
+    }
+
+    /// Traces vertex fetches.
+    fn fetch(&mut self, clause: &Fetches, inside: &mut Together) {
+        let lowered = self.lowered;
+        for number in clause.first..clause.first + clause.count {
+            let fetching = lowered.fetches[number as usize].fetching.as_ref();
+            if let (Some(fetching), Some(site)) = (fetching, self.sites[number as usize]) {
+                self.linker.both(|way| {
+                    // The probe in `sites` has shown that there is a template.
+                    let _ = way.fetch(fetching, site);
+                });
+            }
+            inside.counted.push(Counted::Fetch(number));
+        }
+        inside.size += 1 + clause.count;
     }
 
     // Tracing of operations.
 
     /// Traces the operations of a clause.
     fn execute(&mut self, number: u32, run: &'a Groups) {
-        if !self.is_all_templates(run) && self.linker.leaves() {
-            // Lanes that have left the node must not be active in calls, so a new node begins here.
-            let next = Target::Node(self.linker.next_node() + 1);
-            self.end(Next::To(next), End::At(self.pc(number)));
-            self.begin(number);
+        let ends = self.linker.leaves() || self.linker.slow.rows.strip.has_spans();
+        if !self.is_all_templates(run) && ends {
+            // Lanes that have left the node must not be active in calls, and a call must not replace other code. So a new
+            // node begins here.
+            self.divide(number);
         }
         self.operate(run.operations.clone());
         if !run.masks {

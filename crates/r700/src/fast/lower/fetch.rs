@@ -46,6 +46,8 @@ pub(in crate::fast) struct Vertex {
     pub(in crate::fast) stride: usize,
     pub(in crate::fast) offset: usize,
     pub(in crate::fast) conversion: Conversion,
+    /// The value of components outside the buffer.
+    pub(in crate::fast) outside: u32,
 }
 
 /// A read of scratch, reduction or scatter memory.
@@ -151,8 +153,8 @@ pub(in crate::fast) enum FetchWork {
     ShareRead(MemDsrDword1),
 }
 
-/// Number of a bound texture, and whether ALT_CONST selects the textures of the other stage.
-#[derive(Clone, Copy, Debug)]
+/// Number of a bound texture or vertex buffer, and whether ALT_CONST selects those of the other stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Bound {
     pub(in crate::fast) alternate: bool,
     pub(in crate::fast) id: u8,

@@ -95,6 +95,7 @@ impl Lowering<'_> {
             stride,
             offset: usize::from(third.offset),
             conversion: Conversion { layout: format::layout(data_format)?, numbers, swap },
+            outside: if buffer.nan_outside { lane::NAN } else { 0 },
         };
         let index = self.register(fetch.src_gpr.into(), component(low.src_sel_x), fetch.src_rel)?;
         Some(Fetching {

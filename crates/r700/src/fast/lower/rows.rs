@@ -86,7 +86,8 @@ impl Lowering<'_> {
         let mut operation = self.operation(if row.is_some() { by_row } else { by_loop });
         (operation.dst, operation.number) = (dst, number);
         operation.src[0] = row.unwrap_or(operation.src[0]);
-        self.push(operation, Template::None);
+        let register = row.is_some() && matches!(source.operand, Operand::Gpr { .. });
+        self.push(operation, if register { Template::Indexed } else { Template::None });
         dst
     }
 
