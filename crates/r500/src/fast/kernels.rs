@@ -368,8 +368,15 @@ pub(super) struct DotOfTwo<const ZERO_WINS: bool, const FLUSH: bool>;
 
 impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot<TERMS, ADDEND, ZERO_WINS> {
     #[inline(always)]
-    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, plain_sums::<TERMS, ADDEND, ZERO_WINS>);
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        // Written out, because a closure for both is not always compiled for the level.
+        if W::FUSED {
+            dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, |src, scale| {
+                sums_of_singles::<W, TERMS, ADDEND>(wide, src, scale as f32)
+            });
+        } else {
+            dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, plain_sums::<TERMS, ADDEND, ZERO_WINS>);
+        }
     }
 }
 
@@ -469,6 +476,74 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
         result[lane] = flushed(((sum * scale) as f32).to_bits());
     }
     (result, (unlike != 0) | (cancelled != 0))
+}
+
+/// Returns sums that are computed in singles together with their rounding errors, and whether any of them may be wrong:
+/// a DP3 of 64 lanes takes NN ns instead of 171 ns in doubles.
+///
+/// The errors of products and sums of singles are singles, unless an exponent leaves the range. The sum of these
+/// errors is less than 2^-21 of the sum of the terms' magnitudes, and its own error is less than 2^-43. The sum is right if both
+/// ends of an interval of twice that round to the same single. A zero that wins over a factor that is not a number
+/// makes the result a NaN here.
+#[inline(always)]
+fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
+    wide: W,
+    src: &[[Words; 2]; TERMS],
+    scale: f32,
+) -> (Words, bool) {
+    const SLACK: f32 = 1.0 / (1u64 << 42) as f32;
+    const CANCELLED: f32 = 1.0 / (1u64 << 20) as f32;
+    /// Magnitudes for which all errors, and the scaled result, are singles.
+    const LEAST: f32 = 1.0 / (1u128 << 60) as f32;
+    const MOST: f32 = (1u128 << 100) as f32;
+    let eight = wide.eight();
+    let mut result = [0; CHUNK];
+    let mut doubtful = 0;
+    let (sign, zero) = (eight.ints(SIGN as i32), eight.floats(0.0));
+    for (half, result) in result.as_chunks_mut().0.iter_mut().enumerate() {
+        let (mut sum, mut size, mut error) = (zero, zero, zero);
+        for (term, sources) in src.iter().enumerate() {
+            let mut factors = [zero; 2];
+            for (factor, words) in factors.iter_mut().zip(sources) {
+                let words = eight.load(&words.as_chunks().0[half]);
+                let tiny = eight.equal_ints(eight.and(words, eight.ints(EXPONENT as i32)), eight.ints(0));
+                *factor = eight.of_bits(eight.and_not(words, eight.and(tiny, eight.ints(!SIGN as i32))));
+            }
+            let [a, b] = factors;
+            let value = match kind::<ADDEND>(term) {
+                Kind::Product => {
+                    let product = eight.mul(a, b);
+                    let negative = eight.of_bits(eight.xor(eight.bits(product), sign));
+                    error = eight.add(error, eight.mul_add(a, b, negative));
+                    product
+                }
+                Kind::Addend => a,
+            };
+            let magnitude = eight.of_bits(eight.and_not(eight.bits(value), sign));
+            if term == 0 {
+                (sum, size) = (value, magnitude);
+                continue;
+            }
+            let next = eight.add(sum, value);
+            let part = eight.sub(next, sum);
+            let lost = eight.add(eight.sub(sum, eight.sub(next, part)), eight.sub(value, part));
+            error = eight.add(error, lost);
+            (sum, size) = (next, eight.add(size, magnitude));
+        }
+        let slack = eight.mul(size, eight.floats(SLACK));
+        let low = eight.add(sum, eight.sub(error, slack));
+        let high = eight.add(sum, eight.add(error, slack));
+        let magnitude = eight.of_bits(eight.and_not(eight.bits(sum), sign));
+        let cancelled = eight.less_equal(magnitude, eight.mul(size, eight.floats(CANCELLED)));
+        // The sum of zeros has their sign, which the error does not.
+        let none = eight.equal(size, zero);
+        let inside = eight.and(eight.less(eight.floats(LEAST), size), eight.less(size, eight.floats(MOST)));
+        let good = eight.and(eight.equal(low, high), eight.and_not(inside, cancelled));
+        doubtful |= !eight.lanes(eight.or(good, none)) & 0xff;
+        let value = eight.choose(none, eight.bits(sum), eight.bits(low));
+        *result = eight.store(eight.bits(eight.mul(eight.of_bits(value), eight.floats(scale))));
+    }
+    (result, doubtful != 0)
 }
 
 /// Returns sums of two products and a zero, and whether any of them may be wrong.

@@ -12,7 +12,7 @@ use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{FlowView, Lane, Mask, Observer, Options, Shares, Silent, stop};
 
 use super::{Fast, GroupRoom, lockstep};
-use crate::group::{Group, OUTPUTS, WIDEST};
+use crate::group::{Group, OUTPUTS};
 use crate::launch::{Launch, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::Setup;
@@ -114,7 +114,7 @@ impl<'a> Worker<'a> {
     fn finish(mut self) -> Totals {
         if self.counts {
             let GroupRoom { group, runs } = &mut *self.room;
-            self.fast.settle(group, runs);
+            self.fast.settle(group, runs, self.width / self.launch.width());
             if self.width > self.launch.width() {
                 self.totals.statistics.instructions = group.issued.iter().sum();
             }
@@ -134,8 +134,7 @@ pub(crate) fn run(
     counts: bool,
 ) -> Result<Outcome, RunError> {
     let alone = launch.width();
-    let together = if fast.runs_together() { WIDEST / alone * alone } else { alone };
-    match run_at(fast, setup, launch, options, (together, counts)) {
+    match run_at(fast, setup, launch, options, (fast.most_lanes(), counts)) {
         Err(Failed::Alone) => run_at(fast, setup, launch, options, (alone, counts)),
         done => done,
     }

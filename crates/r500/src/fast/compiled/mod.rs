@@ -70,7 +70,8 @@ impl Fast {
     pub(crate) fn with_code(&self, extent: Extent) -> Fast {
         let lowered = &*self.lowered;
         let size = lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
-        let lanes = lowered.width.clamp(1, WIDEST).next_multiple_of(LANES);
+        let lanes = if lowered.flows.is_empty() { self.most_lanes() } else { lowered.width };
+        let lanes = lanes.clamp(1, WIDEST).next_multiple_of(LANES);
         let mut parts = Vec::new();
         let linked = Linked::new(self.level, size, lanes, || {
             let (traced, counted) = trace::trace(lowered, extent);
@@ -87,10 +88,10 @@ impl Compiled {
         self.linked.counts()
     }
 
-    /// Adds the runs of parts to the issues of their instructions, and clears them.
-    pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64]) {
+    /// Adds the runs of parts, each of `groups` groups, to the issues of their instructions, and clears them.
+    pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64], groups: usize) {
         for (slots, runs) in self.parts.iter().zip(runs) {
-            issued[slots.clone()].iter_mut().for_each(|times| *times += *runs);
+            issued[slots.clone()].iter_mut().for_each(|times| *times += *runs * groups as u64);
             *runs = 0;
         }
     }

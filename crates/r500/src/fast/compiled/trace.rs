@@ -1,7 +1,7 @@
 //! Traces a program: from blocks of the fast engine to nodes of linked code.
 //!
 //! A node is a chain of blocks, each of which is reached only from the one before, past BREAKs at which some lanes leave
-//! the loop. A node also ends before an instruction without a template, which it calls.
+//! the loop. A node also ends with the operations without a template, which it calls.
 
 use std::ops::Range;
 
@@ -103,8 +103,17 @@ fn to_block(block: u32) -> Target {
     }
 }
 
-/// A block, the number of an instruction in it, and whether a chain begins there.
-type At = (u32, u16, bool);
+/// A position in a block.
+#[derive(Clone, Copy)]
+struct At {
+    block: u32,
+    /// The number of the instruction.
+    first: u16,
+    /// Whether a chain begins here.
+    is_first: bool,
+    /// Whether operations of the instruction come before.
+    is_inside: bool,
+}
 
 /// The node that is being traced.
 struct Open {
@@ -115,6 +124,8 @@ struct Open {
     call: Option<Range<u32>>,
     /// Whether the budget is checked at its entry.
     is_checked: bool,
+    /// Whether it begins inside an instruction. Such a node cannot refuse to run.
+    is_inside: bool,
 }
 
 /// A program during tracing.
@@ -161,20 +172,33 @@ impl<'a> Tracer<'a> {
         self.lowered.templates[operations.start as usize..operations.end as usize].iter().any(judges)
     }
 
+    /// Returns whether a call executes all operations of an instruction, because one of them has no template. Others have
+    /// calls for those operations only.
+    fn is_called(&self, operations: Range<u32>) -> bool {
+        let of_quad = |template: &Template| matches!(template, Template::Neighbours);
+        let templates = &self.lowered.templates[operations.start as usize..operations.end as usize];
+        !self.has_templates(operations.clone())
+            && (self.judges(operations) || templates.iter().any(of_quad))
+    }
+
     /// Returns whether code saves enough dispatches, in loops or in the whole program.
     fn pays(&self, extent: Extent) -> bool {
         let gain = |number: usize| -> i32 {
             let block = &self.lowered.blocks[number];
-            let of = |operations: Range<u32>| match self.has_templates(operations.clone()) {
-                true => operations
-                    .map(|number| match self.lowered.templates[number as usize] {
+            let (mut gain, mut calls) = (0, false);
+            for operations in self.instructions(block) {
+                let is_called = self.is_called(operations.clone());
+                for number in operations {
+                    let (before, operation) = (calls, number as usize);
+                    calls = is_called || !self.has_template[operation];
+                    gain += match self.lowered.templates[operation] {
+                        _ if calls => if before { 0 } else { -8 },
                         Template::Channels(_, count) => 2 * count as i32,
                         _ => 2,
-                    })
-                    .sum(),
-                false => -8,
-            };
-            self.instructions(block).map(of).sum()
+                    };
+                }
+            }
+            gain
         };
         let all = |once: bool| -> i32 {
             let counts = |number: &usize| self.chosen[*number] && (once || self.loops[*number].is_some());
@@ -286,7 +310,8 @@ impl<'a> Tracer<'a> {
             Last::Next | Last::Reference => None,
         };
         for (place, operations) in self.instructions(block).enumerate() {
-            let at = (number, place as u16, place == 0 && !goes_on);
+            let (first, is_first) = (place as u16, place == 0 && !goes_on);
+            let at = At { block: number, first, is_first, is_inside: false };
             let is_flow = place + 1 == usize::from(block.size) && flow.is_some();
             if is_flow && !passes {
                 if self.open.is_none() {
@@ -294,15 +319,13 @@ impl<'a> Tracer<'a> {
                 }
                 break;
             }
-            let calls = !self.has_templates(operations.clone()) || !passes && self.judges(operations.clone());
-            if calls {
+            if self.is_called(operations.clone()) || !passes && self.judges(operations.clone()) {
                 self.call(at, operations);
             } else if is_flow {
-                self.at(at, |_| false);
+                self.at(at, |open| open.call.is_some() || open.is_inside);
                 self.linker.need(flow.map_or(0, Step::needs));
             } else {
-                self.at(at, |open| open.call.is_some());
-                self.operate(operations);
+                self.operate(at, operations);
             }
             if let Some(open) = &mut self.open {
                 open.slots.end += 1;
@@ -310,36 +333,48 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Traces an instruction that has templates.
-    fn operate(&mut self, operations: Range<u32>) {
+    /// Traces an instruction, with calls for the operations that have no template.
+    fn operate(&mut self, mut at: At, operations: Range<u32>) {
+        // The flow reads the ALU result in the same node, which it may refuse.
+        let judges = self.judges(operations.clone());
+        if operations.is_empty() || judges {
+            self.at(at, |open| open.call.is_some() || judges && open.is_inside);
+        }
         for number in operations {
-            let (operation, template) =
-                (&self.lowered.operations[number as usize], self.lowered.templates[number as usize]);
-            self.linker.both(|way| {
-                way.operation(operation, template);
-            });
+            let place = number as usize;
+            if self.has_template[place] {
+                self.at(at, |open| open.call.is_some());
+                let (operation, template) = (&self.lowered.operations[place], self.lowered.templates[place]);
+                self.linker.both(|way| {
+                    way.operation(operation, template);
+                });
+            } else {
+                self.call(at, number..number + 1);
+            }
+            at = At { is_first: false, is_inside: true, ..at };
         }
-        self.linker.both(Way::end);
+        // A call reads rows that are dead after it.
+        if self.open.as_ref().is_some_and(|open| open.call.is_none()) {
+            self.linker.both(Way::end);
+        }
     }
 
-    /// Traces a call for an instruction.
+    /// Traces a call for operations.
     fn call(&mut self, at: At, operations: Range<u32>) {
-        let open = self.open.as_mut().filter(|_| !at.2);
-        // Consecutive instructions are one call.
-        if let Some(range) = open.and_then(|open| open.call.as_mut()) {
-            range.end = operations.end;
-            return;
-        }
-        self.at(at, |_| true);
+        // Lanes leave a node behind its call.
+        self.at(at, |open| !open.own.leaves.is_empty());
         if let Some(open) = &mut self.open {
-            open.call = Some(operations);
+            // Consecutive operations are one call.
+            let start = open.call.as_ref().map_or(operations.start, |call| call.start);
+            open.call = Some(start..operations.end);
         }
     }
 
-    /// Adds the next instruction to the open node. Starts a new node if none is open, or if `ends` requires it.
-    fn at(&mut self, (block, first, is_first): At, ends: impl FnOnce(&Open) -> bool) {
+    /// Adds the next operations to the open node. Starts a new node if none is open, or if `ends` requires it.
+    fn at(&mut self, at: At, ends: impl FnOnce(&Open) -> bool) {
+        let At { block, first, is_first, is_inside } = at;
         let judged = self.linker.slow.alu_result.is_some();
-        let is_full = self.covered() >= self.most && first > 0 && !judged;
+        let is_full = self.covered() >= self.most && first > 0 && !judged && !is_inside;
         if self.open.as_ref().is_some_and(|open| is_full || ends(open)) {
             let next = Target::Node(self.linker.next_node() + 1);
             self.end(Next::To(next), block, false, None);
@@ -348,7 +383,7 @@ impl<'a> Tracer<'a> {
         let in_loop = self.loops[block as usize];
         let own = Own { block, first, in_loop, leaves: Vec::new(), ends: block, is_counted: false };
         let is_checked = is_first || is_full;
-        self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked });
+        self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked, is_inside });
     }
 
     /// Adds a part that counts runs of the instructions in these slots. Returns their number, and the part.
@@ -373,7 +408,7 @@ impl<'a> Tracer<'a> {
     /// Ends the open node, at the end of a block, whose flow instruction code may have counted. `wish`: the ALU result
     /// of the lanes that take the first target.
     fn end(&mut self, next: Next, ends: u32, is_counted: bool, wish: Option<bool>) {
-        let Some(Open { own, slots, before, call, is_checked }) = self.open.take() else { return };
+        let Some(Open { own, slots, before, call, is_checked, .. }) = self.open.take() else { return };
         let (node, own) = (self.linker.next_node(), Own { ends, is_counted, ..own });
         let repeats = match next {
             Next::Again(Target::Outside(block)) => self.starts[block as usize] == Some(node),
