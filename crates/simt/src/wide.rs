@@ -193,6 +193,21 @@ pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     words
 }
 
+/// Loads bytes that will be read soon into the cache of the processor. The address may be any.
+#[inline(always)]
+pub fn prefetch(start: *const u8, bytes: usize) {
+    for line in (0..bytes).step_by(64) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch has no effect on the program, whatever the address is.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (start, line);
+    }
+}
+
 /// Writes the components of lanes from `first` on to their rows, lane by lane.
 #[inline(always)]
 fn lanes_to_rows<const N: usize>(values: &[[u32; 4]], first: usize, mut rows: [&mut [u32; N]; 4]) {
@@ -411,6 +426,8 @@ impl Wide for Avx2 {
         let values = &values[..values.len().min(N)];
         let (eights, rest) = values.as_chunks::<8>();
         for (place, eight) in eights.iter().enumerate() {
+            // Launches read such values group after group.
+            prefetch(eight.as_ptr().wrapping_add(N).cast(), size_of_val(eight));
             // SAFETY: the processor has AVX2.
             let columns = unsafe { columns_of_eight(eight) };
             for (row, column) in rows.iter_mut().zip(&columns) {

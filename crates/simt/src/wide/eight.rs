@@ -32,6 +32,8 @@ pub trait Eight: Wide {
     fn to_ints(self, a: Self::Floats) -> Self::Ints;
     /// Rounds down to whole numbers.
     fn floor(self, a: Self::Floats) -> Self::Floats;
+    /// Returns 1 / sqrt(a) with a relative error below 2^-11, for normal numbers above 0.
+    fn near_rsqrt(self, a: Self::Floats) -> Self::Floats;
 
     /// a + b.
     fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
@@ -243,6 +245,7 @@ impl Eight for super::Baseline {
         to_floats(a: Ints) -> Floats = a as i32 as f32;
         to_ints(a: Floats) -> Ints = a as i32 as u32;
         floor(a: Floats) -> Floats = libm::floorf(a);
+        near_rsqrt(a: Floats) -> Floats = 1.0 / libm::sqrtf(a);
         add(a: Floats, b: Floats) -> Floats = a + b;
         sub(a: Floats, b: Floats) -> Floats = a - b;
         mul(a: Floats, b: Floats) -> Floats = a * b;
@@ -321,6 +324,7 @@ mod avx2 {
             to_floats(a: I) -> F = _mm256_cvtepi32_ps(a);
             to_ints(a: F) -> I = _mm256_cvttps_epi32(a);
             floor(a: F) -> F = _mm256_floor_ps(a);
+            near_rsqrt(a: F) -> F = _mm256_rsqrt_ps(a);
             add(a: F, b: F) -> F = _mm256_add_ps(a, b);
             sub(a: F, b: F) -> F = _mm256_sub_ps(a, b);
             mul(a: F, b: F) -> F = _mm256_mul_ps(a, b);
@@ -410,7 +414,9 @@ mod avx2 {
             // Texels one after the other need no address of their own: 64 lanes take NN ns instead of 83.
             let at = match first_of(places, size_of::<[u32; 4]>() as i32) {
                 // SAFETY: the processor has AVX2; the texels of all lanes are texels of the list.
-                Some(first) => return unsafe { consecutive(texels.as_ptr().wrapping_byte_add(first).cast()) },
+                Some(first) => {
+                    return unsafe { consecutive(texels.as_ptr().wrapping_byte_add(first).cast()) };
+                }
                 None => at_places(texels, places),
             };
             // SAFETY: the processor has AVX2; each texel is one of the list.
@@ -426,31 +432,70 @@ mod avx2 {
             [a, b, c, d]: [__m256i; 4],
             weights: [__m256; 2],
         ) -> [__m256i; 4] {
-            let one = self.floats(1.0);
-            let rest = [self.sub(one, weights[0]), self.sub(one, weights[1])];
-            let corners = [inside(texels, a), inside(texels, b), inside(texels, c), inside(texels, d)];
-            /// The mean of lanes n and n + 4.
-            macro_rules! two {
-                ($n:literal) => {{
-                    const ALL: i32 = 0b0101_0101 * $n;
-                    let [a, b, c, d] = [
-                        of_two::<$n>(&corners[0]),
-                        of_two::<$n>(&corners[1]),
-                        of_two::<$n>(&corners[2]),
-                        of_two::<$n>(&corners[3]),
-                    ];
-                    let (weight, rest_s) =
-                        (_mm256_permute_ps::<ALL>(weights[0]), _mm256_permute_ps::<ALL>(rest[0]));
-                    let low = self.add(self.mul(a, rest_s), self.mul(b, weight));
-                    let high = self.add(self.mul(c, rest_s), self.mul(d, weight));
-                    let (weight, rest_t) =
-                        (_mm256_permute_ps::<ALL>(weights[1]), _mm256_permute_ps::<ALL>(rest[1]));
-                    self.add(self.mul(low, rest_t), self.mul(high, weight))
-                }};
+            let [a, b, c, d] =
+                [limited(texels, a), limited(texels, b), limited(texels, c), limited(texels, d)];
+            let texel = self.ints(size_of::<[u32; 4]>() as i32);
+            let row = self.sub_ints(c, a);
+            // SAFETY: only code for AVX2 has such vectors.
+            let first = unsafe { _mm256_castsi256_si128(row) };
+            // SAFETY: as above.
+            let rows = unsafe { _mm256_broadcastd_epi32(first) };
+            let same = self.and(
+                self.and(
+                    self.equal_ints(self.sub_ints(b, a), texel),
+                    self.equal_ints(self.sub_ints(d, c), texel),
+                ),
+                self.equal_ints(row, rows),
+            );
+            let at = at_places(texels, a);
+            if self.lanes(same) == 0xff {
+                // SAFETY: as above.
+                let row = unsafe { _mm_cvtsi128_si32(first) } as isize;
+                // The other texels are at the same distances in all lanes: 64 lanes take NN ns instead of 152.
+                let corners = [
+                    at,
+                    at.map(|at| at.wrapping_add(4)),
+                    at.map(|at| at.wrapping_byte_offset(row)),
+                    at.map(|at| at.wrapping_byte_offset(row).wrapping_add(4)),
+                ];
+                // SAFETY: the processor has AVX2; each texel is one of the list.
+                return unsafe { mean_of(self, &corners, weights) };
             }
+            let corners = [at, at_places(texels, b), at_places(texels, c), at_places(texels, d)];
             // SAFETY: the processor has AVX2; each texel is one of the list.
-            unsafe { by_component([two!(0), two!(1), two!(2), two!(3)]) }
+            unsafe { mean_of(self, &corners, weights) }
         }
+    }
+
+    /// Returns the means of the texels of eight lanes, as [`Eight::mean_at`].
+    ///
+    /// # Safety
+    /// Four words can be read from each address.
+    #[inline(always)]
+    unsafe fn mean_of(wide: Avx2, corners: &[[*const f32; 8]; 4], weights: [__m256; 2]) -> [__m256i; 4] {
+        let one = wide.floats(1.0);
+        let rest = [wide.sub(one, weights[0]), wide.sub(one, weights[1])];
+        /// The mean of lanes n and n + 4.
+        macro_rules! two {
+            ($n:literal) => {{
+                const ALL: i32 = 0b0101_0101 * $n;
+                let [a, b, c, d] = [
+                    of_two::<$n>(&corners[0]),
+                    of_two::<$n>(&corners[1]),
+                    of_two::<$n>(&corners[2]),
+                    of_two::<$n>(&corners[3]),
+                ];
+                let (weight, rest_s) =
+                    (_mm256_permute_ps::<ALL>(weights[0]), _mm256_permute_ps::<ALL>(rest[0]));
+                let low = wide.add(wide.mul(a, rest_s), wide.mul(b, weight));
+                let high = wide.add(wide.mul(c, rest_s), wide.mul(d, weight));
+                let (weight, rest_t) =
+                    (_mm256_permute_ps::<ALL>(weights[1]), _mm256_permute_ps::<ALL>(rest[1]));
+                wide.add(wide.mul(low, rest_t), wide.mul(high, weight))
+            }};
+        }
+        // SAFETY: the processor has AVX2, or there would be no token; guaranteed by the caller.
+        unsafe { by_component([two!(0), two!(1), two!(2), two!(3)]) }
     }
 
     /// Returns byte offsets of texels of a list, as [`Eight::texels_at`] reads them.
@@ -468,19 +513,14 @@ mod avx2 {
         places_of(places).map(|place| texels.as_ptr().wrapping_byte_add(place).cast())
     }
 
-    /// Returns the texels of a list at these byte offsets, as [`Eight::texels_at`] reads them.
-    #[inline(always)]
-    fn inside(texels: &[[u32; 4]], places: __m256i) -> [*const f32; 8] {
-        at_places(texels, limited(texels, places))
-    }
-
     /// Returns the first offset if each offset is `step` bytes after the one of the lane before.
     #[inline(always)]
     fn first_of(places: __m256i, step: i32) -> Option<usize> {
         // SAFETY: only code for AVX2 has such a vector.
         unsafe {
             let first = _mm256_castsi256_si128(places);
-            let lanes = _mm256_mullo_epi32(_mm256_set1_epi32(step), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+            let lanes =
+                _mm256_mullo_epi32(_mm256_set1_epi32(step), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
             let wanted = _mm256_add_epi32(_mm256_broadcastd_epi32(first), lanes);
             let same = _mm256_movemask_epi8(_mm256_cmpeq_epi32(places, wanted)) == -1;
             same.then(|| _mm_cvtsi128_si32(first) as u32 as usize)

@@ -177,8 +177,7 @@ impl<'a> Tracer<'a> {
     fn is_called(&self, operations: Range<u32>) -> bool {
         let of_quad = |template: &Template| matches!(template, Template::Neighbours);
         let templates = &self.lowered.templates[operations.start as usize..operations.end as usize];
-        !self.has_templates(operations.clone())
-            && (self.judges(operations) || templates.iter().any(of_quad))
+        !self.has_templates(operations.clone()) && (self.judges(operations) || templates.iter().any(of_quad))
     }
 
     /// Returns whether code saves enough dispatches, in loops or in the whole program.
@@ -192,7 +191,13 @@ impl<'a> Tracer<'a> {
                     let (before, operation) = (calls, number as usize);
                     calls = is_called || !self.has_template[operation];
                     gain += match self.lowered.templates[operation] {
-                        _ if calls => if before { 0 } else { -8 },
+                        _ if calls => {
+                            if before {
+                                0
+                            } else {
+                                -8
+                            }
+                        }
                         Template::Channels(_, count) => 2 * count as i32,
                         _ => 2,
                     };
@@ -383,7 +388,14 @@ impl<'a> Tracer<'a> {
         let in_loop = self.loops[block as usize];
         let own = Own { block, first, in_loop, leaves: Vec::new(), ends: block, is_counted: false };
         let is_checked = is_first || is_full;
-        self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked, is_inside });
+        self.open.get_or_insert(Open {
+            own,
+            slots: slot..slot,
+            before: 0,
+            call: None,
+            is_checked,
+            is_inside,
+        });
     }
 
     /// Adds a part that counts runs of the instructions in these slots. Returns their number, and the part.
