@@ -30,7 +30,7 @@ pub(super) use run::{Exit, R500, Runner};
 pub(super) struct Compiled {
     linked: Arc<Linked<R500>>,
     /// The slots of each part whose runs code counts.
-    parts: Vec<Range<usize>>,
+    parts: Vec<Vec<Range<usize>>>,
 }
 
 /// Bytes of a row.
@@ -91,7 +91,9 @@ impl Compiled {
     /// Adds the runs of parts, each of `groups` groups, to the issues of their instructions, and clears them.
     pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64], groups: usize) {
         for (slots, runs) in self.parts.iter().zip(runs) {
-            issued[slots.clone()].iter_mut().for_each(|times| *times += *runs * groups as u64);
+            for slots in slots {
+                issued[slots.clone()].iter_mut().for_each(|times| *times += *runs * groups as u64);
+            }
             *runs = 0;
         }
     }

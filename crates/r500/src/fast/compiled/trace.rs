@@ -1,11 +1,11 @@
 //! Traces a program: from blocks of the fast engine to nodes of linked code.
 //!
 //! A node is a chain of blocks, each of which is reached only from the one before, past BREAKs at which some lanes leave
-//! the loop. A node also ends with the operations without a template, which it calls.
+//! the loop, and past branches with short sides, which become conditionals. A node also ends with the operations without a template, which it calls.
 
 use std::ops::Range;
 
-use reconverge_jit::{Linker, Next, Target, Waits};
+use reconverge_jit::{Branch, Linker, Next, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
@@ -20,8 +20,14 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of BREAKs of a node that lanes may leave.
 const MOST_LEAVES: usize = 8;
 
+/// Maximum number of instructions of the sides of a conditional. Code runs both sides.
+const MOST_OF_SIDES: u32 = 24;
+
+/// Maximum number of words of a node.
+const MOST_WORDS: u32 = 16;
+
 /// The nodes, and the slots of each part that they count.
-type Found = (reconverge_jit::Traced<R500>, Vec<Range<usize>>);
+type Found = (reconverge_jit::Traced<R500>, Vec<Vec<Range<usize>>>);
 
 /// Traces a program.
 pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
@@ -30,13 +36,13 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
     let count = lowered.blocks.len();
-    let (mut targets, mut loops) = (vec![false; count], Vec::new());
+    let (mut targets, mut loops) = (vec![0; count], Vec::new());
     for (number, block) in lowered.blocks.iter().enumerate() {
         let Last::Flow(flow) = block.last else { continue };
         let step = &lowered.flows[flow as usize];
         let target = block.jump as usize;
-        if let Some(is_target) = targets.get_mut(target) {
-            *is_target = true;
+        if let Some(jumps) = targets.get_mut(target) {
+            *jumps += 1;
             if let Some((al, step)) = step.repeats().filter(|_| target <= number) {
                 let head = target as u32;
                 loops.push((head..=number as u32, Loop { head, al, step }));
@@ -83,7 +89,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
 }
 
 /// The way in which code executes the flow instruction at the end of a block.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Flow {
     /// All lanes go the same way.
     To(Target),
@@ -93,6 +99,20 @@ enum Flow {
     Break(bool),
     /// All lanes begin another iteration.
     Round(Target),
+    /// The lanes run sides, then all continue.
+    Sides(Sides),
+}
+
+/// The sides of a branch.
+#[derive(Clone, Debug)]
+struct Sides {
+    /// The blocks: one or two.
+    blocks: Vec<u32>,
+    /// The ALU result of the lanes that run the first side.
+    wish: bool,
+    /// The block after them, and the number of jumps of the branch and its sides to it.
+    join: u32,
+    jumps: u32,
 }
 
 /// Returns the target for a block that may be [`NONE`].
@@ -101,6 +121,11 @@ fn to_block(block: u32) -> Target {
         NONE => Target::Flow,
         block => Target::Outside(block),
     }
+}
+
+/// Returns the number of slots.
+fn size(slots: &[Range<usize>]) -> u32 {
+    slots.iter().map(Range::len).sum::<usize>() as u32
 }
 
 /// A position in a block.
@@ -118,8 +143,8 @@ struct At {
 /// The node that is being traced.
 struct Open {
     own: Own,
-    /// The instructions since lanes last left, and the number of instructions before.
-    slots: Range<usize>,
+    /// The instructions since lanes last left, and the number of others.
+    slots: Vec<Range<usize>>,
     before: u32,
     call: Option<Range<u32>>,
     /// Whether the budget is checked at its entry.
@@ -133,9 +158,9 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: Vec<bool>,
-    /// Whether each block is compiled, is the target of control flow, and is part of the node of another block.
+    /// Whether each block is compiled, the number of jumps to it, and whether it is part of the node of another block.
     chosen: Vec<bool>,
-    targets: Vec<bool>,
+    targets: Vec<u32>,
     absorbed: Vec<bool>,
     /// The innermost loop around each block.
     loops: Vec<Option<Loop>>,
@@ -144,7 +169,7 @@ struct Tracer<'a> {
     linker: Linker<R500, Way<'a>>,
     /// The node that begins at each block.
     starts: Vec<Option<u32>>,
-    parts: Vec<Range<usize>>,
+    parts: Vec<Vec<Range<usize>>>,
     open: Option<Open>,
     /// The latest node whose budget is checked, and the instructions that it covers so far.
     checked: u32,
@@ -233,30 +258,40 @@ impl<'a> Tracer<'a> {
                 Some(Flow::To(target)) => (Next::To(target), None),
                 Some(Flow::Round(target)) => (Next::Again(target), None),
                 Some(Flow::Either(targets, wish)) => (Next::Either(targets), Some(wish)),
+                Some(Flow::Sides(ref sides)) => {
+                    self.sides(sides);
+                    (Next::To(to_block(sides.join)), None)
+                }
             };
-            let falls = matches!(flow, None | Some(Flow::Break(_)));
-            if falls && self.continues(block.fall) {
-                number = block.fall;
+            let follows = match flow {
+                None | Some(Flow::Break(_)) => Some((block.fall, 0)),
+                Some(Flow::Sides(Sides { join, jumps, .. })) => Some((join, jumps)),
+                Some(Flow::To(_) | Flow::Round(_) | Flow::Either(..)) => None,
+            };
+            if let Some((next, jumps)) = follows
+                && self.continues(next, jumps)
+            {
+                number = next;
                 self.absorbed[number as usize] = true;
                 continue;
             }
-            return self.end(next, number, !falls, wish);
+            return self.end(next, number, follows.is_none(), wish);
         }
     }
 
-    /// Returns whether a chain continues with a block.
-    fn continues(&self, number: u32) -> bool {
+    /// Returns whether a chain, which jumps to a block `jumps` times, continues with it.
+    fn continues(&self, number: u32, jumps: u32) -> bool {
         let place = number as usize;
         let Some(block) = self.lowered.blocks.get(place) else { return false };
         self.chosen[place]
-            && !self.targets[place]
+            && self.targets[place] == jumps
             && !self.absorbed[place]
             && self.covered() + u32::from(block.size) <= self.most
     }
 
     /// Returns the number of instructions since the budget was checked.
     fn covered(&self) -> u32 {
-        self.covered + self.open.as_ref().map_or(0, |open| open.before + open.slots.len() as u32)
+        self.covered + self.open.as_ref().map_or(0, |open| open.before + size(&open.slots))
     }
 
     /// Returns the number of BREAKs of the node that lanes may leave.
@@ -284,8 +319,79 @@ impl<'a> Tracer<'a> {
         let passes = |jump: bool| step.passes_to(pc, jump).map(|slot| to_block(self.lowered.block_at(slot)));
         match no == yes {
             true => passes(yes).map(Flow::To),
-            false => Some(Flow::Either([passes(true)?, passes(false)?], yes)),
+            false => match self.conditional(block, step, yes) {
+                Some(sides) => Some(Flow::Sides(sides)),
+                None => Some(Flow::Either([passes(true)?, passes(false)?], yes)),
+            },
         }
+    }
+
+    /// Returns the sides of a branch at the end of a block that code executes as a conditional. `yes`: the ALU result with
+    /// which lanes jump.
+    fn conditional(&self, block: &Block, step: &Step, yes: bool) -> Option<Sides> {
+        let mut blocks = vec![block.fall];
+        let mut ends = vec![self.side(block.fall, 0)?];
+        let pc = block.first + block.size - 1;
+        let mut to = step.meets(pc, &ends);
+        if to.is_none() {
+            let other = self.block(block.fall).fall;
+            blocks.push(other);
+            ends.push(self.side(other, u32::from(block.jump == other))?);
+            to = step.meets(pc, &ends);
+        }
+        let join = self.lowered.block_at(to?);
+        let jumps = blocks.iter().map(|side| self.block(*side)).chain([block]);
+        let jumps = jumps.filter(|block| block.jump == join).count() as u32;
+        let size: u32 = blocks.iter().map(|side| u32::from(self.block(*side).size)).sum();
+        let fits = size <= MOST_OF_SIDES
+            && self.covered() + u32::from(block.size) + size <= self.most
+            && self.linker.words() < MOST_WORDS;
+        (fits && join != NONE).then_some(Sides { blocks, wish: !yes, join, jumps })
+    }
+
+    /// Returns the slot and the flow instruction at the end of a block that can be a side of a conditional and to which
+    /// `jumps` instructions jump.
+    fn side(&self, number: u32, jumps: u32) -> Option<(u16, &'a Step)> {
+        let block = self.lowered.blocks.get(number as usize)?;
+        let Last::Flow(flow) = block.last else { return None };
+        let step = &self.lowered.flows[flow as usize];
+        let computes =
+            |operations: Range<u32>| self.has_templates(operations.clone()) && !self.judges(operations);
+        let fits = self.chosen[number as usize]
+            && self.targets[number as usize] == jumps
+            && !self.absorbed[number as usize]
+            && !(block.kills || block.ends || step.reads_alu_result())
+            && self.instructions(block).all(computes);
+        fits.then_some((block.first + block.size - 1, step))
+    }
+
+    /// Traces the sides of a branch.
+    fn sides(&mut self, Sides { blocks, wish, .. }: &Sides) {
+        self.linker.open(0, |way| way.judged(*wish));
+        self.linker.both(|way| way.alu_result = None);
+        let mut branches = [Branch::default(); 2];
+        for (side, number) in blocks.iter().enumerate() {
+            if side > 0 {
+                self.linker.other();
+            }
+            let block = self.block(*number);
+            for operations in self.instructions(block) {
+                for number in operations {
+                    self.compute(number);
+                }
+                self.linker.both(Way::end);
+            }
+            if let Last::Flow(flow) = block.last {
+                self.linker.need(self.lowered.flows[flow as usize].needs());
+            }
+            let [size, count] = self.piece(vec![block.slots()]);
+            branches[side] = Branch { size, count, always: 0 };
+            self.absorbed[*number as usize] = true;
+            if let Some(open) = &mut self.open {
+                open.before += size;
+            }
+        }
+        self.linker.close(branches);
     }
 
     /// Returns whether the value of the ALU result is known at the end of a block. Returns `None` if the group holds an
@@ -333,7 +439,11 @@ impl<'a> Tracer<'a> {
                 self.operate(at, operations);
             }
             if let Some(open) = &mut self.open {
-                open.slots.end += 1;
+                let slot = usize::from(block.first) + place;
+                match open.slots.last_mut() {
+                    Some(slots) if slots.end == slot => slots.end += 1,
+                    _ => open.slots.push(slot..slot + 1),
+                }
             }
         }
     }
@@ -349,10 +459,7 @@ impl<'a> Tracer<'a> {
             let place = number as usize;
             if self.has_template[place] {
                 self.at(at, |open| open.call.is_some());
-                let (operation, template) = (&self.lowered.operations[place], self.lowered.templates[place]);
-                self.linker.both(|way| {
-                    way.operation(operation, template);
-                });
+                self.compute(number);
             } else {
                 self.call(at, number..number + 1);
             }
@@ -362,6 +469,15 @@ impl<'a> Tracer<'a> {
         if self.open.as_ref().is_some_and(|open| open.call.is_none()) {
             self.linker.both(Way::end);
         }
+    }
+
+    /// Traces an operation that has a template.
+    fn compute(&mut self, number: u32) {
+        let place = number as usize;
+        let (operation, template) = (&self.lowered.operations[place], self.lowered.templates[place]);
+        self.linker.both(|way| {
+            way.operation(operation, template);
+        });
     }
 
     /// Traces a call for operations.
@@ -384,13 +500,12 @@ impl<'a> Tracer<'a> {
             let next = Target::Node(self.linker.next_node() + 1);
             self.end(Next::To(next), block, false, None);
         }
-        let slot = usize::from(self.block(block).first + first);
         let in_loop = self.loops[block as usize];
         let own = Own { block, first, in_loop, leaves: Vec::new(), ends: block, is_counted: false };
         let is_checked = is_first || is_full;
         self.open.get_or_insert(Open {
             own,
-            slots: slot..slot,
+            slots: Vec::new(),
             before: 0,
             call: None,
             is_checked,
@@ -399,8 +514,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// Adds a part that counts runs of the instructions in these slots. Returns their number, and the part.
-    fn piece(&mut self, slots: Range<usize>) -> [u32; 2] {
-        let size = slots.len() as u32;
+    fn piece(&mut self, slots: Vec<Range<usize>>) -> [u32; 2] {
+        let size = size(&slots);
         self.parts.push(slots);
         [size, self.linker.part()]
     }
@@ -408,10 +523,9 @@ impl<'a> Tracer<'a> {
     /// Lets the lanes whose ALU result is `wish` leave the loop.
     fn leave(&mut self, number: u32, wish: bool) {
         let Some(open) = &mut self.open else { return };
-        let end = open.slots.end;
-        let slots = std::mem::replace(&mut open.slots, end..end);
+        let slots = std::mem::take(&mut open.slots);
         open.own.leaves.push(number);
-        open.before += slots.len() as u32;
+        open.before += size(&slots);
         let piece = self.piece(slots);
         self.linker.leave(piece, Waits::For(0), |way| way.judged(wish));
         self.linker.both(|way| way.alu_result = None);
