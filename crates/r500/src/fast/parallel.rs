@@ -275,20 +275,22 @@ OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
     const STRAIGHT: &str = "
 .state US_PIXSIZE 0x3
 ALU temp[1].rg = MAD src0.rg0, src0.rg0, src0.110 : src0=temp[0]
-  + temp[1].a = RSQ src0.r
+  + temp[1].a = RSQ src0.r : src0=temp[0]
 ALU temp[2].r = DP3 src0.rga, src0.rga : src0=temp[1]
-ALU temp[2].g = MAD src0.rrr, src0.rrr, src1.aaa : src0=temp[2] src1=temp[1]
-  + temp[2].a = SIN src0.g
+  + MAD src0.0, src0.0, src0.0 : src0=temp[1]
+ALU temp[2].rg = MAD src0.rr0, src0.rr0, src1.aa0 : src0=temp[2] src1=temp[1]
+  + temp[2].a = SIN src0.g : src0=temp[2] src1=temp[1]
 ALU temp[0].rg = MAX src0.rg0, src1.ga0 : src0=temp[0] src1=temp[2]
+  + MAD src0.0, src0.0, src0.0 : src0=temp[0] src1=temp[2]
 OUT out[A].rgb = MAD src0.rrr, src1.rga, src0.ggg : src0=temp[0] src1=temp[2]
-  + out[A].a = MAX src1.r, src1.a
+  + out[A].a = MAX src1.r, src1.a : src0=temp[0] src1=temp[2]
 ";
 
     #[test]
     fn groups_run_together_as_code_and_count_as_alone() {
         for (width, together, lanes) in [(16, 64, 1000), (20, 60, 310), (16, 64, 17)] {
-            let [alone, code, code_alone] = [(width, None), (together, Some(())), (width, Some(()))]
-                .map(|(at, code)| {
+            let [alone, code, code_alone] =
+                [(width, None), (together, Some(())), (width, Some(()))].map(|(at, code)| {
                     let extent = code.map(|()| Extent::Throughout);
                     ran_of(STRAIGHT, (width, at), lanes, 100, extent).ok()
                 });
