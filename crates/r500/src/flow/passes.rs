@@ -127,6 +127,37 @@ impl Step {
         slot
     }
 
+    /// Returns the slot at which the other lanes continue if the branch at `pc` lets lanes leave a loop: those that do not
+    /// vote to jump run `ends`, a BREAK and the end of the branch. Returns `None` if anything else changes while no lane
+    /// is off.
+    pub(crate) fn leaves(&self, pc: u16, ends: [&Step; 2]) -> Option<u16> {
+        let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
+        let al = ends[0].in_loop?.al?.then_some(0);
+        let mut before = Flow::new(pc, all, all, FcMode::FULL, limits, Mode::Strict);
+        let (broken, continued) = (Mask::NONE, Mask::NONE);
+        before.loops.push(Frame { count: 2, al, mask: all, broken, continued });
+        let mut slot = None;
+        for want in [0b01, 0b10, 0b11].map(Mask) {
+            let mut flow = before.clone();
+            flow.execute(self, want).ok()?;
+            if want != all {
+                for (step, place) in ends.iter().zip(1..) {
+                    let [no, yes] = step.votes().filter(|_| flow.pc == pc + place)?;
+                    let decision = flow.execute(step, if no { Mask(u64::MAX) } else { Mask::NONE }).ok()?;
+                    if no != yes || decision.diverged() || place == 1 && flow.active.any() {
+                        return None;
+                    }
+                }
+            }
+            let to = std::mem::replace(&mut flow.pc, pc);
+            flow.active |= std::mem::take(&mut flow.loops.last_mut()?.broken);
+            if flow != before || to == pc + 1 || *slot.get_or_insert(to) != to {
+                return None;
+            }
+        }
+        slot
+    }
+
     /// Returns whether all lanes stay in a loop at the instruction, except those that vote to jump, which leave it.
     pub(crate) fn breaks(&self) -> bool {
         self.in_loop.is_some_and(|it| !it.end && it.al.is_some()) && !self.inst.jump_any

@@ -891,3 +891,24 @@ fn lanes_meet_behind_a_branch_with_plain_sides() {
     // A branch inside changes more than its lanes.
     assert_eq!(meets(format!("{compare}if alu\n{add}if alu\n{add}endif\nendif\n{end}")), None);
 }
+
+/// Code lets lanes leave a loop at a branch that has only a BREAK inside.
+#[test]
+fn lanes_leave_a_loop_at_a_branch_with_a_break() {
+    let source = |inside: &str| {
+        format!(
+            ".state US_FC_CTRL FULL_FC_EN=FULL\n.int 0 9 0 0\nloop int[0] -> behind\nbody:\n\
+             if alu\n{inside}endif\nendloop int[0] -> body\nbehind:\n\
+             OUT out[A].rgb = MAD src0.rgb, src0.111, src0.000 : src0=temp[1]\n"
+        )
+    };
+    let leaves = |inside: &str| {
+        let program = crate::text::assemble(&source(inside)).expect("it assembles").program;
+        let setup = crate::setup::Setup::new(&program).expect("a program");
+        let step = |pc: u16| setup.slot(pc).and_then(|slot| slot.step).expect("a flow instruction");
+        step(1).leaves(1, [&step(2), &step(3)])
+    };
+    assert_eq!(leaves("break pop=1 ignore_uncovered -> behind\n"), Some(4));
+    // No lane leaves the loop at another branch.
+    assert_eq!(leaves("if alu\nendif\n"), None);
+}

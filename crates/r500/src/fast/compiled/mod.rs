@@ -57,8 +57,8 @@ pub(super) struct Own {
     first: u16,
     /// The innermost loop around it.
     in_loop: Option<Loop>,
-    /// The blocks with a BREAK that lanes may leave.
-    leaves: Vec<u32>,
+    /// The blocks with a flow instruction at which lanes may leave a loop, and whether those lanes vote to jump.
+    leaves: Vec<(u32, bool)>,
     /// The block that ends after the node, and whether code has counted its flow instruction.
     ends: u32,
     is_counted: bool,

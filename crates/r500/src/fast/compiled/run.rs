@@ -73,13 +73,15 @@ impl LinkedMachine for R500 {
                 (own.ends, own.is_counted.then(|| Mask(state.taken())))
             }
             piece => {
-                // It makes no difference for the flow whether lanes have left the loop before or leave it now.
-                state.active |= take(&mut state.gone[0]);
-                let ends = own.leaves[piece as usize - 1];
+                let (ends, jump) = own.leaves[piece as usize - 1];
+                if jump {
+                    // It makes no difference for the flow whether lanes have left the loop before or leave it now.
+                    state.active |= take(&mut state.gone[0]);
+                }
                 work.take_counts(state, pc_behind(lowered, ends));
                 // Code has cleared the row.
                 work.cursor.forget_active();
-                (ends, Some(Mask(state.active)))
+                (ends, Some(if jump { Mask(state.active) } else { Mask::NONE }))
             }
         };
         let cursor = &mut *work.cursor;

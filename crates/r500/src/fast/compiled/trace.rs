@@ -95,12 +95,25 @@ enum Flow {
     To(Target),
     /// The lanes with this ALU result go to the first target, the others to the second.
     Either([Target; 2], bool),
-    /// The lanes with this ALU result leave the loop.
-    Break(bool),
+    /// Lanes leave the loop, and the others continue.
+    Leave(Leave),
     /// All lanes begin another iteration.
     Round(Target),
     /// The lanes run sides, then all continue.
     Sides(Sides),
+}
+
+/// A BREAK, or a branch with only a BREAK.
+#[derive(Clone, Debug)]
+struct Leave {
+    /// The ALU result of the lanes that leave, and whether they vote to jump.
+    wish: bool,
+    jump: bool,
+    /// The blocks that run when some lanes leave and others stay: none, or those of the BREAK and the end of the branch.
+    blocks: Vec<u32>,
+    /// The next block, and the number of jumps to it from these instructions.
+    next: u32,
+    jumps: u32,
 }
 
 /// The sides of a branch.
@@ -257,9 +270,9 @@ impl<'a> Tracer<'a> {
                 None if !matches!(block.last, Last::Next) || block.kills || block.ends => {
                     return self.end(Next::To(Target::Flow), number, false, None);
                 }
-                Some(Flow::Break(wish)) => {
-                    self.leave(number, wish);
-                    (Next::To(to_block(block.fall)), None)
+                Some(Flow::Leave(ref leave)) => {
+                    self.leave(number, leave);
+                    (Next::To(to_block(leave.next)), None)
                 }
                 None => (Next::To(to_block(block.fall)), None),
                 Some(Flow::To(target)) => (Next::To(target), None),
@@ -271,7 +284,8 @@ impl<'a> Tracer<'a> {
                 }
             };
             let follows = match flow {
-                None | Some(Flow::Break(_)) => Some((block.fall, 0)),
+                None => Some((block.fall, 0)),
+                Some(Flow::Leave(Leave { next, jumps, .. })) => Some((next, jumps)),
                 Some(Flow::Sides(Sides { join, jumps, .. })) => Some((join, jumps)),
                 Some(Flow::To(_) | Flow::Round(_) | Flow::Either(..)) => None,
             };
@@ -320,17 +334,37 @@ impl<'a> Tracer<'a> {
             return Some(Flow::Round(to_block(block.jump)));
         }
         if step.breaks() && no != yes && block.fall != NONE && self.leaves() < MOST_LEAVES {
-            return Some(Flow::Break(yes));
+            let (blocks, next) = (Vec::new(), block.fall);
+            return Some(Flow::Leave(Leave { wish: yes, jump: true, blocks, next, jumps: 0 }));
         }
         let pc = block.first + block.size - 1;
         let passes = |jump: bool| step.passes_to(pc, jump).map(|slot| to_block(self.lowered.block_at(slot)));
         match no == yes {
             true => passes(yes).map(Flow::To),
-            false => match self.conditional(block, step, yes) {
-                Some(sides) => Some(Flow::Sides(sides)),
-                None => Some(Flow::Either([passes(true)?, passes(false)?], yes)),
-            },
+            false => {
+                let sides = self.conditional(block, step, yes).map(Flow::Sides);
+                let leave = || self.breaking(block, step, yes).map(Flow::Leave);
+                let either = || Some(Flow::Either([passes(true)?, passes(false)?], yes));
+                sides.or_else(leave).or_else(either)
+            }
         }
+    }
+
+    /// Returns the branch at the end of a block that has only a BREAK inside. `yes`: the ALU result with which lanes jump.
+    fn breaking(&self, block: &Block, step: &Step, yes: bool) -> Option<Leave> {
+        let inside = block.fall;
+        let blocks = vec![inside, self.lowered.blocks.get(inside as usize)?.fall];
+        let steps = [self.side(blocks[0], 0)?.1, self.side(blocks[1], 0)?.1];
+        let to = step.leaves(block.first + block.size - 1, steps)?;
+        let next = self.lowered.block_at(to);
+        let [inside, end] = [blocks[0], blocks[1]].map(|number| self.block(number));
+        let jumps = u32::from(block.jump == next) + u32::from(end.jump == next);
+        let fits = inside.size == 1
+            && end.size == 1
+            && next != NONE
+            && self.leaves() < MOST_LEAVES
+            && self.covered() + u32::from(block.size) + 2 <= self.most;
+        fits.then_some(Leave { wish: !yes, jump: false, blocks, next, jumps })
     }
 
     /// Returns the sides of a branch at the end of a block that code executes as a conditional. `yes`: the ALU result with
@@ -527,15 +561,26 @@ impl<'a> Tracer<'a> {
         [size, self.linker.part()]
     }
 
-    /// Lets the lanes whose ALU result is `wish` leave the loop.
-    fn leave(&mut self, number: u32, wish: bool) {
+    /// Lets lanes leave the loop at the end of a block.
+    fn leave(&mut self, number: u32, Leave { wish, jump, blocks, .. }: &Leave) {
         let Some(open) = &mut self.open else { return };
         let slots = std::mem::take(&mut open.slots);
-        open.own.leaves.push(number);
-        open.before += size(&slots);
+        open.own.leaves.push((number, *jump));
+        open.before += size(&slots) + blocks.len() as u32;
         let piece = self.piece(slots);
-        self.linker.leave(piece, Waits::For(0), |way| way.judged(wish));
+        self.linker.leave(piece, Waits::For(0), |way| way.judged(*wish));
         self.linker.both(|way| way.alu_result = None);
+        let slots: Vec<_> = blocks.iter().map(|block| self.block(*block).slots()).collect();
+        if !slots.is_empty() {
+            let counts = self.piece(slots);
+            self.linker.apart(counts);
+        }
+        for block in blocks {
+            self.absorbed[*block as usize] = true;
+            if let Last::Flow(flow) = self.block(*block).last {
+                self.linker.need(self.lowered.flows[flow as usize].needs());
+            }
+        }
     }
 
     /// Ends the open node, at the end of a block, whose flow instruction code may have counted. `wish`: the ALU result
