@@ -10,6 +10,7 @@ use reconverge_simt::float::two_sum;
 use reconverge_simt::wide::{Eight, Sum, Wide, multiply_add};
 
 use super::lanes::{Body, CHUNK, Channel, Lanes, Operation, Words};
+use super::operands::Place;
 use crate::lane::{self, NAN, Term};
 use crate::words::Omod;
 
@@ -425,13 +426,17 @@ pub(super) struct DotOfTwo<const ZERO_WINS: bool, const FLUSH: bool>;
 impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot<TERMS, ADDEND, ZERO_WINS> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let scale = f64::from(operation.scale);
         // Written out, because a closure for both is not always compiled for the level.
         if W::FUSED {
-            dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, |src, scale| {
-                sums_of_singles::<W, TERMS, ADDEND>(wide, src, scale as f32)
+            dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, |lanes, chunk| {
+                sums_of_singles::<W, TERMS, ADDEND>(wide, lanes, operation, chunk)
             });
         } else {
-            dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, plain_sums::<TERMS, ADDEND, ZERO_WINS>);
+            dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, |lanes, chunk| {
+                let src = factors_of::<TERMS, TERMS, ADDEND>(lanes, operation, chunk);
+                plain_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale)
+            });
         }
     }
 }
@@ -439,35 +444,27 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
 impl<const ZERO_WINS: bool, const FLUSH: bool> Body for DotOfTwo<ZERO_WINS, FLUSH> {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        dot::<3, 2, false, ZERO_WINS>(lanes, operation, sums_of_two::<ZERO_WINS, FLUSH>);
+        let scale = f64::from(operation.scale);
+        dot::<3, 2, false, ZERO_WINS>(lanes, operation, |lanes, chunk| {
+            let src = factors_of::<3, 2, false>(lanes, operation, chunk);
+            sums_of_two::<ZERO_WINS, FLUSH>(&src, scale)
+        });
     }
 }
 
-/// A dot product that reads `READ` terms; the others are zero. `sums` returns candidate results, and whether any lane
-/// may be wrong.
+/// A dot product that reads `READ` terms; the others are zero. `sums` returns candidate results of a chunk, and whether
+/// any lane may be wrong.
 #[inline(always)]
 fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     lanes: &mut Lanes<'_>,
     operation: &Operation,
-    sums: impl Fn(&[[Words; 2]; TERMS], f64) -> (Words, bool),
+    sums: impl Fn(&Lanes<'_>, usize) -> (Words, bool),
 ) {
     for chunk in lanes.chunks() {
-        let mut src = [[[0; CHUNK]; 2]; TERMS];
-        for (term, channel) in operation.channels[..READ].iter().enumerate() {
-            let (places, flips) = match kind::<ADDEND>(term) {
-                Kind::Product => ([channel.src[0], channel.src[1]], [channel.flip[0], channel.flip[1]]),
-                Kind::Addend => ([channel.src[2]; 2], [channel.flip[2]; 2]),
-            };
-            for number in 0..2 {
-                src[term][number] = lanes.read(places[number], chunk);
-                for lane in 0..CHUNK {
-                    src[term][number][lane] ^= flips[number];
-                }
-            }
-        }
-        let scale = f64::from(operation.scale);
-        let (mut result, refused) = sums(&src, scale);
+        let (mut result, refused) = sums(lanes, chunk);
         if refused {
+            let (src, scale) =
+                (factors_of::<TERMS, READ, ADDEND>(lanes, operation, chunk), f64::from(operation.scale));
             let exceptions = careful_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale, &mut result);
             if exceptions != 0 {
                 dot_exactly::<TERMS, ADDEND, ZERO_WINS>(&src, operation.omod, exceptions, &mut result);
@@ -478,6 +475,35 @@ fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WIN
         }
         lanes.write(operation.channels[0].dst, chunk, result);
     }
+}
+
+/// Returns the rows of a term's factors, or twice that of its addend, and the signs to flip.
+#[inline(always)]
+fn rows_of<const ADDEND: bool>(operation: &Operation, term: usize) -> [(Place, u32); 2] {
+    let Channel { src, flip, .. } = &operation.channels[term & 3];
+    match kind::<ADDEND>(term) {
+        Kind::Product => [(src[0], flip[0]), (src[1], flip[1])],
+        Kind::Addend => [(src[2], flip[2]); 2],
+    }
+}
+
+/// Returns a chunk of the sources of a dot product, with their signs flipped.
+#[inline(always)]
+fn factors_of<const TERMS: usize, const READ: usize, const ADDEND: bool>(
+    lanes: &Lanes<'_>,
+    operation: &Operation,
+    chunk: usize,
+) -> [[Words; 2]; TERMS] {
+    let mut src = [[[0; CHUNK]; 2]; TERMS];
+    for (term, src) in src[..READ].iter_mut().enumerate() {
+        for (words, (place, flip)) in src.iter_mut().zip(rows_of::<ADDEND>(operation, term)) {
+            *words = lanes.read(place, chunk);
+            for lane in 0..CHUNK {
+                words[lane] ^= flip;
+            }
+        }
+    }
+    src
 }
 
 #[inline(always)]
@@ -544,8 +570,9 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
 #[inline(always)]
 fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
     wide: W,
-    src: &[[Words; 2]; TERMS],
-    scale: f32,
+    lanes: &Lanes<'_>,
+    operation: &Operation,
+    chunk: usize,
 ) -> (Words, bool) {
     const SLACK: f32 = 1.0 / (1u64 << 42) as f32;
     const CANCELLED: f32 = 1.0 / (1u64 << 20) as f32;
@@ -558,10 +585,11 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
     let (sign, zero) = (eight.ints(SIGN as i32), eight.floats(0.0));
     for (half, result) in result.as_chunks_mut().0.iter_mut().enumerate() {
         let (mut sum, mut size, mut error) = (zero, zero, zero);
-        for (term, sources) in src.iter().enumerate() {
+        for term in 0..TERMS {
             let mut factors = [zero; 2];
-            for (factor, words) in factors.iter_mut().zip(sources) {
-                let words = eight.load(&words.as_chunks().0[half]);
+            for (factor, (place, flip)) in factors.iter_mut().zip(rows_of::<ADDEND>(operation, term)) {
+                let words = &lanes.row(place).as_chunks::<CHUNK>().0[chunk & 3].as_chunks().0[half];
+                let words = eight.xor(eight.load(words), eight.ints(flip as i32));
                 let tiny = eight.equal_ints(eight.and(words, eight.ints(EXPONENT as i32)), eight.ints(0));
                 *factor = eight.of_bits(eight.and_not(words, eight.and(tiny, eight.ints(!SIGN as i32))));
             }
@@ -597,7 +625,7 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
         let good = eight.and(eight.equal(low, high), eight.and_not(inside, cancelled));
         doubtful |= !eight.lanes(eight.or(good, none)) & 0xff;
         let value = eight.choose(none, eight.bits(sum), eight.bits(low));
-        *result = eight.store(eight.bits(eight.mul(eight.of_bits(value), eight.floats(scale))));
+        *result = eight.store(eight.bits(eight.mul(eight.of_bits(value), eight.floats(operation.scale))));
     }
     (result, doubtful != 0)
 }
