@@ -263,7 +263,7 @@ OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
         if let Some(extent) = extent {
             fast = fast.with_code(extent);
         }
-        assert!(fast.runs_together());
+        assert!(together == group_width || fast.runs_together());
         run_at(&fast, &setup, &launch, &options, (together, true))
     }
 
@@ -307,6 +307,16 @@ OUT out[A].rgb = MAD src0.rrr, src1.rga, src0.ggg : src0=temp[0] src1=temp[2]
             assert_eq!(both, alone, "{width}");
             let statistics = alone.expect("it ends").statistics;
             assert!(statistics.divergent_branches > 10 || lanes < 20, "{statistics:?}");
+        }
+    }
+
+    #[test]
+    fn lanes_leave_loops_in_code_and_count_as_in_blocks() {
+        for (width, lanes) in [(16, 1000), (48, 777)] {
+            let [blocks, code] = [None, Some(Extent::Throughout)]
+                .map(|extent| ran_of(BREAKS, (width, width), lanes, 1 << 20, extent).ok());
+            assert!(blocks.is_some());
+            assert_eq!(code, blocks, "{width}");
         }
     }
 
