@@ -416,11 +416,12 @@ mod avx2 {
             let places = limited(texels, places);
             // Texels one after the other need no address of their own: 64 lanes take 64 ns instead of 83.
             let at = match first_of(places, size_of::<[u32; 4]>() as i32) {
-                // SAFETY: the processor has AVX2; the texels of all lanes are texels of the list.
-                Some(first) => {
-                    return unsafe { consecutive(texels.as_ptr().wrapping_byte_add(first).cast()) };
+                Some(first) if has_distances(texels) => {
+                    let at = texels.as_ptr().wrapping_byte_add(first).cast();
+                    // SAFETY: the processor has AVX2; the texels of all lanes are texels of the list.
+                    return unsafe { consecutive(at) };
                 }
-                None => at_places(texels, places),
+                _ => at_places(texels, places),
             };
             // SAFETY: the processor has AVX2; each texel is one of the list.
             unsafe { by_component([of_two::<0>(&at), of_two::<1>(&at), of_two::<2>(&at), of_two::<3>(&at)]) }
@@ -451,7 +452,7 @@ mod avx2 {
                 self.equal_ints(row, rows),
             );
             let at = at_places(texels, a);
-            if self.lanes(same) == 0xff {
+            if self.lanes(same) == 0xff && has_distances(texels) {
                 // SAFETY: as above.
                 let row = unsafe { _mm_cvtsi128_si32(first) } as isize;
                 // The other texels are at the same distances in all lanes: a picture that is enlarged takes 15 % less time.
@@ -508,6 +509,12 @@ mod avx2 {
         let last = u32::try_from(last).unwrap_or(!15) as i32;
         // SAFETY: only code for AVX2 has such a vector.
         unsafe { _mm256_min_epu32(places, _mm256_set1_epi32(last)) }
+    }
+
+    /// Returns whether the distance between two texels of a list is a signed word.
+    #[inline(always)]
+    fn has_distances(texels: &[[u32; 4]]) -> bool {
+        i32::try_from(size_of_val(texels)).is_ok()
     }
 
     /// Returns the texels at offsets that [`limited`] has returned.
