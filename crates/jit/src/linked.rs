@@ -235,6 +235,14 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.pieces.push(Piece { size, count, leave: Some((word, waits)), ..piece });
     }
 
+    /// States the instructions that run when some lanes have left at the last [`leave`](Self::leave) and others stay:
+    /// their number, and the part that counts them. The lanes that left run the first one, and no lane runs the others.
+    pub fn apart(&mut self, counts: [u32; 2]) {
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.apart = Some(counts);
+        }
+    }
+
     /// Stores the lanes whose condition holds in a word, which the machine's flow control reads. Returns the number of
     /// the word.
     pub fn gather(&mut self, condition: impl FnMut(&mut P) -> Value) -> u32 {

@@ -61,6 +61,9 @@ pub(crate) struct Piece {
     pub(crate) conditionals: Vec<Conditional>,
     /// The number of the word with the lanes that leave after the piece, and how these lanes wait.
     pub(crate) leave: Option<(u32, Waits)>,
+    /// Number of instructions that run if some lanes leave and others stay, and the part that counts these runs. The
+    /// leaving lanes run the first one, and no lane runs the others.
+    pub(crate) apart: Option<[u32; 2]>,
 }
 
 /// The way in which lanes wait that leave a node while other lanes stay.
@@ -226,7 +229,8 @@ impl Node {
     pub(crate) fn instructions(&self) -> u32 {
         let sides = self.conditionals().flat_map(|conditional| conditional.sides);
         let inside: u32 = sides.map(|side| side.size + side.always).sum();
-        inside + self.pieces.iter().map(|piece| piece.size).sum::<u32>()
+        let size = |piece: &Piece| piece.size + piece.apart.map_or(0, |[size, _]| size);
+        inside + self.pieces.iter().map(size).sum::<u32>()
     }
 
     pub(crate) fn targets(&self) -> Vec<Target> {
@@ -235,7 +239,8 @@ impl Node {
 
     fn parts(&self) -> impl Iterator<Item = u32> {
         let sides = self.conditionals().flat_map(|conditional| conditional.sides);
-        sides.map(|side| side.count).chain(self.pieces.iter().map(|piece| piece.count))
+        let apart = self.pieces.iter().filter_map(|piece| piece.apart).map(|[_, count]| count);
+        sides.map(|side| side.count).chain(self.pieces.iter().map(|piece| piece.count)).chain(apart)
     }
 }
 
@@ -591,6 +596,12 @@ impl Compiler<'_> {
             asm.two(Op::Popcnt_r64_rm64, Register::RAX, Register::RAX);
             asm.store(Op::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RAX);
             asm.number(Op::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
+            if let Some([size, count]) = piece.apart {
+                asm.store(Op::Add_rm64_r64, at_base(STATE, place!(lane_instructions)), Register::RAX);
+                asm.number(Op::Sub_rm32_imm32, at_base(STATE, place!(budget)), size as i32);
+                asm.two(Op::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(counts)));
+                asm.number(Op::Add_rm64_imm8, at_base(Register::RAX, 8 * count as i32), 1);
+            }
             if node.segment.fast.as_ref().is_none_or(|fast| !fast.leaves()) {
                 // After a lane has left, other lanes often leave in the next runs, so these take the slow path.
                 let slow = self.slow_runs(Register::RAX, number);

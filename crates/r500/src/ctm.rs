@@ -444,7 +444,7 @@ impl<'a> Groups<'a> {
     /// Returns the executed operations of all groups and their accuracy.
     fn finish(mut self) -> Report {
         if let Some(fast) = self.fast.filter(|_| !self.options.engine.is_lockstep()) {
-            fast.settle(&mut self.group, &mut self.runs);
+            fast.settle(&mut self.group, &mut self.runs, 1);
             self.report.add(&self.group.report());
         }
         self.report

@@ -5,6 +5,7 @@
 //! not have a column.
 
 use reconverge_simt::fidelity::Report;
+use reconverge_simt::wide::prefetch;
 use reconverge_simt::{Lane, Mask, Statistics};
 use thiserror::Error;
 
@@ -211,6 +212,8 @@ impl Outputs {
                     column.pad(place);
                 }
                 column.words.extend_from_slice(&group.rows[output_row(*output)][..lanes]);
+                // The next group writes here.
+                prefetch(column.words.spare_capacity_mut().as_ptr().cast(), 4 * lanes);
                 if wrote != all {
                     (all - wrote).lanes().for_each(|lane| column.words[place + lane.index()] = 0);
                     insert(&mut column.missing, place, all - wrote);

@@ -321,7 +321,7 @@ impl Run {
     ) -> Result<(), Trap<Cause>> {
         let mut runs = vec![0; fast.counts()];
         let ended = fast.run(&mut self.group, &mut runs, most, observer);
-        fast.settle(&mut self.group, &mut runs);
+        fast.settle(&mut self.group, &mut runs, 1);
         ended?;
         if self.group.flow.issue().is_none() {
             self.next_group();

@@ -196,6 +196,21 @@ pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     words
 }
 
+/// Loads bytes that will be read soon into the cache of the processor. The address may be any.
+#[inline(always)]
+pub fn prefetch(start: *const u8, bytes: usize) {
+    for line in (0..bytes).step_by(64) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch has no effect on the program, whatever the address is.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (start, line);
+    }
+}
+
 /// Writes the components of lanes, from lane `first` on, to their rows, one lane after another.
 #[inline(always)]
 fn lanes_to_rows<const N: usize>(values: &[[u32; 4]], first: usize, mut rows: [&mut [u32; N]; 4]) {
@@ -416,6 +431,8 @@ impl Wide for Avx2 {
         let values = &values[..values.len().min(N)];
         let (eights, rest) = values.as_chunks::<8>();
         for (place, eight) in eights.iter().enumerate() {
+            // Launches read such values group after group.
+            prefetch(eight.as_ptr().wrapping_add(N).cast(), size_of_val(eight));
             // SAFETY: the processor has AVX2.
             let columns = unsafe { columns_of_eight(eight) };
             for (row, column) in rows.iter_mut().zip(&columns) {
@@ -861,5 +878,66 @@ mod tests {
         let scale = Some((2.0, [0x7f00_0000, 0x00ff_ffff]));
         assert_eq!(lane([2.0, 3.0, 1.0], Sum { scale, ..plain }), (14f32.to_bits(), false));
         assert!(lane([f32::MAX, 0.5, 1.0], Sum { scale, ..plain }).1);
+    }
+
+    /// Compares reads of adjacent and of other texels with those of single lanes.
+    struct OfTexels;
+
+    impl Task for OfTexels {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<W: Wide>(self, wide: W) {
+            let eight = wide.eight();
+            let texels: Vec<[u32; 4]> = (0..40)
+                .map(|texel| [0, 1, 2, 3].map(|at| ((texel * 4 + at) as f32 * 0.37).to_bits()))
+                .collect();
+            let bytes: Vec<u8> = texels.as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect();
+            let weights = [0.25, 0.625].map(|weight| std::array::from_fn(|lane| weight + lane as f32 / 64.0));
+            for first in [0u32, 16, 20 * 16, 32 * 16, 33 * 16, 39 * 16] {
+                for step in [0, 16, 32, 16u32.wrapping_neg()] {
+                    let places =
+                        std::array::from_fn(|lane| first.wrapping_add(step.wrapping_mul(lane as u32)));
+                    let found = eight.texels_at(&texels, eight.load(&places)).map(|row| eight.store(row));
+                    let expected = Baseline.texels_at(&texels, places);
+                    assert_eq!(found, expected, "{wide:?} {first} {step}");
+                    for row in [0, 16, 160] {
+                        let corners =
+                            [0, 16, row, row + 16].map(|at| places.map(|place| place.wrapping_add(at)));
+                        let of_lanes = weights
+                            .map(|weight: [f32; 8]| eight.of_bits(eight.load(&weight.map(f32::to_bits))));
+                        let corners_of_lanes = corners.map(|places| eight.load(&places));
+                        let found = eight.mean_at(&texels, corners_of_lanes, of_lanes);
+                        let expected = Baseline.mean_at(&texels, corners, weights);
+                        assert_eq!(
+                            found.map(|row| eight.store(row)),
+                            expected,
+                            "{wide:?} {first} {step} {row}"
+                        );
+                    }
+                }
+                for step in [0, 3, 4] {
+                    let places = std::array::from_fn(|lane| first + step * lane as u32);
+                    if places.iter().all(|place| *place as usize + 4 <= bytes.len()) {
+                        let found = eight.store(eight.words_at(&bytes, eight.load(&places)));
+                        assert_eq!(found, Baseline.words_at(&bytes, places), "{wide:?} {first} {step}");
+                    }
+                }
+            }
+            for exponent in -80..80 {
+                let number = 1.7f32 * 2f32.powi(exponent);
+                let root = eight.store(eight.bits(eight.near_rsqrt(eight.floats(number))))[0];
+                let exact = 1.0 / f64::from(number).sqrt();
+                let error = (f64::from(f32::from_bits(root)) - exact) / exact;
+                assert!(error.abs() < 1.0 / 2048.0, "{wide:?} {number:e}: {error:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn adjacent_texels_are_those_of_single_lanes() {
+        for level in Level::available() {
+            level.run(OfTexels);
+        }
     }
 }

@@ -74,7 +74,7 @@ impl Twin for Both<'_> {
         if *end == Ok(Step::Running) {
             return Ok(());
         }
-        self.engine.settle(fast, &mut self.runs);
+        self.engine.settle(fast, &mut self.runs, 1);
         check("the counts by slot", &reference.issued, &fast.issued)?;
         let (Some(a), Some(b)) = (&reference.memory, &fast.memory) else { return Ok(()) };
         match (0..a.memory.len()).find(|address| a.memory[*address] != b.memory[*address]) {

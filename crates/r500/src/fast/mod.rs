@@ -115,10 +115,16 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// Returns whether groups may run together. This requires that every instruction has a fast path and that nothing
-    /// is compiled.
+    /// Returns whether groups may run together: every instruction has a fast path, and code executes no flow.
     pub(crate) fn runs_together(&self) -> bool {
-        !self.is_compiled() && self.by_reference().is_empty()
+        let flows = self.is_compiled() && !self.lowered.flows.is_empty();
+        !flows && !self.lowered.shares && self.by_reference().is_empty()
+    }
+
+    /// Returns the number of lanes that run together at most.
+    pub(crate) fn most_lanes(&self) -> usize {
+        let alone = self.lowered.width.max(1);
+        if self.runs_together() { WIDEST / alone * alone } else { alone }
     }
 
     /// Returns the slots of the instructions that the reference interpreter executes. These instructions trap or do not
@@ -169,15 +175,15 @@ impl Fast {
         }
     }
 
-    /// Adds the counts of runs to the issue counts of the instructions, and clears the counts of runs.
-    pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64]) {
+    /// Adds the counts of runs to the counts by slot. Each run of code was that of `groups` groups.
+    pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64], groups: usize) {
         let (of_blocks, of_code) = runs.split_at_mut(self.lowered.blocks.len());
         for (block, runs) in self.lowered.blocks.iter().zip(of_blocks) {
             group.issued[block.slots()].iter_mut().for_each(|times| *times += *runs);
             *runs = 0;
         }
         if let Some(compiled) = &self.compiled {
-            compiled.settle(of_code, &mut group.issued);
+            compiled.settle(of_code, &mut group.issued, groups);
         }
     }
 

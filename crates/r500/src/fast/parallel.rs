@@ -13,7 +13,7 @@ use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{FlowView, Lane, Mask, Observer, Options, Shares, Silent, stop};
 
 use super::{Fast, GroupRoom, lockstep};
-use crate::group::{Group, OUTPUTS, WIDEST};
+use crate::group::{Group, OUTPUTS};
 use crate::launch::{Launch, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::Setup;
@@ -117,7 +117,7 @@ impl<'a> Worker<'a> {
     fn finish(mut self) -> Totals {
         if self.counts {
             let GroupRoom { group, runs } = &mut *self.room;
-            self.fast.settle(group, runs);
+            self.fast.settle(group, runs, self.width / self.launch.width());
             if self.width > self.launch.width() {
                 self.totals.statistics.instructions = group.issued.iter().sum();
             }
@@ -137,8 +137,7 @@ pub(crate) fn run(
     counts: bool,
 ) -> Result<Outcome, RunError> {
     let alone = launch.width();
-    let together = if fast.runs_together() { WIDEST / alone * alone } else { alone };
-    match run_at(fast, setup, launch, options, (together, counts)) {
+    match run_at(fast, setup, launch, options, (fast.most_lanes(), counts)) {
         Err(Failed::Alone) => run_at(fast, setup, launch, options, (alone, counts)),
         done => done,
     }
@@ -206,6 +205,8 @@ pub(crate) fn run_in_lockstep<O: Observer>(
 
 #[cfg(test)]
 mod tests {
+    use reconverge_simt::compiling::Extent;
+
     use super::*;
     use crate::launch::{Environment, Hardware, Input};
 
@@ -244,8 +245,15 @@ behind:
 OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
 ";
 
-    fn ran(group_width: usize, lanes: usize, together: usize, watchdog: u64) -> Result<Outcome, Failed> {
-        let program = crate::text::assemble(BREAKS).expect("it assembles").program;
+    /// Runs a program on one input, or several groups of it at once. `extent`: the compiled part.
+    fn ran_of(
+        source: &str,
+        (group_width, together): (usize, usize),
+        lanes: usize,
+        watchdog: u64,
+        extent: Option<Extent>,
+    ) -> Result<Outcome, Failed> {
+        let program = crate::text::assemble(source).expect("it assembles").program;
         let setup = Arc::new(Setup::new(&program).expect("a program"));
         let at = |lane: usize, from: f32| (from + lane as f32 / 300.0).to_bits();
         let values = (0..lanes).map(|lane| [at(lane, -2.0), at(lane / 7, -0.2), 0, 0]).collect();
@@ -254,9 +262,45 @@ OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
         let launch =
             Launch { environment, lanes, inputs: vec![Input { temp: 0, values }], ..Launch::default() };
         let options = Options { watchdog, ..Options::default() };
-        let fast = Fast::lowered(&setup, &launch, &options, None, false);
-        assert!(fast.runs_together());
+        let mut fast = Fast::lowered(&setup, &launch, &options, None, false);
+        if let Some(extent) = extent {
+            fast = fast.with_code(extent);
+        }
+        assert!(together == group_width || fast.runs_together());
         run_at(&fast, &setup, &launch, &options, (together, true))
+    }
+
+    fn ran(group_width: usize, lanes: usize, together: usize, watchdog: u64) -> Result<Outcome, Failed> {
+        ran_of(BREAKS, (group_width, together), lanes, watchdog, None)
+    }
+
+    /// Operations with templates before and after operations without, in one instruction and in several.
+    const STRAIGHT: &str = "
+.state US_PIXSIZE 0x3
+ALU temp[1].rg = MAD src0.rg0, src0.rg0, src0.110 : src0=temp[0]
+  + temp[1].a = RSQ src0.r : src0=temp[0]
+ALU temp[2].r = DP3 src0.rga, src0.rga : src0=temp[1]
+  + MAD src0.0, src0.0, src0.0 : src0=temp[1]
+ALU temp[2].rg = MAD src0.rr0, src0.rr0, src1.aa0 : src0=temp[2] src1=temp[1]
+  + temp[2].a = SIN src0.g : src0=temp[2] src1=temp[1]
+ALU temp[0].rg = MAX src0.rg0, src1.ga0 : src0=temp[0] src1=temp[2]
+  + MAD src0.0, src0.0, src0.0 : src0=temp[0] src1=temp[2]
+OUT out[A].rgb = MAD src0.rrr, src1.rga, src0.ggg : src0=temp[0] src1=temp[2]
+  + out[A].a = MAX src1.r, src1.a : src0=temp[0] src1=temp[2]
+";
+
+    #[test]
+    fn groups_run_together_as_code_and_count_as_alone() {
+        for (width, together, lanes) in [(16, 64, 1000), (20, 60, 310), (16, 64, 17)] {
+            let [alone, code, code_alone] =
+                [(width, None), (together, Some(())), (width, Some(()))].map(|(at, code)| {
+                    let extent = code.map(|()| Extent::Throughout);
+                    ran_of(STRAIGHT, (width, at), lanes, 100, extent).ok()
+                });
+            assert!(alone.is_some());
+            assert_eq!(code, alone, "{width}");
+            assert_eq!(code_alone, alone, "{width}");
+        }
     }
 
     #[test]
@@ -266,6 +310,16 @@ OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
             assert_eq!(both, alone, "{width}");
             let statistics = alone.expect("it ends").statistics;
             assert!(statistics.divergent_branches > 10 || lanes < 20, "{statistics:?}");
+        }
+    }
+
+    #[test]
+    fn lanes_leave_loops_in_code_and_count_as_in_blocks() {
+        for (width, lanes) in [(16, 1000), (48, 777)] {
+            let [blocks, code] = [None, Some(Extent::Throughout)]
+                .map(|extent| ran_of(BREAKS, (width, width), lanes, 1 << 20, extent).ok());
+            assert!(blocks.is_some());
+            assert_eq!(code, blocks, "{width}");
         }
     }
 

@@ -106,7 +106,9 @@ impl Fast {
     ) -> Stop {
         let before = group.statistics.instructions;
         let budget = end.min(group.watchdog).saturating_sub(before);
-        let mut runner = self.compiled.as_deref().map(Runner::new);
+        // Code counts runs of all groups that fit in a row, or of one.
+        let counts = company.is_none() || group.lanes == Mask::first(self.most_lanes());
+        let mut runner = self.compiled.as_deref().filter(|_| counts).map(Runner::new);
         let mut cursor = Cursor::new(self, group, runs, company, budget);
         let stop = loop {
             if let ControlFlow::Break(stop) = next(runner.as_mut(), &mut cursor, observer) {

@@ -94,6 +94,74 @@ impl Step {
         (after == before).then_some(to)
     }
 
+    /// Returns the slot at which all lanes continue after the branch at `pc` and its sides. The lanes that stay run the
+    /// first side, from the next slot on, and the others run the second one, if there is one. `ends` are the slots and the
+    /// flow instructions at the end of the sides, one side after the other.
+    ///
+    /// Returns `None` if a side runs for other lanes, or if anything else changes while no lane is off.
+    pub(crate) fn meets(&self, pc: u16, ends: &[(u16, &Step)]) -> Option<u16> {
+        let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
+        let before = Flow::new(pc, all, all, FcMode::FULL, limits, Mode::Strict);
+        let mut slot = None;
+        for want in [0b00, 0b01, 0b10, 0b11].map(Mask) {
+            let mut flow = before.clone();
+            flow.execute(self, want).ok()?;
+            let mut first = pc + 1;
+            for ((end, step), lanes) in ends.iter().zip([all - want, want]) {
+                let runs = flow.pc == first;
+                if runs {
+                    let [no, yes] = step.votes().filter(|_| flow.active == lanes)?;
+                    flow.pc = *end;
+                    let want = if no { Mask(u64::MAX) } else { Mask::NONE };
+                    let decision = flow.execute(step, want).ok()?;
+                    if no != yes || decision.diverged() {
+                        return None;
+                    }
+                }
+                if runs != lanes.any() {
+                    return None;
+                }
+                first = end + 1;
+            }
+            let to = std::mem::replace(&mut flow.pc, pc);
+            if flow != before || *slot.get_or_insert(to) != to {
+                return None;
+            }
+        }
+        slot
+    }
+
+    /// Returns the slot at which the other lanes continue if the branch at `pc` lets lanes leave a loop: those that do not
+    /// vote to jump run `ends`, a BREAK and the end of the branch. Returns `None` if anything else changes while no lane
+    /// is off.
+    pub(crate) fn leaves(&self, pc: u16, ends: [&Step; 2]) -> Option<u16> {
+        let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
+        let al = ends[0].in_loop?.al?.then_some(0);
+        let mut before = Flow::new(pc, all, all, FcMode::FULL, limits, Mode::Strict);
+        let (broken, continued) = (Mask::NONE, Mask::NONE);
+        before.loops.push(Frame { count: 2, al, mask: all, broken, continued });
+        let mut slot = None;
+        for want in [0b01, 0b10, 0b11].map(Mask) {
+            let mut flow = before.clone();
+            flow.execute(self, want).ok()?;
+            if want != all {
+                for (step, place) in ends.iter().zip(1..) {
+                    let [no, yes] = step.votes().filter(|_| flow.pc == pc + place)?;
+                    let decision = flow.execute(step, if no { Mask(u64::MAX) } else { Mask::NONE }).ok()?;
+                    if no != yes || decision.diverged() || place == 1 && flow.active.any() {
+                        return None;
+                    }
+                }
+            }
+            let to = std::mem::replace(&mut flow.pc, pc);
+            flow.active |= std::mem::take(&mut flow.loops.last_mut()?.broken);
+            if flow != before || to == pc + 1 || *slot.get_or_insert(to) != to {
+                return None;
+            }
+        }
+        slot
+    }
+
     /// Returns whether the instruction is a break at which lanes that vote to jump leave the loop, and at which the
     /// other lanes stay.
     pub(crate) fn breaks(&self) -> bool {

@@ -873,3 +873,47 @@ fn a_restart_covers_no_lanes_that_it_does_not_have() {
     assert_eq!((flow.pc(), flow.active(), flow.covered()), (7, Mask(0b0011), Mask(0b0010)));
     assert!(flow.frames().is_empty());
 }
+
+/// Code executes a branch as a conditional if nothing but its sides depends on the lanes.
+#[test]
+fn lanes_meet_behind_a_branch_with_plain_sides() {
+    let steps = |source: &str| {
+        let program = crate::text::assemble(source).expect("it assembles").program;
+        let setup = crate::setup::Setup::new(&program).expect("a program");
+        let steps = setup.slots().filter_map(|(pc, slot)| Some((pc, slot.step?)));
+        steps.collect::<Vec<_>>()
+    };
+    let compare = "ALU temp[1]._, alu_result[GE].r = MAD src0.r00, src0.111, src0.000 : src0=temp[0]\n";
+    let add = "ALU temp[1].r = MAD src0.rrr, src0.111, src0.111 : src0=temp[0]\n";
+    let end = "OUT out[A].rgb = MAD src0.rgb, src0.111, src0.000 : src0=temp[1]\n";
+    let meets = |source: String| {
+        let steps = steps(&source);
+        let ends: Vec<_> = steps[1..].iter().map(|(pc, step)| (*pc, step)).collect();
+        (1..=ends.len()).find_map(|count| steps[0].1.meets(steps[0].0, &ends[..count]))
+    };
+    assert_eq!(meets(format!("{compare}if alu\n{add}endif\n{end}")), Some(4));
+    assert_eq!(meets(format!("{compare}if alu\n{add}else\n{add}{add}endif\n{end}")), Some(7));
+    // A branch inside changes more than its lanes.
+    assert_eq!(meets(format!("{compare}if alu\n{add}if alu\n{add}endif\nendif\n{end}")), None);
+}
+
+/// Code lets lanes leave a loop at a branch that has only a BREAK inside.
+#[test]
+fn lanes_leave_a_loop_at_a_branch_with_a_break() {
+    let source = |inside: &str| {
+        format!(
+            ".state US_FC_CTRL FULL_FC_EN=FULL\n.int 0 9 0 0\nloop int[0] -> behind\nbody:\n\
+             if alu\n{inside}endif\nendloop int[0] -> body\nbehind:\n\
+             OUT out[A].rgb = MAD src0.rgb, src0.111, src0.000 : src0=temp[1]\n"
+        )
+    };
+    let leaves = |inside: &str| {
+        let program = crate::text::assemble(&source(inside)).expect("it assembles").program;
+        let setup = crate::setup::Setup::new(&program).expect("a program");
+        let step = |pc: u16| setup.slot(pc).and_then(|slot| slot.step).expect("a flow instruction");
+        step(1).leaves(1, [&step(2), &step(3)])
+    };
+    assert_eq!(leaves("break pop=1 ignore_uncovered -> behind\n"), Some(4));
+    // No lane leaves the loop at another branch.
+    assert_eq!(leaves("if alu\nendif\n"), None);
+}

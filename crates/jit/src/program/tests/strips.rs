@@ -329,8 +329,8 @@ fn count_down(waits: Waits) -> Node {
     let conditional =
         Conditional { word: TAKEN, parent: None, sides: [side(2), side(3)], held: 0, joins: true };
     let pieces = vec![
-        Piece { size: SIZES[0], count: 0, conditionals: Vec::new(), leave: Some((LEAVES, waits)) },
-        Piece { size: SIZES[1], count: 1, conditionals: vec![conditional], leave: None },
+        Piece { size: SIZES[0], leave: Some((LEAVES, waits)), ..Piece::default() },
+        Piece { size: SIZES[1], count: 1, conditionals: vec![conditional], ..Piece::default() },
     ];
     let node = node(Segment::new(Some(body(false)), body(true)));
     // The budget covers all instructions, the arrival of one side at the join, and the arrival of the lanes that leave.

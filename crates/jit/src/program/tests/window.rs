@@ -301,6 +301,7 @@ fn a_program_of_everything_is_made_of_listed_instructions_and_stores_where_it_ma
         count: 1,
         conditionals: vec![conditional(5, None, true), conditional(6, Some((5, 1)), false)],
         leave,
+        apart: leave.map(|_| [2, 1]),
     };
     let pieces = [
         vec![Piece { size: 9, ..Piece::default() }],

@@ -31,7 +31,7 @@ pub(super) use run::{Exit, R500, Runner};
 pub(super) struct Compiled {
     linked: Arc<Linked<R500>>,
     /// The slots of the instructions in each part. Compiled code counts the runs of each part.
-    parts: Vec<Range<usize>>,
+    parts: Vec<Vec<Range<usize>>>,
 }
 
 /// Size of a row in bytes.
@@ -58,8 +58,8 @@ pub(super) struct Own {
     first: u16,
     /// The innermost loop around the node.
     in_loop: Option<Loop>,
-    /// The blocks of the node that end with a BREAK at which lanes may leave the loop.
-    leaves: Vec<u32>,
+    /// The blocks with a flow instruction at which lanes may leave a loop, and whether those lanes vote to jump.
+    leaves: Vec<(u32, bool)>,
     /// The last block of the node, and whether compiled code has counted the flow instruction of that block.
     ends: u32,
     is_counted: bool,
@@ -71,7 +71,8 @@ impl Fast {
     pub(crate) fn with_code(&self, extent: Extent) -> Fast {
         let lowered = &*self.lowered;
         let size = lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
-        let lanes = lowered.width.clamp(1, WIDEST).next_multiple_of(LANES);
+        let lanes = if lowered.flows.is_empty() { self.most_lanes() } else { lowered.width };
+        let lanes = lanes.clamp(1, WIDEST).next_multiple_of(LANES);
         let mut parts = Vec::new();
         let linked = Linked::new(self.level, size, lanes, || {
             let (traced, counted) = trace::trace(lowered, extent);
@@ -88,10 +89,12 @@ impl Compiled {
         self.linked.counts()
     }
 
-    /// Adds the runs of each part to the issue counts of its instructions, and clears `runs`.
-    pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64]) {
+    /// Adds the runs of parts, each of `groups` groups, to the issues of their instructions, and clears them.
+    pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64], groups: usize) {
         for (slots, runs) in self.parts.iter().zip(runs) {
-            issued[slots.clone()].iter_mut().for_each(|times| *times += *runs);
+            for slots in slots {
+                issued[slots.clone()].iter_mut().for_each(|times| *times += *runs * groups as u64);
+            }
             *runs = 0;
         }
     }

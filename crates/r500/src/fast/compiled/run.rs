@@ -71,13 +71,15 @@ impl LinkedMachine for R500 {
                 (own.ends, own.is_counted.then(|| Mask(state.taken())))
             }
             piece => {
-                // Flow control treats lanes that left the loop earlier like lanes that leave it at this BREAK.
-                state.active |= take(&mut state.gone[0]);
-                let ends = own.leaves[piece as usize - 1];
+                let (ends, jump) = own.leaves[piece as usize - 1];
+                if jump {
+                    // Flow control treats lanes that left the loop earlier like lanes that leave it at this BREAK.
+                    state.active |= take(&mut state.gone[0]);
+                }
                 work.take_counts(state, pc_behind(lowered, ends));
                 // Compiled code has cleared the row of active lanes.
                 work.cursor.forget_active();
-                (ends, Some(Mask(state.active)))
+                (ends, Some(if jump { Mask(state.active) } else { Mask::NONE }))
             }
         };
         let cursor = &mut *work.cursor;

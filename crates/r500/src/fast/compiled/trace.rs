@@ -1,12 +1,11 @@
 //! Traces a program: turns blocks of the fast engine into nodes of linked code.
 //!
-//! A node is a chain of blocks. Each block after the first is reached only from the block before it. The chain may
-//! contain BREAKs at which some lanes leave the loop. A node also ends before an instruction without a template. That
-//! instruction begins a node that calls the fast engine.
+//! A node is a chain of blocks, each of which is reached only from the one before, past BREAKs at which some lanes leave
+//! the loop, and past branches with short sides, which become conditionals. A node also ends with the operations without a template, which it calls.
 
 use std::ops::Range;
 
-use reconverge_jit::{Linker, Next, Target, Waits};
+use reconverge_jit::{Branch, Linker, Next, Target, Waits};
 use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
@@ -21,8 +20,14 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of BREAKs in a node at which lanes may leave the loop.
 const MOST_LEAVES: usize = 8;
 
+/// Maximum number of instructions of the sides of a conditional. Code runs both sides.
+const MOST_OF_SIDES: u32 = 24;
+
+/// Maximum number of words of a node.
+const MOST_WORDS: u32 = 16;
+
 /// The traced nodes, and the slots of the instructions in each part. Compiled code counts the runs of each part.
-type Found = (reconverge_jit::Traced<R500>, Vec<Range<usize>>);
+type Found = (reconverge_jit::Traced<R500>, Vec<Vec<Range<usize>>>);
 
 /// Traces a program.
 pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
@@ -31,13 +36,13 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
     let count = lowered.blocks.len();
-    let (mut targets, mut loops) = (vec![false; count], Vec::new());
+    let (mut targets, mut loops) = (vec![0; count], Vec::new());
     for (number, block) in lowered.blocks.iter().enumerate() {
         let Last::Flow(flow) = block.last else { continue };
         let step = &lowered.flows[flow as usize];
         let target = block.jump as usize;
-        if let Some(is_target) = targets.get_mut(target) {
-            *is_target = true;
+        if let Some(jumps) = targets.get_mut(target) {
+            *jumps += 1;
             if let Some((al, step)) = step.repeats().filter(|_| target <= number) {
                 let head = target as u32;
                 loops.push((head..=number as u32, Loop { head, al, step }));
@@ -84,16 +89,43 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
 }
 
 /// How compiled code executes the flow instruction at the end of a block.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Flow {
     /// All lanes go to the target.
     To(Target),
     /// The lanes with this ALU result go to the first target. The other lanes go to the second.
     Either([Target; 2], bool),
-    /// The lanes with this ALU result leave the loop.
-    Break(bool),
+    /// Lanes leave the loop, and the others continue.
+    Leave(Leave),
     /// All lanes start another iteration of the loop.
     Round(Target),
+    /// The lanes run sides, then all continue.
+    Sides(Sides),
+}
+
+/// A BREAK, or a branch with only a BREAK.
+#[derive(Clone, Debug)]
+struct Leave {
+    /// The ALU result of the lanes that leave, and whether they vote to jump.
+    wish: bool,
+    jump: bool,
+    /// The blocks that run when some lanes leave and others stay: none, or those of the BREAK and the end of the branch.
+    blocks: Vec<u32>,
+    /// The next block, and the number of jumps to it from these instructions.
+    next: u32,
+    jumps: u32,
+}
+
+/// The sides of a branch.
+#[derive(Clone, Debug)]
+struct Sides {
+    /// The blocks: one or two.
+    blocks: Vec<u32>,
+    /// The ALU result of the lanes that run the first side.
+    wish: bool,
+    /// The block after them, and the number of jumps of the branch and its sides to it.
+    join: u32,
+    jumps: u32,
 }
 
 /// Returns the target for a block. For [`NONE`], flow control determines the target.
@@ -104,19 +136,34 @@ fn to_block(block: u32) -> Target {
     }
 }
 
-/// A block, the index of an instruction in the block, and whether a chain begins at that instruction.
-type At = (u32, u16, bool);
+/// Returns the number of slots.
+fn size(slots: &[Range<usize>]) -> u32 {
+    slots.iter().map(Range::len).sum::<usize>() as u32
+}
+
+/// A position in a block.
+#[derive(Clone, Copy)]
+struct At {
+    block: u32,
+    /// The number of the instruction.
+    first: u16,
+    /// Whether a chain begins here.
+    is_first: bool,
+    /// Whether operations of the instruction come before.
+    is_inside: bool,
+}
 
 /// The node that is being traced.
 struct Open {
     own: Own,
-    /// The slots of the node's instructions after the last BREAK of the node, and the number of its earlier
-    /// instructions.
-    slots: Range<usize>,
+    /// The instructions since lanes last left, and the number of others.
+    slots: Vec<Range<usize>>,
     before: u32,
     call: Option<Range<u32>>,
     /// Whether compiled code checks the instruction budget at the entry of the node.
     is_checked: bool,
+    /// Whether it begins inside an instruction. Such a node cannot refuse to run.
+    is_inside: bool,
 }
 
 /// The state of tracing a program.
@@ -124,10 +171,9 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: Vec<bool>,
-    /// For each block, whether it is compiled (`chosen`), whether flow instructions jump to it (`targets`), and whether
-    /// it is part of the node of an earlier block (`absorbed`).
+    /// Whether each block is compiled, the number of jumps to it, and whether it is part of the node of another block.
     chosen: Vec<bool>,
-    targets: Vec<bool>,
+    targets: Vec<u32>,
     absorbed: Vec<bool>,
     /// The innermost loop around each block.
     loops: Vec<Option<Loop>>,
@@ -136,7 +182,7 @@ struct Tracer<'a> {
     linker: Linker<R500, Way<'a>>,
     /// The node that begins at each block.
     starts: Vec<Option<u32>>,
-    parts: Vec<Range<usize>>,
+    parts: Vec<Vec<Range<usize>>>,
     open: Option<Open>,
     /// The latest node at which compiled code checks the budget, and the number of instructions that this check covers
     /// so far.
@@ -165,20 +211,45 @@ impl<'a> Tracer<'a> {
         self.lowered.templates[operations.start as usize..operations.end as usize].iter().any(judges)
     }
 
+    /// Returns the number of dispatches that code saves for an operation with a template, in halves.
+    fn gain(&self, operation: usize) -> i32 {
+        match self.lowered.templates[operation] {
+            Template::Channels(_, count) => 2 * count as i32,
+            _ => 2,
+        }
+    }
+
+    /// Returns whether a call executes all operations of an instruction. Otherwise calls execute only those without a
+    /// template. With calls for single channels, mandel takes 3 % longer (an AMD EPYC).
+    fn is_called(&self, operations: Range<u32>) -> bool {
+        let places = operations.start as usize..operations.end as usize;
+        let of_quad = |template: &Template| matches!(template, Template::Neighbours);
+        let with_template = places.clone().filter(|place| self.has_template[*place]);
+        let least = if self.lowered.flows.is_empty() { 4 } else { 8 };
+        !self.has_templates(operations.clone())
+            && (self.judges(operations)
+                || self.lowered.templates[places].iter().any(of_quad)
+                || with_template.map(|place| self.gain(place)).sum::<i32>() < least)
+    }
+
     /// Returns whether compiling saves enough dispatches of operations, either in loops or in the whole program.
     fn pays(&self, extent: Extent) -> bool {
         let gain = |number: usize| -> i32 {
             let block = &self.lowered.blocks[number];
-            let of = |operations: Range<u32>| match self.has_templates(operations.clone()) {
-                true => operations
-                    .map(|number| match self.lowered.templates[number as usize] {
-                        Template::Channels(_, count) => 2 * count as i32,
-                        _ => 2,
-                    })
-                    .sum(),
-                false => -8,
-            };
-            self.instructions(block).map(of).sum()
+            let (mut gain, mut calls) = (0, false);
+            for operations in self.instructions(block) {
+                let is_called = self.is_called(operations.clone());
+                for number in operations {
+                    let (before, operation) = (calls, number as usize);
+                    calls = is_called || !self.has_template[operation];
+                    gain += match (calls, before) {
+                        (false, _) => self.gain(operation),
+                        (true, false) => -8,
+                        (true, true) => 0,
+                    };
+                }
+            }
+            gain
         };
         let all = |once: bool| -> i32 {
             let counts = |number: &usize| self.chosen[*number] && (once || self.loops[*number].is_some());
@@ -200,38 +271,49 @@ impl<'a> Tracer<'a> {
                 None if !matches!(block.last, Last::Next) || block.kills || block.ends => {
                     return self.end(Next::To(Target::Flow), number, false, None);
                 }
-                Some(Flow::Break(wish)) => {
-                    self.leave(number, wish);
-                    (Next::To(to_block(block.fall)), None)
+                Some(Flow::Leave(ref leave)) => {
+                    self.leave(number, leave);
+                    (Next::To(to_block(leave.next)), None)
                 }
                 None => (Next::To(to_block(block.fall)), None),
                 Some(Flow::To(target)) => (Next::To(target), None),
                 Some(Flow::Round(target)) => (Next::Again(target), None),
                 Some(Flow::Either(targets, wish)) => (Next::Either(targets), Some(wish)),
+                Some(Flow::Sides(ref sides)) => {
+                    self.sides(sides);
+                    (Next::To(to_block(sides.join)), None)
+                }
             };
-            let falls = matches!(flow, None | Some(Flow::Break(_)));
-            if falls && self.continues(block.fall) {
-                number = block.fall;
+            let follows = match flow {
+                None => Some((block.fall, 0)),
+                Some(Flow::Leave(Leave { next, jumps, .. })) => Some((next, jumps)),
+                Some(Flow::Sides(Sides { join, jumps, .. })) => Some((join, jumps)),
+                Some(Flow::To(_) | Flow::Round(_) | Flow::Either(..)) => None,
+            };
+            if let Some((next, jumps)) = follows
+                && self.continues(next, jumps)
+            {
+                number = next;
                 self.absorbed[number as usize] = true;
                 continue;
             }
-            return self.end(next, number, !falls, wish);
+            return self.end(next, number, follows.is_none(), wish);
         }
     }
 
-    /// Returns whether block `number` can be appended to the current chain.
-    fn continues(&self, number: u32) -> bool {
+    /// Returns whether a chain, which jumps to a block `jumps` times, continues with it.
+    fn continues(&self, number: u32, jumps: u32) -> bool {
         let place = number as usize;
         let Some(block) = self.lowered.blocks.get(place) else { return false };
         self.chosen[place]
-            && !self.targets[place]
+            && self.targets[place] == jumps
             && !self.absorbed[place]
             && self.covered() + u32::from(block.size) <= self.most
     }
 
     /// Returns the number of instructions since compiled code last checked the budget.
     fn covered(&self) -> u32 {
-        self.covered + self.open.as_ref().map_or(0, |open| open.before + open.slots.len() as u32)
+        self.covered + self.open.as_ref().map_or(0, |open| open.before + size(&open.slots))
     }
 
     /// Returns the number of BREAKs in the open node at which lanes may leave the loop.
@@ -254,14 +336,105 @@ impl<'a> Tracer<'a> {
             return Some(Flow::Round(to_block(block.jump)));
         }
         if step.breaks() && no != yes && block.fall != NONE && self.leaves() < MOST_LEAVES {
-            return Some(Flow::Break(yes));
+            let (blocks, next) = (Vec::new(), block.fall);
+            return Some(Flow::Leave(Leave { wish: yes, jump: true, blocks, next, jumps: 0 }));
         }
         let pc = block.first + block.size - 1;
         let passes = |jump: bool| step.passes_to(pc, jump).map(|slot| to_block(self.lowered.block_at(slot)));
         match no == yes {
             true => passes(yes).map(Flow::To),
-            false => Some(Flow::Either([passes(true)?, passes(false)?], yes)),
+            false => {
+                let sides = self.conditional(block, step, yes).map(Flow::Sides);
+                let leave = || self.breaking(block, step, yes).map(Flow::Leave);
+                let either = || Some(Flow::Either([passes(true)?, passes(false)?], yes));
+                sides.or_else(leave).or_else(either)
+            }
         }
+    }
+
+    /// Returns the branch at the end of a block that has only a BREAK inside. `yes`: the ALU result with which lanes jump.
+    fn breaking(&self, block: &Block, step: &Step, yes: bool) -> Option<Leave> {
+        let inside = block.fall;
+        let blocks = vec![inside, self.lowered.blocks.get(inside as usize)?.fall];
+        let steps = [self.side(blocks[0], 0)?.1, self.side(blocks[1], 0)?.1];
+        let to = step.leaves(block.first + block.size - 1, steps)?;
+        let next = self.lowered.block_at(to);
+        let [inside, end] = [blocks[0], blocks[1]].map(|number| self.block(number));
+        let jumps = u32::from(block.jump == next) + u32::from(end.jump == next);
+        let fits = inside.size == 1
+            && end.size == 1
+            && next != NONE
+            && self.leaves() < MOST_LEAVES
+            && self.covered() + u32::from(block.size) + 2 <= self.most;
+        fits.then_some(Leave { wish: !yes, jump: false, blocks, next, jumps })
+    }
+
+    /// Returns the sides of a branch at the end of a block that code executes as a conditional. `yes`: the ALU result with
+    /// which lanes jump.
+    fn conditional(&self, block: &Block, step: &Step, yes: bool) -> Option<Sides> {
+        let mut blocks = vec![block.fall];
+        let mut ends = vec![self.side(block.fall, 0)?];
+        let pc = block.first + block.size - 1;
+        let mut to = step.meets(pc, &ends);
+        if to.is_none() {
+            let other = self.block(block.fall).fall;
+            blocks.push(other);
+            ends.push(self.side(other, u32::from(block.jump == other))?);
+            to = step.meets(pc, &ends);
+        }
+        let join = self.lowered.block_at(to?);
+        let jumps = blocks.iter().map(|side| self.block(*side)).chain([block]);
+        let jumps = jumps.filter(|block| block.jump == join).count() as u32;
+        let size: u32 = blocks.iter().map(|side| u32::from(self.block(*side).size)).sum();
+        let fits = size <= MOST_OF_SIDES
+            && self.covered() + u32::from(block.size) + size <= self.most
+            && self.linker.words() < MOST_WORDS;
+        (fits && join != NONE).then_some(Sides { blocks, wish: !yes, join, jumps })
+    }
+
+    /// Returns the slot and the flow instruction at the end of a block that can be a side of a conditional and to which
+    /// `jumps` instructions jump.
+    fn side(&self, number: u32, jumps: u32) -> Option<(u16, &'a Step)> {
+        let block = self.lowered.blocks.get(number as usize)?;
+        let Last::Flow(flow) = block.last else { return None };
+        let step = &self.lowered.flows[flow as usize];
+        let computes =
+            |operations: Range<u32>| self.has_templates(operations.clone()) && !self.judges(operations);
+        let fits = self.chosen[number as usize]
+            && self.targets[number as usize] == jumps
+            && !self.absorbed[number as usize]
+            && !(block.kills || block.ends || step.reads_alu_result())
+            && self.instructions(block).all(computes);
+        fits.then_some((block.first + block.size - 1, step))
+    }
+
+    /// Traces the sides of a branch.
+    fn sides(&mut self, Sides { blocks, wish, .. }: &Sides) {
+        self.linker.open(0, |way| way.judged(*wish));
+        self.linker.both(|way| way.alu_result = None);
+        let mut branches = [Branch::default(); 2];
+        for (side, number) in blocks.iter().enumerate() {
+            if side > 0 {
+                self.linker.other();
+            }
+            let block = self.block(*number);
+            for operations in self.instructions(block) {
+                for number in operations {
+                    self.compute(number);
+                }
+                self.linker.both(Way::end);
+            }
+            if let Last::Flow(flow) = block.last {
+                self.linker.need(self.lowered.flows[flow as usize].needs());
+            }
+            let [size, count] = self.piece(vec![block.slots()]);
+            branches[side] = Branch { size, count, always: 0 };
+            self.absorbed[*number as usize] = true;
+            if let Some(open) = &mut self.open {
+                open.before += size;
+            }
+        }
+        self.linker.close(branches);
     }
 
     /// Returns whether compiled code has the ALU result of the active lanes as a value at the end of a block. Returns
@@ -292,7 +465,8 @@ impl<'a> Tracer<'a> {
             Last::Next | Last::Reference => None,
         };
         for (place, operations) in self.instructions(block).enumerate() {
-            let at = (number, place as u16, place == 0 && !goes_on);
+            let (first, is_first) = (place as u16, place == 0 && !goes_on);
+            let at = At { block: number, first, is_first, is_inside: false };
             let is_flow = place + 1 == usize::from(block.size) && flow.is_some();
             if is_flow && !passes {
                 if self.open.is_none() {
@@ -300,88 +474,123 @@ impl<'a> Tracer<'a> {
                 }
                 break;
             }
-            let calls = !self.has_templates(operations.clone()) || !passes && self.judges(operations.clone());
-            if calls {
+            if self.is_called(operations.clone()) || !passes && self.judges(operations.clone()) {
                 self.call(at, operations);
             } else if is_flow {
-                self.at(at, |_| false);
+                self.at(at, |open| open.call.is_some() || open.is_inside);
                 self.linker.need(flow.map_or(0, Step::needs));
             } else {
-                self.at(at, |open| open.call.is_some());
-                self.operate(operations);
+                self.operate(at, operations);
             }
             if let Some(open) = &mut self.open {
-                open.slots.end += 1;
+                let slot = usize::from(block.first) + place;
+                match open.slots.last_mut() {
+                    Some(slots) if slots.end == slot => slots.end += 1,
+                    _ => open.slots.push(slot..slot + 1),
+                }
             }
         }
     }
 
-    /// Traces an instruction whose operations have templates.
-    fn operate(&mut self, operations: Range<u32>) {
+    /// Traces an instruction, with calls for the operations that have no template.
+    fn operate(&mut self, mut at: At, operations: Range<u32>) {
+        // The flow reads the ALU result in the same node, which it may refuse.
+        let judges = self.judges(operations.clone());
+        if operations.is_empty() || judges {
+            self.at(at, |open| open.call.is_some() || judges && open.is_inside);
+        }
         for number in operations {
-            let (operation, template) =
-                (&self.lowered.operations[number as usize], self.lowered.templates[number as usize]);
-            self.linker.both(|way| {
-                way.operation(operation, template);
-            });
+            let place = number as usize;
+            if self.has_template[place] {
+                self.at(at, |open| open.call.is_some());
+                self.compute(number);
+            } else {
+                self.call(at, number..number + 1);
+            }
+            at = At { is_first: false, is_inside: true, ..at };
         }
-        self.linker.both(Way::end);
+        // A call reads rows that are dead after it.
+        if self.open.as_ref().is_some_and(|open| open.call.is_none()) {
+            self.linker.both(Way::end);
+        }
     }
 
-    /// Traces an instruction as a call of the fast engine.
+    /// Traces an operation that has a template.
+    fn compute(&mut self, number: u32) {
+        let place = number as usize;
+        let (operation, template) = (&self.lowered.operations[place], self.lowered.templates[place]);
+        self.linker.both(|way| {
+            way.operation(operation, template);
+        });
+    }
+
+    /// Traces a call for operations.
     fn call(&mut self, at: At, operations: Range<u32>) {
-        let open = self.open.as_mut().filter(|_| !at.2);
-        // Consecutive instructions share one call.
-        if let Some(range) = open.and_then(|open| open.call.as_mut()) {
-            range.end = operations.end;
-            return;
-        }
-        self.at(at, |_| true);
+        // Lanes leave a node behind its call.
+        self.at(at, |open| !open.own.leaves.is_empty());
         if let Some(open) = &mut self.open {
-            open.call = Some(operations);
+            // Consecutive operations are one call.
+            let start = open.call.as_ref().map_or(operations.start, |call| call.start);
+            open.call = Some(start..operations.end);
         }
     }
 
-    /// Prepares the open node for the next instruction. Starts a new node if none is open, if the open node is full, or
-    /// if `ends` returns true for it.
-    fn at(&mut self, (block, first, is_first): At, ends: impl FnOnce(&Open) -> bool) {
+    /// Adds the next operations to the open node. Starts a new node if none is open, or if `ends` requires it.
+    fn at(&mut self, at: At, ends: impl FnOnce(&Open) -> bool) {
+        let At { block, first, is_first, is_inside } = at;
         let judged = self.linker.slow.alu_result.is_some();
-        let is_full = self.covered() >= self.most && first > 0 && !judged;
+        let is_full = self.covered() >= self.most && first > 0 && !judged && !is_inside;
         if self.open.as_ref().is_some_and(|open| is_full || ends(open)) {
             let next = Target::Node(self.linker.next_node() + 1);
             self.end(Next::To(next), block, false, None);
         }
-        let slot = usize::from(self.block(block).first + first);
         let in_loop = self.loops[block as usize];
         let own = Own { block, first, in_loop, leaves: Vec::new(), ends: block, is_counted: false };
         let is_checked = is_first || is_full;
-        self.open.get_or_insert(Open { own, slots: slot..slot, before: 0, call: None, is_checked });
+        self.open.get_or_insert(Open {
+            own,
+            slots: Vec::new(),
+            before: 0,
+            call: None,
+            is_checked,
+            is_inside,
+        });
     }
 
     /// Adds a part that consists of the instructions in these slots. A run of the part counts as an issue of each of
     /// these instructions. Returns the number of instructions and the index of the part.
-    fn piece(&mut self, slots: Range<usize>) -> [u32; 2] {
-        let size = slots.len() as u32;
+    fn piece(&mut self, slots: Vec<Range<usize>>) -> [u32; 2] {
+        let size = size(&slots);
         self.parts.push(slots);
         [size, self.linker.part()]
     }
 
-    /// Traces a BREAK: the lanes whose ALU result is `wish` leave the loop.
-    fn leave(&mut self, number: u32, wish: bool) {
+    /// Lets lanes leave the loop at the end of a block.
+    fn leave(&mut self, number: u32, Leave { wish, jump, blocks, .. }: &Leave) {
         let Some(open) = &mut self.open else { return };
-        let end = open.slots.end;
-        let slots = std::mem::replace(&mut open.slots, end..end);
-        open.own.leaves.push(number);
-        open.before += slots.len() as u32;
+        let slots = std::mem::take(&mut open.slots);
+        open.own.leaves.push((number, *jump));
+        open.before += size(&slots) + blocks.len() as u32;
         let piece = self.piece(slots);
-        self.linker.leave(piece, Waits::For(0), |way| way.judged(wish));
+        self.linker.leave(piece, Waits::For(0), |way| way.judged(*wish));
         self.linker.both(|way| way.alu_result = None);
+        let slots: Vec<_> = blocks.iter().map(|block| self.block(*block).slots()).collect();
+        if !slots.is_empty() {
+            let counts = self.piece(slots);
+            self.linker.apart(counts);
+        }
+        for block in blocks {
+            self.absorbed[*block as usize] = true;
+            if let Last::Flow(flow) = self.block(*block).last {
+                self.linker.need(self.lowered.flows[flow as usize].needs());
+            }
+        }
     }
 
     /// Ends the open node in block `ends`. `is_counted` states whether compiled code counts the flow instruction of
     /// that block. The lanes whose ALU result is `wish` take the first target.
     fn end(&mut self, next: Next, ends: u32, is_counted: bool, wish: Option<bool>) {
-        let Some(Open { own, slots, before, call, is_checked }) = self.open.take() else { return };
+        let Some(Open { own, slots, before, call, is_checked, .. }) = self.open.take() else { return };
         let (node, own) = (self.linker.next_node(), Own { ends, is_counted, ..own });
         let repeats = match next {
             Next::Again(Target::Outside(block)) => self.starts[block as usize] == Some(node),

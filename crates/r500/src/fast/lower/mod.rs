@@ -75,6 +75,8 @@ pub(super) struct Lowered {
     pub(super) uniforms: Vec<(Uniform, Place)>,
     /// Maximum number of lanes in a group.
     pub(super) width: usize,
+    /// Whether groups share the surfaces of the CTM model, and therefore run one after the other.
+    pub(super) shares: bool,
     /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
     pub(super) zero_wins: bool,
     pub(super) fetches: Vec<Fetch>,
@@ -166,6 +168,7 @@ pub(super) fn lower(
             templates: Vec::new(),
             uniforms: Vec::new(),
             width: environment.hardware.group_width,
+            shares: bound.is_some(),
             zero_wins: setup.zero_wins,
             fetches: Vec::new(),
             scatters: Vec::new(),
