@@ -160,9 +160,9 @@ fn the_interface_can_grow_and_has_no_bare_bools_and_no_textual_errors() {
             // If several items have the name, all of them must follow the rules.
             for item in declared("enum", " {") {
                 enums += 1;
-                if !item.contains("#[non_exhaustive]") && !item.contains("/// Exhaustive: ") {
+                if !item.contains("#[non_exhaustive]") && !item.contains("is exhaustive") {
                     faults.push(format!(
-                        "{path}::{name} cannot grow, and its documentation has no `Exhaustive: …`"
+                        "{path}::{name} cannot grow, and its documentation does not say that it `is exhaustive`"
                     ));
                 }
             }

@@ -240,6 +240,7 @@ fn a_replay_that_fails_on_one_side_is_named() {
     let output = replay(&trace, "rv770", &[]).env("PATH", path).output().unwrap();
     assert_eq!(text(&output.stdout), format!("1 frame compared, all agree\n{ALL_AGREE}"));
     assert!(
-        text(&output.stderr).contains("warning: 1 frame without a picture on either renderer; the first is frame 1")
+        text(&output.stderr)
+            .contains("warning: 1 frame without a picture on either renderer; the first is frame 1")
     );
 }

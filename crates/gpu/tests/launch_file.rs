@@ -165,10 +165,13 @@ fn what_no_launch_file_can_say_is_named() {
         change(&mut launch);
         text_of(&program(), &Machine::R700(Box::new(launch)), &mut shelf).unwrap_err()
     };
-    assert!(refused(|launch| launch.first_lane = 4).starts_with("a first lane other than 0: "));
-    assert!(refused(|launch| launch.environment_mut().call_limit = 1).starts_with("the limit of calls: "));
+    assert!(refused(|launch| launch.first_lane = 4).ends_with("cannot describe a first lane other than 0"));
+    assert!(
+        refused(|launch| launch.environment_mut().call_limit = 1)
+            .ends_with("cannot describe the limit of calls")
+    );
     let scratch = refused(|launch| launch.environment_mut().scratch_dwords += 1);
-    assert!(scratch.starts_with("the size of scratch memory: "), "{scratch}");
+    assert!(scratch.ends_with("cannot describe the size of scratch memory"), "{scratch}");
 }
 
 /// Returns a launch of these lanes, in which lane n has the result n + 1.

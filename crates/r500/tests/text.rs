@@ -274,7 +274,7 @@ fn errors_name_the_place_and_what_would_fit() {
     );
     one(
         "break",
-        "1:1: `break` without loop or rep (open it with loop or rep, or give a target with -> LABEL)",
+        "1:1: `break` without loop or rep (open it with loop or rep, or write a target, `-> LABEL`)",
     );
     one(
         "goto nowhere\nnowhre:\nOUT nop",

@@ -143,7 +143,7 @@ fn errors_have_the_place_of_what_is_wrong() {
         (".macro m a, a\n.endm", 1, "occurs twice"),
         (".macro m\n.endm\n.macro m\n.endm", 3, "defined twice"),
         (".macro m\nm\n.endm\nm", 2, "nested"),
-        (".rept -1\n.endr", 1, "not repeated -1 times"),
+        (".rept -1\n.endr", 1, "at least 0, found -1"),
         (".rept 2, 3\n.endr", 1, "a name is missing after the comma"),
         (".include \"a\"", 1, "no such file"),
         (".include a", 1, "in quotation marks"),

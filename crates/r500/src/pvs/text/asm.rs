@@ -480,7 +480,7 @@ mod tests {
         assert!(first_error("VE_ADD t0 = i0.xyq, i0").contains("not a choice of channels"));
         assert!(first_error("VE_ADD t0 = i0").contains("needs another operand"));
         assert!(first_error("VE_MULTIPLY_ADD t0 = i0, i0").contains("needs a third operand"));
-        assert!(first_error("+ ME_SIN at0.x = t0.x").contains("without an operation"));
+        assert!(first_error("+ ME_SIN at0.x = t0.x").contains("must follow an operation"));
         assert!(first_error("VE_ADD t0 = i0, i0\n + ME_SIN at4.x = t0.x").contains("at0 to at3"));
         assert!(first_error(".stage fragment").contains("expected `vertex`"));
         assert!(first_error(".state VAP_PVS_CONST_CNTL PVS_MAX=3").contains("has no field"));
