@@ -1,9 +1,9 @@
 //! Claims divide the shards of a folder among processes, on one host or on several.
 //!
 //! A claim is a file next to the shard, `.NAME.claim`. It is created exclusively and deleted at the end of the work. It
-//! names its process, which rewrites the file every [`BEAT`]. A claim is stale if its process is known to have ended,
-//! or if the file has not been rewritten for [`STALE`]. This process can know that another process has ended only if
-//! both are on the same host and in the same process namespace. Another process takes over a stale claim.
+//! names its process, which rewrites the file every [`BEAT`]. A claim is stale if its process has verifiably ended, or
+//! if the file has not been rewritten for [`STALE`]. The end of another process can be verified only on the same host and
+//! in the same process namespace. Another process takes over a stale claim.
 //!
 //! Claims only avoid duplicate work. Results are correct without them: two processes that run the same shard, for
 //! example after both took over a stale claim, write the same bytes.
