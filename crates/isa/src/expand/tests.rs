@@ -149,7 +149,7 @@ fn errors_have_the_place_of_what_is_wrong() {
         (".include a", 1, "in quotation marks"),
         (".include \"\"", 1, "in quotation marks"),
         (".rept 100000000\n.rept 1000000000\n.endr\n.endr", 2, "the limit `expansion`"),
-        (".alias x", 1, "stands for a text"),
+        (".alias x", 1, "the text of the alias is missing"),
         (".ifdef", 1, "takes the name"),
     ] {
         let found = wrong(source);
