@@ -34,8 +34,8 @@ pub enum Cause {
     /// The documents do not define the result of a flow instruction. (Strict)
     #[error("{0}")]
     Flow(#[from] Undefined),
-    /// A flow instruction reads an ALU result that is no longer valid. Only the first FC instruction after the write
-    /// may read it. (Strict; CTM guide p. 35)
+    /// A flow instruction reads an ALU result that is no longer valid. Only the first FC instruction after the write of
+    /// the ALU result may read it. (Strict; CTM guide p. 35)
     #[error("JUMP_FUNC reads an ALU result that no instruction since the last FC has written")]
     StaleAluResult,
     /// The program ends with an instruction other than OUT. Every execution must end with an OUT instruction. (Strict;
