@@ -1,5 +1,5 @@
-//! The fast engine. It executes an operation for whole rows at once. Everything that is known before a run is resolved
-//! once per launch.
+//! The fast engine. It executes each operation for whole rows at once. It resolves everything that is known before a
+//! run once per launch.
 //!
 //! | read | for |
 //! |---|---|
@@ -16,8 +16,8 @@
 //! counts and traps. [`crate::flow`] executes flow control. If the engine does not support an instruction, the
 //! reference interpreter executes that instruction.
 
-// Calling code that is compiled for extensions of the processor is unsafe, and so is accessing rows without bounds
-// checks. Each use states why it is sound.
+// Two things are unsafe: calling code that is compiled for extensions of the processor, and accessing rows without
+// bounds checks. A comment at each use states why the use is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -56,7 +56,7 @@ pub struct Fast {
     compiled: Option<Arc<Compiled>>,
     /// Numbers of the outputs that the program may write.
     outputs: Vec<usize>,
-    /// A group of an earlier launch, without textures, whose memory later launches reuse.
+    /// A group of an earlier launch. Later launches reuse its memory. Its textures have been dropped.
     spare: Spare<Box<GroupRoom>>,
 }
 
@@ -96,7 +96,7 @@ impl Fast {
         Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_code(extent)
     }
 
-    /// Lowers a program without code. `singly` creates blocks of one instruction.
+    /// Lowers a program without compiling it. If `singly` is set, each block has one instruction.
     pub(crate) fn lowered(
         setup: &Setup,
         launch: &Launch,
@@ -115,13 +115,14 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// Returns whether groups may run together: every instruction has a fast path, and code executes no flow.
+    /// Returns whether several groups may run together. This requires that every instruction has a fast path, that
+    /// groups do not share surfaces, and that compiled code does not execute flow instructions.
     pub(crate) fn runs_together(&self) -> bool {
         let flows = self.is_compiled() && !self.lowered.flows.is_empty();
         !flows && !self.lowered.shares && self.by_reference().is_empty()
     }
 
-    /// Returns the number of lanes that run together at most.
+    /// Returns the maximum number of lanes that run together.
     pub(crate) fn most_lanes(&self) -> usize {
         let alone = self.lowered.width.max(1);
         if self.runs_together() { WIDEST / alone * alone } else { alone }
@@ -139,8 +140,8 @@ impl Fast {
         self.set_uniforms(group);
     }
 
-    /// Returns a prepared group without lanes, and zero counts of runs. Reuses the memory of an earlier launch of the
-    /// program if available. In that case, the group still has the issue counts of the earlier launch.
+    /// Returns a prepared group without lanes, and run counts of zero. Reuses the memory of an earlier launch of the
+    /// program, if available. A reused group still has the issue counts of the earlier launch.
     fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<GroupRoom> {
         match self.spare.take() {
             Some(mut room) => {
@@ -175,7 +176,8 @@ impl Fast {
         }
     }
 
-    /// Adds the counts of runs to the counts by slot. Each run of code was that of `groups` groups.
+    /// Adds the run counts of blocks and of compiled code to the issue counts of the slots. Each run of compiled code
+    /// was a run of `groups` groups.
     pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64], groups: usize) {
         let (of_blocks, of_code) = runs.split_at_mut(self.lowered.blocks.len());
         for (block, runs) in self.lowered.blocks.iter().zip(of_blocks) {

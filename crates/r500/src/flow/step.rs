@@ -6,7 +6,7 @@ use super::{InLoop, LoopConstant, jumps, reads_alu_result};
 use crate::inst::Fc;
 use crate::words::{CmnInst, FcAddr, FcInst, FcMode};
 
-/// A flow instruction with all values that the program determines.
+/// A flow instruction together with all values that only depend on the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Word 2 of the instruction.
@@ -15,8 +15,8 @@ pub struct Step {
     pub target: u16,
     /// The predicate bit that JUMP_FUNC reads, if any, and whether it is inverted.
     pub predicate: Option<(usize, bool)>,
-    /// The vote for each value of the condition, indexed by ALU result * 2 + predicate. All bits are set if lanes vote
-    /// to jump, otherwise none.
+    /// The vote for each value of the condition, indexed by ALU result * 2 + predicate. In each element, all bits are
+    /// set if the vote is to jump. Otherwise, no bit is set.
     pub wants: [u64; 4],
     /// The integer constant that INT_ADDR selects.
     pub constant: LoopConstant,
@@ -41,8 +41,8 @@ impl Step {
                 true => u64::MAX,
                 false => 0,
             });
-        // An FC instruction has one predicate bit. The selector RGBA, which stands for four bits, is forbidden; in
-        // lenient mode, it selects the red bit.
+        // An FC instruction has one predicate bit. The selector RGBA stands for four bits and is forbidden. In lenient
+        // mode, it selects the red bit.
         let (predicate, constant) = (common.predicate(0), ints[usize::from(addr.int_addr)]);
         let target = target(&addr, offset);
         let in_loop = InLoop::of(&inst, target, constant, mode);

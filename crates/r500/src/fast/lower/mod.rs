@@ -10,10 +10,10 @@
 //! | `denormals` | rows that cannot contain denormals |
 //!
 //! Lowering resolves everything that is known before the program runs: swizzles, modifiers, presubtract, and the
-//! channels that are read. Each float constant has a row, which receives its value when a group is created. So a draw
-//! that changes constants does not lower the program again. An instruction that cannot be lowered becomes a separate
-//! block for the reference interpreter, so that every program runs. Examples are an instruction that traps and one that
-//! violates a rule of strict mode.
+//! channels that are read. Each float constant has a row. The row receives the value of the constant when a group is
+//! created. So a draw that changes constants does not lower the program again. An instruction that cannot be lowered
+//! becomes a separate block for the reference interpreter, so that every program can run. Examples are an instruction
+//! that traps and an instruction that violates a rule of strict mode.
 
 mod blocks;
 mod codes;
@@ -52,15 +52,16 @@ use crate::words::{AluResultOp, Omod};
 pub(super) enum Template {
     /// The operation does not have a template. Only its handler can execute it.
     None,
-    /// Only the handler can execute the operation, and the operation also reads lanes that are not active.
+    /// The operation does not have a template, and it also reads lanes that are not active. Only its handler can
+    /// execute it.
     Neighbours,
-    /// The same computation for a number of channels.
+    /// One computation, applied to this number of channels.
     Channels(Computes, usize),
     /// Sets the ALU result from the first source, or from the sum A * B + C of the three sources.
     AluResult {
         /// The comparison with zero.
         op: AluResultOp,
-        /// Whether the sum is compared instead of the first source.
+        /// Whether the sum is compared with zero instead of the first source.
         of_sum: bool,
     },
 }
@@ -77,7 +78,7 @@ pub(super) struct Lowered {
     pub(super) width: usize,
     /// Whether groups share the surfaces of the CTM model, and therefore run one after the other.
     pub(super) shares: bool,
-    /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
+    /// The field US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
     pub(super) zero_wins: bool,
     pub(super) fetches: Vec<Fetch>,
     pub(super) scatters: Vec<Scatter>,
@@ -119,14 +120,14 @@ impl Lowered {
         self.room.get(MASKS + SCRATCH + row).filter(|_| known).map(|row| row.0[0])
     }
 
-    /// Returns the [`Uniform`] from which each launch computes the value of the row. Returns `None` if no launch
-    /// computes it.
+    /// Returns the [`Uniform`] that defines the value of the row in each launch. Returns `None` if the value does not
+    /// depend on the launch.
     fn uniform(&self, place: Place) -> Option<&Uniform> {
         self.uniforms.iter().find(|(_, of)| *of == place).map(|(uniform, _)| uniform)
     }
 }
 
-/// Number of rows between the registers and the intermediate results: the row of active lanes,
+/// Number of rows between the registers and the intermediate results. The only such row is that of the active lanes,
 /// [`MASK`](super::operands::MASK).
 const MASKS: usize = 1;
 
@@ -135,7 +136,7 @@ const SCRATCH: usize = 32;
 
 /// Lowers the program of a launch. The result depends on the parts of the environment that
 /// [`Environment::lowers_alike`](crate::launch::Environment::lowers_alike) compares. `bound` holds the surfaces of the
-/// CTM model. `singly` creates blocks of one instruction.
+/// CTM model. If `singly` is set, each block has one instruction.
 pub(super) fn lower(
     setup: &Setup,
     launch: &Launch,
@@ -239,21 +240,21 @@ struct Lowering<'a> {
     bound: Option<&'a Bound>,
     level: Level,
     normal: Normal,
-    /// Rows of constants, by the bits of the constant.
+    /// Rows of constants, indexed by the bits of the constant.
     known: HashMap<u32, Place>,
     lowered: Lowered,
     /// Number of [`SCRATCH`] rows that the current instruction uses.
     scratch: usize,
     /// The values of aL for which no address of the current instruction traps.
     al: Option<RangeInclusive<i32>>,
-    /// The end of the current instruction's operations that may bail out.
+    /// End of the range of the current instruction's operations that may bail out.
     split: Option<u32>,
     /// Whether each instruction becomes a separate block.
     singly: bool,
 }
 
 impl Lowering<'_> {
-    /// Returns whether the program's outputs are uncached, so that they are scattered.
+    /// Returns whether the program's outputs are uncached, which means that they are scattered.
     fn uncached(&self) -> bool {
         self.bound.is_some_and(|bound| bound.uncached)
     }
@@ -295,7 +296,8 @@ impl Lowering<'_> {
         self.lowered.layout.place(number)
     }
 
-    /// Returns a row for an intermediate result of the current instruction, or `None` if all are in use.
+    /// Returns a scratch row for an intermediate result of the current instruction, or `None` if all scratch rows are
+    /// in use.
     fn scratch(&mut self) -> Option<Place> {
         self.scratch += 1;
         (self.scratch <= SCRATCH).then(|| self.row(ROWS + MASKS + self.scratch - 1))
@@ -310,7 +312,7 @@ impl Lowering<'_> {
         self.lowered.templates.push(template);
     }
 
-    /// Returns an operation that uses none of the arithmetic fields.
+    /// Returns an operation in which all arithmetic fields are unused.
     fn plain<B: Body>(&self, set: Set) -> Operation {
         let handler = handler::<B>(self.level);
         Operation {
