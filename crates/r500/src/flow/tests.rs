@@ -1,4 +1,4 @@
-//! Tests of the rules of flow control. Each test checks one rule of the manual and quotes its words.
+//! Tests of the rules of flow control. Each rule of the manual has one test.
 //!
 //! Tests use four lanes unless a rule needs more. The masks `T` and `F` hold the lanes whose condition is true and the
 //! lanes whose condition is false. The instruction words are the canonical words of r500.md 5.5.

@@ -8,12 +8,12 @@ use crate::pvs::inst::{Dst, Inst, Mode, Operand};
 use crate::pvs::setup::Setup;
 use crate::pvs::words::DstType;
 
-/// Where the four components of an operand are stored.
+/// The location of the four components of an operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// Not stored: the operand consists of literals.
     Literal,
-    /// Four rows, of which this is the first.
+    /// Four consecutive rows. The value is the number of the first row.
     Rows(usize),
     /// The constant at this index of the constant file.
     Constant(usize),
@@ -28,9 +28,9 @@ pub(super) enum Place {
 /// Destination of a result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
-    /// Four rows, of which this is the first.
+    /// Four consecutive rows. The value is the number of the first row.
     Rows(usize),
-    /// The four rows of an output: the first row, and the number of the output.
+    /// The four rows of an output. The values are the number of the first row and the number of the output.
     Output(usize, usize),
     /// The address register A0.
     A0,
@@ -38,14 +38,14 @@ pub(super) enum Target {
     Nothing,
 }
 
-/// An instruction with the properties that are known before it runs.
+/// A lowered instruction: the properties that are known before the instruction runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plain {
     pub(super) places: [Place; 3],
     /// For each operand, the channels that affect the result. Bit 0 is x.
     pub(super) reads: [u8; 3],
     pub(super) target: Target,
-    /// For a dual instruction, the source of its math half and the row that this half writes.
+    /// For a dual instruction, the source of its math half and the first row that the math half writes.
     pub(super) dual: Option<(Place, usize)>,
 }
 
