@@ -625,8 +625,8 @@ impl Flow {
         self.active |= waking;
     }
 
-    /// INCR: adds one to the counter of every branch-inactive lane. Switches off the active lanes that voted against
-    /// the decision, and sets their counters to 0.
+    /// INCR: adds one to the counter of every branch-inactive lane. Active lanes that voted against the decision are
+    /// switched off with counter 0.
     fn incr(&mut self, want: Mask, jump: bool) -> Result<(), Undefined> {
         let limit = match self.mode {
             Mode::Strict => self.limits.branch_counter,

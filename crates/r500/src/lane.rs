@@ -161,7 +161,7 @@ pub fn cnd(a: f32, b: f32, c: f32) -> f32 {
     if c > 0.5 { a } else { b }
 }
 
-/// Computes C >= 0 ? A : B. If C is -0 or a denormal, it counts as zero. (CTM guide p. 28; p. 42)
+/// Computes C >= 0 ? A : B. -0 and denormals count as zero. (CTM guide p. 28; p. 42)
 pub fn cmp(a: f32, b: f32, c: f32) -> f32 {
     if flush(c) >= 0.0 { a } else { b }
 }
