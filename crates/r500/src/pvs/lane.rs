@@ -464,7 +464,7 @@ mod tests {
         assert_eq!((recip_sqrt_dx(-4.0), recip_dx(-4.0), recip_dx(INF)), (0.5, -0.25, 0.0));
         assert_eq!((log_base2_full(0.0), log_base2_ieee(0.0), log_base2_full(-8.0)), (-MAX, -INF, 3.0));
         assert_eq!((exp_base2_full(200.0), exp_base2_full(3.0), exp_base_e(200.0)), (MAX, 8.0, INF));
-        // Programs compute a square root with two reciprocals. For 0, the result is 0.
+        // Programs compute a square root as the reciprocal of RECIP_SQRT. For 0, the result is 0.
         assert_eq!(recip_dx(recip_sqrt_dx(0.0)), 0.0);
     }
 

@@ -13,7 +13,7 @@ use crate::words::*;
 /// A parsed value or an error.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
-/// A line: its number (from 1), the byte offset of its start, and its text without a comment.
+/// A line of the text: its number (from 1), the byte offset of its start, and the line without its comment.
 pub(crate) type Line<'a> = (usize, usize, &'a str);
 
 /// Returns the lines of a text.
@@ -21,10 +21,10 @@ pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
     (1..).zip(source::lines(source)).map(|(number, (at, line))| (number, at, line))
 }
 
-/// Maximum number of errors. After this number of errors, the parser skips the rest of the text.
+/// Maximum number of errors. After this number of errors, the parser skips the remaining text.
 pub(crate) const MOST_ERRORS: usize = 20;
 
-/// Calls a function that parses each line, and returns the errors.
+/// Calls a function for each line, which parses the line. Returns the errors of all lines.
 pub(crate) fn each_line<'a>(
     lines: impl IntoIterator<Item = Line<'a>>,
     mut read: impl FnMut(usize, Cursor<'a>) -> Parsed<()>,
@@ -76,7 +76,7 @@ pub(crate) fn words<const N: usize>(cursor: &mut Cursor<'_>) -> Parsed<[u32; N]>
     Ok(words)
 }
 
-/// Parses one of `names` and returns its index. `wrong` returns the message for any other word.
+/// Parses one of `names` and returns its index in `names`. For any other word, `wrong` returns the error message.
 pub(crate) fn place<'n>(
     cursor: &mut Cursor<'_>,
     names: impl IntoIterator<Item = &'n str> + Clone,
@@ -124,7 +124,7 @@ pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) ->
     })
 }
 
-/// Parses a vector of four floats, each as a number or as its bits.
+/// Parses a vector of four floats. Each float is given as a number or as its bits.
 pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     let mut value = [0; 4];
     for channel in &mut value {
@@ -212,7 +212,7 @@ pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Par
     }
 }
 
-/// Parses braces, which set fields of any word by name: `{NAME NAME=value -NAME WORD|=bits}`.
+/// Parses text in braces, which sets fields of any word by name: `{NAME NAME=value -NAME WORD|=bits}`.
 pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; WORDS]) -> Parsed<()> {
     if !cursor.eat("{") {
         return Ok(());
@@ -231,7 +231,7 @@ pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; 
             return Err(expected(cursor, "expected a field or `}`", "fields go between braces: {NOP LAST}"));
         }
         let field = if dot { cursor.word() } else { "" };
-        // Usually, there is no space around the dot, so the text is not copied.
+        // Usually, there is no space around the dot. The text then need not be copied.
         let whole = &text[..text.len() - cursor.rest().len()];
         let name = match whole.len() == word.len() + usize::from(dot) + field.len() {
             true => Cow::Borrowed(whole),
@@ -266,7 +266,7 @@ pub(super) fn set(words: &mut [u32; WORDS], kind: InstType, name: &str, value: u
     }
 }
 
-/// Parses a required sign. `fits` is a note for the error message.
+/// Parses a sign that must be present. `fits` is a note for the error message.
 pub(crate) fn sign(cursor: &mut Cursor<'_>, sign: &str, fits: impl Into<String>) -> Parsed<()> {
     if cursor.eat(sign) { Ok(()) } else { Err(expected(cursor, format!("expected `{sign}`"), fits)) }
 }
