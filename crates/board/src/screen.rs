@@ -103,8 +103,8 @@ impl FrameHeader {
     /// Parses the bytes of a header.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not a frame header, if their version differs from [`VERSION`], or if the size
-    /// is out of range.
+    /// Returns an error if the bytes are not a frame header, if the header has another version than this crate, or if
+    /// the size is out of range.
     pub fn from_bytes(bytes: &[u8; FrameHeader::LENGTH]) -> Result<FrameHeader, FrameError> {
         if bytes[..8] != MAGIC {
             return Err(FrameError::Magic);
