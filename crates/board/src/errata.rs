@@ -1,5 +1,5 @@
-//! Errata: rules by which a chip draws something other than OpenGL requires. Drivers cannot turn these rules off by
-//! registers.
+//! Errata: rules by which a chip draws something other than OpenGL requires. No register of the chip turns these rules
+//! off.
 //!
 //! By default, all errata of a chip are on, as on silicon. If an erratum is off, the chip draws what OpenGL requires,
 //! as far as the registers allow. If the driver takes a rule of the chip into account, the rule is a feature and not an

@@ -137,7 +137,7 @@ impl Board {
         CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
     }
 
-    /// Returns the PCI ids of all boards with this chip. For NVIDIA's chips, returns only the id of this board.
+    /// Returns the PCI ids of all boards with this board's chip. For NVIDIA's chips, returns only the id of this board.
     pub fn ids(&self) -> &[u16] {
         let found = ids::IDS.iter().find(|(chip, _)| *chip == self.chip);
         found.map_or(std::slice::from_ref(&self.pci), |(_, ids)| ids)

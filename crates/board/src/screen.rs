@@ -9,9 +9,9 @@
 //! | [`KEYBOARD`] | window | [`InputEvent`]s of a keyboard, until the connection is closed |
 //! | [`POINTER`] | window | [`InputEvent`]s of a pointer with absolute positions, like QEMU's tablet |
 //!
-//! The library opens a new connection for each frame, so that it keeps no connection between frames. This matters
-//! because a program may fork, and because a program may close descriptors that it did not open. The window reads
-//! connections in order, so the frames of each process arrive in order.
+//! The library opens a new connection for each frame, so that it does not depend on open descriptors between frames.
+//! Open descriptors would be a problem, because a program may fork, and because a program may close descriptors that it
+//! did not open. The window reads connections in order, so the frames of each process arrive in order.
 //!
 //! A pixel has four bytes: blue, green, red, and an unused byte. The pixels of the top row come first.
 //!

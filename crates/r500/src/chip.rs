@@ -23,7 +23,7 @@ const fn chip(name: &'static str, aliases: &'static [&'static str], group_width:
     Chip { name, aliases, group_width }
 }
 
-/// All chips. The name of the family is an alias of its first chip.
+/// All chips. The first chip of a family has the name of the family as an alias.
 #[rustfmt::skip]
 pub static CHIPS: [Chip; 6] = [
     chip("R520",  &["R500"], WIDTH_R520),

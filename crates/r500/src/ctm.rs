@@ -5,9 +5,9 @@
 //! cached outputs are written to element (i, j) of up to four buffers. Uncached outputs are written immediately, to any
 //! address. A conditional buffer can select the pairs that run or write.
 //!
-//! The available pages of the guide omit some details, so this module defines them. The program receives (i, j) in
-//! [`INDEX_TEMP`]. Tiled layouts are rejected. [`Format`] defines how integers become floats. [`Dispatch`] replaces the
-//! commands that set instruction and constant buffers and start a domain.
+//! The available pages of the guide omit some details. This module defines these details itself. The program receives
+//! (i, j) in [`INDEX_TEMP`]. Tiled layouts are rejected. [`Format`] defines how integers become floats. [`Dispatch`]
+//! replaces the commands that set instruction and constant buffers and start a domain.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ pub struct DispatchOutcome {
 /// The reason why a dispatch failed.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum DispatchError {
-    /// The program trapped or the launch does not fit.
+    /// The program trapped, or the launch does not fit the machine.
     #[error(transparent)]
     Run(#[from] RunError),
     /// An output or the conditional buffer could not be accessed.
@@ -278,7 +278,7 @@ impl Run {
     /// Prepares a dispatch to run from its first instruction.
     ///
     /// # Errors
-    /// Returns a [`DispatchError`] if the dispatch is invalid or its first group cannot start.
+    /// Returns a [`DispatchError`] if the dispatch is invalid or the first group of the dispatch cannot start.
     pub fn new(setup: &Arc<Setup>, dispatch: Dispatch, options: &Options) -> Result<Run, DispatchError> {
         let (plan, memory) = Plan::new(dispatch)?;
         let (setup, plan, totals) = (setup.clone(), Arc::new(plan), Totals::default());
@@ -347,7 +347,7 @@ impl Run {
         statistics
     }
 
-    /// Returns the current results. They are complete after the dispatch has ended.
+    /// Returns the current results. The results are complete after the dispatch has ended.
     pub fn outcome(&self) -> DispatchOutcome {
         let Totals { statistics, report, finding } = self.totals.clone();
         DispatchOutcome { memory: self.memory().to_vec(), statistics, report, finding }
@@ -444,7 +444,7 @@ impl<'a> Groups<'a> {
         Ok(&mut self.group)
     }
 
-    /// Returns the executed operations of all groups and their accuracy.
+    /// Returns the operations that all groups have executed, and the accuracy of these operations.
     fn finish(mut self) -> Report {
         if let Some(fast) = self.fast.filter(|_| !self.options.engine.is_lockstep()) {
             fast.settle(&mut self.group, &mut self.runs, 1);

@@ -2,8 +2,8 @@
 //!
 //! All lanes of a group (a *thread* in the manual) share one program counter. There is no stack of masks. If a branch
 //! switches off a lane, the lane starts a *counter*. This counter holds the number of constructs that were opened after
-//! the branch and are still open. The lane resumes when these constructs and the branch itself are closed. The loop
-//! stack has a frame for each open loop, and the address stack has a return address for each open call. (CTM guide pp.
+//! this branch and are still open. The lane resumes when all these constructs and the branch itself are closed. The
+//! loop stack has a frame for each open loop. The address stack has a return address for each open call. (CTM guide pp.
 //! 35-40; REG, US_FC_INST)
 //!
 //! ```text
@@ -25,8 +25,8 @@ use thiserror::Error;
 
 use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
-/// Effect of an operation on the loop stack. `al` distinguishes LOOP, which has the register aL, from REP, which does
-/// not.
+/// Effect of an operation on the loop stack. `al` is true for a LOOP, which has the register aL, and false for a REP,
+/// which does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Does not change the loop stack.
@@ -113,7 +113,7 @@ impl Limits {
 }
 
 /// Selects which branch-inactive lanes prevent a BREAK or CONTINUE from jumping. A lane is *branch-inactive* if a
-/// branch has switched it off. (r500.md Q15)
+/// branch has switched off the lane. (r500.md Q15)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InhibitScope {
     /// Only lanes that were active when the innermost loop was entered. A BREAK or CONTINUE does not affect lanes that
@@ -147,7 +147,7 @@ pub struct Frame {
     pub mask: Mask,
     /// Lanes that a BREAK has switched off. They resume when the frame is popped.
     pub broken: Mask,
-    /// Lanes that a CONTINUE has switched off. They resume at the end instruction of the loop.
+    /// Lanes that a CONTINUE has switched off. These lanes resume at the end instruction of the loop.
     pub continued: Mask,
 }
 
@@ -196,7 +196,8 @@ pub enum Undefined {
         op: FcOp,
     },
     /// An operation for one kind of loop is inside a loop of the other kind. BREAKLOOP is for LOOP, and BREAKREP is for
-    /// REP. In lenient mode, the operation uses the innermost frame, whatever its kind. (CTM guide p. 37)
+    /// REP. In lenient mode, the operation uses the innermost frame, even if the frame is of the other kind. (CTM guide
+    /// p. 37)
     #[error("{op} inside a loop of the other kind")]
     LoopKind {
         /// The operation.
@@ -361,13 +362,13 @@ impl Flow {
         self.active
     }
 
-    /// Returns the covered lanes: those whose results are used.
+    /// Returns the covered lanes. Only results of covered lanes are used.
     pub fn covered(&self) -> Mask {
         self.covered
     }
 
     /// Returns aL, the loop register of the innermost LOOP. REP frames inside that LOOP are ignored. Outside any LOOP,
-    /// this function returns 0, because the documents leave aL undefined there. (r500.md Q17)
+    /// the documents leave aL undefined, and this function returns 0. (r500.md Q17)
     pub fn al(&self) -> i32 {
         self.loops.iter().rev().find_map(|frame| frame.al).unwrap_or(0)
     }
@@ -445,7 +446,7 @@ impl Flow {
         // 6. Loop stack.
         self.loop_stack(fc.op, jump, want, *constant)?;
 
-        // 7. Branch counters: B_OP0 if the group stays, B_OP1 if it jumps.
+        // 7. Branch counters: the operation is B_OP0 if the group stays, and B_OP1 if the group jumps.
         match if jump { fc.b_op1 } else { fc.b_op0 } {
             BOp::NONE => {}
             BOp::DECR => self.decr(fc.b_pop_cnt),
@@ -453,7 +454,7 @@ impl Flow {
         }
         if fc.a_op == AOp::POP && !jump && fc.b_op0 == BOp::INCR {
             // If the group stays at a conditional return, this instruction switches off the lanes that voted to return.
-            // They stay off until a later return.
+            // These lanes stay off until a later return.
             if let Some(call) = self.calls.last_mut() {
                 call.returned |= decision.wanted;
             }
@@ -675,9 +676,9 @@ impl Flow {
         }
     }
 
-    /// Checks that a return is not inside a dynamic branch or a loop of its subroutine. (CTM guide p. 36) The check for
-    /// a branch looks for lanes of the call that are off after the return, although no conditional return has switched
-    /// them off.
+    /// Checks that a return is not inside a dynamic branch or a loop of its subroutine. (CTM guide p. 36) A return is
+    /// inside a branch if some lane of the call is off after the return, although no conditional return has switched
+    /// off this lane.
     fn check_return(&self, call: &Call) -> Result<(), Undefined> {
         if self.loops.len() != call.loop_depth {
             return Err(Undefined::ReturnInsideLoop);

@@ -1,4 +1,4 @@
-//! The legal forms of a mnemonic. They come from the tables of operations, pseudo-instructions and constructs.
+//! The legal forms of a mnemonic. The forms come from the tables of operations, pseudo-instructions and constructs.
 
 use reconverge_isa::FieldValue;
 use reconverge_isa::forms::Form;
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::text::assemble;
 
-    /// Every mnemonic has a form, and its example assembles.
+    /// Every mnemonic has a form, and the example of this form assembles.
     #[test]
     fn every_example_assembles() {
         for name in mnemonics() {

@@ -2,8 +2,8 @@
 //!
 //! A group has one program counter, and an edge is a possible transition of that counter. Lanes that do not follow a
 //! transition wait until the counter reaches them. The constants of the launch may change, so edges do not depend on
-//! these constants. A LOOP may be entered or skipped, and a static branch may jump or stay. A return has an edge to the
-//! slot after each call of its subroutine.
+//! these constants. A LOOP may be entered or skipped, and a static branch may jump or stay. A return has edges to the
+//! slots after the calls of its subroutine.
 //!
 //! The graph omits edges to slots without an instruction, because the group traps at such a slot.
 
@@ -32,8 +32,8 @@ pub(crate) struct Wishes {
     pub(crate) jump: bool,
     /// Whether lanes can vote to stay.
     pub(crate) stay: bool,
-    /// Whether lanes of one group can vote differently. They can if the vote depends on the ALU result or on a
-    /// predicate, and not only on a boolean constant.
+    /// Whether lanes of one group can vote differently. They can vote differently if the vote depends on the ALU result
+    /// or on a predicate.
     pub(crate) differ: bool,
 }
 
@@ -97,8 +97,8 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
         Role::End { .. } => Some(fc.op.name()),
         // When the last lanes leave the loop, the frame is popped, and the lanes that left earlier resume.
         Role::Break { .. } if ways.jumps => Some(fc.op.name()),
-        // A BREAK or CONTINUE jumps only if no branch has switched off a lane of the loop. So it decrements only
-        // counters of lanes outside the loop.
+        // A BREAK or CONTINUE jumps only if no branch has switched off a lane of the loop. So a jumping BREAK or
+        // CONTINUE decrements only counters of lanes outside the loop.
         Role::Break { .. } | Role::Continue => None,
         Role::Jump | Role::Begin { .. } if closes(ways.stays, fc.b_op0) => {
             Some(if fc.a_op == AOp::POP { "RETURN" } else { "ENDIF" })
@@ -115,8 +115,8 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
     }
 }
 
-/// A set of slots: those that the program reaches from its start, or those that a subroutine reaches from its first
-/// slot. Paths continue after calls and end at returns.
+/// A set of slots. For the main program, these are the slots that paths from its start reach. For a subroutine, these
+/// are the slots that paths from its first slot reach. Paths continue after calls and end at returns.
 struct Routine {
     /// First slot of the subroutine. `None` stands for the main program, which runs with an empty address stack.
     entry: Option<u16>,
@@ -158,8 +158,8 @@ fn routines(setup: &Setup) -> (Vec<Routine>, LiteMap<u16, NumberSet>) {
     (routines, behind_calls)
 }
 
-/// Returns the control-flow graph of a program. Its nodes are the instructions that can be reached from the start, in
-/// the order of their slots.
+/// Returns the control-flow graph of a program. The nodes of the graph are the instructions that paths from the start
+/// reach, in the order of their slots.
 pub fn graph(setup: &Setup) -> Graph {
     let (routines, behind_calls) = routines(setup);
     let mut nodes: LiteMap<u32, Node> = LiteMap::new();

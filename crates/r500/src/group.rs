@@ -13,7 +13,7 @@ use crate::memory::Bound;
 use crate::setup::Setup;
 use crate::texture::Texture;
 
-/// One group: its lanes, their registers, its flow state. (CTM guide: a thread)
+/// One group: its lanes, the registers of the lanes, and the flow state. (CTM guide: a thread)
 #[derive(Clone)]
 pub struct Group {
     pub(crate) setup: Arc<Setup>,
@@ -93,12 +93,12 @@ pub(crate) struct Parted {
     alu_result: Mask,
     alu_result_valid: Mask,
     /// Number of instructions issued to each of the waiting groups. If groups with different numbers were merged, this
-    /// is the highest of their numbers.
+    /// is the highest of these numbers.
     instructions: u64,
 }
 
 impl Parted {
-    /// Splits off the groups that have these lanes.
+    /// Splits off the groups that consist of `lanes`.
     pub(crate) fn take(group: &mut Group, lanes: Mask) -> Parted {
         let take = |mask: &mut Mask| {
             let taken = *mask & lanes;
@@ -114,8 +114,8 @@ impl Parted {
         }
     }
 
-    /// Merges the running groups into the waiting groups, if their flow states match. Returns whether the flow states
-    /// match.
+    /// Merges the running groups into the waiting groups, if the flow states of both match. Returns whether the flow
+    /// states match.
     pub(crate) fn join(&mut self, group: &Group) -> bool {
         if !self.flow.is_where(&group.flow) {
             return false;
@@ -191,7 +191,7 @@ impl Group {
         self.statistics
     }
 
-    /// Returns the operations that the group has executed so far, and their accuracy.
+    /// Returns the operations that the group has executed so far, and the accuracy of these operations.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (slot, times) in self.setup.slots().map(|(pc, slot)| (slot, self.issued[usize::from(pc)])) {

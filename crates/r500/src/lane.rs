@@ -1,13 +1,13 @@
 //! The arithmetic of one lane. Each computation is a pure function.
 //!
-//! The documents describe R500 arithmetic as IEEE binary32 without denormals. They call its rounding effectively random
-//! (CTM guide p. 41), so the rounding of the hardware cannot be reproduced. The functions in this file follow
-//! deterministic rules, which this project calls profile R:
+//! The documents describe R500 arithmetic as IEEE binary32 without denormals. They call the rounding of this arithmetic
+//! effectively random (CTM guide p. 41), so this project cannot reproduce the rounding of the hardware. The functions
+//! in this file follow deterministic rules, which this project calls profile R:
 //!
 //! * denormal inputs and results become zeros of the same sign, unless OMOD is disabled ([`flush`]);
 //! * products and sums are exact, OMOD scales the exact value, and the scaled value is rounded once to nearest even (an
 //!   overflow returns infinity);
-//! * results of transcendental functions are rounded and flushed before OMOD scales them (CTM guide p. 42);
+//! * results of transcendental functions are rounded and flushed, and then scaled by OMOD (CTM guide p. 42);
 //! * every NaN result is [`NAN`].
 
 use reconverge_simt::float::{flush, sum_rounded};
@@ -69,8 +69,8 @@ pub fn sum(terms: &[Term], omod: Omod) -> f32 {
 /// Returns the sum of the terms of DP3, DP4 or D2A.
 ///
 /// The function is like [`sum`], except for one documented deviation. The deviation applies if the two largest terms
-/// cancel exactly, and the third largest term is at least 2^25 times smaller than each of them. The result is then +0.
-/// (CTM guide p. 42)
+/// cancel exactly, and the third largest term is at least 2^25 times smaller than each of these two terms. The result
+/// is then +0. (CTM guide p. 42)
 pub fn dot(terms: &[Term], omod: Omod) -> f32 {
     let mut by_size = [0.0f64; 4];
     for (value, term) in by_size.iter_mut().zip(terms) {
@@ -257,8 +257,8 @@ pub fn compare(x: f32, op: AluResultOp) -> bool {
     }
 }
 
-/// Returns whether a component kills its lane. Only the sign bit matters, so -0 also kills. (Mesa's authors observed
-/// this on R500 chips; r500.md Q12)
+/// Returns whether a component of TEXKILL kills the lane. Only the sign bit matters, so -0 also kills the lane. (Mesa's
+/// authors observed this on R500 chips; r500.md Q12)
 pub fn texkill(component: f32) -> bool {
     component.is_sign_negative()
 }

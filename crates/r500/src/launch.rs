@@ -67,7 +67,8 @@ impl Hardware {
 /// The environment for which a program is loaded. All runs of the loaded program use the same environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// Float constants that replace constants of the program. Each has its number, and the bits of r, g, b, a.
+    /// Float constants that replace constants of the program. Each element has the number of the constant, and the bits
+    /// of r, g, b, a.
     pub constants: Vec<(u8, [u32; 4])>,
     /// Textures, each with the number of its unit.
     pub textures: Vec<(u8, Texture)>,
@@ -97,7 +98,7 @@ impl Environment {
 
     /// Returns whether lowering a program returns the same result for both environments. Assumes that either both
     /// environments have denormal constants or neither has. The results are the same if the environments differ only in
-    /// constants. Images count as equal only if both environments share them.
+    /// constants. Two environments with equal images count as different unless they share the images.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment { constants: _, textures, hardware } = self;
         let texture = |((unit, one), (number, other)): (&(u8, Texture), &(u8, Texture))| {
@@ -222,9 +223,9 @@ impl Launch {
     }
 
     /// Restarts a group of this launch with other lanes, which must be among the first `width` lanes. Does not change
-    /// issue counts. The rows `cleared` become zero. They need not include the rows of inputs, because inputs overwrite
-    /// those rows. Writes columns only to rows that the program `reads`. The inputs are copied by code that is compiled
-    /// for `level`.
+    /// issue counts. The rows `cleared` become zero. `cleared` need not include the rows of inputs, because inputs
+    /// overwrite those rows. Writes columns only to rows that the program `reads`. The inputs are copied by code that
+    /// is compiled for `level`.
     pub(crate) fn restart(
         &self,
         group: &mut Group,
@@ -237,8 +238,8 @@ impl Launch {
         group.restart(lanes);
         cleared.iter().for_each(|row| group.rows[*row][..width].fill(0));
         if lanes != Mask::first(width) {
-            // If the group has fewer lanes than the previous group, its inputs do not overwrite all values of the
-            // previous group.
+            // If the group has fewer lanes than the previous group, the inputs of the group do not overwrite all values
+            // of the previous group.
             for input in &self.inputs {
                 (0..4).for_each(|channel| group.rows[usize::from(input.temp) * 4 + channel].fill(0));
             }

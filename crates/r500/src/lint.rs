@@ -1,4 +1,5 @@
-//! Static checks of a program against the documents. They cover instruction words, flow control, values and hazards.
+//! Static checks of a program against the documents. The checks cover instruction words, flow control, values and
+//! hazards.
 //!
 //! Every rule has a name and a source. `violations.rs` checks single instructions. `lint/nesting.rs` checks the nesting
 //! of constructs on all paths. `lint/values.rs` checks values and hazards between instructions.
@@ -89,8 +90,7 @@ impl Violation {
     }
 }
 
-/// The findings so far. If a finding has the same rule, instruction and message as an earlier finding, it is not added
-/// again.
+/// The findings so far. A new finding is dropped if an earlier finding has the same rule, instruction and message.
 #[derive(Default)]
 struct Found(Vec<Finding>);
 
@@ -201,7 +201,7 @@ fn reached(setup: &Setup, graph: &Graph) -> NumberSet {
     reached
 }
 
-/// Checks where the program ends, which paths leave the program, and which of its instructions no path reaches.
+/// Checks where the program ends, which paths leave the program, and which instructions no path reaches.
 fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
     let reached = reached(setup, graph);
     let window = setup.range_start..=setup.range_end;

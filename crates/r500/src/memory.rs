@@ -84,7 +84,7 @@ pub struct Surface {
 /// r500.md Q19)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scatter {
-    /// Whether all lanes write to the same index.
+    /// Whether all lanes must write to the same element.
     pub same_index: bool,
     /// Whether the output acquires the texture semaphore.
     pub acquire: bool,

@@ -30,8 +30,8 @@ pub struct Operation {
 pub enum Value {
     /// A * B + C with OMOD, rounded once. ([`lane::sum`])
     Sum,
-    /// A sum like [`Value::Sum`] whose operands come from lanes of the quad. A is src0 of the first lane, and C is src0
-    /// of the lane with this number. The modifiers of A and C apply. (REG, MDH and MDV)
+    /// The sum A * B + C of [`Value::Sum`] with operands from lanes of the quad. A is src0 of the first lane, and C is
+    /// src0 of the lane with this number. The modifiers of A and C apply. (REG, MDH and MDV)
     Derivative(u8),
     /// A choice between the operands A and B. If OMOD is disabled, the bits of the chosen operand do not change. (CTM
     /// guide p. 29)
@@ -42,8 +42,8 @@ pub enum Value {
     Transcendental(fn(f32) -> f32, Words),
     /// A dot product. ([`lane::dot`])
     Dot(Dot),
-    /// The value of the other unit before OMOD and clamp. DP forwards the value of the dot product, and SOP forwards
-    /// the value of the transcendental function.
+    /// The value that the other unit computes, before OMOD and clamp. DP forwards the value of the dot product, and SOP
+    /// forwards the value of the transcendental function.
     Forwarded,
 }
 
@@ -148,7 +148,8 @@ impl AlphaOp {
 }
 
 impl Operation {
-    /// Returns whether the result is always one of the operands. Only then may OMOD be disabled. (CTM guide p. 29)
+    /// Returns whether the result is always one of the operands. OMOD may be disabled only for such operations. (CTM
+    /// guide p. 29)
     pub const fn is_choice(&self) -> bool {
         matches!(self.value, Value::Choice(..))
     }

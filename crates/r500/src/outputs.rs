@@ -22,7 +22,7 @@ pub struct LaneOutput {
     pub color: [[u32; 4]; TARGETS],
     /// Written channels of each target. Bit 0 is red.
     pub written: [u8; TARGETS],
-    /// The depth (W) output, if it was written.
+    /// The depth (W) output, or `None` if the lane did not write it.
     pub depth: Option<u32>,
 }
 
@@ -49,7 +49,8 @@ impl LaneOutput {
 pub struct Outputs {
     lanes: usize,
     killed: LaneBits,
-    /// Columns of the outputs that some lane wrote. The order is: the channels of render targets A to D, then depth.
+    /// Columns of the outputs that some lane wrote. The columns of render targets A to D come first, followed by the
+    /// column of depth.
     columns: Vec<(usize, Column)>,
 }
 
@@ -146,7 +147,7 @@ impl Outputs {
         self.words(color(target, channel))
     }
 
-    /// Removes the column of a channel and returns its words. See [`Outputs::color`].
+    /// Removes the column of a channel and returns the words of the column. See [`Outputs::color`].
     pub fn take_color(&mut self, target: usize, channel: usize) -> Option<Vec<u32>> {
         if target >= TARGETS || channel >= 4 {
             return None;
@@ -322,7 +323,7 @@ impl Totals {
         self.report.add(&group.report());
     }
 
-    /// Adds the counts and the finding of a group that has ended, but not its report.
+    /// Adds the counts and the finding of a group that has ended. Does not add the report of the group.
     pub(crate) fn add_counts(&mut self, group: &Group, first_lane: usize) {
         self.statistics.add(&group.statistics());
         self.add_finding(group, first_lane);

@@ -30,8 +30,9 @@ struct Part<'a> {
 }
 
 /// Assembles the programs of a text. The text may contain programs of the fragment processor and of the vertex unit. A
-/// program with `.stage vertex` is for the vertex unit. For a program without `.stage`, `vertex` selects the unit. Each
-/// result has the name from its `.program` directive. A text without `.program` is one program.
+/// program with `.stage vertex` is for the vertex unit. For a program without `.stage`, `vertex` states whether the
+/// program is for the vertex unit. Each result has the name from its `.program` directive. A text without `.program` is
+/// one program.
 ///
 /// # Errors
 /// Returns all errors, with up to twenty messages for each program.

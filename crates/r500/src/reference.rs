@@ -95,8 +95,8 @@ impl Group {
         Ok(())
     }
 
-    // ---- Arithmetic. An instruction reads all operands, computes the values of both units, and then writes. If no
-    // lane executes the instruction, the addresses of its operands are not computed.
+    // ---- Arithmetic. An instruction reads all operands, then computes the values of both units, and then writes. If
+    // no lane executes the instruction, the addresses of its operands are not computed.
 
     fn alu<O: Observer>(&mut self, common: &CmnInst, alu: &Alu, observer: &mut O) -> Result<(), Cause> {
         let active = self.flow.active();
@@ -138,8 +138,8 @@ impl Group {
         Ok(())
     }
 
-    /// Computes the values of both units for one lane. SOP and DP use the value of the other unit before that unit's
-    /// OMOD and clamp, and apply the OMOD and clamp of their own unit. (docs/r500.md, Q7)
+    /// Computes the values of both units for one lane. SOP and DP use the value of the other unit before OMOD and clamp
+    /// of the other unit. OMOD and clamp of their own unit then apply to this value. (docs/r500.md, Q7)
     fn compute(
         &self,
         common: &CmnInst,

@@ -142,7 +142,7 @@ impl Loaded {
     /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit.
+    /// Returns an error if the launch does not fit the machine.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -164,8 +164,8 @@ impl Loaded {
         let Loaded { setup, options, .. } = self;
         launch.environment = self.environment.clone();
         launch.check().map_err(RunError::Launch)?;
-        // The condition is a compile-time constant. So the fast engine is not compiled for types of observers that it
-        // does not support.
+        // The condition is a compile-time constant. So the compiler does not instantiate the fast engine for types of
+        // observers that the fast engine does not support.
         if O::DATA {
             return self.on_reference(&launch, observer);
         }
@@ -248,7 +248,7 @@ impl Run {
     /// Prepares a launch to run from its first instruction.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit.
+    /// Returns an error if the launch does not fit the machine.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options)?.running(launch)
     }
@@ -297,7 +297,7 @@ impl Run {
         statistics
     }
 
-    /// Returns the current results. They are complete after a step has returned [`Step::Done`].
+    /// Returns the current results. The results are complete after a step has returned [`Step::Done`].
     pub fn outcome(&self) -> Outcome {
         self.totals.clone().with(Outputs::clone(&self.outputs))
     }
@@ -372,7 +372,7 @@ impl Run {
         Ok(())
     }
 
-    /// Adds the results of the current group, which has ended, and starts the next group.
+    /// Adds the results of the current group and starts the next group. The current group must have ended.
     fn next_group(&mut self) -> Step {
         let lanes = Run::lanes_of(&self.launch, self.first_lane);
         self.totals.add_group(&self.group, self.first_lane);

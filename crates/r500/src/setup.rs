@@ -57,7 +57,8 @@ pub struct Setup {
     /// Temporaries that the rasteriser writes. `None` if the program does not contain the set-up of the rasteriser.
     /// (RS_INST)
     pub inputs: Option<Vec<u8>>,
-    /// Float constants that the program contains. Each has its number, and the bits of r, g, b, a.
+    /// Float constants that the program contains. Each element has the number of the constant, and the bits of r, g, b,
+    /// a.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
@@ -217,8 +218,8 @@ impl Setup {
     fn load_state(&mut self, program: &Program) -> Result<(), SetupError> {
         let mut code_addr = None;
         for (name, value) in &program.state {
-            // The function `inputs` reads the RS registers. They set up the rasteriser and name the temporary of each
-            // input.
+            // The function `inputs` reads the RS registers. These registers set up the rasteriser and name the
+            // temporary of each input.
             if name.starts_with("RS_") {
                 continue;
             }

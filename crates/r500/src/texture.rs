@@ -25,7 +25,7 @@ impl Texture {
     }
 }
 
-/// The coordinates of a fetch, and the data on which its level of detail may depend.
+/// The coordinates of a fetch, and the data on which the level of detail may depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coordinates {
     /// S, T, R and Q of the lane.

@@ -158,7 +158,7 @@ impl Collect {
 
 // ---- Arithmetic
 
-/// Returns the reads and writes of a unit for some of its channels.
+/// Returns the reads and writes of a unit for the channels `channels`.
 fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses {
     let operation = match unit {
         Unit::Rgb => alu.rgb.op.name(),
@@ -199,7 +199,7 @@ fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses
         }
     }
     operands(&mut uses, alu, unit, wanted);
-    // In lenient mode, a DP without a dot product returns red of the RGB unit's operand A, and an SOP without a
+    // In lenient mode, a DP without a dot product returns the red channel of the RGB unit's operand A. An SOP without a
     // transcendental function returns the alpha unit's operand A.
     let forwarded = |operation: Value| matches!(operation, Value::Forwarded);
     match unit {
@@ -250,7 +250,7 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<Uses> {
     if op == TexOp::TEXKILL {
         let TexRegister { temp, rel, swizzle } = tex.src();
         for (channel, from) in swizzle.into_iter().enumerate() {
-            // A killed lane continues, but its results are dropped. It does not vote at instructions with
+            // A killed lane continues, but its results are dropped. A killed lane does not vote at instructions with
             // IGNORE_UNCOVERED.
             for role in [Role::Flow, Role::Output] {
                 uses.read_temp(temp, rel, from, role, false);
@@ -308,7 +308,7 @@ fn flow_control(common: &CmnInst, fc: &Fc) -> Uses {
                 uses.write(al);
             }
         }
-        // A break sets aL to its value in the enclosing loop.
+        // A break sets aL to the value of aL in the enclosing loop.
         flow::Role::Break { al: counts } => {
             if counts {
                 uses.write(al);

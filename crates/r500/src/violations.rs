@@ -1,4 +1,4 @@
-//! Encodings that the documents forbid, although they can be executed.
+//! Encodings that the documents forbid, although the hardware could execute them.
 
 use thiserror::Error;
 

@@ -1,5 +1,5 @@
-//! Operations other than arithmetic. They compute lane sets, predicate bits and the ALU result. They also record which
-//! outputs have been written, and read values of other lanes in a quad.
+//! Operations other than arithmetic. These operations compute lane sets, predicate bits and the ALU result. They also
+//! record which outputs have been written, and read values of other lanes in a quad.
 
 use std::marker::PhantomData;
 

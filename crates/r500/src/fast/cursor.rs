@@ -17,14 +17,14 @@ use crate::inst::SLOTS;
 
 /// The reason why the engine stops running blocks.
 pub(super) enum Stop {
-    /// The group has ended, or its instruction budget is used up.
+    /// The group has ended, or the group has used up its instruction budget.
     Over,
     /// The reference interpreter has to execute the next instruction.
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
-    /// Only some of the groups that run together jump at the next instruction. The mask holds the lanes of these
-    /// groups.
+    /// Of the groups that run together, only some jump at the next instruction. The mask holds the lanes of the groups
+    /// that jump.
     Apart(Mask),
     /// The running groups have reached the slot at which other groups wait.
     Met,
@@ -44,15 +44,15 @@ pub(super) const NOWHERE: u16 = u16::MAX;
 
 /// The result of a flow instruction.
 enum Flowed {
-    /// The instruction begins or ends a loop iteration, and its target is known.
+    /// The instruction begins or ends a loop iteration. The value states where the group continues.
     Loop(LoopStep),
-    /// The instruction was executed, and the flow state holds the next slot.
+    /// The instruction was executed. The flow state holds the next slot.
     On,
     /// The instruction trapped.
     Trap(Cause),
 }
 
-/// The state of one or several groups while their blocks run.
+/// The state of one or several groups while the blocks of the program run.
 pub(super) struct Cursor<'a> {
     pub(super) lowered: &'a Lowered,
     level: Level,
@@ -69,12 +69,12 @@ pub(super) struct Cursor<'a> {
     all: Mask,
     /// Number of groups that run together.
     groups: u64,
-    /// The slot at which other groups wait, or [`NOWHERE`].
+    /// The slot at which other groups wait, or [`NOWHERE`] if no group waits.
     waiting: u16,
     /// Whether operations may write all lanes of the chunks that the group uses.
     whole: bool,
-    /// The active lanes as stored in [`Set::ACTIVE`], their number (`members`), and whether they are all lanes (`full`,
-    /// 0 or 1).
+    /// The active lanes as stored in [`Set::ACTIVE`] (`active`), the number of active lanes (`members`), and whether
+    /// all lanes are active (`full`, 0 or 1).
     active: Mask,
     members: u64,
     full: usize,
@@ -143,8 +143,8 @@ impl<'a> Cursor<'a> {
             )
         };
         lanes.choose(Set::ALL, all);
-        // Operations may write whole chunks only if a chunk does not contain lanes of other groups. A quad can also
-        // contain lanes that were never launched. The values of such lanes must not change.
+        // Operations may write all lanes of a chunk only if the chunk does not contain lanes of other groups. A quad
+        // can also contain lanes that were never launched. The values of such lanes must not change.
         let others = company.map_or(Mask::NONE, |company| company.all - all);
         let whole = all.count().is_multiple_of(4) && (lanes.reach() & others).is_empty();
         Cursor {
@@ -212,7 +212,8 @@ impl<'a> Cursor<'a> {
         if self.flow.active() != self.active {
             self.choose_active(self.flow.active());
             if self.has_code {
-                // The row of active lanes is written only for compiled code, because nothing else reads it.
+                // The row of active lanes is written only if the program has compiled code, because nothing else reads
+                // this row.
                 choose(self.level, &mut self.lanes, Set::ACTIVE, self.active);
             }
         }
@@ -257,7 +258,7 @@ impl<'a> Cursor<'a> {
             && judged.is_empty()
     }
 
-    /// Before compiled code runs, sets its instruction budget and its active lanes.
+    /// Sets the instruction budget and the active lanes of compiled code, before compiled code runs.
     pub(super) fn give_counts(&self, state: &mut CodeState) {
         state.budget = self.budget.min(i32::MAX as u64) as i32;
         state.active = self.active.0;
@@ -281,8 +282,8 @@ impl<'a> Cursor<'a> {
         self.flow.kill(*self.lanes.killed);
     }
 
-    /// Executes the end of block `number`, whose operations compiled code has run, and finds the next block. If
-    /// compiled code has counted the block's flow instruction, `taken` holds the lanes that vote to jump.
+    /// Executes the end of block `number` and finds the next block. Compiled code has run the operations of the block.
+    /// If compiled code has counted the block's flow instruction, `taken` holds the lanes that vote to jump.
     pub(super) fn continue_after(&mut self, number: u32, taken: Option<Mask>) -> ControlFlow<Stop> {
         self.number = number;
         let block = &self.lowered.blocks[number as usize];
@@ -318,7 +319,8 @@ impl<'a> Cursor<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Runs a block. If `operates` is false, executes only the flow instruction of the block, and not its operations.
+    /// Runs a block. If `operates` is false, executes only the flow instruction of the block. The operations of the
+    /// block are then skipped.
     #[inline(always)]
     fn block<O: Observer>(
         &mut self,
@@ -459,7 +461,8 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub(super) fn operate(&mut self, operations: Range<u32>) {
         for operation in &self.lowered.operations[operations.start as usize..operations.end as usize] {
-            // SAFETY: the operations were compiled for the level of the engine, which this processor supports.
+            // SAFETY: the operations were compiled for the vector level of the engine. This processor supports that
+            // level.
             unsafe { operation.handlers[self.full & 1](&mut self.lanes, operation) };
         }
     }
@@ -522,7 +525,7 @@ fn groups(lanes: Mask, width: usize) -> impl Iterator<Item = Mask> {
     (0..WIDEST).step_by(width).map(group).filter(|group| group.any())
 }
 
-/// Addresses of instructions for [`Observer::issues`]. The address of a slot is its number.
+/// Addresses of instructions for [`Observer::issues`]. The address of an instruction is the number of its slot.
 static ADDRESSES: [u32; SLOTS] = {
     let mut addresses = [0; SLOTS];
     let mut slot = 0;

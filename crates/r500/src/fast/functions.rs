@@ -1,9 +1,10 @@
 //! EX2, LN2, SIN and COS on rows.
 //!
-//! For each of these functions, [`mod@crate::lane`] has a lane function. It computes the value in doubles, with a
-//! relative error below 2^-52, and rounds the value to a single. The polynomials in this file compute the same value
-//! without branches, with a relative error below [`SLACK`]. If both ends of the error interval round to the same
-//! single, this single equals the result of the lane function. For all other lanes, the lane function is called.
+//! For each of these functions, [`mod@crate::lane`] has a lane function. The lane function computes the value in
+//! doubles, with a relative error below 2^-52, and rounds the value to a single. The polynomials in this file compute
+//! the same value without branches, with a relative error below [`SLACK`]. If both ends of the error interval round to
+//! the same single, this single equals the result of the lane function. If the ends of the interval of a lane round to
+//! different singles, the lane function is called for this lane.
 
 use std::f64::consts::{LN_2, TAU};
 use std::marker::PhantomData;
@@ -26,7 +27,8 @@ pub(super) trait Function {
     /// Returns the result of the lane function.
     fn of(x: f32) -> f32;
 
-    /// Returns an approximation for `x`, which is not a denormal. Returns a NaN if and only if the lane function does.
+    /// Returns an approximation of the function for `x`, which must not be a denormal. Returns a NaN if and only if the
+    /// lane function returns a NaN.
     fn near<W: Wide>(x: u32) -> f64;
 }
 
@@ -70,8 +72,8 @@ const LOGARITHM: [f64; 10] = {
     coefficients
 };
 
-/// Returns (-1)^n / (2 n + odd)!, for n from N - 1 down to 0. If `odd` is 1, these are the coefficients of the series
-/// of sin(x) / x. If `odd` is 0, they are those of cos(x).
+/// Returns (-1)^n / (2 n + odd)!, for n from N - 1 down to 0. If `odd` is 1, these numbers are the coefficients of the
+/// series of sin(x) / x. If `odd` is 0, they are the coefficients of the series of cos(x).
 const fn series<const N: usize>(odd: usize) -> [f64; N] {
     let mut coefficients = [1.0; N];
     let (mut n, mut value) = (1, 1.0);

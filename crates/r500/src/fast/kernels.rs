@@ -1,9 +1,9 @@
 //! Kernels: arithmetic on a chunk of lanes.
 //!
-//! [`mod@crate::lane`] defines the results, and tests compare each kernel with its function there bit for bit.
-//! Multiply-adds round once. They use the host's fused instruction if it is available. Otherwise, they compute a double
-//! that is rounded to odd, and round the double to a single. The fast path of a kernel detects the few lanes that it
-//! could compute wrongly, and [`crate::lane`] recomputes these lanes.
+//! [`mod@crate::lane`] defines the results, and tests compare each kernel bit for bit with its function in
+//! [`mod@crate::lane`]. Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use it.
+//! Otherwise, kernels compute a double that is rounded to odd, and round the double to a single. The fast path of a
+//! kernel detects the few lanes that it could compute wrongly, and [`crate::lane`] recomputes these lanes.
 
 use std::marker::PhantomData;
 
@@ -128,8 +128,8 @@ fn number<const FLUSH: bool>(x: u32) -> f32 {
     f32::from_bits(if FLUSH { flushed(x) } else { x })
 }
 
-/// Returns the factors of a product. `ZERO_WINS` adjusts them so that the product of a zero with an infinity or a NaN
-/// is zero.
+/// Returns the factors of a product. If `ZERO_WINS` is set, adjusts the factors so that the product of a zero with an
+/// infinity or a NaN is zero.
 #[inline(always)]
 fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f32) {
     let (a, b) = (number::<FLUSH>(a), number::<FLUSH>(b));
@@ -156,7 +156,8 @@ fn to_odd(sum: f64, error: f64) -> f64 {
 /// of the product or of the addend is flipped.
 pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool>;
 
-/// [`Mad`] that makes no assumption about its sources: they may be denormals, and their signs may be flipped.
+/// The variant of [`Mad`] without assumptions about its sources: the sources may be denormals, and their signs may be
+/// flipped.
 pub(super) type AnyMad<const ZERO_WINS: bool, const SCALED: bool> = Mad<ZERO_WINS, SCALED, true, true>;
 
 impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool> Kernel
@@ -169,8 +170,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     fn chunk<W: Wide>(_: W, _: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
         let [product, _, addend] = channel.flip;
         if W::FUSED {
-            // One factor and the addend are scaled before the multiply-add. Scaling is exact unless it moves an
-            // exponent out of range.
+            // One factor and the addend are scaled before the multiply-add. The scaling is exact unless the exponent of
+            // a scaled value leaves the range.
             let sum = Sum {
                 flip: FLIP.then_some([product, addend]),
                 flush: FLUSH,
@@ -180,8 +181,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
             };
             let (result, exception) = multiply_add(&src, sum);
             if SCALED && exception {
-                // Only this slow path needs the sources in memory, so it copies the sources. Without the copy, the fast
-                // path would also store them in memory.
+                // Only this slow path needs the sources in memory, so the slow path copies the sources. Without the
+                // copy, the compiler would also store the sources in memory on the fast path.
                 let copy = [src[0], src[1], src[2]];
                 let exact = mad_exactly::<ZERO_WINS>(&copy, channel.flip, channel.omod);
                 return *std::hint::black_box(&exact);
@@ -373,8 +374,8 @@ impl Kernel for Rsq {
 /// lanes, singles take 40 ns, and doubles take 76 ns.
 ///
 /// The first step from an approximation leaves a relative error below 2^-21. The second step adds a correction, whose
-/// error is below 2^-43 of the result. An interval of four times this error surrounds the result. The result is right
-/// if both ends of the interval round to the same single.
+/// error is below 2^-43 of the result. The function checks an interval around the result with four times this error on
+/// each side. The result is right if both ends of the interval round to the same single.
 #[inline(always)]
 fn near_roots<W: Wide>(wide: W, numbers: &Words, scale: f32) -> Option<Words> {
     const SLACK: f32 = 1.0 / (1u64 << 41) as f32;
@@ -543,7 +544,7 @@ fn terms<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     terms
 }
 
-/// Returns sums in double precision, and whether any of them may be wrong.
+/// Returns sums in double precision, and whether any of these sums may be wrong.
 ///
 /// The error of a sum in double precision is below 2^-50 of the total magnitude of its terms. If both ends of this
 /// error interval round to the same single, the sum is right. The documents describe a deviation of dot products from
@@ -564,7 +565,8 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
         }
         let slack = size * (1.0 / (1u64 << 50) as f64);
         let (low, high) = (((sum - slack) * scale) as f32, ((sum + slack) * scale) as f32);
-        // This form also detects a NaN, which differs from every number and from itself.
+        // Unlike `low != high`, this expression is also true if a bound is a NaN, because a NaN differs from every
+        // number and from itself.
         unlike |= u32::from(!(low == high));
         cancelled |= u64::from((sum.abs() <= size * (1.0 / (1u64 << 24) as f64)) & (size != 0.0));
         result[lane] = flushed(((sum * scale) as f32).to_bits());
@@ -576,10 +578,10 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
 /// wrong. For a DP3 of 64 lanes, singles take 88 ns, and doubles take 171 ns.
 ///
 /// The rounding errors of products and sums of singles are singles, unless an exponent leaves the range. The sum of
-/// these rounding errors is less than 2^-21 of the total magnitude of the terms. The error of that sum is less than
-/// 2^-43 of the total magnitude. An interval of twice this error surrounds the result. The result is right if both ends
-/// of the interval round to the same single. If a zero should win over a factor that is not a number, this function
-/// computes a NaN.
+/// these rounding errors is less than 2^-21 of the total magnitude of the terms. The error of this sum is less than
+/// 2^-43 of the total magnitude. The function checks an interval around the result with twice this error on each side.
+/// The result is right if both ends of the interval round to the same single. If a zero should win over a factor that
+/// is not a number, this function computes a NaN.
 #[inline(always)]
 fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
     wide: W,
@@ -632,8 +634,8 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
         let high = eight.add(sum, eight.add(error, slack));
         let magnitude = eight.of_bits(eight.and_not(eight.bits(sum), sign));
         let cancelled = eight.less_equal(magnitude, eight.mul(size, eight.floats(CANCELLED)));
-        // If all terms are zeros, the sum has the right sign. The rounding error does not have it, so the sum is
-        // returned without the error.
+        // If all terms are zeros, the sum has the right sign. The rounding error may have another sign, so the result
+        // is the sum without the rounding error.
         let none = eight.equal(size, zero);
         let inside = eight.and(eight.less(eight.floats(LEAST), size), eight.less(size, eight.floats(MOST)));
         let good = eight.and(eight.equal(low, high), eight.and_not(inside, cancelled));

@@ -33,7 +33,7 @@ pub(super) struct Lanes<'a> {
     /// Numbers of the chunks that contain lanes of the group.
     chunks: Range<usize>,
     sets: [Mask; Set::COUNT],
-    /// The value of aL, if an operation of the current block uses it.
+    /// The value of aL, if an operation of the current block uses aL.
     pub(super) al: i32,
     /// Whether an operation has bailed out. An operation bails out before it writes anything. The reference interpreter
     /// then executes the instruction.
@@ -41,7 +41,7 @@ pub(super) struct Lanes<'a> {
     pub(super) state: State<'a>,
 }
 
-/// State other than rows. Part of this state belongs to the group, and part of it belongs to the program.
+/// State other than rows. Some parts of this state belong to the group, and other parts belong to the program.
 pub(super) struct State<'a> {
     pub(super) predicate: &'a mut [Mask; 4],
     pub(super) alu_result: &'a mut Mask,
@@ -83,7 +83,7 @@ impl<'a> Lanes<'a> {
     /// Returns the state of a group that has the lanes `lanes`. No lane is active.
     ///
     /// # Panics
-    /// Panics if there are fewer rows than the layout has.
+    /// Panics if `rows` has fewer rows than the layout.
     ///
     /// # Safety
     /// All operations that run on this state must have been lowered with this layout.
@@ -166,7 +166,7 @@ impl<'a> Lanes<'a> {
         self.rows.set_chunk(place, chunk, words);
     }
 
-    /// Writes the lanes of a set. Other lanes of the chunk keep their values.
+    /// Writes the lanes of a set. The other lanes of the chunk keep their values.
     #[inline(always)]
     pub(super) fn blend<W: Wide>(&mut self, wide: W, place: Place, chunk: usize, set: Set, words: Words) {
         let mut row = self.read(place, chunk);

@@ -142,7 +142,8 @@ mod tests {
                     "ALU temp[{to}].rgb = MAD src0.rgb, src1.{factor}, src1.ggg : src0=temp[{from}] src1=const[0]\n"
                 )
             };
-            // Both programs use the same constants in the same order, so that the constants have the same rows.
+            // Both programs use the same constants in the same order. So each constant has the same row in both
+            // programs.
             let lines = [line(1, "rrr"), line(2, factor), line(3, "bbb")].concat();
             let text = format!(".const 0 2 0.5 1 0\n.state US_PIXSIZE 8\n{lines}OUT nop\n");
             let program = crate::text::assemble(&text).expect("it assembles").program;

@@ -1,5 +1,5 @@
-//! The fast engine. It executes each operation for whole rows at once. It resolves everything that is known before a
-//! run once per launch.
+//! The fast engine. It executes each operation for whole rows at once. Everything that is known before a run is
+//! resolved once per launch.
 //!
 //! | read | for |
 //! |---|---|
@@ -115,8 +115,8 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// Returns whether several groups may run together. This requires that every instruction has a fast path, that
-    /// groups do not share surfaces, and that compiled code does not execute flow instructions.
+    /// Returns whether several groups may run together. They may if every instruction has a fast path, groups do not
+    /// share surfaces, and compiled code does not execute flow instructions.
     pub(crate) fn runs_together(&self) -> bool {
         let flows = self.is_compiled() && !self.lowered.flows.is_empty();
         !flows && !self.lowered.shares && self.by_reference().is_empty()
@@ -161,7 +161,7 @@ impl Fast {
 
     /// Keeps the memory of a launch, so that a later launch can reuse it.
     fn keep(&self, mut room: Box<GroupRoom>, launch: &Launch) {
-        // Textures are dropped, because they may be large.
+        // The group drops its textures, because textures may be large.
         for (unit, _) in &launch.environment.textures {
             room.group.textures[usize::from(*unit)] = None;
         }
@@ -194,7 +194,7 @@ impl Fast {
         &self.lowered.written
     }
 
-    /// Returns the rows of temporaries that the program may read before all lanes have written them.
+    /// Returns the rows of temporaries that the program may read before all lanes have written these rows.
     pub(crate) fn cleared(&self) -> &[usize] {
         &self.lowered.cleared
     }
@@ -209,7 +209,7 @@ impl Fast {
         self.outputs.iter().copied()
     }
 
-    /// Returns the number of counters of runs: one per block, followed by those of compiled code.
+    /// Returns the number of run counters: one counter per block, followed by the counters of compiled code.
     pub(crate) fn counts(&self) -> usize {
         self.lowered.blocks.len() + self.compiled.as_ref().map_or(0, |compiled| compiled.counts())
     }

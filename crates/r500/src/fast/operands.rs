@@ -67,8 +67,8 @@ pub(super) struct Scatter {
     pub(super) src: [Place; 4],
     /// For each channel, the lanes whose predicate enables the channel.
     pub(super) sets: [Set; 4],
-    /// Whether strict mode is on. Strict mode requires that alpha is zero. If `same_index` is set, it also requires
-    /// that all lanes address the same element.
+    /// Whether strict mode is on. Strict mode requires that alpha is zero. If `same_index` is set, strict mode also
+    /// requires that all lanes address the same element.
     pub(super) strict: bool,
     pub(super) same_index: bool,
 }

@@ -182,8 +182,8 @@ pub(crate) fn run_in_order<O: Observer>(
     Ok(worker.finish().with(outputs))
 }
 
-/// Runs a launch that has passed [`Launch::check`] on both engines, one group at a time in order. Reports the paths of
-/// the fast engine to the observer.
+/// Runs a launch on both engines, one group at a time in order. The launch must have passed [`Launch::check`]. Reports
+/// to the observer which paths of the fast engine executed the instructions.
 pub(crate) fn run_in_lockstep<O: Observer>(
     fast: &Fast,
     setup: &Arc<Setup>,

@@ -44,10 +44,10 @@ impl Fast {
     }
 
     /// Runs several groups together to their end, or until a [stop] is requested. `group` holds the lanes of all these
-    /// groups, and must be [prepared](Fast::prepare). Adds the runs of each block to `runs`, once for each group. In
-    /// `group`, the counts of lanes and of divergence cover all groups, but the count of instructions does not. Calls
-    /// `ended` for groups that have ended. Returns `None` if a group traps or needs the reference interpreter. The
-    /// groups then have to run separately.
+    /// groups, and must be [prepared](Fast::prepare). Adds the runs of each block to `runs`, once for each group. The
+    /// counts of lanes and of divergence in `group` cover all groups. The count of instructions in `group` is that of a
+    /// single group. Calls `ended` for groups that have ended. Returns `None` if a group traps or needs the reference
+    /// interpreter. The caller then has to run the groups separately.
     pub(crate) fn run_together(
         &self,
         group: &mut Group,

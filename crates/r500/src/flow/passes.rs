@@ -32,8 +32,8 @@ impl Flow {
     /// Returns how many more iterations compiled code may start in the innermost loop. If `al` is true, the loop must
     /// be a LOOP, which has aL. Otherwise, the loop must be a REP.
     ///
-    /// Returns `None` if no loop is open, if the innermost loop is of the other kind, if a lane waits after CONTINUE,
-    /// or if an active lane is not covered.
+    /// Returns `None` in four cases: no loop is open, the innermost loop is of the other kind, a lane waits after a
+    /// CONTINUE, or an active lane is not covered.
     #[inline]
     pub(crate) fn rounds(&self, al: bool) -> Option<u32> {
         let Frame { count, al: register, continued, .. } = self.loops.last()?;
@@ -57,8 +57,8 @@ impl Flow {
 }
 
 impl Step {
-    /// Returns two votes: whether a lane with a false ALU result votes to jump, and whether a lane with a true ALU
-    /// result does. Returns `None` if the vote also depends on the predicate.
+    /// Returns two votes: that of a lane whose ALU result is false, and that of a lane whose ALU result is true. A vote
+    /// of true is a vote to jump. Returns `None` if the vote also depends on the predicate.
     pub(crate) fn votes(&self) -> Option<[bool; 2]> {
         let [no, no_holds, yes, yes_holds] = self.wants.map(|want| want != 0);
         let known = self.predicate.is_none() || (no, yes) == (no_holds, yes_holds);
@@ -95,10 +95,11 @@ impl Step {
     }
 
     /// Returns the slot at which all lanes continue after the branch at `pc` and its sides. The lanes that stay at the
-    /// branch run the first side, which begins at the next slot. If there is a second side, the lanes that jump run it.
-    /// `ends` has the last slot of each side and the flow instruction in that slot.
+    /// branch run the first side, which begins at the next slot. If there is a second side, the lanes that jump run the
+    /// second side. `ends` has the last slot of each side and the flow instruction in that slot.
     ///
-    /// Returns `None` if a side runs for other lanes than described, or if anything else changes while no lane is off.
+    /// Returns `None` if a side runs for other lanes, or if the instructions change anything except the program counter
+    /// while no lane is off.
     pub(crate) fn meets(&self, pc: u16, ends: &[(u16, &Step)]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let before = Flow::new(pc, all, all, FcMode::FULL, limits, Mode::Strict);

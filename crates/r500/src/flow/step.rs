@@ -13,7 +13,8 @@ pub struct Step {
     pub inst: FcInst,
     /// Absolute slot of the jump target. A return does not use it.
     pub target: u16,
-    /// The predicate bit that JUMP_FUNC reads, if any, and whether it is inverted.
+    /// The predicate bit that JUMP_FUNC reads, and whether the bit is inverted. `None` if JUMP_FUNC does not read a
+    /// predicate bit.
     pub predicate: Option<(usize, bool)>,
     /// The vote for each value of the condition, indexed by ALU result * 2 + predicate. In each element, all bits are
     /// set if the vote is to jump. Otherwise, no bit is set.
@@ -25,8 +26,8 @@ pub struct Step {
 }
 
 impl Step {
-    /// Prepares an instruction. The boolean constants, the integer constants, US_CODE_OFFSET (`offset`) and the
-    /// flow-control mode are those of its program.
+    /// Prepares an instruction of a program. The arguments are the program's boolean constants, integer constants,
+    /// US_CODE_OFFSET (`offset`) and flow-control mode.
     pub fn new(
         common: &CmnInst,
         fc: &Fc,
@@ -67,7 +68,7 @@ impl Step {
         )
     }
 
-    /// Returns whether the vote depends on the ALU result, which must then be valid.
+    /// Returns whether the vote depends on the ALU result. If it does, the ALU result must be valid.
     #[inline(always)]
     pub fn reads_alu_result(&self) -> bool {
         reads_alu_result(self.inst.jump_func)

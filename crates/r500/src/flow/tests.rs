@@ -241,8 +241,8 @@ fn b_pop_cnt_closes_several_constructs_at_once() {
     assert_eq!(flow.active(), ALL);
 }
 
-/// CTM guide p. 40: the ENDIF of an inner if may be merged with the ENDIF of the outer if. If the inner if jumps, it
-/// jumps past the merged ENDIF, so the inner if itself has to close both levels.
+/// CTM guide p. 40: the ENDIF of an inner if may be merged with the ENDIF of the outer if. A jump of the inner if goes
+/// past the merged ENDIF. So the inner if itself has to close both levels when it jumps.
 #[test]
 fn an_inner_if_with_a_merged_endif_decrements_when_it_jumps() {
     let mut flow = flow();
@@ -593,8 +593,8 @@ fn a_mesa_loop_reached_by_nobody_underflows() {
     assert_eq!(strict_error(&mut flow, 0x1000_ff22, ALL), Undefined::LoopStackUnderflow { op });
 }
 
-/// CTM guide p. 36: lanes that a conditional return has switched off have returned. The next return does not reactivate
-/// them, and strict mode does not report them as missing.
+/// CTM guide p. 36: lanes that a conditional return has switched off have already returned. The next return does not
+/// reactivate these lanes, and strict mode does not report these lanes as missing.
 #[test]
 fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     const RETURN_IF_STAYING: u32 = 0x0200_f040;
@@ -605,7 +605,7 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
     assert_eq!(flow.active(), Mask(0b1100));
-    // After two consecutive conditional returns, the lanes of both have returned.
+    // After two consecutive conditional returns, the lanes that voted to return at either of them have returned.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0001)));
@@ -749,8 +749,8 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
         }
     }
     assert!(next > 1000 && back > 100, "{next} {back}");
-    // An instruction does not have a fast path in partial mode. It does not have one either if it changes counters,
-    // changes stacks or swaps lanes.
+    // An instruction does not have a fast path in partial mode. An instruction that changes counters, changes stacks or
+    // swaps lanes does not have a fast path in any mode.
     let of = |word, mode| step_at((2, word), false, (I3, false), (0, mode)).in_loop.is_some();
     assert!(of(ENDLOOP, FcMode::FULL) && !of(ENDLOOP, FcMode::PARTIAL));
     assert!(!of(ENDLOOP | 1 << 4, FcMode::FULL) && !of(BREAK_IF | 0x40, FcMode::FULL));
@@ -895,7 +895,7 @@ fn lanes_meet_behind_a_branch_with_plain_sides() {
     };
     assert_eq!(meets(format!("{compare}if alu\n{add}endif\n{end}")), Some(4));
     assert_eq!(meets(format!("{compare}if alu\n{add}else\n{add}{add}endif\n{end}")), Some(7));
-    // A branch inside the side changes more than its lanes.
+    // A branch inside a side changes more than the active lanes.
     assert_eq!(meets(format!("{compare}if alu\n{add}if alu\n{add}endif\nendif\n{end}")), None);
 }
 

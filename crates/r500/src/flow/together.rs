@@ -2,16 +2,16 @@
 //! stacks, but different lanes.
 //!
 //! The flow of a group depends only on the group's own lanes. One flow state is enough while all groups jump or all
-//! groups stay. Otherwise, the groups that jump are split from the groups that stay. They are merged again when their
-//! flow states differ only in their lanes.
+//! groups stay. Otherwise, the groups that jump are split from the groups that stay. The groups are merged again when
+//! their flow states differ only in their lanes.
 
 use reconverge_simt::Mask;
 
 use super::{Call, Flow, Frame, Step};
 
 impl Flow {
-    /// Returns the lanes of the groups whose votes make them jump at the program counter. Returns all lanes if every
-    /// group jumps.
+    /// Returns the lanes of the groups that jump at the program counter. The votes of a group determine whether the
+    /// group jumps. Returns all lanes if every group jumps.
     #[inline(always)]
     pub(crate) fn jumping(&self, step: &Step, want: Mask, groups: impl Iterator<Item = Mask>) -> Mask {
         let votes = self.votes(&step.inst, want);

@@ -10,8 +10,8 @@ pub(super) struct Votes {
     voters: Mask,
     /// The lanes whose vote is to jump.
     pub(super) want: Mask,
-    /// Lanes that are off but still have to execute the remaining instructions of the loop. These lanes prevent a BREAK
-    /// or CONTINUE from jumping.
+    /// Lanes that are off but will still execute instructions of the loop. These lanes prevent a BREAK or CONTINUE from
+    /// jumping.
     inhibiting: Mask,
 }
 

@@ -33,12 +33,12 @@ struct Call {
 
 #[derive(Clone, Debug, Default)]
 struct Open {
-    /// Number of open branches and calls that increment branch counters. This is also the counter of a lane that was
-    /// switched off before all of them.
+    /// Number of open branches and open calls that increment branch counters. The counter of a lane has this value if
+    /// the lane was switched off before all these branches and calls.
     levels: u32,
     loops: Vec<Loop>,
-    /// Whether all lanes of the innermost loop may be off on this path, because they have left the loop or wait at a
-    /// branch.
+    /// Whether all lanes of the innermost loop may be off on this path, because each of these lanes has left the loop
+    /// or waits at a branch.
     idle: bool,
 }
 
@@ -72,7 +72,7 @@ struct Nesting<'a> {
     found: &'a mut Found,
     seen: HashMap<(u16, Calls), Open>,
     /// Paths that have not been followed yet, ordered by slot. For each slot, the path from the previous slot comes
-    /// first. Messages compare all other paths to the slot with this first path.
+    /// first. Messages compare the other paths to this slot with the first path.
     pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
     /// Loop starts that jump to the end instruction of their loop. Each loop start has a message, and a flag that
     /// states whether the jump may close the enclosing loop.
@@ -237,8 +237,8 @@ impl Nesting<'_> {
                         format!("{count} loops are open (maximum: {limit})"),
                     );
                 }
-                // If the instruction increments branch counters, the lanes for which its condition fails wait outside
-                // the loop. So the loop begins with the incremented level.
+                // If the instruction increments branch counters, the lanes whose condition fails wait outside the loop.
+                // So the number of levels at the start of the loop includes the incremented level.
                 let (int, levels) = (fc.addr.int_addr, self.count(pc, fc, fc.inst.b_op0, open.levels));
                 open.levels = levels;
                 open.loops.push(Loop { body: pc + 1, al, int, levels });

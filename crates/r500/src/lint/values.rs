@@ -1,7 +1,7 @@
 //! Checks for uninitialized values, and for hazards between instructions, along the edges of the control-flow graph.
 //!
-//! The checks follow the paths of the group, not those of single lanes. Every write instruction on a path counts as a
-//! write, regardless of the active lanes. So the checks report a read if it precedes every write on the path.
+//! The checks follow the paths of the group, and not the paths of single lanes. A write on a path counts as a write of
+//! all lanes, regardless of the active lanes. So the checks report a read if the read precedes every write on the path.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -44,20 +44,20 @@ struct State {
     alu_result: bool,
     /// Components that were fetched since the last acquire of the semaphore.
     fetched: Components,
-    /// Components that were fetched before the last acquire of the semaphore, if no instruction has waited for the
-    /// semaphore since then.
+    /// Components that were fetched before the last acquire of the semaphore. This set becomes empty when an
+    /// instruction waits for the semaphore.
     acquired: Components,
     held: bool,
 }
 
 impl State {
-    /// Merges the states of two paths. A value counts as written if at least one of the two paths writes it.
+    /// Merges the states of two paths. A value counts as written if at least one of the two paths writes the value.
     fn join_some(&self, other: &State) -> State {
         let written = self.written.with(&other.written, |one, other| one | other);
         State { written, ..self.join(other) }
     }
 
-    /// Merges the states of two paths. A value counts as written only if both paths write it.
+    /// Merges the states of two paths. A value counts as written only if both paths write the value.
     fn join(&self, other: &State) -> State {
         let either = |one: u64, other: u64| one | other;
         State {
@@ -120,9 +120,9 @@ fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found
     }
 }
 
-/// Returns whether lanes can be active on an edge of this kind. They cannot in two cases. If all lanes break, no lane
-/// is active in the next slot. If the count of a loop is not 0 and no lane votes to skip the loop, no active lane takes
-/// the skip. In both cases, other edges also lead to the same instructions.
+/// Returns whether lanes can be active on an edge of this kind. Lanes cannot be active in two cases. If all lanes
+/// break, no lane is active in the next slot. If the count of a loop is not 0 and no lane votes to skip the loop, no
+/// active lane takes the skip. In both cases, other edges also lead to the same instructions.
 fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
     let Body::Fc(fc) = &inst.body else { return true };
     let wishes = wishes(&inst.common, &fc.inst);
@@ -144,7 +144,7 @@ fn spelled(number: u32) -> String {
     format!("temp[{}].{}", number / 4, ["r", "g", "b", "a"][number as usize % 4])
 }
 
-/// Checks one instruction and returns the state after it.
+/// Checks one instruction and returns the state after this instruction.
 fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
     if inst.common.tex_sem_wait {
         state.acquired = Components::NONE;
@@ -227,7 +227,7 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
 }
 
 /// Returns the components that hold initialized values after an instruction. Compilers compute whole vectors, so
-/// arithmetic on uninitialized sources is not a finding in itself. Only a use of its result is a finding.
+/// arithmetic on uninitialized sources alone is not a finding. Only a use of the arithmetic result is a finding.
 fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Components {
     let mut written = before.written;
     for uses in uses::by_channel(inst) {
@@ -259,8 +259,8 @@ fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Component
     written
 }
 
-/// Returns whether a read affects the result for every kind of texture. A read of the third coordinate does not,
-/// because a two-dimensional texture ignores that coordinate.
+/// Returns whether a read affects the result for every kind of texture. A read of the third coordinate does not affect
+/// every result, because a two-dimensional texture ignores that coordinate.
 fn needed(inst: &Inst, read: &Slot) -> bool {
     let Body::Tex(tex) = &inst.body else { return true };
     let (src, [dx, dy]) = (tex.src(), tex.derivatives());

@@ -32,7 +32,7 @@ pub enum Cause {
         /// Number of registers in the file.
         size: usize,
     },
-    /// A0 is read before any instruction writes it. In lenient mode, A0 is then 0. (Strict)
+    /// An instruction reads A0 before any instruction has written A0. In lenient mode, A0 is then 0. (Strict)
     #[error("A0 is read before it is written")]
     UnwrittenAddress,
     /// An address uses aL outside any loop. In lenient mode, aL is then 0. (Strict)

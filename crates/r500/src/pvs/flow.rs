@@ -1,5 +1,5 @@
-//! Flow control of the vertex unit. Descriptors direct the program counter. They are registers, and not part of the
-//! code.
+//! Flow control of the vertex unit. Descriptors direct the program counter. Descriptors are registers, and not part of
+//! the code.
 //!
 //! There is no branch instruction. Each of sixteen descriptors names a slot (ACT_ADRS) and acts *after* the
 //! instruction in that slot:
@@ -53,7 +53,7 @@ impl Default for Descriptor {
     }
 }
 
-/// The descriptors of a program and its last slot.
+/// The descriptors of a program, and the last slot of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
     descriptors: [Descriptor; DESCRIPTORS],
@@ -87,7 +87,8 @@ impl Control {
         self.last
     }
 
-    /// Returns the first descriptor that acts after a slot, with its number, or `None` if no descriptor does.
+    /// Returns the first descriptor that acts after a slot, with the number of the descriptor. Returns `None` if no
+    /// descriptor acts after the slot.
     pub fn acting(&self, slot: u16) -> Option<(u8, &Descriptor)> {
         let number = *self.acting.get(usize::from(slot))?;
         Some((number, self.descriptors.get(usize::from(number))?))
@@ -201,8 +202,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Takes the action after the current slot and returns its target. Returns `None` if there is no action. Also
-    /// returns `None` if the action ends a loop, because the group then continues with the next slot.
+    /// Takes the action after the current slot and returns the target of the action. Returns `None` if there is no
+    /// action. Also returns `None` if the action ends a loop, because the group then continues with the next slot.
     fn action<O: Observer>(
         &mut self,
         control: &Control,

@@ -12,7 +12,8 @@ use super::flow::Descriptor;
 use super::setup::Setup;
 use super::words::FlowOp;
 
-/// Returns the control-flow graph of a program: the slots that it may reach, and their successors.
+/// Returns the control-flow graph of a program: the slots that the program may reach, and the successors of these
+/// slots.
 pub fn graph(setup: &Setup) -> Graph {
     let mut nodes: LiteMap<u16, Node> = LiteMap::new();
     let mut entries = NumberSet::from_iter([u32::from(setup.first)]);

@@ -75,7 +75,7 @@ pub(crate) fn row_name(row: usize) -> String {
     format!("{}{register}.{}", file.name, ['x', 'y', 'z', 'w'][channel])
 }
 
-/// One group: its vertices, their registers, its flow state.
+/// One group: its vertices, the registers of the vertices, and the flow state.
 #[derive(Clone, Debug)]
 pub struct Group {
     pub(crate) setup: Arc<Setup>,
@@ -130,7 +130,7 @@ impl Group {
         self.statistics
     }
 
-    /// Returns the operations that the group has executed so far, and their accuracy.
+    /// Returns the operations that the group has executed so far, and the accuracy of these operations.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (pc, slot) in self.setup.slots() {

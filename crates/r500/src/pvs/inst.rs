@@ -33,7 +33,8 @@ pub struct Inst {
     /// Whether the result is clamped to 0..1. The flag comes from VE_SAT for the vector engine and macros, and from
     /// ME_SAT for the math engine.
     pub saturate: bool,
-    /// The predicate value that a vertex must have to execute the instruction, or `None` if all vertices execute it.
+    /// The predicate value of the vertices that execute the instruction, or `None` if all vertices execute the
+    /// instruction.
     pub predicate: Option<bool>,
     /// Operands A, B, C. In a dual instruction, C is 0.0.
     pub operands: [Operand; 3],
@@ -76,7 +77,7 @@ pub struct Dst {
     pub mask: u8,
 }
 
-/// An operand. Reading it selects the channels, then takes the absolute value, and then negates.
+/// An operand. Its value is computed in this order: channel selection, absolute value, negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// Register file.
@@ -121,7 +122,8 @@ pub struct Dual {
     pub register: u8,
     /// Destination channel.
     pub channel: Component,
-    /// The source. Operand A is its x channel, and operands B and C are its y channel. (docs/r500-vertex.md, Q4)
+    /// The source. Its x channel is operand A, and its y channel is both operand B and operand C. (docs/r500-vertex.md,
+    /// Q4)
     pub source: Operand,
 }
 

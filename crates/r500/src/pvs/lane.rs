@@ -174,7 +174,7 @@ impl Compare {
 
 // ---- Math engine. The operands a, b and c are the w channels of A, B and C.
 
-/// Rounds a double to a single, and turns it into a result of arithmetic.
+/// Rounds a double to a single, and applies [`result`] to the single.
 fn rounded(x: f64) -> f32 {
     result(x as f32)
 }
@@ -316,7 +316,8 @@ pub fn cosine(a: f32) -> f32 {
 }
 
 // ---- Predicates. Each function returns the predicate and a counter. The counter of an active vertex is 0. If the
-// innermost k levels must end before the vertex becomes active, its counter is k. (docs/r500-vertex.md, Q10)
+// innermost k levels must end before a vertex becomes active, the counter of this vertex is k. (docs/r500-vertex.md,
+// Q10)
 
 /// Computes ME_PRED_SET_EQ, _GT, _GE or _NEQ: sets the predicate from a comparison.
 #[inline(always)]

@@ -23,8 +23,8 @@ pub struct Input {
 /// The environment for which a program is loaded. All runs of the loaded program use the same environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// Constants that replace constants of the program. Each has its index in the constant file (including
-    /// PVS_CONST_BASE_OFFSET), and the bits of x, y, z, w.
+    /// Constants that replace constants of the program. Each element has the index of the constant in the constant file
+    /// (including PVS_CONST_BASE_OFFSET), and the bits of x, y, z, w.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 

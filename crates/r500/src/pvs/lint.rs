@@ -1,5 +1,5 @@
-//! Static checks of a vertex program against the documents. They cover instruction words, descriptors, hints, and reads
-//! of values that no instruction writes.
+//! Static checks of a vertex program against the documents. The checks cover instruction words, descriptors, hints, and
+//! reads of values that no instruction writes.
 
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::sets::NumberSet;
@@ -94,8 +94,8 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
             add(&SOURCE_HINT, pc, format!("an input is read after slot {hint} (PVS_LAST_VTX_SRC_INST)"));
         }
         let before = |file: &str| {
-            // Without flow control, only instructions in earlier slots can have run before this one. With flow control,
-            // any instruction can have run before.
+            // Without flow control, only instructions in earlier slots can have run before this instruction. With flow
+            // control, any instruction can have run before this instruction.
             let loops = setup.control.descriptors().iter().any(|known| known.op != FlowOp::NO_OP);
             uses.iter().any(|(at, all)| {
                 (loops || *at < u32::from(pc))

@@ -1,5 +1,5 @@
-//! The vertex unit. The documents call it "PVS" (programmable vertex shader). It belongs to the VAP block. An
-//! instruction has four words and computes results for one vertex.
+//! The vertex unit. The documents call the vertex unit "PVS" (programmable vertex shader). It belongs to the VAP block
+//! of the chip. An instruction has four words and computes results for one vertex.
 //!
 //! Each vertex runs the program independently, from inputs and constants to outputs. Flow control is static and the
 //! same for all vertices, so vertices do not diverge. A program uses the predicate bit for operations that only some
@@ -7,7 +7,7 @@
 //!
 //! To run a program of a driver, pass two things to [`setup::Setup::new`]: the words of the code store, starting at the
 //! first slot of the program, and the state registers by name. [`launch::Launch`] holds the constants and the inputs of
-//! the vertices. [`run::run`] returns the outputs of each output register.
+//! the vertices. [`run::run`] returns the values of the output registers.
 //!
 //! | module | for |
 //! |---|---|

@@ -28,7 +28,7 @@ pub struct Operation {
 pub enum Value {
     /// No value.
     Nothing,
-    /// Each channel is computed from the same channel of the operands.
+    /// Each channel of the result is computed from the same channel of the operands.
     Channel(fn(f32, f32, f32) -> f32),
     /// The dot product, written to all channels.
     Dot,
@@ -159,7 +159,8 @@ impl Op {
         }
     }
 
-    /// Returns the names of all operations of the engine that has this operation, and the code of this operation.
+    /// Returns the names of all operations of an engine, and the code of this operation. The engine is the one that
+    /// executes this operation.
     pub(crate) const fn names(self) -> (&'static [Name], u32) {
         match self {
             Op::Vector(op) => (VeOp::NAMES, op as u32),

@@ -20,7 +20,7 @@ use super::words::{Component, DstType, Select};
 #[derive(Clone, Copy, Default)]
 struct Result4 {
     value: [f32; 4],
-    /// Channels that the operation does not write, even if the mask enables them. Bit 0 is x.
+    /// Channels that the operation does not write, even if the write mask enables these channels. Bit 0 is x.
     kept: u8,
     predicate: Option<bool>,
 }

@@ -68,7 +68,8 @@ impl Loaded {
         Loaded { setup, environment, options: *options, fast: Arc::default() }
     }
 
-    /// Returns the same program for another environment. The lowered form does not depend on the environment.
+    /// Returns the same program for another environment. Reuses the lowered program, because it does not depend on the
+    /// environment.
     pub fn with_environment(&self, environment: &Arc<Environment>) -> Loaded {
         Loaded { environment: environment.clone(), ..self.clone() }
     }
@@ -118,7 +119,7 @@ impl Loaded {
     /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit.
+    /// Returns an error if the launch does not fit the machine.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -169,9 +170,9 @@ impl Loaded {
         self.options.engine().not_compiled() == Engine::Fast
     }
 
-    /// Runs vertices on the fast engine, without counts. Replaces the first `N` input registers of each vertex by its
-    /// first `N` output registers. If a vertex does not write an output, the output is zero. `inputs` is the mask of
-    /// the inputs that the program can read: bit n is input n. All other inputs are zero.
+    /// Runs vertices on the fast engine, without counts. In `vertices`, replaces the first `N` input registers of each
+    /// vertex by the first `N` output registers of the vertex. If a vertex does not write an output, the output is
+    /// zero. `inputs` is the mask of the inputs that the program can read: bit n is input n. All other inputs are zero.
     ///
     /// # Errors
     /// Returns an error for the trap of the lowest vertices, if any group traps.
@@ -248,7 +249,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Adds the operations that this worker has executed to the report.
+    /// Adds the operations that this worker has executed to the report of `outcome`.
     fn finish(self, outcome: &mut Outcome) {
         outcome.report.add(&self.group.report());
         self.fast.keep(self.group, self.launch.inputs.iter().map(|input| input.register.into()));
@@ -331,7 +332,7 @@ impl Run {
     /// Prepares a launch to run from its first instruction.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit.
+    /// Returns an error if the launch does not fit the machine.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options).running(launch)
     }
@@ -375,7 +376,7 @@ impl Run {
         statistics
     }
 
-    /// Returns the current results. They are complete after a step has returned [`Step::Done`].
+    /// Returns the current results. The results are complete after a step has returned [`Step::Done`].
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }

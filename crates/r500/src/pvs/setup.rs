@@ -53,13 +53,14 @@ pub struct Setup {
     pub constant_max: u8,
     /// The flow-control descriptors and the last slot to execute.
     pub control: Control,
-    /// Constants that the program contains. Each has its index in the constant file, and the bits of x, y, z, w.
+    /// Constants that the program contains. Each element has the index of the constant in the constant file, and the
+    /// bits of x, y, z, w.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
 impl Setup {
-    /// Loads and decodes a program. The words of the program start at slot `base`. The names of its state registers are
-    /// those of [`STATE`].
+    /// Loads and decodes a program. The words of the program start at slot `base`. The program names its state
+    /// registers as [`STATE`] does.
     ///
     /// If the program does not contain a state register, the register gets a permissive default: the code runs from the
     /// first to the last slot, all constants can be read, and there is no flow control. Registers of other units
@@ -169,7 +170,7 @@ impl Setup {
         inside.then(|| (usize::from(self.constant_base) + number as usize) % CONSTANTS)
     }
 
-    /// Writes the program's constants to a constant file, and then the constants `others`. Entries that the program
+    /// Writes the program's constants and then the constants `others` to a constant file. Entries that the program
     /// cannot read do not change.
     pub(crate) fn put_constants(&self, file: &mut [[u32; 4]; CONSTANTS], others: &[(u8, [u32; 4])]) {
         for place in (0..=i32::from(self.constant_max)).filter_map(|number| self.constant(number)) {

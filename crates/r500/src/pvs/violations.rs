@@ -1,4 +1,4 @@
-//! Encodings that the documents forbid, although they can be executed.
+//! Encodings that the documents forbid, although the hardware could execute them.
 //!
 //! Source: docs/r500-vertex.md, sections 4.2 and 8.
 
@@ -54,7 +54,7 @@ pub enum Violation {
         most: usize,
     },
     /// An operation other than VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND writes A0. In lenient mode, A0 receives the floor of
-    /// the result, clamped.
+    /// the result, clamped to the range of A0.
     #[error("{0} writes A0: only VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND should write it")]
     AddressByOther(&'static str),
 }

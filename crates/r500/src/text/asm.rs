@@ -120,7 +120,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Parses an alpha half and adds it to the previous instruction.
+    /// Parses an alpha half and adds this half to the previous instruction.
     fn alpha_line(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Parsed<()> {
         let before = self.records.last_mut().filter(|record| record.words[0] & 3 <= InstType::OUT as u32);
         let Some(record) = before else {
@@ -201,8 +201,8 @@ impl Assembler {
                 self.records.len(),
                 if base > 0 { format!(" and the program starts at slot {base}") } else { String::new() }
             );
-            // If the program is too long, jump targets after the last slot are also errors. They would only repeat this
-            // error, so the second pass ends here.
+            // If the program is too long, jump targets after the last slot are also errors. Errors for such targets
+            // would only repeat this error, so the second pass ends here.
             return Err(vec![
                 Diagnostic::error(self.records[first_over].span, message)
                     .label("the first instruction that does not fit")

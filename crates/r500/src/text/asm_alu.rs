@@ -127,7 +127,8 @@ pub(super) fn predicate_name(cursor: &mut Cursor<'_>) -> Parsed<PredSel> {
     })
 }
 
-/// Returns whether the remaining text of a half has destinations. If it does, an `=` precedes the operation.
+/// Returns whether the remaining text of a half has destinations. If there are destinations, an `=` precedes the
+/// operation.
 pub(super) fn has_dests(cursor: &Cursor<'_>) -> bool {
     let rest = cursor.rest();
     let rest = rest.split(['{', ':']).next().unwrap_or("");
@@ -151,7 +152,7 @@ pub(super) fn mask_bits(letters: &str, allowed: &str, span: Span) -> Parsed<u32>
     Ok(bits)
 }
 
-/// The operation of a half, with its output modifier and clamp.
+/// The operation of a half, with the output modifier and the clamp of the operation.
 pub(super) struct Named<Op> {
     op: Op,
     omod: Omod,
@@ -331,7 +332,7 @@ pub(super) fn dests(
     }
 }
 
-/// Parses the operands of a half. The sources follow the operands and are not parsed here.
+/// Parses the operands of a half. The sources follow the operands, and another function parses them.
 pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(Operand, Span)>> {
     let mut list = Vec::new();
     while !matches!(cursor.peek(), None | Some('{' | ':')) {
@@ -362,7 +363,7 @@ fn half_operands(
         let plural = if wanted == 1 { "" } else { "s" };
         format!("{name} takes {wanted} operand{plural}, not {}", list.len())
     };
-    // If this were not an error, the assembler would use src0.r for a missing operand.
+    // A missing operand is an error, because the assembler would otherwise use src0.r for this operand.
     if list.len() < wanted {
         let fits = match wanted {
             1 => "expected one operand".to_owned(),
@@ -449,8 +450,8 @@ pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], read
     Ok(())
 }
 
-/// Parses a half of an instruction. The sources at its end are not parsed here. `about` returns the name and the number
-/// of operands of an operation.
+/// Parses a half of an instruction, up to its sources. The caller parses the sources. `about` returns the name and the
+/// number of operands of an operation.
 fn half<Op: FieldValue, Other: FieldValue>(
     cursor: &mut Cursor<'_>,
     kind: InstType,

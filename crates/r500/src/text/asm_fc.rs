@@ -1,4 +1,4 @@
-//! Parsers for flow control. An instruction is either a construct, or in its raw form with all fields.
+//! Parsers for flow control. The text of an FC instruction is either a construct or a raw form that states all fields.
 
 use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::{FieldValue, Kind};
@@ -155,8 +155,8 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
             Jumps::Never | Jumps::Always => condition.is_none(),
             Jumps::WhenTrue | Jumps::WhenFalse => condition.is_some(),
         };
-        // In a structured program, the text of a break or continue may omit `pop`. The instruction then closes no
-        // levels for now, and the second pass fills in the number of levels.
+        // In a structured program, the text of a break or continue may omit `pop`. The first pass then sets the number
+        // of closed levels to 0, and the second pass fills in the right number.
         let pop_fits = match construct.pop {
             Pop::None => pop.is_none() || name == "if" && variant.is_empty(),
             Pop::One => true,

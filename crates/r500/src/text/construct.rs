@@ -19,7 +19,7 @@ pub enum Condition {
     Boolean,
 }
 
-/// The condition under which a construct jumps, as encoded in its JUMP_FUNC.
+/// The condition under which a construct jumps. The JUMP_FUNC of the construct encodes this condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumps {
     /// The construct never jumps (0x00).

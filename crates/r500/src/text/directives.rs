@@ -28,8 +28,9 @@ pub(crate) struct Directives {
     pub constant: (&'static str, usize),
     /// The unit's state registers.
     pub state: &'static [StateRegister],
-    /// Prefixes of the names of other units' registers. A container may also hold such registers, and it identifies
-    /// some of them only by address. So the text gives the value of such a register as a plain number.
+    /// Prefixes of the register names of other units. A container may also hold registers of other units, and
+    /// identifies some of these registers only by address. So the text gives the value of such a register as a plain
+    /// number.
     pub elsewhere: &'static [&'static str],
     /// Whether register names may end in a number. If the number is missing, an error message suggests the manual's
     /// names.
@@ -49,7 +50,8 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// Parses the arguments of a directive, which follow its name, and applies the directive.
+    /// Parses the arguments of a directive and applies the directive. The name of the directive has already been
+    /// parsed.
     ///
     /// # Errors
     /// Returns an error if neither unit has this directive, or if its arguments are wrong.

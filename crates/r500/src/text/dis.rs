@@ -35,7 +35,7 @@ pub fn disassemble(program: &Program, listing: Listing) -> String {
     disassemble_marked(program, listing, &mut Vec::new())
 }
 
-/// Returns the same text as [`disassemble`], and records the position at which the text of each instruction ends.
+/// Returns the same text as [`disassemble`]. Also records the position at which the text of each instruction ends.
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(256 * records.len());
@@ -87,8 +87,8 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     out
 }
 
-/// The addresses that can have a label. The first of them is `first`. Each record has such an address, and one more
-/// address follows the last record.
+/// The addresses that can have a label. The lowest of these addresses is `first`. Each record has one such address, and
+/// one more address follows that of the last record.
 struct Labels {
     first: u32,
     count: u32,
@@ -122,8 +122,8 @@ impl Labels {
     }
 }
 
-/// Returns whether the disassembler prints JUMP_ADDR. It does so if the instruction uses JUMP_ADDR, or if JUMP_ADDR is
-/// not zero.
+/// Returns whether the disassembler prints JUMP_ADDR. The disassembler prints JUMP_ADDR if the instruction uses it, or
+/// if it is not zero.
 fn has_target(fc: &Fc) -> bool {
     let unused = fc.inst.a_op == AOp::POP
         || Statement::recognise(&fc.inst, &fc.addr)
@@ -131,7 +131,8 @@ fn has_target(fc: &Fc) -> bool {
     fc.addr.jump_addr != 0 || !unused
 }
 
-/// Returns how many constructs an instruction closes before its line, and how many it opens after its line.
+/// Returns two numbers: the constructs that an instruction closes before its line, and the constructs that it opens
+/// after its line.
 fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
     let Ok(Inst { body: Body::Fc(fc), .. }) = inst::decode(record) else { return (0, 0) };
     match Statement::recognise(&fc.inst, &fc.addr) {
@@ -346,8 +347,8 @@ fn operand_text(operand: &Operand, channels: usize, out: &mut String) {
 /// The operand that the assembler assumes if the text omits one.
 const MISSING: Operand = Operand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
 
-/// Writes the sources of a half, as ` : src0=… srcp=…`. Writes a source if it differs from the default or if an operand
-/// reads it.
+/// Writes the sources of a half, as ` : src0=… srcp=…`. Writes a source if the source differs from the default, or if
+/// an operand reads the source.
 fn sources_text(word: u32, read: [bool; 3], out: &mut String) {
     let mut colon = " :";
     for (number, read) in read.into_iter().enumerate() {
@@ -367,10 +368,9 @@ struct HalfStyle {
     idioms: bool,
 }
 
-/// Writes one half of an instruction, as `(pred.g) A, B = OP operands : sources`. `channel` selects the half that
-/// computes this channel. `more` is a destination in addition to the temporary and the output. If the half is the
-/// default half, which does nothing, the function writes nothing and returns false. The assembler adds the default half
-/// to a text that omits it.
+/// Writes one half of an instruction, as `(pred.g) A, B = OP operands : sources`. The half is the one that computes
+/// `channel`. `more` is a destination in addition to the temporary and the output. The default half does nothing, and
+/// the assembler adds it if a text omits it. For the default half, this function writes nothing and returns false.
 fn half_text<Op>(
     (half, HalfStyle { before, idioms }): (&Half<Op>, HalfStyle),
     (name, operation): (&str, &Operation),

@@ -41,7 +41,7 @@ pub struct Explanation {
     /// The fields in the order of the words. The fields of each word are in order from the highest bit to the lowest
     /// bit.
     pub fields: Vec<FieldText>,
-    /// The effect of the instruction, in sentences. If the words cannot be executed, this is the reason why.
+    /// The effect of the instruction, in sentences. If the words cannot be executed, the sentences state the reason.
     pub meaning: Vec<String>,
     /// For FC instructions, the effect on the flow of lanes.
     pub flow: Vec<String>,
@@ -82,7 +82,7 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
     Explanation { text, fields: field_texts(&layout(kind), words), meaning, flow, findings, source }
 }
 
-/// Returns the fields of words that have these formats.
+/// Returns the fields of `words`. The formats of the words are `formats`.
 pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText> {
     let mut fields = Vec::new();
     for (word, (info, raw)) in formats.iter().zip(words).enumerate() {

@@ -80,8 +80,8 @@ impl Idiom {
     /// Returns the pseudo-instruction with this name. `off` states whether OMOD is disabled.
     pub fn named(name: &str, off: bool) -> Option<&'static Idiom> {
         let mut named = IDIOMS.iter().filter(|idiom| idiom.name == name);
-        // If no row with this name has the requested OMOD, the function returns any row with the name. The meaning of
-        // such a name does not depend on OMOD.
+        // If no row with this name has the requested OMOD, the function returns any row with this name. In that case,
+        // the meaning of the name does not depend on OMOD.
         named.clone().find(|idiom| idiom.off == off).or_else(|| named.next())
     }
 
@@ -110,7 +110,8 @@ impl Idiom {
         candidates.filter_map(|idiom| Some((idiom, idiom.given(operands, missing)?))).next()
     }
 
-    /// Returns the operands of the pseudo-instruction if they expand to `operands`.
+    /// Returns operands of the pseudo-instruction that expand to `operands`. Returns `None` if there are no such
+    /// operands.
     fn given(&self, operands: &[Operand; 3], missing: &Operand) -> Option<Vec<Operand>> {
         let mut given: Vec<Option<Operand>> = vec![None; self.operands];
         for (part, operand) in self.parts.iter().zip(operands) {

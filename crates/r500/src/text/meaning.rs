@@ -217,7 +217,7 @@ fn operand_value(alu: &Alu, operand: &Operand, channels: usize) -> String {
     format!("{before}{text}{after}")
 }
 
-/// Returns the text of a source, and whether its channels differ.
+/// Returns the text of a source, and whether the channels of the source differ.
 fn source_value(sources: &Sources, sel: Sel) -> (String, bool) {
     let plain = |number: usize| match sources.src[number] {
         Source::Temp { addr, rel } => (temp_text(addr, rel).to_string(), true),

@@ -91,7 +91,7 @@ pub(crate) fn place<'n>(
         .ok_or_else(|| Diagnostic::error(at, wrong(name)).help(suggest(name, names)))
 }
 
-/// Parses a value that is given by its name in the manual.
+/// Parses a value. The text gives the value by its name in the manual.
 pub(super) fn value<T: FieldValue>(cursor: &mut Cursor<'_>, wrong: impl FnOnce(&str) -> String) -> Parsed<T> {
     let place = place(cursor, T::NAMES.iter().map(|name| name.text), wrong)?;
     match T::from_bits(T::NAMES[place].value, T::BITS) {
@@ -100,7 +100,7 @@ pub(super) fn value<T: FieldValue>(cursor: &mut Cursor<'_>, wrong: impl FnOnce(&
     }
 }
 
-/// Parses the value of a field, given by its name in the manual.
+/// Parses the value of a field. The text gives the value by its name in the manual.
 pub(crate) fn field(
     cursor: &mut Cursor<'_>,
     format: &WordInfo,
@@ -124,7 +124,7 @@ pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) ->
     })
 }
 
-/// Parses a vector of four floats. Each float is given as a number or as its bits.
+/// Parses a vector of four floats. The text gives each float as a number or as its bits.
 pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     let mut value = [0; 4];
     for channel in &mut value {
@@ -133,7 +133,7 @@ pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     Ok(value)
 }
 
-/// Parses a float, given as a number or as its bits (`0x…`).
+/// Parses a float. The text gives the float as a number or as its bits (`0x…`).
 fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     let start = cursor.offset();
     let text = cursor.token().trim_end_matches(',');
@@ -158,7 +158,7 @@ pub(crate) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw
     Err(expected(cursor, format!("{name} needs a value"), format!("write {name}=VALUE")))
 }
 
-/// Parses the value of a state register, given as a number or as fields.
+/// Parses the value of a state register. The text gives the value as a number or as fields.
 pub(super) fn state_value(
     cursor: &mut Cursor<'_>,
     name: &str,

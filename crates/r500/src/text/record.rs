@@ -40,8 +40,8 @@ pub(super) struct Reads {
 
 impl Reads {
     /// Returns an error if an operand reads a source that the text does not state. Without this error, the assembler
-    /// would use inline code 0 for the source. If the half that states sources is omitted or `nop`, the assembler would
-    /// use temp\[0\].
+    /// would use inline code 0 for the source. If the text omits the half that states the source, or if this half is
+    /// `nop`, the assembler would use temp\[0\].
     pub(super) fn undeclared(&self, words: &[u32; WORDS]) -> Option<Diagnostic> {
         let unused = |word: usize, number: usize| {
             let sources = words[1 + word];

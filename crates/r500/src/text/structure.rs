@@ -1,4 +1,4 @@
-//! Finds the instructions of each flow construct. Fills in the fields of these instructions that depend on surrounding
+//! Finds the instructions of each flow construct. Fills in those fields of the instructions that depend on surrounding
 //! constructs.
 
 use reconverge_isa::source::Diagnostic;
@@ -12,7 +12,7 @@ use crate::words::*;
 pub(super) struct Open {
     name: &'static str,
     at: usize,
-    /// Breaks and continues in this loop whose target is not known yet. Their target is the end of the loop.
+    /// Breaks and continues in this loop whose target is not known yet. They jump to the end of the loop.
     waiting: Vec<usize>,
 }
 
@@ -41,8 +41,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
         let Some(statement) = recognised(&record.words) else { continue };
         let construct = statement.construct;
         match construct.name {
-            // An if on a boolean constant that states its target does not change counters. It is a plain jump, without
-            // an else or an endif.
+            // An if on a boolean constant must state its target. Such an if does not change counters. It is a plain
+            // jump, without an else or an endif.
             "if" if construct.on_boolean && !wants_target => {}
             "if" if construct.on_boolean => errors.push(
                 Diagnostic::error(record.span, "an `if` on a boolean constant needs a target")
@@ -159,7 +159,7 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
     targets
 }
 
-/// Returns, for each instruction, whether it is an `endif` that closes more constructs than are open.
+/// Returns, for each instruction, whether the instruction is an `endif` that closes more constructs than are open.
 pub(super) fn strays<'a>(records: impl Iterator<Item = &'a [u32; WORDS]>) -> Vec<bool> {
     let mut open: Vec<&str> = Vec::new();
     let stray = |words: &[u32; WORDS]| {

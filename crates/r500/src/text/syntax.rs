@@ -144,8 +144,8 @@ pub(super) fn field(kind: InstType, name: &str) -> Option<FieldPosition> {
     places.get(name).or_else(|| places.get(&name.to_ascii_uppercase())).copied()
 }
 
-/// Returns the fields of a word, each with the name of the field in braces. These names include the name of the word,
-/// except for the common word.
+/// Returns the fields of a word, each with the name that the field has in braces. For all words except the common word,
+/// this name includes the name of the word.
 pub(super) fn field_names(kind: InstType, word: usize) -> &'static [(String, &'static Field)] {
     &Names::of(kind).in_braces[word]
 }

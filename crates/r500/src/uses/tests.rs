@@ -1,5 +1,5 @@
-//! Compares the listed uses with the reference interpreter. A test executes one instruction from a random state. It
-//! then changes one register or flag of this state and executes the instruction again.
+//! Compares the listed uses with the reference interpreter. A test executes one instruction from a random state. The
+//! test then changes one register or flag of this state and executes the instruction again.
 
 use std::sync::Arc;
 
@@ -199,8 +199,8 @@ fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
             let reads = all.iter().flat_map(|uses| &uses.reads).filter(|read| holds(&read.slot, &place));
             let (read, quad) = (reads.clone().next().is_some(), reads.clone().any(|read| read.quad));
             let by_group = matches!(place.file, CONST | BOOL | INT) || matches!(inst.body, Body::Fc(_));
-            // If the instruction reads the slot, the test changes the slot only in lane 0. The results of other lanes
-            // must then stay the same, unless the instruction reads the quad.
+            // If the instruction reads the slot, the test changes the slot only in lane 0. The results of all other
+            // lanes must then stay the same, unless the instruction reads the quad.
             let lanes = if read { Mask(1) } else { Mask::first(LANES) };
             if read && by_group {
                 continue;

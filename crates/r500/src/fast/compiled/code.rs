@@ -26,7 +26,7 @@ const NORMAL: u32 = 0x0080_0000;
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
-    /// The ALU result of the active lanes, if the node has written it.
+    /// The ALU result of the active lanes, if the node has written the ALU result.
     pub(super) alu_result: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! The compiled engine. It runs a program as linked host code, which computes the same results as the fast engine.
+//! The compiled engine. It runs a program as linked host code. The code computes the same results as the fast engine.
 //!
 //! | read | for |
 //! |---|---|
@@ -53,7 +53,7 @@ struct Loop {
 /// The position of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
-    /// The block in which the node begins, and the index of its first instruction in the block.
+    /// The block in which the node begins, and the position of the node's first instruction in that block.
     block: u32,
     first: u16,
     /// The innermost loop around the node.

@@ -1,4 +1,4 @@
-//! Enters and exits linked code, and executes its flow instructions.
+//! Enters linked code, exits from linked code, and executes the flow instructions of linked code.
 
 // Generated code is unsafe to call. It calls functions in this file. A comment at each use of `unsafe` states why the
 // use is sound.
@@ -25,7 +25,7 @@ pub(in crate::fast) struct Runner<'a> {
 pub(in crate::fast) enum Exit {
     /// The group is at its program counter.
     Here,
-    /// The group is at the start of this block, which the fast engine has to run instead of compiled code.
+    /// The group is at the start of this block. The fast engine has to run this block, because compiled code cannot.
     Apart(u32),
     /// The flow has stopped.
     Stop(Stop),

@@ -94,7 +94,7 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
 enum Flow {
     /// All lanes go to the target.
     To(Target),
-    /// The lanes with this ALU result go to the first target. The other lanes go to the second.
+    /// The lanes with this ALU result go to the first target. All other lanes go to the second target.
     Either([Target; 2], bool),
     /// Some lanes leave the loop, and the other lanes continue.
     Leave(Leave),
@@ -110,8 +110,8 @@ struct Leave {
     /// The ALU result of the lanes that leave the loop, and whether these lanes vote to jump.
     wish: bool,
     jump: bool,
-    /// The blocks that run if some lanes leave the loop and others stay. A plain BREAK has no such blocks. A branch has
-    /// two: the block of the BREAK and the block of the branch's end.
+    /// The blocks that run if some lanes leave the loop and other lanes stay. A plain BREAK has no such blocks. A
+    /// branch has two: the block of the BREAK and the block of the branch's end.
     blocks: Vec<u32>,
     /// The block at which the remaining lanes continue, and the number of jumps from these instructions to that block.
     next: u32,
@@ -188,8 +188,8 @@ struct Tracer<'a> {
     starts: Vec<Option<u32>>,
     parts: Vec<Vec<Range<usize>>>,
     open: Option<Open>,
-    /// The latest node at which compiled code checks the budget, and the number of instructions that this check covers
-    /// so far.
+    /// The latest node at which compiled code checks the instruction budget, and the number of instructions that this
+    /// check covers so far.
     checked: u32,
     covered: u32,
 }
@@ -327,7 +327,8 @@ impl<'a> Tracer<'a> {
         self.open.as_ref().map_or(0, |open| open.own.leaves.len())
     }
 
-    /// Returns how compiled code executes the flow instruction of a block, or `None` if flow control executes it.
+    /// Returns how compiled code executes the flow instruction of a block. Returns `None` if flow control executes the
+    /// instruction.
     fn flow(&self, block: &Block) -> Option<Flow> {
         let Last::Flow(number) = block.last else { return None };
         let step = &self.lowered.flows[number as usize];
@@ -445,7 +446,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether compiled code has the ALU result of the active lanes as a value at the end of a block. Returns
-    /// `None` if a called operation sets the ALU result. The call stores the ALU result in the group.
+    /// `None` if a called operation sets the ALU result, because the call stores the ALU result in the group.
     fn judged(&self, block: &'a Block) -> Option<bool> {
         let mut known = false;
         for operations in self.instructions(block) {

@@ -14,7 +14,7 @@ use crate::words::{CmnInst, InstType, TexOp};
 pub(in crate::fast) enum Last {
     /// The block ends without a special instruction. Another block follows, or the program ends.
     Next,
-    /// The reference interpreter executes the next instruction, which does not count as part of the block.
+    /// The reference interpreter executes the next instruction. That instruction does not count as part of the block.
     Reference,
     /// The block ends with a flow instruction. The value is its index in [`Lowered::flows`](super::Lowered::flows).
     Flow(u32),
@@ -23,7 +23,7 @@ pub(in crate::fast) enum Last {
 /// Instructions that run as a unit.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Block {
-    /// First operation of the block, and the end of its operations.
+    /// Index of the first operation of the block (`start`), and the end of the range of its operations.
     pub(in crate::fast) start: u32,
     pub(in crate::fast) end: u32,
     /// Slot of the first instruction.
@@ -57,7 +57,7 @@ impl Block {
     }
 }
 
-/// The position of a slot: the block that contains it, and the index in that block.
+/// The position of a slot: the block that contains the slot, and the index of its instruction in that block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Entry {
     /// Number of the block, or [`NONE`] if the slot does not have an instruction.
@@ -158,8 +158,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns, for each slot, whether it is a jump target. Return addresses of calls are not included, because a block
-    /// begins there in any case: the slot before a return address has a flow instruction.
+    /// Returns, for each slot, whether the slot is a jump target. Return addresses of calls do not count as jump
+    /// targets here. A block begins at a return address in any case, because the slot before the return address has a
+    /// flow instruction.
     fn starts(&self) -> Vec<bool> {
         let mut starts = vec![false; SLOTS];
         starts[usize::from(self.setup.start) % SLOTS] = true;
@@ -188,8 +189,8 @@ impl<'a> Lowering<'a> {
         common.r#type == InstType::OUT && self.uncached() && masked
     }
 
-    /// Returns whether an operation of the instruction may bail out at run time. If it does, the reference interpreter
-    /// has to execute the instruction.
+    /// Returns whether an operation of the instruction may bail out at run time. If the operation bails out, the
+    /// reference interpreter has to execute the instruction.
     fn may_refuse(&self, inst: &Inst) -> bool {
         let surface = |unit| self.bound.is_some_and(|bound| bound.has_input(unit));
         match &inst.body {
@@ -199,7 +200,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers an arithmetic instruction. Returns `false` if the reference interpreter has to execute it.
+    /// Lowers an arithmetic instruction. Returns `false` if the reference interpreter has to execute the instruction.
     fn alu(&mut self, slot: u16, inst: &Inst, alu: &Alu) -> bool {
         let start = self.lowered.operations.len();
         let partial = !(0..4).all(|channel| inst.common.writes_output(channel));

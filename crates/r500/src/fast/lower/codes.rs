@@ -1,4 +1,4 @@
-//! The table of codes: for each operation, the kernel that computes it on rows.
+//! The table of codes. It has the kernel that computes each operation on rows.
 
 use reconverge_simt::Level;
 
@@ -67,8 +67,8 @@ impl Code {
     /// The first source with its sign bit cleared.
     pub(super) const MAGNITUDE: Code = Code::alone::<kernels::Magnitude>(Computes::Magnitude);
 
-    /// Returns the code of an operation that works channel by channel. Returns `None` for other operations, and for
-    /// operations that only the reference interpreter executes.
+    /// Returns the code of an operation that works channel by channel. Returns `None` if the operation does not work
+    /// channel by channel, or if only the reference interpreter executes it.
     pub(super) fn of(operation: &Operation) -> Option<Code> {
         let op = match operation.value {
             Value::Sum | Value::Derivative(_) => return Some(Code::SUM),
@@ -88,7 +88,7 @@ impl Code {
             AlphaOp::LN2 => Code::function::<Ln2>(id),
             AlphaOp::SIN => Code::function::<Sin>(id),
             AlphaOp::COS => Code::function::<Cos>(id),
-            // The other operations do not have a kernel.
+            // All operations that are not listed above have no kernel.
             _ => return None,
         })
     }

@@ -23,9 +23,9 @@ pub(super) struct Normal {
 enum Known {
     /// The row never contains denormals.
     Yes,
-    /// The row may contain denormals until the instruction in this slot has overwritten it. Instructions from the first
-    /// slot of the program up to and including this slot may read denormals from the row. Instructions in other slots
-    /// cannot.
+    /// The row may contain denormals until the instruction in this slot has overwritten the row. Instructions from the
+    /// first slot of the program up to and including this slot may read denormals from the row. Instructions in other
+    /// slots cannot read denormals from the row.
     Behind(u16),
     No,
 }
@@ -56,7 +56,7 @@ impl Normal {
         normal
     }
 
-    /// Returns whether a row cannot contain a denormal when the instruction in a slot reads it.
+    /// Returns whether a row cannot contain a denormal when the instruction in a slot reads the row.
     pub(super) fn is(&self, row: usize, slot: u16) -> bool {
         match self.rows[row] {
             Known::Yes => true,

@@ -18,7 +18,7 @@ use crate::memory::Surface;
 use crate::words::{TexOp, Tiling};
 
 impl Lowering<'_> {
-    /// Lowers a texture fetch. Returns `false` if the reference interpreter has to execute it.
+    /// Lowers a texture fetch. Returns `false` if the reference interpreter has to execute the fetch.
     pub(super) fn fetch(&mut self, inst: &Inst, tex: &Tex) -> bool {
         let start = self.lowered.operations.len();
         let operation = match self.bound.and_then(|bound| bound.inputs[usize::from(tex.inst.tex_id)]) {
@@ -133,7 +133,7 @@ impl Lowering<'_> {
         Some(rows)
     }
 
-    /// Lowers a TEXKILL. Returns `false` if the reference interpreter has to execute it.
+    /// Lowers a TEXKILL. Returns `false` if the reference interpreter has to execute the TEXKILL.
     pub(super) fn kill(&mut self, inst: &Inst, tex: &Tex) -> bool {
         let Some(rows) = self.source_rows::<4>(tex.src()) else { return false };
         for (channel, row) in rows.into_iter().enumerate() {

@@ -87,7 +87,7 @@ pub(super) struct Lowered {
     pub(super) flows: Vec<flow::Step>,
     /// The position of each slot in the blocks.
     pub(super) entries: Vec<Entry>,
-    /// For each slot, the end of its operations.
+    /// For each slot, the end of the range of the slot's operations.
     pub(super) ends: Vec<u32>,
     /// The rows that operations access. The rows of registers come first.
     pub(super) layout: Layout<WIDEST>,
@@ -97,9 +97,9 @@ pub(super) struct Lowered {
     pub(super) by_reference: Vec<u16>,
     /// Rows that the program may write.
     pub(super) written: Vec<usize>,
-    /// Rows of temporaries that the program may read before all lanes have written them.
+    /// Rows of temporaries that the program may read before all lanes have written these rows.
     pub(super) cleared: Vec<usize>,
-    /// For each row of a temporary, whether the program may read it.
+    /// For each row of a temporary, whether the program may read the row.
     pub(super) read: Vec<bool>,
 }
 
@@ -210,7 +210,7 @@ fn written(setup: &Setup) -> Vec<usize> {
     (0..ROWS).filter(|row| rows[*row]).collect()
 }
 
-/// Returns the rows of temporaries that all lanes write before any lane reads them.
+/// Returns the rows of temporaries that all lanes have written before any lane reads the row.
 fn written_first(setup: &Setup) -> Vec<usize> {
     let al = values_of_al(setup);
     let (mut read, mut written) = (vec![false; TEMPORARIES * 4], Vec::new());
@@ -236,7 +236,7 @@ struct Lowering<'a> {
     denormals: bool,
     textures: &'a [(u8, Texture)],
     strict: bool,
-    /// The surfaces of the CTM model, if the launch uses it.
+    /// The surfaces of the CTM model, if the launch uses the CTM model.
     bound: Option<&'a Bound>,
     level: Level,
     normal: Normal,
@@ -254,7 +254,7 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    /// Returns whether the program's outputs are uncached, which means that they are scattered.
+    /// Returns whether the program's outputs are uncached. Uncached outputs are scattered.
     fn uncached(&self) -> bool {
         self.bound.is_some_and(|bound| bound.uncached)
     }

@@ -24,7 +24,7 @@ pub(super) enum Shared {
     Presubtracted(SrcpOp, [Given; 2]),
 }
 
-/// A number from the program or its environment.
+/// A number that comes from the program or from the environment of the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     Bits(u32),

@@ -121,8 +121,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
             if let ([], [], [flag]) = (writes.as_slice(), by_al.as_slice(), flags.as_slice())
                 && let Some(judged) = self.judged(&computed, flag.0.set)
             {
-                // This operation can be emitted now for two reasons. It reads its sources before any write of the
-                // instruction, and no other operation of the instruction reads its result.
+                // This operation can be emitted now for two reasons. The operation reads its sources before any write
+                // of the instruction, and no other operation of the instruction reads its result.
                 let template = Template::AluResult { op: common.alu_result_op, of_sum: true };
                 self.lowering.push_as(judged, template);
                 continue;
@@ -182,9 +182,10 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Emits operations in an order in which no operation overwrites a source of a later operation, because both units
-    /// read before either writes. If no such order exists, an operation writes its results to scratch rows. `after`
-    /// then receives an operation that copies these rows to the destinations. (r500.md 3.1)
+    /// The RGB unit and the alpha unit read their sources before either unit writes. So this function emits operations
+    /// in an order in which no operation overwrites a source of a later operation. If no such order exists, an
+    /// operation writes its results to scratch rows. `after` then receives an operation that copies these rows to the
+    /// destinations. (r500.md 3.1)
     fn in_order(&mut self, mut left: Vec<Together>, after: &mut Vec<Together>) -> Option<()> {
         while !left.is_empty() {
             let harmless = (0..left.len()).find(|&at| {
@@ -248,7 +249,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         self.lowering.setup.zero_wins && src[0] != src[1] && !src[..2].iter().any(is_number)
     }
 
-    /// Returns whether a sum is its first source times 1 plus +0.
+    /// Returns whether a sum computes A * 1 + 0, where the zero is +0.
     fn moves(&self, channel: &Channel) -> bool {
         let is = |number: usize, flip: u32, value: f32| {
             let known = self.lowering.lowered.constant(channel.src[number]);
@@ -257,7 +258,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         is(1, 0, 1.) && is(2, channel.flip[2], 0.)
     }
 
-    /// Returns whether a row cannot contain a denormal when this instruction reads it.
+    /// Returns whether a row cannot contain a denormal when this instruction reads the row.
     pub(super) fn is_normal(&self, place: Place) -> bool {
         match place.number() {
             row @ 0..ROWS => self.lowering.normal.is(row, self.slot),
@@ -265,7 +266,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Returns the lanes to which the instruction writes if no predicate disables them.
+    /// Returns the lanes to which the instruction writes if no predicate disables a lane.
     fn base(&self) -> Set {
         if self.common.write_inactive { Set::ALL } else { Set::ACTIVE }
     }
@@ -360,7 +361,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         Some(Computed { code, src, omod, clamp })
     }
 
-    /// Emits a dot product and returns its row.
+    /// Emits a dot product and returns the row of its result.
     fn dot_product(&mut self, omod: Omod, clamp: bool) -> Option<Place> {
         let operations::Value::Dot(dot) = self.alu.rgb.op.operation().value else { return None };
         let mut channels = [Channel::NONE; 4];

@@ -19,9 +19,9 @@ pub(super) enum Place {
     Constant(usize),
     /// A constant outside the program's constants, which reads as zero.
     Zero,
-    /// The constant with this number plus aL.
+    /// The constant whose number is this number plus aL.
     LoopConstant(i32),
-    /// The constant with this number plus a component of A0.
+    /// The constant whose number is this number plus a component of A0.
     A0Constant(i32, usize),
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// Lowers an instruction. Returns `None` if the reference interpreter has to execute it.
+    /// Lowers an instruction. Returns `None` if the reference interpreter has to execute the instruction.
     pub(super) fn new(inst: &Inst, setup: &Setup) -> Option<Plain> {
         let reads = inst.reads();
         let mut places = [Place::Literal; 3];

@@ -82,7 +82,7 @@ impl Fast {
     }
 
     /// Keeps a group that has ended, so that a later launch can reuse it. `inputs` are the input registers that the
-    /// launch has written. This function sets them to zero.
+    /// launch has written. This function sets these registers to zero.
     pub(crate) fn keep(&self, mut group: Box<Group>, inputs: impl Iterator<Item = usize>) {
         for register in inputs {
             let start = INPUT.start + register * 4;

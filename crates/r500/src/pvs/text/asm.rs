@@ -101,7 +101,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Parses a math half and adds it to the previous instruction.
+    /// Parses a math half and adds this half to the previous instruction.
     fn math_half(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Parsed<()> {
         let alone = || {
             Diagnostic::error(cursor.since(at), "a math half must follow an operation of the vector engine")
