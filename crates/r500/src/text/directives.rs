@@ -32,8 +32,8 @@ pub(crate) struct Directives {
     /// identifies some of these registers only by address. So the text gives the value of such a register as a plain
     /// number.
     pub elsewhere: &'static [&'static str],
-    /// Whether register names may end in a number. If the number is missing, an error message suggests the manual's
-    /// names.
+    /// Whether register names may end in a number. The error message for an unknown name then ignores this number when
+    /// it suggests similar names from the manual.
     pub numbered: bool,
     /// The directives of the unit.
     pub directives: &'static [DirectiveRow],

@@ -120,8 +120,8 @@ impl Lowered {
         self.room.get(MASKS + SCRATCH + row).filter(|_| known).map(|row| row.0[0])
     }
 
-    /// Returns the [`Uniform`] that defines the value of the row in each launch. Returns `None` if the value does not
-    /// depend on the launch.
+    /// Returns the [`Uniform`] from which each launch computes the value of the row. Returns `None` if launches do not
+    /// compute the value of the row from a [`Uniform`].
     fn uniform(&self, place: Place) -> Option<&Uniform> {
         self.uniforms.iter().find(|(_, of)| *of == place).map(|(uniform, _)| uniform)
     }
