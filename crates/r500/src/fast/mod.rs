@@ -1,16 +1,16 @@
 //! The fast engine. It executes each operation for whole rows at once. Everything that is known before a run is
 //! resolved once per launch.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
-//! | `lower` | from instructions to blocks of operations |
-//! | `lanes` | operations, and the compilation of one body for each level of vector instructions |
-//! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
-//! | `cursor` | blocks in order, and flow control between them |
-//! | `compiled` | a program as linked code |
-//! | `run` | the choice between code and blocks, and groups that run together |
-//! | `parallel` | the groups of a launch on the host's threads |
-//! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
+//! | `lower` | lowers instructions to blocks of operations |
+//! | `lanes` | the type of operations, and the compilation of their code for each level of vector instructions |
+//! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the code of the operations |
+//! | `cursor` | runs blocks in order, and executes flow control between blocks |
+//! | `compiled` | compiles a program to linked host code, and runs this code |
+//! | `run` | runs groups, and chooses between compiled code and blocks |
+//! | `parallel` | runs the groups of a launch on the host's threads |
+//! | `lockstep` | runs a group on both engines, for [`reconverge_simt::lockstep`] |
 //!
 //! The engine works on the same [`Group`] as the reference interpreter, and produces the same registers, outputs,
 //! counts and traps. [`crate::flow`] executes flow control. If the engine does not support an instruction, the

@@ -1,10 +1,10 @@
 //! The compiled engine. It runs a program as linked host code. The code computes the same results as the fast engine.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
-//! | `trace` | from blocks to nodes |
-//! | `code` | from operations to values |
-//! | `run` | entry, exit and flow of code |
+//! | `trace` | turns blocks into nodes of linked code |
+//! | `code` | emits host code for operations |
+//! | `run` | enters and exits linked code, and executes its flow instructions |
 //!
 //! Between two nodes, the registers, the flow state and the counts are stored where the fast engine expects them. So
 //! the fast engine can continue wherever compiled code exits. If some operation of an instruction has no template,

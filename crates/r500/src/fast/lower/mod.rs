@@ -1,13 +1,13 @@
 //! Lowers instructions to blocks of operations, once per launch.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
-//! | `blocks` | runs of arithmetic instructions, and the flow between them |
-//! | `schedule` | one arithmetic instruction as vector operations |
-//! | `fetch` | texture fetches |
-//! | `operands` | the rows and constants that instructions read |
-//! | `codes` | the vector code of each operation: the table |
-//! | `denormals` | rows that cannot contain denormals |
+//! | `blocks` | divides a program into blocks, which flow instructions end |
+//! | `schedule` | lowers one arithmetic instruction to vector operations |
+//! | `fetch` | lowers texture fetches |
+//! | `operands` | finds the rows and constants that an instruction reads |
+//! | `codes` | the table with the vector code of each operation |
+//! | `denormals` | finds rows that cannot contain denormals |
 //!
 //! Lowering resolves everything that is known before the program runs: swizzles, modifiers, presubtract, and the
 //! channels that are read. Each float constant has a row. The row receives the value of the constant when a group is

@@ -5,11 +5,11 @@
 //! instructions cannot be lowered: instructions with a relative address in a file other than the constants, and
 //! instructions that trap. The reference interpreter executes these instructions.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
-//! | `lower` | positions of the operands and results of an instruction |
-//! | `rows` | the operations on rows |
-//! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
+//! | `lower` | finds the rows of the operands and results of an instruction |
+//! | `rows` | executes operations on rows |
+//! | `lockstep` | runs a group on both engines, for [`reconverge_simt::lockstep`] |
 
 pub(crate) mod lockstep;
 mod lower;
