@@ -57,7 +57,7 @@ pub struct ErratumRow {
 }
 
 impl Erratum {
-    /// Returns the erratum's row of the table.
+    /// Returns the row of this erratum in the table of errata.
     pub const fn row(self) -> ErratumRow {
         const R500: &[Driver] = &[Driver::R300];
         const TESLA: &[Driver] = &[Driver::Nv50];

@@ -162,7 +162,7 @@ pub struct Operand {
 
 impl Operand {
     /// Returns the sources that the first `channels` channels read, without literals. A source is an address word (0
-    /// for RGB, 1 for alpha) and a source number. For srcp, the number is 0 (src0), because the presubtract operation
+    /// for RGB, 1 for alpha) and a source number. For srcp, the number is 0 (src0). The presubtract operation
     /// determines whether srcp also reads src1.
     pub(crate) fn stated(&self, channels: usize) -> impl Iterator<Item = (usize, usize)> {
         let number = if self.sel == Sel::SRCP { 0 } else { self.sel as usize };

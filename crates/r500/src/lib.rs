@@ -2,7 +2,7 @@
 //! the fragment processor "US" (unified shader). The CTM guide calls it X1K FP.
 //!
 //! The table lists the modules so that each module imports only modules that precede it. `tests/imports.rs` checks this
-//! order. It is also a good order for reading the modules:
+//! order. Readers can follow the same order:
 //!
 //! | module | for |
 //! |---|---|

@@ -103,7 +103,7 @@ impl Found {
     }
 }
 
-/// Returns the findings for a program, in the order of its slots.
+/// Returns the findings for a program, ordered by slot.
 pub fn lint(setup: &Setup) -> Vec<Finding> {
     let mut found = Found::default();
     let graph = graph(setup);

@@ -488,7 +488,7 @@ impl<'a> Cursor<'a> {
         (jumping.any() && jumping != self.all).then_some(Stop::Apart(jumping))
     }
 
-    /// Returns the number of groups whose active lanes diverge.
+    /// Returns the number of groups in which the active lanes diverge.
     #[inline(always)]
     fn diverged(&self, decision: &Decision) -> u64 {
         if !decision.diverged() {

@@ -11,7 +11,7 @@ use crate::words::{CmnInst, FcAddr, FcInst, FcMode};
 pub struct Step {
     /// Word 2 of the instruction.
     pub inst: FcInst,
-    /// Absolute slot of the jump target. A return does not use it.
+    /// Absolute slot of the jump target. A return does not use the target.
     pub target: u16,
     /// The predicate bit that JUMP_FUNC reads, and whether the bit is inverted. `None` if JUMP_FUNC does not read a
     /// predicate bit.

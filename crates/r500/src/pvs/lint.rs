@@ -49,7 +49,7 @@ impl Violation {
     }
 }
 
-/// Returns the findings for a program, in the order of its slots.
+/// Returns the findings for a program, ordered by slot.
 pub fn lint(setup: &Setup) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut add = |rule: &'static Rule, pc: u16, message: String| {

@@ -59,7 +59,7 @@ pub enum Violation {
     AddressByOther(&'static str),
 }
 
-/// Returns the violations in these words, in the order of the words.
+/// Returns the violations of the documents in these words, ordered by word.
 pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     let operation = inst.operation();

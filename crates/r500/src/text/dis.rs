@@ -368,8 +368,8 @@ struct HalfStyle {
     idioms: bool,
 }
 
-/// Writes one half of an instruction, as `(pred.g) A, B = OP operands : sources`. The half is the one that computes
-/// `channel`. `more` is a destination in addition to the temporary and the output. The default half does nothing, and
+/// Writes one half of an instruction, as `(pred.g) A, B = OP operands : sources`. `channel` is a channel that the half
+/// computes. `more` is a destination in addition to the temporary and the output. The default half does nothing, and
 /// the assembler adds it if a text omits it. For the default half, this function writes nothing and returns false.
 fn half_text<Op>(
     (half, HalfStyle { before, idioms }): (&Half<Op>, HalfStyle),

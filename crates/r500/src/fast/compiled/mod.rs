@@ -90,8 +90,8 @@ impl Compiled {
         self.linked.counts()
     }
 
-    /// Adds the run counts of the parts to the issue counts of their instructions, and clears the run counts. Each run
-    /// was a run of `groups` groups.
+    /// Adds the run counts of the parts to the issue counts of their instructions, and clears the run counts. Each
+    /// counted run was a run for `groups` groups at once.
     pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64], groups: usize) {
         for (slots, runs) in self.parts.iter().zip(runs) {
             for slots in slots {

@@ -1,8 +1,8 @@
 //! Traces a program: turns blocks of the fast engine into nodes of linked code.
 //!
 //! A node is a chain of blocks. Each block of the chain is reached only from the previous block. A chain can continue
-//! past BREAKs at which some lanes leave the loop, and past branches with short sides, which become conditionals. A
-//! node also ends after operations without a template, which the node calls.
+//! past BREAKs at which some lanes leave the loop, and past branches with short sides, which become conditionals. For
+//! operations without a template, the node calls the fast engine's functions. The node ends after such calls.
 
 use std::ops::Range;
 
@@ -317,7 +317,7 @@ impl<'a> Tracer<'a> {
             && self.covered() + u32::from(block.size) <= self.most
     }
 
-    /// Returns the number of instructions since compiled code last checked the budget.
+    /// Returns the number of instructions after the latest point at which compiled code checks the budget.
     fn covered(&self) -> u32 {
         self.covered + self.open.as_ref().map_or(0, |open| open.before + size(&open.slots))
     }

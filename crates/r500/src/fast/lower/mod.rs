@@ -50,10 +50,10 @@ use crate::words::{AluResultOp, Omod};
 /// The template of an operation, from which the compiled engine emits code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// The operation does not have a template. Only its handler can execute it.
+    /// The operation does not have a template. Only the handler of the operation can execute the operation.
     None,
-    /// The operation does not have a template, and it also reads lanes that are not active. Only its handler can
-    /// execute it.
+    /// The operation does not have a template, and it also reads lanes that are not active. Only the handler of the
+    /// operation can execute the operation.
     Neighbours,
     /// One computation, applied to this number of channels.
     Channels(Computes, usize),
