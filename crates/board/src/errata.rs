@@ -1,7 +1,8 @@
-//! Errata: rules by which a chip draws something other than OpenGL requires. No register turns these rules off.
+//! Errata: rules by which a chip draws something other than OpenGL requires. No register of the chip turns these rules
+//! off.
 //!
-//! By default, all errata of a chip are on, as on silicon. Without an erratum, the chip draws what OpenGL requires, as
-//! far as the registers select it. A rule that the driver takes into account is a feature of the chip and not an
+//! By default, all errata of a chip are on, as on silicon. If an erratum is off, the chip draws what OpenGL requires,
+//! as far as the registers allow. If the driver takes a rule of the chip into account, the rule is a feature and not an
 //! erratum. Examples are a format that the chip does not filter, and a bit that makes cube maps seamless. The page
 //! `docs/mesa.md` has the table of errata.
 
@@ -51,12 +52,12 @@ pub struct ErratumRow {
     pub rule: &'static str,
     /// The rule by which the chip draws without the erratum.
     pub without: &'static str,
-    /// Piglit's tests that fail on silicon and with the erratum, and pass without it.
+    /// Tests of Piglit that fail on silicon and if the erratum is on, and that pass if the erratum is off.
     pub tests: &'static str,
 }
 
 impl Erratum {
-    /// Returns the erratum's row of the table.
+    /// Returns the row of this erratum in the table of errata.
     pub const fn row(self) -> ErratumRow {
         const R500: &[Driver] = &[Driver::R300];
         const TESLA: &[Driver] = &[Driver::Nv50];
@@ -177,7 +178,8 @@ pub enum ErrataError {
         /// The driver of the chip.
         driver: Driver,
     },
-    /// The text is not `all`, `none`, a list of names, or `all` followed by names with a minus.
+    /// The text does not have one of the allowed forms: `all`, `none`, a list of names, or `all` followed by names with
+    /// a minus.
     #[error("expected all, none, NAME,NAME or all,-NAME,-NAME, found `{0}`")]
     Form(String),
 }
@@ -193,7 +195,7 @@ impl fmt::Display for Names {
 }
 
 impl Default for Errata {
-    /// Returns all errata. A chip ignores the errata of other chips.
+    /// Returns the set of all errata. A chip ignores the errata of other chips.
     fn default() -> Errata {
         Errata::ALL
     }
@@ -211,24 +213,24 @@ impl Errata {
         self.0 >> erratum as u32 & 1 != 0
     }
 
-    /// Returns the set with an erratum.
+    /// Returns this set plus an erratum.
     #[must_use]
     pub const fn with(self, erratum: Erratum) -> Errata {
         Errata(self.0 | 1 << erratum as u32)
     }
 
-    /// Returns the set without an erratum.
+    /// Returns this set minus an erratum.
     #[must_use]
     pub const fn without(self, erratum: Erratum) -> Errata {
         Errata(self.0 & !(1 << erratum as u32))
     }
 
-    /// Returns the errata that a text selects for the chips of a driver. The text is `all`, `none`, the names of the
-    /// errata that are on, or `all` followed by the names of the errata that are off. A minus precedes the name of an
-    /// erratum that is off.
+    /// Returns the errata that a text selects for the chips of a driver. The text is `all`, `none`, a list of the
+    /// errata that are on, or `all` followed by a list of the errata that are off. In the last form, a minus precedes
+    /// each name.
     ///
     /// # Errors
-    /// Returns an error if a name is unknown or belongs to other chips, or if the text mixes the forms.
+    /// Returns an error if a name is unknown, if a name belongs to other chips, or if the text mixes these forms.
     pub fn chosen(text: &str, driver: Driver) -> Result<Errata, ErrataError> {
         let named = |name: &str| {
             let found = Erratum::ALL.into_iter().find(|erratum| erratum.name() == name);

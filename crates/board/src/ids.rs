@@ -1,6 +1,7 @@
 //! The PCI ids of all boards with a Radeon chip.
 
-/// The PCI ids of each chip's boards, in ascending order. (Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`)
+/// For each chip, the PCI ids of its boards in ascending order. (Mesa, `include/pci_ids/r300_pci_ids.h` and
+/// `r600_pci_ids.h`)
 #[rustfmt::skip]
 pub(crate) const IDS: &[(&str, &[u16])] = &[
     ("r520", &[

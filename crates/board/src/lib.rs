@@ -1,8 +1,8 @@
-//! The emulated boards: the chip of each, and the PCI id by which a driver recognizes it.
+//! The emulated boards. Each board has a chip, and a PCI id by which a driver recognizes the board.
 //!
-//! The crate contains no emulation. Two parts of the project use it: the command line, which starts programs on a
-//! board, and the library that such a program loads. Only that library contains the emulation. Both parts also use
-//! [`mod@patch`], [`errata`] and [`screen`].
+//! This crate contains no emulation. Two parts of the project use the crate: the command line, which starts programs on
+//! a board, and the driver library that such a program loads. Only the driver library contains the emulation. Both
+//! parts also use [`mod@patch`], [`errata`] and [`screen`].
 
 #![forbid(unsafe_code)]
 
@@ -21,14 +21,14 @@ pub struct Board {
     pub name: &'static str,
     /// The PCI device id.
     pub pci: u16,
-    /// The chip, in lower case, as in the machine's table of chips.
+    /// The name of the chip in lower case, as in the table of chips of the emulated machine.
     pub chip: &'static str,
-    /// The drivers for the board.
+    /// The kernel driver and the Mesa driver for the board.
     pub driver: Driver,
 }
 
-/// The drivers of a board. The kernel's driver has a device node, which is emulated. Mesa's driver creates the command
-/// streams.
+/// The drivers of a board: a kernel driver and a Mesa driver. The kernel driver has a device node, which this project
+/// emulates. The Mesa driver creates the command streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
     /// The kernel's `radeon` and Mesa's `r300`.
@@ -57,7 +57,7 @@ impl Driver {
         }
     }
 
-    /// Returns the PCI id of the boards' vendor.
+    /// Returns the PCI id of the vendor of these boards.
     pub const fn vendor(self) -> u16 {
         match self {
             // Advanced Micro Devices, formerly ATI.
@@ -86,7 +86,7 @@ const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str)
 ///
 /// The ids and their chips are from Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names are
 /// from the PCI ID repository, `pci.ids`, vendors 1002 and 10de. If the repository lists several products for an id,
-/// the table has one of them.
+/// this table has one of these products.
 #[rustfmt::skip]
 pub const BOARDS: &[Board] = &[
     //     chip     id      driver        product
@@ -132,18 +132,18 @@ const CHIPSETS: &[(&str, u16)] = &[
 ];
 
 impl Board {
-    /// Returns the number that the chip reports, or `None` if its vendor does not number chips.
+    /// Returns the number by which the chip identifies itself, or `None` if its vendor does not number chips.
     pub fn chipset(&self) -> Option<u16> {
         CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
     }
 
-    /// Returns the PCI ids of all boards with this chip. For NVIDIA's chips, returns only the id of this board.
+    /// Returns the PCI ids of all boards with this board's chip. For NVIDIA's chips, returns only the id of this board.
     pub fn ids(&self) -> &[u16] {
         let found = ids::IDS.iter().find(|(chip, _)| *chip == self.chip);
         found.map_or(std::slice::from_ref(&self.pci), |(_, ids)| ids)
     }
 
-    /// Returns the board with the chip of a PCI id.
+    /// Returns the board whose chip has this PCI id.
     ///
     /// ```
     /// use reconverge_board::Board;
@@ -154,7 +154,7 @@ impl Board {
         BOARDS.iter().find(|board| board.ids().contains(&id))
     }
 
-    /// Returns the board with the chip of this number.
+    /// Returns the board whose chip identifies itself by this number.
     ///
     /// ```
     /// use reconverge_board::Board;
@@ -175,8 +175,8 @@ impl Board {
         }
     }
 
-    /// Returns the board with a chip's name or number, a product name, or a PCI id in hexadecimal digits, with or
-    /// without `0x`. Case is ignored.
+    /// Returns the board that a text names. The text is a chip's name or number, a product name, or a PCI id in
+    /// hexadecimal digits, with or without `0x`. Case is ignored.
     ///
     /// ```
     /// use reconverge_board::Board;

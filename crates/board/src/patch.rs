@@ -1,11 +1,11 @@
-//! Replaces words of programs when they are sent to a chip.
+//! Replaces words of a program when the program is sent to a chip.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Consecutive words, and the words that replace them wherever a program contains them.
+/// A list of consecutive words, and the words that replace this list wherever a program contains it.
 ///
 /// ```
 /// use reconverge_board::patch::Patch;
@@ -23,7 +23,7 @@ pub struct Patch {
 /// Error for a text that is not a valid patch.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatchError {
-    /// The text is not two lists.
+    /// The text does not consist of two lists.
     #[error("expected OLD:NEW, two lists of hexadecimal words such as 80000c10:80000c11")]
     Form,
     /// An element is not a word.
@@ -40,7 +40,7 @@ pub enum PatchError {
 }
 
 impl Patch {
-    /// Replaces all occurrences of the words, and returns the number of occurrences.
+    /// Replaces every occurrence of the list of words in `words`. Returns the number of occurrences.
     pub fn apply(&self, words: &mut [u32]) -> u64 {
         let (mut count, mut at) = (0, 0);
         while let Some(place) = words.get_mut(at..at + self.old.len()) {

@@ -9,18 +9,18 @@
 //! | [`KEYBOARD`] | window | [`InputEvent`]s of a keyboard, until the connection is closed |
 //! | [`POINTER`] | window | [`InputEvent`]s of a pointer with absolute positions, like QEMU's tablet |
 //!
-//! The library opens a connection for each frame, so that it keeps no state. This matters because a program may fork,
-//! and because it may close descriptors that it did not open. The window reads connections in order, so the frames of
-//! each process arrive in order.
+//! The library opens a new connection for each frame, so that it does not depend on open descriptors between frames.
+//! Open descriptors would be a problem, because a program may fork, and because a program may close descriptors that it
+//! did not open. The window reads connections in order, so the frames of each process arrive in order.
 //!
-//! A pixel has four bytes: blue, green, red, and an unused byte. The top row comes first.
+//! A pixel has four bytes: blue, green, red, and an unused byte. The pixels of the top row come first.
 //!
 //! An event is the kernel's `struct input_event` of a 64-bit system. It has the seconds and microseconds of
 //! `CLOCK_MONOTONIC` (64 bits each), a type and a code (16 bits each), and a value (32 bits). `EV_SYN` with
-//! `SYN_REPORT` ends each group of events. If a program does not read its events and the socket is full, events are
-//! dropped. The next group then begins with `SYN_DROPPED`, as in the kernel's `evdev`. Keys are pressed and released,
-//! but do not repeat. Each coordinate of the pointer ranges from 0 to [`PREFERRED`] minus one, whatever the size of the
-//! picture.
+//! `SYN_REPORT` ends each group of events. If a program does not read its events and the socket is full, the window
+//! drops events. The next group that it sends then begins with `SYN_DROPPED`, as in the kernel's `evdev`. A key sends
+//! an event when it is pressed and when it is released, but does not repeat. Each coordinate of the pointer ranges from
+//! 0 to [`PREFERRED`] minus one, whatever the size of the picture.
 //!
 //! Sources: the kernel's `include/uapi/linux/input.h` and `input-event-codes.h`.
 
@@ -57,7 +57,7 @@ pub struct FrameHeader {
     pub process: u32,
     /// Number of resets of the chip in this process.
     pub resets: u64,
-    /// Number of different registers, packets and formats that the process has used but that the emulation does not
+    /// Number of different registers, packets and formats that the process has used and that the emulation does not
     /// support.
     pub unknown: u64,
 }
@@ -71,7 +71,7 @@ pub enum FrameError {
     /// The first bytes are not the magic number.
     #[error("not a frame of the driver library")]
     Magic,
-    /// The driver library was built from another version of the source.
+    /// The driver library and the window were built from different versions of the source.
     #[error(
         "expected version {VERSION} of a frame, found {0}; build the command and the driver library together"
     )]
@@ -100,10 +100,11 @@ impl FrameHeader {
         bytes
     }
 
-    /// Returns the header with these bytes.
+    /// Parses the bytes of a header.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not a frame header, are of another version, or have a size out of range.
+    /// Returns an error if the bytes are not a frame header, if the header has another version than this crate, or if
+    /// the size is out of range.
     pub fn from_bytes(bytes: &[u8; FrameHeader::LENGTH]) -> Result<FrameHeader, FrameError> {
         if bytes[..8] != MAGIC {
             return Err(FrameError::Magic);
@@ -132,7 +133,7 @@ pub struct InputEvent {
     pub kind: u16,
     /// The key, the axis, or the kind of synchronization event.
     pub code: u16,
-    /// For a key, 1 if it is pressed and 0 if it is released. Otherwise, a position or a number of steps.
+    /// For a key, 1 if the key is pressed and 0 if it is released. For an axis, a position or a number of steps.
     pub value: i32,
 }
 
@@ -181,7 +182,8 @@ mod tests {
         assert_eq!(FrameHeader::from_bytes(&none.to_bytes()), Err(FrameError::Size([0, 480])));
     }
 
-    /// `struct input_event` of `include/uapi/linux/input.h` on a 64-bit system: a `struct timeval`, two `__u16`, an `__s32`.
+    /// The expected layout is `struct input_event` of `include/uapi/linux/input.h` on a 64-bit system: a `struct
+    /// timeval`, two `__u16`, an `__s32`.
     #[test]
     fn an_event_has_the_layout_of_the_kernels() {
         let event = InputEvent { kind: 2, code: 8, value: -1 };

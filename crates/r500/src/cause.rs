@@ -34,8 +34,8 @@ pub enum Cause {
     /// The documents do not define the result of a flow instruction. (Strict)
     #[error("{0}")]
     Flow(#[from] Undefined),
-    /// A flow instruction reads an ALU result that is no longer valid. Only the first FC instruction after the write
-    /// may read it. (Strict; CTM guide p. 35)
+    /// A flow instruction reads an ALU result that is no longer valid. An ALU result is valid only for the first FC
+    /// instruction after the write of the ALU result. (Strict; CTM guide p. 35)
     #[error("JUMP_FUNC reads an ALU result that no instruction since the last FC has written")]
     StaleAluResult,
     /// The program ends with an instruction other than OUT. Every execution must end with an OUT instruction. (Strict;
@@ -85,7 +85,7 @@ pub enum TextureError {
     Shape(Shape),
 }
 
-/// A memory access that the model does not allow or that the documents do not describe.
+/// A memory access that the CTM model does not allow or that the documents do not describe.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AccessError {
     /// The surface has a tiled layout.
@@ -123,7 +123,8 @@ pub enum AccessError {
     /// An uncached OUT is executed, but no buffer is bound.
     #[error("an uncached output is written but output 0 is not bound to a buffer")]
     NoScatterTarget,
-    /// An uncached OUT writes only some channels. It must write all four or none. (Strict; CTM guide p. 31)
+    /// An uncached OUT writes only some channels. An uncached OUT must write all four channels or none. (Strict; CTM
+    /// guide p. 31)
     #[error("an uncached OUT needs all of RGB_OMASK and ALPHA_OMASK, or none")]
     PartialScatter,
     /// An uncached OUT has an alpha value other than 0. (Strict; CTM guide p. 31)

@@ -1,7 +1,7 @@
 //! The chips with an R500 fragment processor: their names and group widths.
 //!
-//! The names are from AMD's R5xx 3D register reference and Mesa's list. The widths are from launch reviews of the X1000
-//! series.
+//! The names of the chips are from AMD's R5xx 3D register reference and Mesa's list of chips. The group widths are from
+//! launch reviews of the X1000 series.
 
 /// One chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ const fn chip(name: &'static str, aliases: &'static [&'static str], group_width:
     Chip { name, aliases, group_width }
 }
 
-/// All chips. The name of the family is an alias of its first chip.
+/// All chips. The first chip of a family has the name of the family as an alias.
 #[rustfmt::skip]
 pub static CHIPS: [Chip; 6] = [
     chip("R520",  &["R500"], WIDTH_R520),
@@ -35,7 +35,7 @@ pub static CHIPS: [Chip; 6] = [
 ];
 
 impl Chip {
-    /// Returns the chip with this name, in any case.
+    /// Returns the chip with this name. The case of letters does not matter.
     pub fn named(name: &str) -> Option<Chip> {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
         CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(is)).copied()

@@ -1,13 +1,13 @@
 //! The CTM programming model: a domain of index pairs, typed linear memory, conditional and scattered outputs.
 //!
 //! The processor array runs the program once for each pair (i, j) of a domain. The runs are independent of each other
-//! (CTM guide pp. 3-5). Unscaled texture instructions fetch inputs. Cached outputs are written to element (i, j) of up
-//! to four buffers when the program ends. Uncached outputs are written immediately, to any address. A conditional
-//! buffer can select the pairs that run or write.
+//! (CTM guide pp. 3-5). The program fetches its inputs with unscaled texture instructions. When the program ends, its
+//! cached outputs are written to element (i, j) of up to four buffers. Uncached outputs are written immediately, to any
+//! address. A conditional buffer can select the pairs that run or write.
 //!
-//! The available pages of the guide omit some details, for which this module makes its own choices. (i, j) arrives in
-//! [`INDEX_TEMP`]. Tiled layouts are rejected. [`Format`] defines how integers become floats. [`Dispatch`] replaces the
-//! commands that set instruction and constant buffers and start a domain.
+//! The available pages of the guide omit some details. This module defines these details itself. The program receives
+//! (i, j) in [`INDEX_TEMP`]. Tiled layouts are rejected. [`Format`] defines how integers become floats. [`Dispatch`]
+//! replaces the commands that set instruction and constant buffers and start a domain.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,8 +30,9 @@ use crate::outputs::{Finding, LaneOutput, Totals};
 use crate::setup::Setup;
 pub use crate::words::{CondLoc, CondTest, Format, FormatParam, Tiling};
 
-/// The temporary that holds i in red and j in green at the start. Its blue and alpha are 0. The page of the guide that
-/// names the register was not available. Drivers route the first coordinate to temporary 0. (r500.md Q3)
+/// The temporary that holds i in red and j in green when the program starts. Blue and alpha of this temporary are 0.
+/// The page of the guide that names the register was not available. Drivers route the first coordinate to temporary 0.
+/// (r500.md Q3)
 pub const INDEX_TEMP: u8 = 0;
 
 /// A rectangle of index pairs.
@@ -72,10 +73,11 @@ pub struct Conditional {
     pub test: CondTest,
     /// The point at which the test applies.
     pub location: CondLoc,
-    /// The value of the processor execution unit. The test at [`CondLoc::PE`] compares it with the buffer.
+    /// The value of the processor execution unit. The test at [`CondLoc::PE`] compares this value with the element of
+    /// the buffer.
     pub value: f32,
-    /// Whether the program's conditional value (W_OMASK) is written to the conditional buffer for each pair whose
-    /// outputs are written. (set_cond_out_mask; r500.md Q18 infers that W_OMASK carries this value)
+    /// Whether the conditional buffer receives the program's conditional value (W_OMASK) for each pair whose outputs
+    /// are written. (set_cond_out_mask; r500.md Q18 infers that W_OMASK carries this value)
     pub write: bool,
 }
 
@@ -109,14 +111,14 @@ pub struct DispatchOutcome {
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,
-    /// The first finding of strict mode, in the order in which the groups run.
+    /// The first finding of strict mode. Groups run in order, so this is a finding of the first group that has one.
     pub finding: Option<Finding>,
 }
 
 /// The reason why a dispatch failed.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum DispatchError {
-    /// The program trapped or the launch does not fit.
+    /// The program trapped, or the launch does not fit the machine.
     #[error(transparent)]
     Run(#[from] RunError),
     /// An output or the conditional buffer could not be accessed.
@@ -136,12 +138,12 @@ pub enum DispatchError {
         .0.width, .0.height, .0.i, .0.j
     )]
     Domain(Domain),
-    /// A program with cached outputs writes a target without a buffer.
+    /// A program with cached outputs writes a render target to which no buffer is bound.
     #[error("the program writes output c{0}, which is not bound to a buffer")]
     NoOutput(usize),
 }
 
-/// A lane of a group: its pair, and whether the lane runs.
+/// A lane of a group: its index pair, and whether the lane runs.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     i: u32,
@@ -149,7 +151,7 @@ struct Pair {
     covered: bool,
 }
 
-/// A dispatch that has been checked. The memory is stored separately.
+/// A dispatch that has been checked. Its memory is stored outside this struct.
 #[derive(Clone, Debug)]
 struct Plan {
     dispatch: Dispatch,
@@ -216,8 +218,8 @@ impl Plan {
         Bound { memory, inputs: self.inputs, scatter_target: outputs[0], uncached: *uncached }
     }
 
-    /// Takes the memory from a group that has ended, writes the cached outputs of its lanes to the memory, and returns
-    /// the memory.
+    /// Takes the memory out of a group that has ended, writes the cached outputs of the group's lanes to this memory,
+    /// and returns the memory.
     fn retire(&self, start: &Start, group: &mut Group) -> Result<Vec<u8>, DispatchError> {
         let mut memory = group.take_memory().map(|bound| bound.memory).unwrap_or_default();
         let Dispatch { outputs, conditional, .. } = &self.dispatch;
@@ -231,7 +233,8 @@ impl Plan {
     }
 }
 
-/// Runs a program over a domain. Quads of 2 x 2 pairs form groups row by row, and the groups run in order.
+/// Runs a program over a domain. Groups consist of quads of 2 x 2 pairs, which are taken row by row. The groups run in
+/// order.
 ///
 /// # Errors
 /// Returns a [`DispatchError`] if the dispatch is invalid, the program traps, or an output cannot be stored.
@@ -254,15 +257,15 @@ pub fn run(
     Ok(DispatchOutcome { memory, statistics, report: groups.finish(), finding })
 }
 
-/// A dispatch that runs one instruction at a time, group by group. A copy is a snapshot. The reference interpreter
-/// executes all steps.
+/// A dispatch that runs one instruction at a time, group by group. A clone of this value is a snapshot. The reference
+/// interpreter executes all steps.
 #[derive(Clone)]
 pub struct Run {
     setup: Arc<Setup>,
     plan: Arc<Plan>,
     options: Options,
-    /// The number, the initial state and the state of the group that runs. The group holds the memory. `None` after the
-    /// end.
+    /// The number, the initial state and the current state of the running group. The group holds the memory. `None`
+    /// after the dispatch has ended.
     running: Option<(usize, Start, Group)>,
     /// The group that ended at the last step.
     ended: Option<Arc<Group>>,
@@ -275,7 +278,7 @@ impl Run {
     /// Prepares a dispatch to run from its first instruction.
     ///
     /// # Errors
-    /// Returns a [`DispatchError`] if the dispatch is invalid or its first group cannot start.
+    /// Returns a [`DispatchError`] if the dispatch is invalid or the first group of the dispatch cannot start.
     pub fn new(setup: &Arc<Setup>, dispatch: Dispatch, options: &Options) -> Result<Run, DispatchError> {
         let (plan, memory) = Plan::new(dispatch)?;
         let (setup, plan, totals) = (setup.clone(), Arc::new(plan), Totals::default());
@@ -284,7 +287,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Starts the next group that has a pair to run. Its number is `from` or higher.
+    /// Starts the first group that has a pair to run among the groups with number `from` or higher.
     fn go_on(&mut self, from: usize) -> Result<(), DispatchError> {
         for number in from..self.plan.groups() {
             if let Some(start) = self.plan.start(number, &self.memory)? {
@@ -308,12 +311,12 @@ impl Run {
         self.plan.width()
     }
 
-    /// Returns the number and the state of the group that runs, or `None` after the end.
+    /// Returns the number and the state of the running group, or `None` after the dispatch has ended.
     pub fn group(&self) -> Option<(usize, &Group)> {
         self.running.as_ref().map(|(number, _, group)| (*number, group))
     }
 
-    /// Returns the number and the mutable state of the group that runs, so that a debugger can change registers.
+    /// Returns the number and the mutable state of the running group, so that a debugger can change registers.
     pub fn group_mut(&mut self) -> Option<(usize, &mut Group)> {
         self.running.as_mut().map(|(number, _, group)| (*number, group))
     }
@@ -344,17 +347,17 @@ impl Run {
         statistics
     }
 
-    /// Returns the current results. They are complete after the end.
+    /// Returns the current results. The results are complete after the dispatch has ended.
     pub fn outcome(&self) -> DispatchOutcome {
         let Totals { statistics, report, finding } = self.totals.clone();
         DispatchOutcome { memory: self.memory().to_vec(), statistics, report, finding }
     }
 
-    /// Executes one instruction. Does nothing after the end.
+    /// Executes one instruction. Does nothing after the dispatch has ended.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The group then stays at the trapping instruction. Also returns an error
-    /// if an output of a group that has ended cannot be stored.
+    /// Returns an error if the program traps. The group then stays at the instruction that trapped. Also returns an
+    /// error if a group has ended and its output cannot be stored.
     pub fn step(&mut self, watch: Watch<'_>) -> Result<Step, DispatchError> {
         watched!(watch, |observer| self.observed_step(observer))
     }
@@ -382,7 +385,7 @@ struct Groups<'a> {
     options: &'a Options,
     /// The fast engine, or `None` if the reference interpreter runs the groups.
     fast: Option<Fast>,
-    /// The latest group. The fast engine reuses its memory.
+    /// The latest group. The fast engine reuses the memory of this group for the next group.
     group: Group,
     /// Number of runs of each block in the fast engine.
     runs: Vec<u64>,
@@ -404,7 +407,7 @@ impl<'a> Groups<'a> {
         Groups { setup, options, fast, group, runs, report: Report::default() }
     }
 
-    /// Runs a group of all lanes of `launch` to its end. Returns the final state of the group.
+    /// Runs a group that consists of all lanes of `launch`, until the group ends. Returns the final state of the group.
     fn run(
         &mut self,
         launch: &Launch,
@@ -441,7 +444,7 @@ impl<'a> Groups<'a> {
         Ok(&mut self.group)
     }
 
-    /// Returns the executed operations of all groups and their accuracy.
+    /// Returns the operations that all groups have executed, and the accuracy of these operations.
     fn finish(mut self) -> Report {
         if let Some(fast) = self.fast.filter(|_| !self.options.engine.is_lockstep()) {
             fast.settle(&mut self.group, &mut self.runs, 1);
@@ -451,8 +454,8 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Returns the pairs of consecutive quads of a domain, row by row. The order within a quad is top left, top right,
-/// bottom left, bottom right.
+/// Returns the pairs of consecutive quads of a domain. The quads are in order row by row. The order within a quad is
+/// top left, top right, bottom left, bottom right.
 fn quads(domain: Domain, quads: Range<usize>) -> Vec<Pair> {
     let Domain { i, j, width, height } = domain;
     let (across, down) = (width.div_ceil(2) as usize, height.div_ceil(2) as usize);
@@ -468,7 +471,7 @@ fn quads(domain: Domain, quads: Range<usize>) -> Vec<Pair> {
     pairs.collect()
 }
 
-/// Returns whether a pair runs. This is the test at the processor execution unit. (set_cond_loc = PE)
+/// Returns whether the test at the processor execution unit lets a pair run. (set_cond_loc = PE)
 fn scheduled(conditional: Option<&Conditional>, memory: &[u8], pair: &Pair) -> Result<bool, DispatchError> {
     match conditional {
         Some(conditional) if conditional.location == CondLoc::PE => {

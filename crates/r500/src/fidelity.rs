@@ -7,7 +7,7 @@ use crate::inst::{Alu, Body, Inst};
 use crate::operations::{Unit, each_read, sources_of};
 use crate::words::{InstType, Omod, RgbOp, SrcpOp, TexOp};
 
-/// Returns the accuracy of a texture operation. The documents do not state how a coordinate selects a texel, so fetches
+/// Returns the accuracy of a texture operation. The documents do not state which texel a coordinate selects, so fetches
 /// have the grade "recommended".
 pub const fn tex(op: TexOp) -> Fidelity {
     match op {
@@ -16,8 +16,8 @@ pub const fn tex(op: TexOp) -> Fidelity {
     }
 }
 
-/// Returns the accuracy of a presubtract. It is approximate, because the hardware's rounding of the sum is not
-/// documented.
+/// Returns the accuracy of a presubtract. The result is approximate, because the documents do not state how the
+/// hardware rounds the sum.
 pub const fn srcp(op: SrcpOp) -> Fidelity {
     match op {
         SrcpOp::NEG2 | SrcpOp::SUB | SrcpOp::ADD | SrcpOp::NEG => Fidelity::Approximate,
@@ -25,7 +25,7 @@ pub const fn srcp(op: SrcpOp) -> Fidelity {
 }
 
 /// Returns the accuracy of an output modifier. Scaling is approximate, because the result may overflow or underflow. A
-/// factor of 1 changes only NaN and denormals, as documented. (CTM guide p. 29)
+/// factor of 1 changes only NaNs and denormals, as the CTM guide documents. (p. 29)
 pub const fn omod(omod: Omod) -> Fidelity {
     match omod {
         Omod::DISABLED | Omod::MUL_1 => Fidelity::Specified,
@@ -35,7 +35,7 @@ pub const fn omod(omod: Omod) -> Fidelity {
     }
 }
 
-/// Returns the accuracy of a unit's result. Presubtract and output modifier are taken into account.
+/// Returns the accuracy of a unit's result, including its presubtract and its output modifier.
 pub(crate) fn unit(alu: &Alu, unit: Unit) -> Fidelity {
     let mut fidelity = match unit {
         Unit::Rgb => alu.rgb.op.operation().fidelity.max(omod(alu.rgb.omod)),
@@ -50,7 +50,7 @@ pub(crate) fn unit(alu: &Alu, unit: Unit) -> Fidelity {
     fidelity
 }
 
-/// Returns whether the RGB unit and the alpha unit of an instruction compute a value that is written.
+/// Returns, for the RGB unit and for the alpha unit, whether an instruction writes the value that the unit computes.
 pub(crate) fn computes(inst: &Inst, alu: &Alu) -> [bool; 2] {
     let common = &inst.common;
     let kept = |channel| {

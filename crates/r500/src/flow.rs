@@ -1,9 +1,10 @@
 //! Divergence and reconvergence of R500 lanes: branch counters, loop stack, address stack.
 //!
 //! All lanes of a group (a *thread* in the manual) share one program counter. There is no stack of masks. If a branch
-//! switches off a lane, the lane has a *counter*: the number of constructs that were opened after that and are still
-//! open. The lane resumes when these constructs and the branch itself are closed. The loop stack has a frame for each
-//! open loop, and the address stack has a return address for each open call. (CTM guide pp. 35-40; REG, US_FC_INST)
+//! switches off a lane, the lane starts a *counter*. This counter holds the number of constructs that were opened after
+//! this branch and are still open. The lane resumes when all these constructs and the branch itself are closed. The
+//! loop stack has a frame for each open loop. The address stack has a return address for each open call. (CTM guide pp.
+//! 35-40; REG, US_FC_INST)
 //!
 //! ```text
 //!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that voted to jump
@@ -13,9 +14,9 @@
 //!   endif       below zero: active                    DECR reactivates
 //! ```
 //!
-//! This file does not access registers or memory. The caller evaluates the conditions, and passes the lanes that vote
-//! to jump as a mask. The return value is the decision. [`Flow::execute`] executes one instruction in the order of the
-//! manual's steps.
+//! This file does not access registers or memory. The caller evaluates the conditions, and passes a mask of the lanes
+//! that vote to jump. [`Flow::execute`] executes one instruction, in the order of the manual's steps, and returns the
+//! group's decision.
 
 use std::cmp::Ordering;
 
@@ -24,7 +25,8 @@ use thiserror::Error;
 
 use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
-/// Effect of an operation on the loop stack. `al` distinguishes LOOP, which has aL, from REP, which does not.
+/// Effect of an operation on the loop stack. `al` is true for a LOOP, which has the register aL, and false for a REP,
+/// which does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Does not change the loop stack.
@@ -76,7 +78,7 @@ impl FcInst {
 }
 
 impl Role {
-    /// Returns whether a frame has the kind (with or without aL) that the operation requires.
+    /// Returns whether a frame has the kind (with aL or without aL) that the operation requires.
     const fn fits(self, frame: &Frame) -> bool {
         match self {
             Role::End { al } | Role::Break { al } => frame.al.is_some() == al,
@@ -87,12 +89,12 @@ impl Role {
 
 /// Capacity of the stacks and the branch counters.
 ///
-/// CTM guide p. 35 says that the sizes depend on the flow-control mode, and that overflow and underflow are undefined.
-/// The guide's table of sizes was not available. The defaults follow the limits that Shader Model 3 requires and the
-/// depths that Mesa relies on. (r500.md Q14)
+/// CTM guide p. 35 says that the capacities depend on the flow-control mode, and that overflow and underflow are
+/// undefined. The guide's table of capacities was not available. The default capacities follow the limits that Shader
+/// Model 3 requires and the depths that Mesa relies on. (r500.md Q14)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Highest value of a branch counter. Branches can nest one level deeper.
+    /// Highest value of a branch counter. The maximum nesting depth of branches is one higher than this value.
     pub branch_counter: u8,
     /// Maximum number of frames on the loop stack.
     pub loop_stack: usize,
@@ -111,15 +113,15 @@ impl Limits {
 }
 
 /// Selects which branch-inactive lanes prevent a BREAK or CONTINUE from jumping. A lane is *branch-inactive* if a
-/// branch has switched it off. (r500.md Q15)
+/// branch has switched off the lane. (r500.md Q15)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InhibitScope {
-    /// Only lanes that were active when the innermost loop was entered. A BREAK or CONTINUE does not affect the other
-    /// lanes.
+    /// Only lanes that were active when the innermost loop was entered. A BREAK or CONTINUE does not affect lanes that
+    /// were inactive then.
     #[default]
     Frame,
-    /// All branch-inactive lanes. This is the literal interpretation of CTM guide p. 37. The results are the same, but
-    /// the group issues more instructions for which no lane is active.
+    /// All branch-inactive lanes. This is the literal interpretation of CTM guide p. 37. The results are the same as
+    /// with [`InhibitScope::Frame`], but the group issues more instructions for which no lane is active.
     All,
 }
 
@@ -145,7 +147,7 @@ pub struct Frame {
     pub mask: Mask,
     /// Lanes that a BREAK has switched off. They resume when the frame is popped.
     pub broken: Mask,
-    /// Lanes that a CONTINUE has switched off. They resume at the end instruction of the loop.
+    /// Lanes that a CONTINUE has switched off. These lanes resume at the end instruction of the loop.
     pub continued: Mask,
 }
 
@@ -163,9 +165,9 @@ pub struct Call {
     loop_depth: usize,
 }
 
-/// The number of entries on the stacks of a group that has ended. Strict mode reports them as a finding and not as a
-/// trap. The reason is that a group may stop at END_ADDR in any state, although no structured program ends with open
-/// loops or calls.
+/// The number of entries on the stacks of a group that has ended. If entries remain, strict mode reports a finding and
+/// does not trap. The reason is that a group may stop at END_ADDR in any state, although no structured program ends
+/// with open loops or calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "entries on the stacks at the end of the program: {loops} on the loop stack, {calls} on the address stack"
@@ -180,36 +182,39 @@ pub struct LeftOpen {
 /// Flow control that the documents leave undefined. Strict mode traps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undefined {
-    /// More loops are open than the loop stack has frames. In lenient mode, the stack grows. (CTM guide p. 35)
+    /// The loop stack does not have a free frame for another loop. In lenient mode, the stack grows. (CTM guide p. 35)
     #[error("loop stack overflow: more than {limit} loops are open")]
     LoopStackOverflow {
         /// Capacity of the loop stack in frames.
         limit: usize,
     },
-    /// An operation needs a frame, but the loop stack is empty. In lenient mode, the end of a loop continues with the
-    /// next instruction, and a BREAK jumps or stays according to the votes. (CTM guide p. 35)
+    /// An operation needs a frame, but the loop stack is empty. In lenient mode, the end instruction of a loop
+    /// continues with the next slot, and a BREAK jumps or stays according to the votes. (CTM guide p. 35)
     #[error("{op} with an empty loop stack")]
     LoopStackUnderflow {
         /// The operation.
         op: FcOp,
     },
-    /// An operation is inside a loop of the other kind. BREAKLOOP is for LOOP, and BREAKREP is for REP. In lenient
-    /// mode, the operation uses the innermost frame, whatever its kind. (CTM guide p. 37)
+    /// An operation for one kind of loop is inside a loop of the other kind. BREAKLOOP is for LOOP, and BREAKREP is for
+    /// REP. In lenient mode, the operation uses the innermost frame, even if the frame is of the other kind. (CTM guide
+    /// p. 37)
     #[error("{op} inside a loop of the other kind")]
     LoopKind {
         /// The operation.
         op: FcOp,
     },
-    /// More calls are open than the address stack has entries. In lenient mode, the stack grows. (CTM guide p. 35)
+    /// The address stack does not have a free entry for another call. In lenient mode, the stack grows. (CTM guide p.
+    /// 35)
     #[error("address stack overflow: more than {limit} calls are open")]
     AddressStackOverflow {
         /// Capacity of the address stack in entries.
         limit: usize,
     },
-    /// A return with an empty address stack. In lenient mode, the group jumps to JUMP_ADDR. (CTM guide p. 35)
+    /// A return is executed while the address stack is empty. In lenient mode, the group jumps to JUMP_ADDR. (CTM guide
+    /// p. 35)
     #[error("return with an empty address stack")]
     AddressStackUnderflow,
-    /// The branches nest deeper than a counter can count. In lenient mode, the counter counts up to 255.
+    /// Branches are nested deeper than a branch counter can count. In lenient mode, the counter counts up to 255.
     #[error("branch counter overflow: lanes {lanes} would count beyond {limit}")]
     BranchCounterOverflow {
         /// The lanes whose counters would overflow.
@@ -217,27 +222,28 @@ pub enum Undefined {
         /// The highest value of a counter.
         limit: u8,
     },
-    /// A loop or a subroutine in partial mode, which does not have them. In lenient mode, the instruction is executed
-    /// as in full mode. (REG, US_FC_CTRL)
+    /// A loop or a subroutine call is executed in partial mode, which does not have loops or subroutines. In lenient
+    /// mode, the instruction is executed as in full mode. (REG, US_FC_CTRL)
     #[error("{what} needs full flow-control mode (US_FC_CTRL.FULL_FC_EN)")]
     NeedsFullMode {
         /// The operation or the address-stack action.
         what: &'static str,
     },
-    /// A return inside a dynamic branch. In lenient mode, the group returns, and lanes that are off stay off until a
-    /// DECR reactivates them. (CTM guide p. 36)
+    /// A return is executed inside a dynamic branch. In lenient mode, the group returns, and lanes that are off stay
+    /// off until a DECR reactivates them. (CTM guide p. 36)
     #[error("return inside a dynamic branch: lanes {lanes} have not returned")]
     ReturnInsideBranch {
-        /// Lanes of the call that are switched off and have not returned.
+        /// Lanes that were active after the call, are now switched off, and have not returned.
         lanes: Mask,
     },
-    /// A return inside a loop of its subroutine. In lenient mode, the group returns, and the frames stay on the stack.
-    /// (CTM guide p. 36)
+    /// A return is executed inside a loop of its subroutine. In lenient mode, the group returns, and the frames stay on
+    /// the stack. (CTM guide p. 36)
     #[error("return inside a loop of the subroutine")]
     ReturnInsideLoop,
 }
 
-/// Number of stack entries at which lenient mode reports an overflow. A program that reaches this number would not end.
+/// Number of stack entries above which lenient mode reports an overflow. A program that needs more entries would
+/// probably never end.
 const RUNAWAY: usize = 512;
 
 /// The result of a flow-control instruction.
@@ -257,8 +263,8 @@ impl Decision {
         self.wanted.any() && self.unwilling.any()
     }
 
-    /// Returns the lanes that voted for the group's decision, and the lanes that voted against it. The first ones run
-    /// first.
+    /// Returns the lanes that voted for the group's decision, and the lanes that voted against it. The lanes that voted
+    /// for the decision run first.
     fn sides(&self) -> (Mask, Mask) {
         if self.jumped { (self.wanted, self.unwilling) } else { (self.unwilling, self.wanted) }
     }
@@ -271,10 +277,10 @@ pub struct Flow {
     ended: bool,
     /// Lanes that execute the next instruction.
     active: Mask,
-    /// Lanes that a branch has switched off. A lane's counter is meaningful only if the lane is in this mask.
+    /// Lanes that a branch has switched off. The counter of a lane is meaningful only if the lane is in this mask.
     branch: Mask,
     counters: Counters,
-    /// Lanes that are inside the primitive or domain and have not been killed.
+    /// Lanes that are inside the primitive or domain and that TEXKILL has not killed.
     covered: Mask,
     loops: Vec<Frame>,
     calls: Vec<Call>,
@@ -286,8 +292,8 @@ pub struct Flow {
     ran: LastActive,
 }
 
-/// Returns whether JUMP_FUNC makes a lane vote to jump. The vote is bit number (ALU result * 4 + predicate * 2 +
-/// boolean) of JUMP_FUNC. (REG, US_FC_INST.JUMP_FUNC)
+/// Returns whether JUMP_FUNC makes a lane vote to jump. The vote is one bit of JUMP_FUNC. The number of this bit is ALU
+/// result * 4 + predicate * 2 + boolean. (REG, US_FC_INST.JUMP_FUNC)
 pub const fn jumps(jump_func: u8, alu_result: bool, predicate: bool, boolean: bool) -> bool {
     jump_func >> (alu_result as u8 * 4 + predicate as u8 * 2 + boolean as u8) & 1 != 0
 }
@@ -311,7 +317,7 @@ impl Flow {
     /// Returns the state of a group at slot `start`. All lanes in `lanes` are active, including helper lanes, and the
     /// stacks are empty.
     ///
-    /// `covered` holds the lanes whose results are used. The other lanes run as helpers for derivatives.
+    /// `covered` holds the lanes whose results are used. Lanes outside `covered` run as helpers for derivatives.
     pub fn new(start: u16, lanes: Mask, covered: Mask, fc_mode: FcMode, limits: Limits, mode: Mode) -> Flow {
         Flow {
             pc: start,
@@ -356,7 +362,7 @@ impl Flow {
         self.active
     }
 
-    /// Returns the covered lanes: those whose results are used.
+    /// Returns the covered lanes. Only results of covered lanes are used.
     pub fn covered(&self) -> Mask {
         self.covered
     }
@@ -372,7 +378,7 @@ impl Flow {
         self.loops.iter().any(|frame| frame.al.is_some())
     }
 
-    /// Advances to the next slot. Every instruction other than FC does this.
+    /// Advances to the next slot, as after every instruction other than FC.
     pub fn advance(&mut self) {
         self.pc += 1;
     }
@@ -387,7 +393,7 @@ impl Flow {
         self.ended = true;
     }
 
-    /// Marks killed lanes as uncovered. They continue as helpers. (r500.md Q2)
+    /// Marks killed lanes as uncovered. These lanes continue as helpers. (r500.md Q2)
     pub fn kill(&mut self, lanes: Mask) {
         self.covered = self.covered - lanes;
     }
@@ -398,14 +404,14 @@ impl Flow {
     ///
     /// # Errors
     /// In strict mode, returns an error if the instruction does something [`Undefined`]. The state may then be partly
-    /// updated. In lenient mode, returns an error only if a stack exceeds 512 entries or a branch counter would exceed
-    /// 255.
+    /// updated. In lenient mode, returns an error only if a stack would exceed 512 entries or a branch counter would
+    /// exceed 255.
     pub fn execute(&mut self, step: &Step, want: Mask) -> Result<Decision, Undefined> {
         let Step { inst: fc, constant, .. } = step;
         self.check_mode(fc)?;
         let votes = self.votes(fc, want);
 
-        // 1. The else operation comes before anything else. (REG, B_ELSE)
+        // 1. The else operation comes before all other steps. (REG, B_ELSE)
         if fc.b_else {
             self.swap_else();
         }
@@ -440,21 +446,21 @@ impl Flow {
         // 6. Loop stack.
         self.loop_stack(fc.op, jump, want, *constant)?;
 
-        // 7. Branch counters: B_OP0 if the group stays, B_OP1 if it jumps.
+        // 7. Branch counters: the operation is B_OP0 if the group stays, and B_OP1 if the group jumps.
         match if jump { fc.b_op1 } else { fc.b_op0 } {
             BOp::NONE => {}
             BOp::DECR => self.decr(fc.b_pop_cnt),
             BOp::INCR => self.incr(want, jump)?,
         }
         if fc.a_op == AOp::POP && !jump && fc.b_op0 == BOp::INCR {
-            // If the group stays at a conditional return, the lanes that voted to return are switched off. They stay
-            // off until a later return.
+            // If the group stays at a conditional return, this instruction switches off the lanes that voted to return.
+            // These lanes stay off until a later return.
             if let Some(call) = self.calls.last_mut() {
                 call.returned |= decision.wanted;
             }
         }
 
-        // 8. Next instruction. The address stack changes only if the group jumps. (CTM guide p. 37)
+        // 8. The next instruction. The address stack changes only if the group jumps. (CTM guide p. 37)
         self.pc = if jump { self.target(step)? } else { self.pc + 1 };
         Ok(decision)
     }
@@ -463,7 +469,7 @@ impl Flow {
     /// reconvergence and jumps to an observer.
     ///
     /// # Errors
-    /// Returns the errors of [`Flow::execute`]. The observer then receives no events.
+    /// Returns the same errors as [`Flow::execute`]. After an error, the observer receives no events.
     pub fn execute_observed<O: Observer>(
         &mut self,
         step: &Step,
@@ -533,7 +539,7 @@ impl Flow {
         self.branch = (self.branch - waking) | sleeping;
     }
 
-    /// Updates the loop stack according to the table of operations in CTM guide p. 37.
+    /// Updates the loop stack as the table of operations in CTM guide p. 37 defines.
     fn loop_stack(
         &mut self,
         op: FcOp,
@@ -579,8 +585,8 @@ impl Flow {
         }
     }
 
-    /// Returns the maximum number of entries on a stack of `size` entries. In lenient mode, the maximum is higher than
-    /// `size`.
+    /// Returns the maximum number of entries on a stack whose capacity is `size` entries. In lenient mode, this maximum
+    /// is higher than `size`.
     fn limit(&self, size: usize) -> usize {
         if self.mode == Mode::Strict { size } else { RUNAWAY }
     }
@@ -594,7 +600,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Returns the frame that `op` uses. In lenient mode, returns `None` if there is no frame.
+    /// Returns the innermost frame, which `op` uses. In lenient mode, returns `None` if the loop stack is empty.
     fn innermost(&mut self, op: FcOp) -> Result<Option<&mut Frame>, Undefined> {
         let strict = self.mode == Mode::Strict;
         match self.loops.last_mut() {
@@ -605,14 +611,15 @@ impl Flow {
         }
     }
 
-    /// Pops the innermost frame. Lanes that broke or continued in the loop become active.
+    /// Pops the innermost frame. Lanes that a BREAK or CONTINUE has switched off in this loop become active.
     fn pop_frame(&mut self) {
         if let Some(frame) = self.loops.pop() {
             self.active |= frame.broken | frame.continued;
         }
     }
 
-    /// DECR: subtracts B_POP_CNT from the counter of every branch-inactive lane. Lanes below zero become active.
+    /// DECR: subtracts B_POP_CNT from the counter of every branch-inactive lane. Lanes whose counter would fall below
+    /// zero become active.
     fn decr(&mut self, b_pop_cnt: u8) {
         let waking = self.counters.decrease(self.branch, b_pop_cnt);
         self.branch = self.branch - waking;
@@ -669,9 +676,9 @@ impl Flow {
         }
     }
 
-    /// Checks that a return is not inside a dynamic branch or a loop of its subroutine. (CTM guide p. 36) A branch is
-    /// detected by lanes of the call that are off after the return, although no conditional return has switched them
-    /// off.
+    /// Checks that a return is not inside a dynamic branch or a loop of its subroutine. (CTM guide p. 36) A return is
+    /// inside a branch if some lane of the call is off after the return, although no conditional return has switched
+    /// off this lane.
     fn check_return(&self, call: &Call) -> Result<(), Undefined> {
         if self.loops.len() != call.loop_depth {
             return Err(Undefined::ReturnInsideLoop);
@@ -692,8 +699,9 @@ impl Flow {
     }
 }
 
-/// Returns the address that PUSH stores for a call at `pc`. REG says "the current address". A return to the call itself
-/// would repeat the call forever, so either PUSH stores the next address or POP adds one. (r500.md Q16)
+/// Returns the address that PUSH stores for a call at `pc`. REG says "the current address". If the return continued at
+/// the call itself, the call would repeat forever. So either PUSH stores the next address, or POP adds one. (r500.md
+/// Q16)
 const fn return_address(pc: u16) -> u16 {
     pc + 1
 }

@@ -1,4 +1,4 @@
-//! The legal forms of a mnemonic, from the tables of operations, pseudo-instructions and constructs.
+//! The legal forms of a mnemonic. The forms come from the tables of operations, pseudo-instructions and constructs.
 
 use reconverge_isa::FieldValue;
 use reconverge_isa::forms::Form;
@@ -9,8 +9,8 @@ use crate::text::construct::{CONSTRUCTS, Jumps, Pop};
 use crate::text::idioms::IDIOMS;
 use crate::words::TexOp;
 
-/// Returns the forms of a mnemonic in pixel programs and in programs of the vertex unit. An unknown mnemonic has no
-/// forms.
+/// Returns the forms of a mnemonic in pixel programs and in programs of the vertex unit. For an unknown mnemonic,
+/// returns no forms.
 pub fn forms(mnemonic: &str) -> Vec<Form> {
     let mut found = Vec::new();
     let mut add = |text: String, example: String, about: &str, source: &str| {
@@ -126,7 +126,7 @@ pub fn forms(mnemonic: &str) -> Vec<Form> {
     found
 }
 
-/// Returns the form of one half of an ALU instruction, and an example.
+/// Returns the form of one half of an ALU instruction, and an example of this half.
 fn half(name: &str, operands: usize, channels: &str) -> (String, String) {
     let swizzle = if channels == "a" { "S" } else { "SSS" };
     let form: Vec<String> = (0..operands).map(|number| format!("src{number}|srcp.{swizzle}")).collect();
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::text::assemble;
 
-    /// Every mnemonic has a form, and its example assembles.
+    /// Every mnemonic has a form, and the example of this form assembles.
     #[test]
     fn every_example_assembles() {
         for name in mnemonics() {

@@ -1,11 +1,11 @@
 //! The control flow of a program as a graph of its slots.
 //!
 //! A group has one program counter, and an edge is a possible transition of that counter. Lanes that do not follow a
-//! transition wait until the counter reaches them. Edges do not depend on the constants of the launch, because these
-//! may change. So a LOOP may be entered or skipped, and a static branch may jump or stay. A return has an edge to the
-//! slot after each call of its subroutine.
+//! transition wait until the counter reaches them. The constants of the launch may change, so edges do not depend on
+//! these constants. A LOOP may be entered or skipped, and a static branch may jump or stay. A return has edges to the
+//! slots after the calls of its subroutine.
 //!
-//! The graph omits edges to slots without an instruction, because the group traps there.
+//! The graph omits edges to slots without an instruction, because the group traps at such a slot.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -32,7 +32,8 @@ pub(crate) struct Wishes {
     pub(crate) jump: bool,
     /// Whether lanes can vote to stay.
     pub(crate) stay: bool,
-    /// Whether lanes of one group can vote differently. This is so if the vote depends on more than a boolean constant.
+    /// Whether lanes of one group can vote differently. They can vote differently if the vote depends on the ALU result
+    /// or on a predicate.
     pub(crate) differ: bool,
 }
 
@@ -60,8 +61,8 @@ pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
 
 /// Returns the possible successors of an FC instruction, for any lanes and constants.
 ///
-/// If no lane votes, an instruction with JUMP_ALL jumps and one with JUMP_ANY stays. So both outcomes are possible
-/// unless the votes are constant. (CTM guide p. 37)
+/// If no lane votes, an instruction with JUMP_ALL jumps, and an instruction with JUMP_ANY stays. So both outcomes are
+/// possible unless the votes are constant. (CTM guide p. 37)
 pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
     let wishes = wishes(common, fc);
     let voted = match fc.jump_any {
@@ -72,8 +73,8 @@ pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
         Role::Jump => voted,
         // If the iteration count is 0, the instruction jumps.
         Role::Begin { .. } => Ways { jumps: true, ..voted },
-        // At the end of the last iteration, the group stays. At a break, it stays if lanes of the loop inhibit the
-        // jump.
+        // At the end of the last iteration, the group stays. At a BREAK, the group stays if lanes of the loop inhibit
+        // the jump.
         Role::End { .. } | Role::Break { .. } | Role::Continue => Ways { stays: true, ..voted },
     }
 }
@@ -87,23 +88,25 @@ pub fn target(setup: &Setup, fc: &Fc) -> u16 {
 /// program. If the instruction is neither a loop operation nor a known construct, returns the operation on the branch
 /// counters.
 fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
-    // The function assumes that one branch is open. An operation closes the branch if no branch remains open after it.
+    // The function assumes that exactly one branch is open. An operation on the branch counters closes the branch if no
+    // branch remains open after the operation.
     let closes = |taken: bool, op: BOp| taken && fc.levels_after(op, 1).is_none_or(|left| left == 0);
     match fc.op.role() {
-        // Lanes that wait after CONTINUE resume here. After the last iteration, lanes that broke also resume.
+        // At this instruction, lanes that wait after CONTINUE resume. After the last iteration, lanes that a BREAK has
+        // switched off also resume.
         Role::End { .. } => Some(fc.op.name()),
         // When the last lanes leave the loop, the frame is popped, and the lanes that left earlier resume.
         Role::Break { .. } if ways.jumps => Some(fc.op.name()),
-        // A BREAK or CONTINUE jumps only if no branch has switched off a lane of the loop. The counters that it
-        // decrements then belong to lanes outside the loop.
+        // A BREAK or CONTINUE jumps only if no branch has switched off a lane of the loop. So a jumping BREAK or
+        // CONTINUE decrements only counters of lanes outside the loop.
         Role::Break { .. } | Role::Continue => None,
         Role::Jump | Role::Begin { .. } if closes(ways.stays, fc.b_op0) => {
             Some(if fc.a_op == AOp::POP { "RETURN" } else { "ENDIF" })
         }
         Role::Jump | Role::Begin { .. } if closes(ways.jumps, fc.b_op1) => match fc.a_op {
             AOp::POP => Some("RETURN"),
-            // An else jumps only if it reactivates no lane. The lanes that it has switched off then become active
-            // again, so nothing changes.
+            // An else jumps only if it does not reactivate any lane. The jump then reactivates the lanes that the else
+            // has just switched off, so no lane changes its state.
             _ if fc.b_else && fc.b_pop_cnt == 1 && !fc.ignore_uncovered => None,
             _ if fc.b_else => Some("ELSE"),
             _ => Some("DECR"),
@@ -112,17 +115,17 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
     }
 }
 
-/// The slots that a program reaches from its start, or that a subroutine reaches from its first slot. Paths continue
-/// after calls and end at returns.
+/// A set of slots. For the main program, these are the slots that paths from its start reach. For a subroutine, these
+/// are the slots that paths from its first slot reach. Paths continue after calls and end at returns.
 struct Routine {
-    /// First slot of the subroutine, or `None` for the program itself, which runs with an empty address stack.
+    /// First slot of the subroutine. `None` stands for the main program, which runs with an empty address stack.
     entry: Option<u16>,
     reached: NumberSet,
     returns: NumberSet,
 }
 
-/// Returns the program and its subroutines. For the first slot of each subroutine, also returns the slots after its
-/// calls.
+/// Returns the main program and its subroutines. Also returns the slots after the calls of each subroutine, indexed by
+/// the first slot of the subroutine.
 fn routines(setup: &Setup) -> (Vec<Routine>, LiteMap<u16, NumberSet>) {
     let mut routines = Vec::new();
     let mut behind_calls: LiteMap<u16, NumberSet> = LiteMap::new();
@@ -155,8 +158,8 @@ fn routines(setup: &Setup) -> (Vec<Routine>, LiteMap<u16, NumberSet>) {
     (routines, behind_calls)
 }
 
-/// Returns the control-flow graph of a program. Its nodes are the instructions that can be reached from the start, in
-/// the order of their slots.
+/// Returns the control-flow graph of a program. The nodes of the graph are the instructions that paths from the start
+/// reach, in the order of their slots.
 pub fn graph(setup: &Setup) -> Graph {
     let (routines, behind_calls) = routines(setup);
     let mut nodes: LiteMap<u32, Node> = LiteMap::new();
@@ -185,8 +188,8 @@ pub fn graph(setup: &Setup) -> Graph {
     Graph { entries, nodes }
 }
 
-/// A successor of an instruction. The successor of a return is JUMP_ADDR, to which lenient mode jumps if the address
-/// stack is empty.
+/// A successor of an instruction. For a return, this successor is JUMP_ADDR, because lenient mode jumps to JUMP_ADDR if
+/// the address stack is empty.
 struct Way {
     to: u16,
     kind: EdgeKind,
@@ -211,7 +214,7 @@ fn ways_on(setup: &Setup, pc: u16, inst: &Inst) -> Vec<Way> {
     next.into_iter().chain(jump).collect()
 }
 
-/// Returns the node of an instruction. The edges from a return to the callers are not included. `without_caller` states
+/// Returns the node of an instruction. The node of a return does not have edges to the callers. `without_caller` states
 /// that the program reaches the instruction without a call.
 fn node(setup: &Setup, pc: u16, without_caller: bool) -> Node {
     let mut node = Node { pc: u32::from(pc), ..Node::default() };

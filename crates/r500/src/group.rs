@@ -1,4 +1,4 @@
-//! One group: the lanes that share a program counter, with all their registers. A copy is a snapshot.
+//! One group: the lanes that share a program counter, with all their registers. A clone of a group is a snapshot.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::memory::Bound;
 use crate::setup::Setup;
 use crate::texture::Texture;
 
-/// One group: its lanes, their registers, its flow state. (CTM guide: a thread)
+/// One group: its lanes, the registers of the lanes, and the flow state. (CTM guide: a thread)
 #[derive(Clone)]
 pub struct Group {
     pub(crate) setup: Arc<Setup>,
@@ -25,8 +25,8 @@ pub struct Group {
     pub(crate) lanes: Mask,
     /// Lanes that a TEXKILL has ended.
     pub(crate) killed: Mask,
-    /// The registers: first the temporaries, `rows[register * 4 + channel][lane]`, then the output registers. See
-    /// [`color_row`] and [`DEPTH_ROW`].
+    /// The registers: first the temporaries, then the output registers. The word of a temporary is `rows[register * 4 +
+    /// channel][lane]`. For the rows of outputs, see [`color_row`] and [`DEPTH_ROW`].
     pub(crate) rows: Registers<WIDEST>,
     /// Float constants of this run.
     pub(crate) constants: Arc<Vec<[u32; 4]>>,
@@ -40,12 +40,12 @@ pub struct Group {
     /// The surfaces of the CTM model.
     pub(crate) memory: Option<Box<Bound>>,
     pub(crate) statistics: Statistics,
-    /// For each slot, how often its instruction was issued.
+    /// For each slot, the number of times that its instruction was issued.
     pub(crate) issued: Vec<u64>,
 }
 
-/// The lanes that have written each output register. The rows hold the values. If a channel is written several times,
-/// the last value counts. (CTM guide p. 31)
+/// The lanes that have written each output register. The values are in the rows of the registers. If a channel is
+/// written several times, the last value counts. (CTM guide p. 31)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Written {
     /// Lanes that have written a channel of a render target: `color[target][channel]`.
@@ -79,26 +79,26 @@ pub(crate) const fn color_row(target: usize, channel: usize) -> usize {
     (TEMPORARIES + target) * 4 + channel
 }
 
-/// Clears the ALU result, because every FC instruction destroys it. (CTM guide p. 35. Clearing it is recommended: the
-/// guide does not state its value.)
+/// Clears the ALU result, because every FC instruction destroys it. (CTM guide p. 35. The value 0 is recommended,
+/// because the guide does not state the value after an FC instruction.)
 pub(crate) fn after_fc(alu_result: &mut Mask, alu_result_valid: &mut Mask) {
     (*alu_result, *alu_result_valid) = (Mask::NONE, Mask::NONE);
 }
 
-/// Groups that wait for the running groups, from which they were split. [`Group`] holds the state of the running
-/// groups.
+/// Groups that were split from the running groups and wait to be merged with them again. [`Group`] holds the state of
+/// the running groups.
 pub(crate) struct Parted {
     pub(crate) flow: Flow,
     lanes: Mask,
     alu_result: Mask,
     alu_result_valid: Mask,
-    /// Number of instructions issued to each of these groups. If groups with different numbers were joined, this is the
-    /// maximum.
+    /// Number of instructions issued to each of the waiting groups. If groups with different numbers were merged, this
+    /// is the highest of these numbers.
     instructions: u64,
 }
 
 impl Parted {
-    /// Splits off the groups that have these lanes.
+    /// Splits off the groups that consist of `lanes`.
     pub(crate) fn take(group: &mut Group, lanes: Mask) -> Parted {
         let take = |mask: &mut Mask| {
             let taken = *mask & lanes;
@@ -114,7 +114,8 @@ impl Parted {
         }
     }
 
-    /// Merges the running groups into these groups, if their flow states match. Returns whether they match.
+    /// Merges the running groups into the waiting groups, if the flow states of both match. Returns whether the flow
+    /// states match.
     pub(crate) fn join(&mut self, group: &Group) -> bool {
         if !self.flow.is_where(&group.flow) {
             return false;
@@ -123,12 +124,12 @@ impl Parted {
         self.lanes |= group.lanes;
         self.alu_result |= group.alu_result;
         self.alu_result_valid |= group.alu_result_valid;
-        // With the maximum, the watchdog does not stop any of these groups too late.
+        // The higher count is used, so that the watchdog does not stop any of these groups too late.
         self.instructions = self.instructions.max(group.statistics.instructions);
         true
     }
 
-    /// Turns these groups into the running groups.
+    /// Makes the waiting groups run. They replace the previous running groups.
     pub(crate) fn resume(self, group: &mut Group) {
         let Parted { flow, lanes, alu_result, alu_result_valid, instructions } = self;
         (group.flow, group.lanes) = (flow, lanes);
@@ -160,8 +161,8 @@ impl Group {
         }
     }
 
-    /// Turns this group into the initial state of another group of the same launch. Issue counts and rows do not
-    /// change.
+    /// Turns this group into the initial state of another group of the same launch. Does not change issue counts or
+    /// rows.
     pub(crate) fn restart(&mut self, lanes: Mask) {
         self.flow.restart(self.setup.start, lanes, lanes);
         self.lanes = lanes;
@@ -184,12 +185,13 @@ impl Group {
         self.memory.take().map(|bound| *bound)
     }
 
-    /// Returns the counts so far. An instruction that is issued to the group counts once, whatever the active lanes.
+    /// Returns the counts so far. An instruction that is issued to the group counts once, regardless of the number of
+    /// active lanes.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// Returns the operations that the group has executed so far, and their accuracy.
+    /// Returns the operations that the group has executed so far, and the accuracy of these operations.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (slot, times) in self.setup.slots().map(|(pc, slot)| (slot, self.issued[usize::from(pc)])) {

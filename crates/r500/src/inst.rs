@@ -1,7 +1,7 @@
-//! A decoded instruction. Decoding produces it, and all engines execute it.
+//! A decoded instruction. All engines execute instructions in this form.
 //!
-//! Decoding rejects codes without a meaning, because they cannot be executed. Some encodings are forbidden by the
-//! documents, but the hardware would execute them. `violations.rs` lists these.
+//! Decoding rejects codes without a meaning, because they cannot be executed. The documents forbid some other
+//! encodings, but the hardware would execute them. `violations.rs` lists these forbidden encodings.
 
 use reconverge_isa::word::WordError;
 
@@ -15,11 +15,11 @@ pub const SLOTS: usize = 512;
 pub const TEMPORARIES: usize = 128;
 /// Number of float constants.
 pub const CONSTANTS: usize = 256;
-/// Number of integer constants, and also of boolean constants.
+/// Number of integer constants. The number of boolean constants is the same.
 pub const LOOP_CONSTANTS: usize = 32;
-/// Number of texture units, and also of CTM inputs. (CTM guide p. 6)
+/// Number of texture units. The number of CTM inputs is the same. (CTM guide p. 6)
 pub const SAMPLERS: usize = 16;
-/// Number of render targets, and also of CTM outputs.
+/// Number of render targets. The number of CTM outputs is the same.
 pub const TARGETS: usize = 4;
 
 /// One instruction.
@@ -27,7 +27,7 @@ pub const TARGETS: usize = 4;
 pub struct Inst {
     /// Word 0.
     pub common: CmnInst,
-    /// The other words, decoded by type.
+    /// The remaining words, decoded according to the type of the instruction.
     pub body: Body,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct TexRegister {
     pub(crate) temp: u8,
     /// Whether aL is added to the number.
     pub(crate) rel: bool,
-    /// Channels for S, T, R, Q of a coordinate, or for red, green, blue, alpha of a result.
+    /// The swizzle: channels for S, T, R, Q of a coordinate, or for red, green, blue, alpha of a result.
     pub(crate) swizzle: [TexSwiz; 4],
 }
 
@@ -101,7 +101,7 @@ impl Tex {
 /// Both halves of an arithmetic instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alu {
-    /// Sources of the RGB part, with its presubtract.
+    /// Sources of the RGB half, with the presubtract of the RGB half.
     pub rgb_sources: Sources,
     /// Sources of the alpha part.
     pub alpha_sources: Sources,
@@ -153,7 +153,8 @@ pub enum Source {
 pub struct Operand {
     /// Source vector.
     pub sel: Sel,
-    /// Source channels for red, green and blue. The alpha unit uses one channel, which is repeated here.
+    /// Source channels for red, green and blue. The alpha unit uses only one channel. For the alpha unit, all three
+    /// elements are that channel.
     pub swiz: [Swiz; 3],
     /// Modifier, applied after the swizzle.
     pub modifier: Imod,
@@ -161,8 +162,8 @@ pub struct Operand {
 
 impl Operand {
     /// Returns the sources that the first `channels` channels read, without literals. A source is an address word (0
-    /// for RGB, 1 for alpha) and a source number. For srcp, the number is 0 (src0); the presubtract operation
-    /// determines the other source.
+    /// for RGB, 1 for alpha) and a source number. For srcp, the number is 0 (src0). The presubtract operation
+    /// determines whether srcp also reads src1.
     pub(crate) fn stated(&self, channels: usize) -> impl Iterator<Item = (usize, usize)> {
         let number = if self.sel == Sel::SRCP { 0 } else { self.sel as usize };
         self.swiz[..channels].iter().filter_map(move |swiz| match swiz {
@@ -186,7 +187,7 @@ pub struct Half<Op> {
     pub addrd: u8,
     /// Whether aL is added to the number of the destination.
     pub addrd_rel: bool,
-    /// Render target of an OUT instruction, or predicate comparison of an ALU instruction.
+    /// For an OUT instruction, the render target. For an ALU instruction, the predicate comparison.
     pub target: Target,
 }
 
@@ -210,7 +211,7 @@ impl Alu {
         if channel == 3 { self.alpha.target } else { self.rgb.target }
     }
 
-    /// Returns the destination temporary of a channel, and whether aL is added to it.
+    /// Returns the number of the destination temporary of a channel, and whether aL is added to the number.
     pub(crate) fn destination(&self, channel: usize) -> (u8, bool) {
         match channel {
             3 => (self.alpha.addrd, self.alpha.addrd_rel),
@@ -219,10 +220,11 @@ impl Alu {
     }
 }
 
-/// Decodes the six words of an instruction, in upload order. Ignores reserved bits, which `violations.rs` reports.
+/// Decodes the six words of an instruction, in the order of their upload. Ignores reserved bits. `violations.rs`
+/// reports reserved bits that are set.
 ///
 /// # Errors
-/// Returns an error if a field holds a code without a meaning, which cannot be executed.
+/// Returns an error if a field holds a code without a meaning. Such an instruction cannot be executed.
 pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     let common = CmnInst::unpack_lenient(words[0])?;
     let body = match common.r#type {
@@ -279,7 +281,7 @@ fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
     })
 }
 
-/// Returns the sources of an address word. US_ALU_ALPHA_ADDR has the same fields as US_ALU_RGB_ADDR.
+/// Decodes the sources of an address word. The word US_ALU_ALPHA_ADDR has the same fields as US_ALU_RGB_ADDR.
 fn sources(word: u32) -> Result<Sources, WordError> {
     let addr = AluRgbAddr::unpack_lenient(word)?;
     let src = [
@@ -294,8 +296,8 @@ fn operand(sel: Sel, swiz: [Swiz; 3], modifier: Imod) -> Operand {
     Operand { sel, swiz, modifier }
 }
 
-/// Decodes a source. If CONST is not set and bit 7 of the address is set, the source is an inline constant. REL is then
-/// invalid, and is ignored here (see `Violation::RelativeInline`). (CTM guide p. 26)
+/// Decodes a source. If CONST is not set and bit 7 of the address is set, the source is an inline constant. The REL bit
+/// is invalid for an inline constant, so this function ignores it (see `Violation::RelativeInline`). (CTM guide p. 26)
 fn source(addr: u8, is_const: bool, rel: bool) -> Source {
     match (is_const, addr & 0x80 != 0) {
         (true, _) => Source::Const { addr, rel },
@@ -307,11 +309,11 @@ fn source(addr: u8, is_const: bool, rel: bool) -> Source {
 /// Returns the value of a seven-bit inline constant, from 2^-7 to 480. Bits 6:3 are the exponent (bias 7), and bits 2:0
 /// are the mantissa after an implicit one. Signs and infinities cannot be encoded.
 ///
-/// The sources disagree on codes whose exponent field is 0 (r500.md D4). REG and the open R500 assembler treat these
-/// codes as denormals: mantissa / 8 * 2^-6, so that code 0 is zero. Mesa's encoder adds the implicit one to these codes
-/// as well, and emits code 0 for 1/128. Compiled programs with known results agree only with Mesa's interpretation,
-/// which this function follows. No known program uses codes 1 to 7. Multiplying 1 by inline code 0 on a card would
-/// answer the question.
+/// The documents disagree on codes whose exponent field is 0 (r500.md D4). REG and the open R500 assembler treat these
+/// codes as denormals: mantissa / 8 * 2^-6, so that code 0 is zero. Mesa's encoder also adds the implicit one to these
+/// codes, and emits code 0 for 1/128. Compiled programs with known results agree only with Mesa's interpretation. So
+/// this function follows Mesa's interpretation. No known program uses codes 1 to 7. A test on a real card, which
+/// multiplies 1 by inline code 0, would show the right interpretation.
 pub const fn inline_constant(code: u8) -> f32 {
     let (exponent, mantissa) = ((code >> 3 & 0xf) as u32, (code & 7) as u32);
     f32::from_bits((exponent + 120) << 23 | mantissa << 20)

@@ -1,13 +1,13 @@
 //! The arithmetic of one lane. Each computation is a pure function.
 //!
-//! The documents describe R500 arithmetic as IEEE binary32 without denormals. They call its rounding effectively random
-//! (CTM guide p. 41), so the rounding of the hardware cannot be reproduced. These functions follow a deterministic
-//! profile, which this project calls R:
+//! The documents describe R500 arithmetic as IEEE binary32 without denormals. They call the rounding of this arithmetic
+//! effectively random (CTM guide p. 41), so this project cannot reproduce the rounding of the hardware. The functions
+//! in this file follow deterministic rules, which this project calls profile R:
 //!
 //! * denormal inputs and results become zeros of the same sign, unless OMOD is disabled ([`flush`]);
-//! * products and sums are exact, then OMOD scales the exact value, and then the result is rounded once to nearest even
-//!   (an overflow returns infinity);
-//! * results of transcendental functions are rounded and flushed before OMOD scales them (CTM guide p. 42);
+//! * products and sums are exact, OMOD scales the exact value, and the scaled value is rounded once to nearest even (an
+//!   overflow returns infinity);
+//! * results of transcendental functions are rounded and flushed, and then scaled by OMOD (CTM guide p. 42);
 //! * every NaN result is [`NAN`].
 
 use reconverge_simt::float::{flush, sum_rounded};
@@ -27,9 +27,9 @@ impl Term {
         Term(f64::from(flush(x)))
     }
 
-    /// Returns the exact product a * b. `zero_wins` is US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO. If it is set, zero
-    /// times infinity or NaN is zero (REG). The sign of that zero is the exclusive-or of the signs (recommended,
-    /// r500.md 3.5). If it is not set, the product is a NaN.
+    /// Returns the exact product a * b. `zero_wins` is US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO. If `zero_wins` is
+    /// set, zero times infinity or NaN is zero (REG). The sign of that zero is the exclusive-or of the signs of the
+    /// factors (recommended, r500.md 3.5). If `zero_wins` is not set, zero times infinity or NaN is a NaN.
     pub fn product(a: f32, b: f32, zero_wins: bool) -> Term {
         let (a, b) = (flush(a), flush(b));
         if zero_wins && (a == 0.0 || b == 0.0) {
@@ -40,9 +40,9 @@ impl Term {
     }
 }
 
-/// Returns the sum of `terms` with OMOD, rounded once. MAD, MDH, MDV and FRC use it.
+/// Returns the sum of `terms` with OMOD, rounded once. The operations MAD, MDH, MDV and FRC use this function.
 pub fn sum(terms: &[Term], omod: Omod) -> f32 {
-    // A sum has up to four terms, in a dot product.
+    // A dot product has the most terms: four.
     let mut values = [0.0; 4];
     for (value, term) in values.iter_mut().zip(terms) {
         *value = term.0;
@@ -68,8 +68,9 @@ pub fn sum(terms: &[Term], omod: Omod) -> f32 {
 
 /// Returns the sum of the terms of DP3, DP4 or D2A.
 ///
-/// The function is like [`sum`], except for one documented deviation. If the two largest terms cancel exactly, and the
-/// next largest term is at least 2^25 times smaller than they are, the result is +0. (CTM guide p. 42)
+/// The function is like [`sum`], except for one documented deviation. The deviation applies if the two largest terms
+/// cancel exactly, and the third largest term is at least 2^25 times smaller than each of these two terms. The result
+/// is then +0. (CTM guide p. 42)
 pub fn dot(terms: &[Term], omod: Omod) -> f32 {
     let mut by_size = [0.0f64; 4];
     for (value, term) in by_size.iter_mut().zip(terms) {
@@ -101,7 +102,7 @@ pub fn scaled(x: f32, omod: Omod) -> f32 {
     flush(exact as f32)
 }
 
-/// Returns the exponent of the power of two by which OMOD multiplies.
+/// Returns n if OMOD multiplies by 2^n.
 const fn scale(omod: Omod) -> i32 {
     match omod {
         Omod::MUL_1 | Omod::DISABLED => 0,
@@ -114,13 +115,13 @@ const fn scale(omod: Omod) -> i32 {
     }
 }
 
-/// Clamps to 0..1. Returns +0 for a NaN, because the maximum of a NaN and zero is the second operand. (Recommended,
-/// r500.md Q8)
+/// Clamps to 0..1. Returns +0 for a NaN, because the maximum of a NaN and zero is the second operand, zero.
+/// (Recommended, r500.md Q8)
 pub fn clamp(x: f32) -> f32 {
     max(x, 0.0).min(1.0)
 }
 
-/// Applies an input modifier. It changes only the sign bit, even of a NaN. (CTM guide p. 27)
+/// Applies an input modifier. The modifier changes only the sign bit, even of a NaN. (CTM guide p. 27)
 pub fn modify(x: f32, modifier: Imod) -> f32 {
     match modifier {
         Imod::NOP => x,
@@ -147,15 +148,15 @@ pub fn min(a: f32, b: f32) -> f32 {
     if flush(a) < flush(b) { a } else { b }
 }
 
-/// Computes A >= B ? A : B. Returns B if either operand is a NaN, or if both are zeros. The sources disagree on two
-/// zeros: the opcode table (CTM guide p. 28) returns A, and the floating-point note (p. 42) returns the second operand.
-/// This function follows the note.
+/// Computes A >= B ? A : B. Returns B if either operand is a NaN, or if both are zeros. The sections of the CTM guide
+/// disagree on two zeros: the opcode table (p. 28) returns A, and the floating-point note (p. 42) returns the second
+/// operand. This function follows the note.
 pub fn max(a: f32, b: f32) -> f32 {
     let (x, y) = (flush(a), flush(b));
     if x >= y && !(x == 0.0 && y == 0.0) { a } else { b }
 }
 
-/// Computes C > 0.5 ? A : B. (CTM guide p. 28; NaN: p. 42)
+/// Computes C > 0.5 ? A : B. Returns B if C is a NaN. (CTM guide p. 28; NaN: p. 42)
 pub fn cnd(a: f32, b: f32, c: f32) -> f32 {
     if c > 0.5 { a } else { b }
 }
@@ -165,8 +166,8 @@ pub fn cmp(a: f32, b: f32, c: f32) -> f32 {
     if flush(c) >= 0.0 { a } else { b }
 }
 
-/// Computes A - floor(A), rounded once. For a tiny negative number, the result may be 1. For an infinity, it is a NaN.
-/// (r500.md 3.5)
+/// Computes A - floor(A), rounded once. For a tiny negative number, the result may be 1. For an infinity, the result is
+/// a NaN. (r500.md 3.5)
 pub fn frc(a: f32, omod: Omod) -> f32 {
     let a = flush(a);
     if !a.is_finite() {
@@ -175,31 +176,32 @@ pub fn frc(a: f32, omod: Omod) -> f32 {
     sum(&[Term::value(a), Term::value(-libm::floorf(a))], omod)
 }
 
-/// Computes 2 to the power of A. Recommended at the ends: 0 for -infinity, infinity for +infinity. (r500.md Q10)
+/// Computes 2 to the power of A. The recommended result is 0 for -infinity, and infinity for +infinity. (r500.md Q10)
 pub fn ex2(a: f32) -> f32 {
     rounded(libm::exp2(f64::from(flush(a))))
 }
 
-/// Computes the base-two logarithm of A. Recommended: -infinity for zeros, NaN for negative numbers. (r500.md Q10)
+/// Computes the base-two logarithm of A. The recommended result is -infinity for zeros, and a NaN for negative numbers.
+/// (r500.md Q10)
 pub fn ln2(a: f32) -> f32 {
     let a = flush(a);
     if a == 0.0 { f32::NEG_INFINITY } else { rounded(libm::log2(f64::from(a))) }
 }
 
-/// Computes 1 / A. Recommended: for a zero, an infinity of the same sign. (r500.md Q10)
+/// Computes 1 / A. The recommended result for a zero is an infinity of the same sign. (r500.md Q10)
 pub fn rcp(a: f32) -> f32 {
     rounded(1.0 / f64::from(flush(a)))
 }
 
-/// Computes 1 / sqrt(A), without taking the absolute value. Recommended: for a zero, an infinity of the same sign, and
-/// for negative numbers, a NaN. (r500.md Q10)
+/// Computes 1 / sqrt(A). Does not take the absolute value of A first. The recommended result is an infinity of the same
+/// sign for a zero, and a NaN for negative numbers. (r500.md Q10)
 pub fn rsq(a: f32) -> f32 {
     let a = flush(a);
     if a == 0.0 { f32::INFINITY.copysign(a) } else { rounded(1.0 / libm::sqrt(f64::from(a))) }
 }
 
-/// Computes sin(2 pi A), after reducing A modulo 1. If A is outside about -0.5..1, the accuracy of the hardware is not
-/// documented.
+/// Computes sin(2 pi A), after reducing A modulo 1. The documents state the accuracy of the hardware only if A is
+/// within about -0.5..1.
 pub fn sin(a: f32) -> f32 {
     sin_of_turns(flush(a), 0)
 }
@@ -214,8 +216,8 @@ fn sin_of_turns(a: f32, quarters: i64) -> f32 {
     if !a.is_finite() {
         return NAN;
     }
-    // This difference is exact, even for negative numbers. With `floor` instead of `rint`, it would not be: the floor
-    // of a small negative number is -1.
+    // This difference is exact, even for negative numbers. With `floor` instead of `rint`, the difference would not be
+    // exact for a small negative number, whose floor is -1.
     let turns = f64::from(a) - libm::rint(f64::from(a));
     let nearest = libm::rint(turns * 4.0);
     let angle = (turns - nearest / 4.0) * std::f64::consts::TAU;
@@ -255,8 +257,8 @@ pub fn compare(x: f32, op: AluResultOp) -> bool {
     }
 }
 
-/// Returns whether a component kills its lane. Only the sign bit matters, so -0 also kills. (Mesa's authors observed
-/// this on R500 chips; r500.md Q12)
+/// Returns whether a component of TEXKILL kills the lane. Only the sign bit matters, so -0 also kills the lane. (Mesa's
+/// authors observed this on R500 chips; r500.md Q12)
 pub fn texkill(component: f32) -> bool {
     component.is_sign_negative()
 }
@@ -312,7 +314,7 @@ mod tests {
             assert_eq!(bits(op(-0.0, 0.0)), 0);
         }
         assert_eq!(max(3.0, 3.0), 3.0);
-        // The result has the bits of the operand, although a denormal compares as zero.
+        // The result has the bits of the denormal operand, although a denormal compares as zero.
         assert_eq!(bits(max(1e-40, -1.0)), bits(1e-40));
     }
 

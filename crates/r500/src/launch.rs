@@ -25,12 +25,13 @@ pub struct Input {
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// Values that the rasteriser has written into a temporary, stored as one column per channel.
+/// Values that the rasteriser has written into a temporary. Each channel is stored as one column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
     /// The temporary, 0 to 127.
     pub temp: u8,
-    /// For each of r, g, b and a, one word per lane. Lanes after the end of a list read zero.
+    /// For each of r, g, b and a, a list with one word per lane. If a list is shorter than the number of lanes, the
+    /// remaining lanes read zero.
     pub components: [Arc<Vec<u32>>; 4],
 }
 
@@ -39,7 +40,7 @@ pub struct Columns {
 pub struct Hardware {
     /// Number of lanes that share a program counter: a multiple of 4 from 4 to 64.
     pub group_width: usize,
-    /// Stack sizes. If `None`, the sizes recommended for the program's flow-control mode.
+    /// Stack sizes. If this field is `None`, the sizes are those recommended for the program's flow-control mode.
     pub limits: Option<Limits>,
     /// Selects the branch-inactive lanes that prevent a BREAK or CONTINUE from jumping.
     pub scope: InhibitScope,
@@ -63,12 +64,13 @@ impl Hardware {
     }
 }
 
-/// The environment for which a program is loaded. All runs of the loaded program share it.
+/// The environment for which a program is loaded. All runs of the loaded program use the same environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// Float constants, which replace those of the program: the number, and the bits of r, g, b, a.
+    /// Float constants that replace constants of the program. Each element has the number of the constant, and the bits
+    /// of r, g, b, a.
     pub constants: Vec<(u8, [u32; 4])>,
-    /// Textures, each with its unit.
+    /// Textures, each with the number of its unit.
     pub textures: Vec<(u8, Texture)>,
     /// The chip.
     pub hardware: Hardware,
@@ -87,16 +89,16 @@ impl Environment {
         }
     }
 
-    /// Returns whether any float constant of a program in this environment is a denormal.
+    /// Returns whether any float constant is a denormal if a program runs in this environment.
     pub(crate) fn has_denormals(&self, setup: &Setup) -> bool {
         let denormal =
             |(_, value): &(u8, [u32; 4])| value.iter().any(|bits| f32::from_bits(*bits).is_subnormal());
         setup.constants.iter().chain(&self.constants).any(denormal)
     }
 
-    /// Returns whether lowering a program returns the same result for both environments, assuming that both or neither
-    /// have denormal constants. This is so if the environments differ only in constants. Images count as equal only if
-    /// both environments share them.
+    /// Returns whether lowering a program returns the same result for both environments. Assumes that either both
+    /// environments have denormal constants or neither has. The results are the same if the environments differ only in
+    /// constants. Two environments with equal images count as different unless they share the images.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment { constants: _, textures, hardware } = self;
         let texture = |((unit, one), (number, other)): (&(u8, Texture), &(u8, Texture))| {
@@ -108,8 +110,8 @@ impl Environment {
     }
 
     /// Binds the textures and float constants to a group. A constant of the environment replaces the constant of the
-    /// program with the same number. If a group is used for several launches, they must have the same program, and
-    /// environments that [lower alike](Environment::lowers_alike).
+    /// program with the same number. If several launches use the same group, they must have the same program, and their
+    /// environments must [lower alike](Environment::lowers_alike).
     pub(crate) fn bind(&self, group: &mut Group) {
         let Group { setup, constants, textures, .. } = group;
         let constants = Arc::make_mut(constants);
@@ -127,7 +129,8 @@ impl Environment {
 /// The environment, lanes and inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// The environment for which the program is loaded. It is shared, so that a launch is cheap to copy.
+    /// The environment for which the program is loaded. Launches share the environment, so that a launch is cheap to
+    /// copy.
     pub environment: Arc<Environment>,
     /// The number of lanes.
     pub lanes: usize,
@@ -168,7 +171,7 @@ impl Launch {
     /// Checks that the launch fits the machine.
     ///
     /// # Errors
-    /// Returns the first problem.
+    /// Returns an error for the first problem that the check finds.
     pub fn check(&self) -> Result<(), LaunchError> {
         if let Some(columns) = self.columns.iter().find(|columns| usize::from(columns.temp) >= TEMPORARIES) {
             return Err(LaunchError::InputTemp(columns.temp));
@@ -219,9 +222,10 @@ impl Launch {
         group
     }
 
-    /// Restarts a group of this launch with other lanes, which are among the first `width` lanes. Issue counts do not
-    /// change. The rows `cleared` become zero. They need not include the rows of inputs, because inputs overwrite those
-    /// rows. Columns are written only to rows that the program `reads`. Inputs are copied by code for `level`.
+    /// Restarts a group of this launch with other lanes, which must be among the first `width` lanes. Does not change
+    /// issue counts. The rows `cleared` become zero. `cleared` need not include the rows of inputs, because inputs
+    /// overwrite those rows. Writes columns only to rows that the program `reads`. The inputs are copied by code that
+    /// is compiled for `level`.
     pub(crate) fn restart(
         &self,
         group: &mut Group,
@@ -234,7 +238,8 @@ impl Launch {
         group.restart(lanes);
         cleared.iter().for_each(|row| group.rows[*row][..width].fill(0));
         if lanes != Mask::first(width) {
-            // If the group has fewer lanes, its inputs do not overwrite all values of the previous group.
+            // If the group has fewer lanes than the previous group, the inputs of the group do not overwrite all values
+            // of the previous group.
             for input in &self.inputs {
                 (0..4).for_each(|channel| group.rows[usize::from(input.temp) * 4 + channel].fill(0));
             }
@@ -242,8 +247,8 @@ impl Launch {
         self.load(group, first_lane, reads, level);
     }
 
-    /// Writes the values of the rasteriser to the temporaries. The code is for `level`, or for every processor if
-    /// `level` is `None`.
+    /// Writes the values of the rasteriser to the temporaries. Uses code that is compiled for `level`, or for every
+    /// processor if `level` is `None`.
     fn load(
         &self,
         group: &mut Group,

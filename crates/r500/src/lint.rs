@@ -1,4 +1,5 @@
-//! Static checks of a program against the documents: words, flow control, values, hazards.
+//! Static checks of a program against the documents. The checks cover instruction words, flow control, values and
+//! hazards.
 //!
 //! Every rule has a name and a source. `violations.rs` checks single instructions. `lint/nesting.rs` checks the nesting
 //! of constructs on all paths. `lint/values.rs` checks values and hazards between instructions.
@@ -18,7 +19,7 @@ use crate::violations::Violation;
 use crate::words::*;
 
 reconverge_isa::rules! {
-    // One instruction
+    // Rules for one instruction
     RESERVED_BITS = "reserved-bits", Error, "Reserved bits are 0.", "REG", "clear the bits";
     FC_PREDICATE = "fc-predicate", Error, "An FC instruction has one predicate, so RGB_PRED_SEL is not RGBA.", "CTM guide p. 31", "select one bit: RRRR, GGGG, BBBB or AAAA";
     OMASK = "omask", Error, "Only ALU and OUT have RGB_OMASK and ALPHA_OMASK.", "CTM guide p. 31; REG", "clear the output masks";
@@ -32,7 +33,7 @@ reconverge_isa::rules! {
     FRAME = "frame", Error, "Temporaries are below the frame size, US_PIXSIZE + 1.", "REG, US_PIXSIZE", "raise US_PIXSIZE, or use lower temporaries";
     FULL_MODE = "full-mode", Error, "Loops, calls and returns need full flow control.", "REG, US_FC_CTRL", "set US_FC_CTRL.FULL_FC_EN";
 
-    // The shape of the program
+    // Rules for the shape of the program
     OUTSIDE = "outside", Error, "Every path stays within the program's instructions and US_CODE_RANGE.", "CTM guide p. 23; REG, US_CODE_RANGE", "end the path with END_ADDR, or correct the jump";
     OUTSIDE_CONSTANT = "outside-constant", Note, "Every path stays within the program's instructions for all values of the boolean constants.", "CTM guide p. 23", "end the path with END_ADDR, or do not change the constants";
     END = "end", Error, "Some path reaches the instruction at END_ADDR.", "REG, US_CODE_ADDR", "set END_ADDR to the last instruction that runs";
@@ -40,7 +41,7 @@ reconverge_isa::rules! {
     END_WAIT = "end-wait", Warning, "The last OUT waits for the texture semaphore.", "CTM guide p. 23", "set TEX_SEM_WAIT";
     UNREACHABLE = "unreachable", Note, "Every instruction can be reached.", "-", "remove the instructions, or jump to them";
 
-    // Nesting, on all paths
+    // Rules for nesting, on all paths
     BRANCH_DEPTH = "branch-depth", Warning, "Branches nest up to 32 deep, or 4 deep in partial flow control.", "CTM guide p. 35; Mesa", "nest fewer ifs and conditional calls, or set US_FC_CTRL.FULL_FC_EN";
     LOOP_DEPTH = "loop-depth", Warning, "Loops nest up to 4 deep.", "CTM guide p. 35; Shader Model 3", "unroll a loop";
     CALL_DEPTH = "call-depth", Warning, "Calls nest up to 4 deep and do not recurse.", "CTM guide p. 35; Shader Model 3", "inline the subroutine";
@@ -56,14 +57,14 @@ reconverge_isa::rules! {
     JOIN = "join", Error, "All paths to an instruction have the same loops and branches open.", "CTM guide p. 35", "do not jump into or out of a construct";
     LEFT_OPEN = "left-open", Warning, "No branch, loop or call is open at the end of the program.", "CTM guide p. 35", "close the loop or branch, or return";
 
-    // Values
+    // Rules for values
     UNWRITTEN = "unwritten", Warning, "On at least one path, values that decide the flow, address memory or leave the program come only from inputs and written registers.", "r500.md 10: the initial contents of registers are undefined", "write the temporary first";
     UNWRITTEN_PATH = "unwritten-path", Note, "On every path, values that decide the flow, address memory or leave the program come only from inputs and written registers.", "r500.md 10: the initial contents of registers are undefined", "write the temporary on the path without a write, if lanes can take that path";
     UNWRITTEN_PREDICATE = "unwritten-predicate", Warning, "On every path, a predicate bit is written before it is read.", "r500.md 10: the initial contents of registers are undefined", "write the predicate bit first";
     STALE_RESULT = "stale-result", Error, "Only the first FC instruction after a comparison reads the ALU result.", "CTM guide p. 35", "compare again, or use a predicate";
     AL_OUTSIDE = "al-outside", Error, "aL is read inside a LOOP.", "r500.md Q17", "open a LOOP, or clear REL";
 
-    // Hazards
+    // Rules for hazards
     TEXTURE_WAIT = "texture-wait", Warning, "Results of a fetch are used only after a wait for a semaphore that this fetch, or a later one, acquired.", "CTM guide p. 33", "set TEX_SEM_ACQUIRE on the last fetch, and TEX_SEM_WAIT on the first instruction that uses its result";
     TEXTURE_OVERWRITE = "texture-overwrite", Warning, "Arithmetic writes the destination of a fetch only after a wait for that fetch. Otherwise, the fetch may overwrite the result.", "CTM guide p. 33; Mesa 22.3.6 waits only where the result is read", "set TEX_SEM_WAIT on the instruction that writes the register, or remove the channel from the fetch";
     SECOND_ACQUIRE = "second-acquire", Warning, "A fetch that acquires the semaphore waits if an earlier fetch may hold it.", "CTM guide p. 33", "set TEX_SEM_WAIT";
@@ -89,7 +90,7 @@ impl Violation {
     }
 }
 
-/// The findings so far. Each rule has at most one finding per instruction and message.
+/// The findings so far. A new finding is dropped if an earlier finding has the same rule, instruction and message.
 #[derive(Default)]
 struct Found(Vec<Finding>);
 
@@ -102,7 +103,7 @@ impl Found {
     }
 }
 
-/// Returns the findings for a program, in the order of its slots.
+/// Returns the findings for a program, ordered by slot.
 pub fn lint(setup: &Setup) -> Vec<Finding> {
     let mut found = Found::default();
     let graph = graph(setup);
@@ -168,8 +169,8 @@ fn instruction(setup: &Setup, pc: u16, inst: &Inst, found: &mut Found) {
 }
 
 /// Returns the possible successors of an FC instruction. Boolean constants may change, so both successors are usually
-/// possible. An exception is a vote that depends only on a boolean constant whose value the program sets. The function
-/// then assumes this value.
+/// possible. There is one exception: the vote depends only on a boolean constant, and the program sets the value of
+/// this constant. The function then assumes this value.
 fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
     let ways = ways(&inst.common, &fc.inst);
     let wishes = wishes(&inst.common, &fc.inst);
@@ -200,7 +201,7 @@ fn reached(setup: &Setup, graph: &Graph) -> NumberSet {
     reached
 }
 
-/// Checks where the program ends, which paths leave it, and which of its instructions no path reaches.
+/// Checks where the program ends, which paths leave the program, and which instructions no path reaches.
 fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
     let reached = reached(setup, graph);
     let window = setup.range_start..=setup.range_end;
@@ -225,7 +226,7 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
         let (stays, jumps) = match &inst.body {
             Body::Fc(fc) => {
                 let ways = ways(&inst.common, &fc.inst);
-                // A return continues after its call. Another rule reports a return without a call.
+                // After a return, the group continues after the call. Another rule reports a return without a call.
                 (ways.stays, (ways.jumps && fc.inst.a_op != AOp::POP).then(|| target(setup, fc)))
             }
             Body::Alu(_) | Body::Tex(_) => (true, None),

@@ -49,8 +49,8 @@ impl Format {
 }
 
 impl CondTest {
-    /// Returns whether the value `v` passes the test against the buffer's value `b`. If either is a NaN, only "not
-    /// equal" passes.
+    /// Returns whether the value `v` passes the test against the buffer's value `b`. If `v` or `b` is a NaN, only the
+    /// test "not equal" passes.
     pub fn passes(self, v: f32, b: f32) -> bool {
         match self {
             CondTest::NEVER => false,
@@ -68,7 +68,7 @@ impl CondTest {
 /// A typed 1D or 2D buffer in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surface {
-    /// Address of the first byte. On hardware, it is a multiple of 2048.
+    /// Address of the first byte. The hardware requires a multiple of 2048.
     pub base: u32,
     /// Number of elements per row.
     pub pitch: u32,
@@ -84,7 +84,7 @@ pub struct Surface {
 /// r500.md Q19)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scatter {
-    /// Whether all lanes write to the same index.
+    /// Whether all lanes must write to the same element.
     pub same_index: bool,
     /// Whether the output acquires the texture semaphore.
     pub acquire: bool,
@@ -103,8 +103,8 @@ impl Scatter {
 }
 
 impl Surface {
-    /// Returns the byte address of an element: base + (y * pitch + x) * size. (Recommended, because the guide states
-    /// the formula only as a figure)
+    /// Returns the byte address of an element: base + (y * pitch + x) * size. (Recommended, because the guide shows the
+    /// formula only in a figure)
     ///
     /// # Errors
     /// Returns an error if the layout is tiled or the position is outside the surface.
@@ -133,7 +133,8 @@ impl Surface {
         Ok(self.format.decode(element))
     }
 
-    /// Writes the channels that the format has. Integer formats clamp values to 0..1 and round to nearest.
+    /// Writes the channels that the format has. For integer formats, clamps values to 0..1 and rounds them to the
+    /// nearest integer.
     ///
     /// # Errors
     /// Returns an [`AccessError`] if the layout is tiled or the element is outside the surface or memory.
@@ -184,7 +185,8 @@ impl Bound {
         self.inputs[usize::from(unit)].is_some()
     }
 
-    /// Executes an LD at unscaled coordinates. The index of an element is floor(coordinate). (Recommended, r500.md Q13)
+    /// Executes an LD at unscaled coordinates. The index of an element is the floor of its coordinate. (Recommended,
+    /// r500.md Q13)
     pub(crate) fn fetch(
         &self,
         unit: u8,
@@ -206,7 +208,8 @@ impl Bound {
         if surface.format.channels() != 1 {
             return Err(AccessError::Neighbours(surface.format));
         }
-        // The last channel returns the requested element. (CTM guide p. 6)
+        // The last channel receives the requested element, and the other channels receive its neighbours. (CTM guide p.
+        // 6)
         let mut value = [0; 4];
         for (channel, (dx, dy)) in value.iter_mut().zip([(1, 0), (0, 1), (1, 1), (0, 0)]) {
             *channel = surface.load(&self.memory, x + dx, y + dy)?[0];
@@ -214,7 +217,7 @@ impl Bound {
         Ok(value)
     }
 
-    /// Writes one 32-bit value to output 0. Returns its byte address.
+    /// Writes one 32-bit value to output 0. Returns the byte address of the value.
     pub(crate) fn scatter(&mut self, at: (f32, f32), bits: u32) -> Result<u32, AccessError> {
         let surface = self.scatter_target.ok_or(AccessError::NoScatterTarget)?;
         match surface.format {

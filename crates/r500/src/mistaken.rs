@@ -1,10 +1,10 @@
-//! Detects words that are unlikely to be fragment code, and guesses what they are. Programs do not have a signature, so
-//! a positive result is a reason to check and not a proof.
+//! Detects words that are unlikely to be fragment code, and guesses what the words are. Programs do not have a
+//! signature, so a positive result is a reason to check the file and not a proof.
 
 use crate::inst::{WORDS, decode};
 use crate::violations::violations;
 
-/// The likely kind of words that are not fragment code.
+/// The likely kind of words that do not look like fragment code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistaken {
     /// Fragment code in the other byte order.
@@ -13,8 +13,8 @@ pub enum Mistaken {
     Vertex,
 }
 
-/// Returns the likely kind of the words if many of their instructions are invalid or forbidden. Otherwise, returns
-/// `None`.
+/// Returns the likely kind of the words, if many of the instructions in them are invalid or forbidden. Otherwise,
+/// returns `None`.
 pub fn mistaken(words: &[u32]) -> Option<Mistaken> {
     // Compilers emit few or no odd instructions. In random words, nearly every instruction is odd.
     let (odd, count) = oddities(words);
@@ -47,8 +47,8 @@ const OPCODES: [u32; 3] = [29, 28, 2];
 /// Number of destination files: temporary, A0, two kinds of output, alternate temporary, input.
 const DESTINATIONS: u32 = 6;
 
-/// Returns whether all words can be instructions of the vertex processor. Such an instruction has a word with opcode
-/// and destination, followed by three source words.
+/// Returns whether all words can be instructions of the vertex processor. Such an instruction has one word with the
+/// opcode and the destination, followed by three source words.
 fn is_vertex_code(words: &[u32]) -> bool {
     let (instructions, rest) = words.as_chunks::<4>();
     !instructions.is_empty() && rest.is_empty() && instructions.iter().all(is_instruction)
@@ -62,7 +62,8 @@ fn is_instruction([operation, a, b, c]: &[u32; 4]) -> bool {
         (0, 1) => OPCODES[2],
         _ => return false,
     };
-    // Bit 2 of a source word is unused. In the third source word of a dual instruction, it belongs to the opcode.
+    // Bit 2 of a source word is unused, except in the third source word of a dual instruction. There, bit 2 belongs to
+    // the opcode.
     let spare = a & 4 | b & 4 | if dual { 0 } else { c & 4 };
     operation & 0x3f < known && operation >> 8 & 0xf < DESTINATIONS && spare == 0
 }

@@ -1,8 +1,8 @@
-//! The operations of both units. Each row has the codes, operands, accuracy, computation, and description of an
-//! operation.
+//! The operations of the RGB unit and the alpha unit. Each row has the codes, operands, accuracy, computation, and
+//! description of one operation.
 //!
 //! The table follows the opcode tables of the CTM guide, pp. 28-29. [`mod@crate::lane`] defines the arithmetic. If a
-//! row has a code in both columns, both units have the operation.
+//! row has a code in both columns, both the RGB unit and the alpha unit have the operation.
 
 use reconverge_simt::Fidelity::{self, Approximate, Specified};
 
@@ -30,19 +30,20 @@ pub struct Operation {
 pub enum Value {
     /// A * B + C with OMOD, rounded once. ([`lane::sum`])
     Sum,
-    /// [`Value::Sum`] with lanes of the quad as operands. A is src0 of the first lane, and C is src0 of the lane with
-    /// this number. The modifiers of A and C apply. (REG, MDH and MDV)
+    /// The sum A * B + C of [`Value::Sum`] with operands from lanes of the quad. A is src0 of the first lane, and C is
+    /// src0 of the lane with this number. The modifiers of A and C apply. (REG, MDH and MDV)
     Derivative(u8),
-    /// One of the operands A and B. If OMOD is disabled, its bits do not change. (CTM guide p. 29)
+    /// A choice between the operands A and B. If OMOD is disabled, the bits of the chosen operand do not change. (CTM
+    /// guide p. 29)
     Choice(fn(f32, f32, f32) -> f32, Words),
-    /// A function of A that rounds once, after OMOD.
+    /// A function of A. OMOD scales the exact value, and the scaled value is rounded once.
     Rounded(fn(f32, Omod) -> f32, Words),
     /// A function of A that only the alpha unit has. OMOD scales the rounded value. (CTM guide p. 42)
     Transcendental(fn(f32) -> f32, Words),
     /// A dot product. ([`lane::dot`])
     Dot(Dot),
-    /// The value of the other unit before OMOD and clamp. DP forwards the dot product, and SOP the transcendental
-    /// function.
+    /// The value that the other unit computes, before OMOD and clamp. DP forwards the value of the dot product, and SOP
+    /// forwards the value of the transcendental function.
     Forwarded,
 }
 
@@ -54,7 +55,7 @@ pub type Words = &'static str;
 pub enum Dot {
     /// A.r * B.r + A.g * B.g + A.b * B.b
     Three,
-    /// Like [`Dot::Three`], plus the alpha unit's A * B, whatever the alpha opcode is. (CTM guide p. 27)
+    /// The sum of [`Dot::Three`] plus the alpha unit's A * B, whatever the alpha opcode is. (CTM guide p. 27)
     Four,
     /// A.r * B.r + A.g * B.g + C.b
     TwoAndAddend,
@@ -72,8 +73,8 @@ const fn row(
 
 /// All operations.
 ///
-/// The results of choices are documented bit for bit. Operations that round follow profile R, because the rounding of
-/// the hardware is not documented. The CTM guide (p. 41) only states an error of about one bit per input.
+/// The documents define the results of choices bit for bit. Operations that round follow profile R, because the
+/// rounding of the hardware is not documented. The CTM guide (p. 41) only states an error of about one bit per input.
 #[rustfmt::skip]
 pub const OPERATIONS: &[Operation] = &[
     //  RGB unit           alpha unit         operands
@@ -128,7 +129,7 @@ impl RgbOp {
         &OPERATIONS[RGB[self as usize] as usize]
     }
 
-    /// Returns whether the result is one dot product in all channels.
+    /// Returns whether all channels of the result hold the same dot product.
     pub const fn is_dot_product(self) -> bool {
         matches!(self.operation().value, Value::Dot(_))
     }
@@ -140,14 +141,15 @@ impl AlphaOp {
         &OPERATIONS[ALPHA[self as usize] as usize]
     }
 
-    /// Returns whether this is one of the functions that only the alpha unit has.
+    /// Returns whether this code is one of the functions that only the alpha unit has.
     pub const fn is_transcendental(self) -> bool {
         matches!(self.operation().value, Value::Transcendental(..))
     }
 }
 
 impl Operation {
-    /// Returns whether the result is always one of the operands. Only then may OMOD be disabled. (CTM guide p. 29)
+    /// Returns whether the result is always one of the operands. OMOD may be disabled only for such operations. (CTM
+    /// guide p. 29)
     pub const fn is_choice(&self) -> bool {
         matches!(self.value, Value::Choice(..))
     }
@@ -162,9 +164,9 @@ pub(crate) enum Unit {
     Alpha,
 }
 
-/// Calls `read` for each source and channel that a unit's operation reads. `wanted` selects the results of the RGB unit
-/// (red, green and blue) that are needed. The last argument of `read` states whether the operation reads the source in
-/// all lanes of the quad. Values that the other unit forwards are not included.
+/// Calls `read` for each source and channel that a unit's operation reads. `wanted` states which results of the RGB
+/// unit (red, green and blue) are needed. The last argument of `read` states whether the operation reads the source in
+/// all lanes of the quad. Does not call `read` for values that the other unit forwards.
 pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut impl FnMut(Sel, Swiz, bool)) {
     let of_rgb = |number: usize, channel: usize| {
         let Operand { sel, swiz, .. } = alu.rgb.operands[number];
@@ -207,7 +209,7 @@ pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut imp
 }
 
 /// Returns the sources of an operand, or `None` for a literal. The result has three parts: the address word (0 RGB, 1
-/// alpha), the numbers of the sources among src0 to src2, and whether the presubtract combines them.
+/// alpha), the numbers of the sources (0 to 2 for src0 to src2), and whether the presubtract combines these sources.
 pub(crate) fn sources_of(alu: &Alu, sel: Sel, swiz: Swiz) -> Option<(usize, &'static [usize], bool)> {
     let (word, srcp_op) = match swiz {
         Swiz::R | Swiz::G | Swiz::B => (0, alu.rgb_sources.srcp_op),
@@ -224,7 +226,7 @@ pub(crate) fn sources_of(alu: &Alu, sel: Sel, swiz: Swiz) -> Option<(usize, &'st
 }
 
 /// Returns which of src0 to src2 an instruction reads, first for the RGB address word and then for the alpha address
-/// word. Only these sources can trap.
+/// word. Only a source that is read can trap.
 pub(crate) fn used_sources(alu: &Alu) -> [[bool; 3]; 2] {
     let mut used = [[false; 3]; 2];
     let mut mark = |sel, swiz, _| {

@@ -1,8 +1,8 @@
 //! Results of a run: the output registers of the lanes, counts and findings.
 //!
-//! Render targets and depth have seventeen channels in total, and most programs write only a few of them. So the
-//! outputs are stored by channel. A channel that some lane wrote has a column with one word per lane. Other channels do
-//! not have a column.
+//! The render targets and depth have seventeen channels in total, and most programs write only a few of these channels.
+//! So the outputs are stored by channel. A channel that some lane wrote has a column with one word per lane. A channel
+//! that no lane wrote does not have a column.
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::wide::prefetch;
@@ -16,13 +16,13 @@ use crate::inst::TARGETS;
 /// The output registers of one lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneOutput {
-    /// Whether TEXKILL killed the lane. None of its outputs is written then.
+    /// Whether TEXKILL killed the lane. The outputs of a killed lane do not count as written.
     pub killed: bool,
     /// Bits of r, g, b, a for render targets A to D.
     pub color: [[u32; 4]; TARGETS],
     /// Written channels of each target. Bit 0 is red.
     pub written: [u8; TARGETS],
-    /// The depth (W) output, if it was written.
+    /// The depth (W) output, or `None` if the lane did not write it.
     pub depth: Option<u32>,
 }
 
@@ -49,12 +49,13 @@ impl LaneOutput {
 pub struct Outputs {
     lanes: usize,
     killed: LaneBits,
-    /// Columns of the outputs that some lane wrote, in order: the channels of render targets A to D, then depth.
+    /// Columns of the outputs that some lane wrote. The columns of render targets A to D come first, followed by the
+    /// column of depth.
     columns: Vec<(usize, Column)>,
 }
 
-/// A bit for each lane. The lowest bit of the first word is lane 0. Words may be missing at the end and then count as
-/// 0.
+/// A bit for each lane. The lowest bit of the first word is lane 0. Words at the end may be missing. A missing word
+/// counts as 0.
 type LaneBits = Vec<u64>;
 
 /// Number of lanes in a word of [`LaneBits`].
@@ -63,8 +64,8 @@ const WORD: usize = u64::BITS as usize;
 /// A column: the words that the lanes have written to one channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Column {
-    /// One word per lane, 0 if the lane did not write the channel. The words of the last lanes may be missing until the
-    /// outputs are [settled](Outputs::settled).
+    /// One word per lane. The word is 0 if the lane did not write the channel. The words of the last lanes may be
+    /// missing until the outputs are [settled](Outputs::settled).
     words: Vec<u32>,
     /// The lanes of `words` that did not write the channel.
     missing: LaneBits,
@@ -125,7 +126,7 @@ impl Outputs {
         output
     }
 
-    /// Returns the words of an output, or `None` if no lane wrote it.
+    /// Returns the words of an output, or `None` if no lane wrote the output.
     fn words(&self, output: usize) -> Option<&[u32]> {
         let (_, column) = self.columns.iter().find(|(number, _)| *number == output)?;
         Some(&column.words)
@@ -136,9 +137,9 @@ impl Outputs {
         (0..self.lanes).map(|lane| self.at(lane))
     }
 
-    /// Returns the bits of a channel (0 red to 3 alpha) of a render target (0 to 3). The slice has one word per lane,
-    /// which is 0 if the lane did not write the channel. Returns `None` if no lane wrote the channel, or if the channel
-    /// does not exist.
+    /// Returns the bits of a channel (0 red to 3 alpha) of a render target (0 to 3). The slice has one word per lane.
+    /// The word is 0 if the lane did not write the channel. Returns `None` if no lane wrote the channel, or if the
+    /// channel does not exist.
     pub fn color(&self, target: usize, channel: usize) -> Option<&[u32]> {
         if target >= TARGETS || channel >= 4 {
             return None;
@@ -146,7 +147,7 @@ impl Outputs {
         self.words(color(target, channel))
     }
 
-    /// Removes the column of a channel and returns its words. See [`Outputs::color`].
+    /// Removes the column of a channel and returns the words of the column. See [`Outputs::color`].
     pub fn take_color(&mut self, target: usize, channel: usize) -> Option<Vec<u32>> {
         if target >= TARGETS || channel >= 4 {
             return None;
@@ -156,8 +157,8 @@ impl Outputs {
         Some(self.columns.remove(place).1.words)
     }
 
-    /// Returns the bits of the depth (W) output. The slice has one word per lane, which is 0 if the lane did not write
-    /// the output. Returns `None` if no lane wrote it.
+    /// Returns the bits of the depth (W) output. The slice has one word per lane. The word is 0 if the lane did not
+    /// write the output. Returns `None` if no lane wrote the output.
     pub fn depth(&self) -> Option<&[u32]> {
         self.words(DEPTH)
     }
@@ -167,7 +168,7 @@ impl Outputs {
         self.killed.iter().any(|word| *word != 0)
     }
 
-    /// Returns, for each lane, whether TEXKILL killed it.
+    /// Returns, for each lane, whether TEXKILL killed the lane.
     pub fn killed(&self) -> Vec<bool> {
         let mut killed = Vec::with_capacity(self.lanes.next_multiple_of(WORD));
         for word in &self.killed {
@@ -182,25 +183,25 @@ impl Outputs {
         lane < self.lanes && has(&self.killed, lane)
     }
 
-    /// Returns empty outputs with space for `lanes` lanes. `outputs` holds, in ascending order, the numbers of the
-    /// outputs that lanes may write.
+    /// Returns empty outputs with space for `lanes` lanes. `outputs` yields the numbers of the outputs that lanes may
+    /// write, in ascending order.
     pub(crate) fn new(lanes: usize, outputs: impl Iterator<Item = usize>) -> Outputs {
         let column = || Column { words: Vec::with_capacity(lanes), missing: LaneBits::new() };
         let columns = outputs.map(|output| (output, column())).collect();
         Outputs { lanes, killed: LaneBits::new(), columns }
     }
 
-    /// Drops the columns that no lane wrote, so that equal runs return equal outputs. Extends the other columns to all
-    /// lanes.
+    /// Drops the columns that no lane wrote, so that equal runs return equal outputs. Extends the remaining columns to
+    /// all lanes.
     pub(crate) fn settled(mut self) -> Outputs {
-        // A column is empty until the first lane writes it.
+        // A column is empty until some lane writes to it.
         self.columns.retain(|(_, column)| !column.words.is_empty());
         self.columns.iter_mut().for_each(|(_, column)| column.pad(self.lanes));
         self
     }
 
-    /// Adds the outputs of the first `lanes` lanes of a group that has ended. Lane 0 of the group becomes lane `place`.
-    /// Groups must be added in order.
+    /// Adds the outputs of the first `lanes` lanes of a group that has ended. Lane 0 of the group becomes lane `place`
+    /// of the outputs. Groups must be added in lane order.
     pub(crate) fn put(&mut self, group: &Group, place: usize, lanes: usize) {
         let all = Mask::first(lanes);
         insert(&mut self.killed, place, group.killed & all);
@@ -212,7 +213,7 @@ impl Outputs {
                     column.pad(place);
                 }
                 column.words.extend_from_slice(&group.rows[output_row(*output)][..lanes]);
-                // The next group writes here.
+                // The next group writes to this memory.
                 prefetch(column.words.spare_capacity_mut().as_ptr().cast(), 4 * lanes);
                 if wrote != all {
                     (all - wrote).lanes().for_each(|lane| column.words[place + lane.index()] = 0);
@@ -222,8 +223,8 @@ impl Outputs {
         }
     }
 
-    /// Joins the outputs of consecutive parts of a launch. Each part except for the last must have a multiple of
-    /// [`WORD`] lanes.
+    /// Joins the outputs of consecutive parts of a launch. The number of lanes in each part, except for the last part,
+    /// must be a multiple of [`WORD`].
     pub(crate) fn joined(parts: Vec<Outputs>) -> Outputs {
         let mut parts = parts.into_iter();
         let mut all = parts.next().unwrap_or_default();
@@ -247,7 +248,7 @@ fn has(bits: &LaneBits, lane: usize) -> bool {
     bits.get(lane / WORD).is_some_and(|word| Mask(*word).has(Lane((lane % WORD) as u8)))
 }
 
-/// Sets bits for `lanes`. Lane 0 of the mask becomes lane `place`.
+/// Sets the bits for the lanes of a mask. The bit for lane 0 of the mask is bit `place`.
 #[inline]
 fn insert(bits: &mut LaneBits, place: usize, lanes: Mask) {
     if lanes.is_empty() {
@@ -261,7 +262,7 @@ fn insert(bits: &mut LaneBits, place: usize, lanes: Mask) {
     }
 }
 
-/// Appends the bits of a part whose first lane is `place`, a multiple of [`WORD`].
+/// Appends the bits of a part. The first lane of the part is `place`, which must be a multiple of [`WORD`].
 fn append(bits: &mut LaneBits, place: usize, part: &LaneBits) {
     if !part.is_empty() {
         bits.resize(place / WORD, 0);
@@ -278,7 +279,7 @@ pub struct Outcome {
     pub statistics: Statistics,
     /// The executed operations and their accuracy.
     pub report: Report,
-    /// The first finding of strict mode, in the order in which the groups run.
+    /// The first finding of strict mode. Groups run in order, so this is a finding of the first group that has one.
     pub finding: Option<Finding>,
 }
 
@@ -288,7 +289,7 @@ pub struct Outcome {
 pub struct Finding {
     /// First lane of the group.
     pub first_lane: usize,
-    /// The numbers of stack entries of the group at its end.
+    /// The numbers of entries that remain on the stacks of the ended group.
     pub left_open: LeftOpen,
 }
 
@@ -304,14 +305,14 @@ impl Outcome {
     }
 }
 
-/// Counts over several groups, and their first finding.
+/// Counts over several groups, and the first finding in these groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Totals {
     /// Counts over all groups.
     pub(crate) statistics: Statistics,
     /// The executed operations and their accuracy.
     pub(crate) report: Report,
-    /// The first finding of strict mode, in the order in which the groups run.
+    /// The first finding of strict mode. Groups run in order, so this is a finding of the first group that has one.
     pub(crate) finding: Option<Finding>,
 }
 
@@ -322,7 +323,7 @@ impl Totals {
         self.report.add(&group.report());
     }
 
-    /// Adds the counts and the finding of a group that has ended, but not its report.
+    /// Adds the counts and the finding of a group that has ended. Does not add the report of the group.
     pub(crate) fn add_counts(&mut self, group: &Group, first_lane: usize) {
         self.statistics.add(&group.statistics());
         self.add_finding(group, first_lane);
@@ -348,7 +349,7 @@ impl Totals {
     }
 }
 
-/// Returns the finding whose group comes first.
+/// Returns the finding of the group that has the lower lanes.
 fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
     one.into_iter().chain(other).min_by_key(|finding| finding.first_lane)
 }
@@ -357,8 +358,8 @@ fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    /// Returns a group with lanes 62 to 73 of a launch. All lanes except for lane 70 write their own numbers to blue of
-    /// target B.
+    /// Returns a group with lanes 62 to 73 of a launch. Each lane except for lane 70 writes its own lane number to blue
+    /// of target B.
     fn group_of_twelve() -> Group {
         let setup =
             crate::text::assemble("OUT nop\n").map(|assembled| crate::setup::Setup::new(&assembled.program));
@@ -376,7 +377,7 @@ mod tests {
         group
     }
 
-    /// Returns the outputs of a launch of 100 lanes in which only this group has written outputs.
+    /// Returns the outputs of a launch of 100 lanes in which only this group of twelve lanes has written outputs.
     fn part_of_a_run() -> Outputs {
         let group = group_of_twelve();
         let mut outputs = Outputs::new(100, [color(1, 2), color(0, 0), DEPTH].into_iter());
@@ -413,7 +414,7 @@ mod tests {
         for first_lane in [0, 64, 128] {
             let mut part = Outputs::new(64.min(150 - first_lane), wanted());
             for place in [12, 40] {
-                // The last part ends inside the group.
+                // The last part ends in the middle of the group's lanes.
                 let lanes = 12.min(part.lanes.saturating_sub(place));
                 group.killed = Mask(1 << (first_lane / 64));
                 part.put(&group, place, lanes);

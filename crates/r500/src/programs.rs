@@ -1,5 +1,5 @@
-//! Texts with several programs. `.program` begins each program. If `.isa` and `.chip` precede the first `.program`,
-//! they apply to all programs.
+//! Texts with several programs. Each program begins with `.program`. If `.isa` and `.chip` precede the first
+//! `.program`, they apply to all programs.
 
 use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, Span, name_of};
 
@@ -9,7 +9,7 @@ use crate::text::Assembled;
 use crate::text::asm;
 use crate::text::reading::{Line, MOST_ERRORS, lines};
 
-/// Returns the directives of both units, without duplicates.
+/// Returns the directives of the fragment processor and the vertex unit, without duplicates.
 pub fn directives() -> Vec<DirectiveRow> {
     let mut all = vec![DirectiveRow::program(".program")];
     for row in asm::DIRECTIVES.iter().chain(pvs::text::asm::DIRECTIVES) {
@@ -29,9 +29,10 @@ struct Part<'a> {
     lines: Vec<Line<'a>>,
 }
 
-/// Assembles the programs of a text. The text may contain programs of both units. `.stage vertex` selects the vertex
-/// unit. For a program without `.stage`, `vertex` selects the unit. Each result has the name from its `.program`
-/// directive. A text without `.program` is one program.
+/// Assembles the programs of a text. The text may contain programs of the fragment processor and of the vertex unit. A
+/// program with `.stage vertex` is for the vertex unit. For a program without `.stage`, `vertex` states whether the
+/// program is for the vertex unit. Each result has the name from its `.program` directive. A text without `.program` is
+/// one program.
 ///
 /// # Errors
 /// Returns all errors, with up to twenty messages for each program.
@@ -79,8 +80,8 @@ fn assemble_part(lines: Vec<Line<'_>>, vertex: bool) -> Result<Assembled, Vec<Di
 
 fn parts<'a>(source: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Part<'a>> {
     let mut parts = vec![Part::default()];
-    // `begun`: whether a program has begun, by `.program` or by any line other than `.isa` and `.chip`. `named`:
-    // whether it began with `.program`.
+    // `begun`: whether a program has begun, either by `.program` or by any line other than `.isa` and `.chip`. `named`:
+    // whether the program began with `.program`.
     let (mut begun, mut named) = (false, false);
     for line in lines(source) {
         let mut cursor = Cursor::new(line.2, line.1);
@@ -99,7 +100,7 @@ fn parts<'a>(source: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Part<'a>> {
                 "only `.isa` and `.chip`, which apply to all programs, may precede the first `.program`",
             ));
         }
-        // The lines before the first `.program` are parsed as part of that program.
+        // The lines before the first `.program` are parsed as part of the first program.
         let before = if named { None } else { parts.pop() };
         let lines = before.map(|part| part.lines).unwrap_or_default();
         parts.push(Part {

@@ -1,8 +1,8 @@
-//! The reference interpreter. It executes one instruction at a time, and one lane after another. Read it alongside the
+//! The reference interpreter. It executes one instruction at a time, for one lane after another. Read it alongside the
 //! manual.
 //!
-//! [`crate::flow`] executes flow control. [`mod@crate::lane`] defines the arithmetic of one lane, and
-//! [`crate::operations`] maps each operation to its function.
+//! [`crate::flow`] executes flow control. [`mod@crate::lane`] defines the arithmetic of one lane. [`crate::operations`]
+//! names the function of each operation.
 
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Step, Trap, announced, stop,
@@ -18,27 +18,26 @@ use crate::operations::{Dot, Operation, Value, used_sources};
 use crate::texture::{self, Coordinates};
 use crate::words::*;
 
-/// Results of both units for one lane, before the instruction writes them.
+/// Results of the RGB unit and the alpha unit for one lane, before the instruction writes them.
 #[derive(Clone, Copy, Default)]
 struct Results {
     rgb: [f32; 3],
     alpha: f32,
 }
 
-/// A source after its address has been computed. The address is the same for all lanes, because aL belongs to the
-/// group.
+/// A source whose address has been computed. The address is the same for all lanes, because aL belongs to the group.
 #[derive(Clone, Copy)]
 enum SourceValue {
     Temp(usize),
     Value([f32; 4]),
 }
 
-/// The results of an arithmetic instruction. `value` returns the result for a lane and a channel.
+/// The results of an arithmetic instruction. The function `value` returns the result for a lane and a channel.
 struct Computed<'a, V> {
     common: &'a CmnInst,
     alu: &'a Alu,
     active: Mask,
-    /// For each channel, the lanes whose predicate enables it.
+    /// For each channel, the lanes whose predicate enables the channel.
     enabled: [Mask; 4],
     value: V,
 }
@@ -96,8 +95,8 @@ impl Group {
         Ok(())
     }
 
-    // ---- Arithmetic. An instruction reads all operands, computes both units, and then writes. If no lane executes it,
-    // its addresses are not computed.
+    // ---- Arithmetic. An instruction reads all operands, then computes the values of both units, and then writes. If
+    // no lane executes the instruction, the addresses of its operands are not computed.
 
     fn alu<O: Observer>(&mut self, common: &CmnInst, alu: &Alu, observer: &mut O) -> Result<(), Cause> {
         let active = self.flow.active();
@@ -139,8 +138,8 @@ impl Group {
         Ok(())
     }
 
-    /// Computes both units for one lane. SOP and DP use the value of the other unit before its OMOD and clamp, and
-    /// apply the OMOD and clamp of their own unit. (docs/r500.md, Q7)
+    /// Computes the values of both units for one lane. SOP and DP use the value of the other unit before OMOD and clamp
+    /// of the other unit. OMOD and clamp of their own unit then apply to this value. (docs/r500.md, Q7)
     fn compute(
         &self,
         common: &CmnInst,
@@ -154,8 +153,8 @@ impl Group {
         let of_alpha = |number: usize| read.operand(3, number);
         let product = |x: f32, y: f32| Term::product(x, y, self.setup.zero_wins);
         let (rgb_op, alpha_op) = (alu.rgb.op.operation(), alu.alpha.op.operation());
-        // Returns a unit's value for a channel. `operand` returns A, B or C. `quad` returns src0 of another lane of the
-        // quad.
+        // Returns a unit's value for a channel. The function `operand` returns A, B or C. The function `quad` returns
+        // src0 of another lane of the quad.
         let value = |op: &Operation,
                      omod,
                      operand: &dyn Fn(usize) -> f32,
@@ -168,7 +167,7 @@ impl Group {
                 Value::Choice(choose, _) => lane::scaled(choose(operand(0), operand(1), operand(2)), omod),
                 Value::Rounded(function, _) => function(operand(0), omod),
                 Value::Transcendental(function, _) => lane::scaled(function(operand(0)), omod),
-                // The code after this closure computes these values.
+                // The code after this closure computes dot products and forwarded values.
                 Value::Dot(_) | Value::Forwarded => 0.0,
             }
         };
@@ -265,9 +264,9 @@ impl Group {
         }
     }
 
-    /// Writes an uncached output immediately. Red is the value, and green and blue are the position. The instruction
-    /// writes all four channels or none. Lanes write in ascending order, so the last lane's value stays. (CTM guide p.
-    /// 31; the order is recommended)
+    /// Writes an uncached output to memory immediately. Red is the value, and green and blue are the position. The
+    /// instruction must write all four channels or none. Lanes write in ascending order, so the value of the last lane
+    /// remains in memory. (CTM guide p. 31; the order is recommended)
     fn scatter<O: Observer>(
         &mut self,
         computed: &Computed<'_, impl Fn(Lane, usize) -> f32>,
@@ -354,8 +353,8 @@ impl Group {
             fetched[lane.index()] =
                 if let Some(memory) = self.memory.as_ref().filter(|memory| memory.has_input(unit)) {
                     match memory.fetch(unit, position, tex.inst.inst, tex.inst.unscaled) {
-                        // A helper lane at the edge of a domain may fetch outside the surface, because its value is not
-                        // used.
+                        // A helper lane at the edge of a domain may fetch outside the surface, because the fetched
+                        // value is not used.
                         Err(AccessError::Outside { .. }) if !self.flow.covered().has(lane) => [0; 4],
                         value => value?,
                     }
@@ -434,7 +433,7 @@ impl Group {
         Ok(temp)
     }
 
-    /// Returns `base`, plus aL if `rel` is set. In lenient mode, an address outside the file wraps. (r500.md Q6)
+    /// Returns `base`, plus aL if `rel` is set. In lenient mode, a sum outside the register file wraps. (r500.md Q6)
     fn relative(&self, file: &'static str, base: u8, rel: bool, size: usize) -> Result<usize, Cause> {
         if !rel {
             return Ok(usize::from(base));
@@ -480,7 +479,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns an operand of the unit that computes a channel: fetches, presubtracts, selects, swizzles and modifies.
+    /// Returns an operand of the unit that computes a channel. Fetches the sources, and then presubtracts, selects,
+    /// swizzles and modifies.
     fn operand(&self, channel: usize, number: usize) -> f32 {
         let (sel, swiz, modifier) = self.alu.operand(channel, number);
         lane::modify(self.channel(sel, swiz), modifier)

@@ -18,8 +18,8 @@ use crate::launch::{Environment, Input, Launch, LaunchError, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::{Setup, SetupError};
 
-/// A program that is loaded for an environment. Loading decodes and checks it. It is lowered once, when an engine first
-/// needs the lowered form. It can run any number of launches. Copies share all data.
+/// A program that is loaded for an environment. Loading decodes and checks the program. The program is lowered once,
+/// when an engine first needs the lowered form. A loaded program can run any number of launches. Copies share all data.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     setup: Arc<Setup>,
@@ -27,7 +27,8 @@ pub struct Loaded {
     options: Options,
     /// Whether any float constant is a denormal.
     denormals: bool,
-    /// Lowered forms. The key is the set of temporaries that inputs write, and [`Loaded::denormals`].
+    /// Lowered forms. The key of a form consists of the set of temporaries that inputs write, and the value of
+    /// [`Loaded::denormals`].
     fast: Arc<Forms<(u128, bool), Fast>>,
 }
 
@@ -89,12 +90,12 @@ impl Loaded {
         &self.environment
     }
 
-    /// Runs `lanes` lanes with these inputs, on the engine that the options select. Groups do not affect each other. So
-    /// several runs of whole groups give the same results as one run of all lanes.
+    /// Runs `lanes` lanes with these inputs. The options select the engine. Groups do not affect each other. So several
+    /// runs of whole groups give the same results as one run of all lanes.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit, if a group traps, or if the engines differ. If several groups trap,
-    /// the error is from the first of these groups.
+    /// Returns an error if the launch does not fit, if a group traps, or if the results of two engines differ. If
+    /// several groups trap, the error is from the group with the lowest lanes.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, lanes, inputs, columns: Vec::new() }, Watch::Nothing)
@@ -105,16 +106,16 @@ impl Loaded {
     /// from the selected engine. A lockstep run reports only the paths of the fast engine.
     ///
     /// # Errors
-    /// Returns the errors of [`Loaded::run`].
+    /// Returns the same errors as [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         watched!(watch, |observer| self.observed(launch, observer))
     }
 
-    /// Runs a launch like [`Loaded::run_watched`], but returns only the outputs and does not count. For a small launch,
-    /// counting takes a large part of the time.
+    /// Runs a launch like [`Loaded::run_watched`], but returns only the outputs, and does not count instructions or
+    /// operations. For a small launch, counting takes a large part of the time.
     ///
     /// # Errors
-    /// Returns the errors of [`Loaded::run`].
+    /// Returns the same errors as [`Loaded::run`].
     pub fn run_for_outputs(&self, mut launch: Launch) -> Result<Outputs, RunError> {
         let Loaded { setup, options, .. } = self;
         let engine = options.engine();
@@ -132,7 +133,7 @@ impl Loaded {
         }
     }
 
-    /// Returns the program lowered for a launch, or `None` if the reference interpreter runs it.
+    /// Returns the lowered program for a launch, or `None` if the reference interpreter runs the launch.
     fn lowered(&self, launch: &Launch, engine: Engine) -> Option<Arc<Fast>> {
         let lower = || Fast::lowered(&self.setup, launch, &self.options, None, false);
         self.fast.of(&(launch.temps(), self.denormals), (engine, launch.groups()), lower, Fast::with_code)
@@ -141,7 +142,7 @@ impl Loaded {
     /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit.
+    /// Returns an error if the launch does not fit the machine.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -163,8 +164,8 @@ impl Loaded {
         let Loaded { setup, options, .. } = self;
         launch.environment = self.environment.clone();
         launch.check().map_err(RunError::Launch)?;
-        // The condition is a compile-time constant, so the fast engine is not compiled for observers that it does not
-        // support.
+        // The condition is a compile-time constant. So the compiler does not instantiate the fast engine for types of
+        // observers that the fast engine does not support.
         if O::DATA {
             return self.on_reference(&launch, observer);
         }
@@ -201,7 +202,7 @@ impl Loaded {
 /// Runs all lanes of a launch. See [`Loaded::run`].
 ///
 /// # Errors
-/// Returns the errors of [`Loaded::run`].
+/// Returns the same errors as [`Loaded::run`].
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     run_watched(setup, launch, options, Watch::Nothing)
 }
@@ -209,7 +210,7 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Out
 /// Loads a program and runs it with an observer. See [`Loaded::run_watched`].
 ///
 /// # Errors
-/// Returns the errors of [`Loaded::run`].
+/// Returns the same errors as [`Loaded::run`].
 pub fn run_watched(
     setup: &Arc<Setup>,
     launch: &Launch,
@@ -221,23 +222,25 @@ pub fn run_watched(
 }
 
 /// A launch that runs one instruction at a time, group by group. [`Run::advance`] runs many instructions at once. A
-/// copy is a snapshot. The reference interpreter executes single steps.
+/// clone of this value is a snapshot. The reference interpreter executes single steps.
 #[derive(Clone)]
 pub struct Run {
     loaded: Loaded,
     launch: Arc<Launch>,
-    /// The lowered program, after [`Run::advance`] has run on the fast engine for the first time.
+    /// The lowered program. Set when [`Run::advance`] first runs on the fast engine.
     fast: Option<Arc<Fast>>,
-    /// The group that runs, and its first lane. After the end, this is the last group.
+    /// The running group and its first lane. After the launch has ended, this is the last group.
     group: Group,
     first_lane: usize,
-    /// Whether a caller has changed the group. If so, the next group does not reuse its memory.
+    /// Whether a caller may have changed the running group. If so, the next group does not reuse the memory of this
+    /// group.
     touched: bool,
     done: bool,
     totals: Totals,
     /// The group that ended at the last step.
     ended: Option<Arc<Group>>,
-    /// The outputs of the groups that have ended. Copies of the run share them until one of the copies adds outputs.
+    /// The outputs of the groups that have ended. Copies of the run share these outputs until one of the copies adds
+    /// outputs.
     outputs: Arc<Outputs>,
 }
 
@@ -245,7 +248,7 @@ impl Run {
     /// Prepares a launch to run from its first instruction.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit.
+    /// Returns an error if the launch does not fit the machine.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options)?.running(launch)
     }
@@ -259,12 +262,12 @@ impl Run {
         &self.launch
     }
 
-    /// Returns the group that runs, or the last group after the end.
+    /// Returns the running group, or the last group after the launch has ended.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Returns the group that runs, mutably, so that debuggers and fault injection can change it.
+    /// Returns the running group, mutably, so that debuggers and fault injection can change the group.
     pub fn group_mut(&mut self) -> &mut Group {
         self.touched = true;
         &mut self.group
@@ -275,12 +278,12 @@ impl Run {
         self.ended.take()
     }
 
-    /// Returns the first lane of the group that runs, or `None` after the end.
+    /// Returns the first lane of the running group, or `None` after the launch has ended.
     pub fn first_lane(&self) -> Option<usize> {
         (!self.done).then_some(self.first_lane)
     }
 
-    /// Returns the error for a trap of the group that runs, with the group's position in the launch.
+    /// Returns the error for a trap of the running group. The error has the group's position in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> RunError {
         trapped(self.first_lane, trap)
     }
@@ -294,7 +297,7 @@ impl Run {
         statistics
     }
 
-    /// Returns the current results. They are complete after a step has returned [`Step::Done`].
+    /// Returns the current results. The results are complete after a step has returned [`Step::Done`].
     pub fn outcome(&self) -> Outcome {
         self.totals.clone().with(Outputs::clone(&self.outputs))
     }
@@ -346,16 +349,16 @@ impl Run {
         Some(made.clone())
     }
 
-    /// Returns the range of the next instruction's words in the program. Returns `None` at the end, or if the slot is
-    /// not loaded.
+    /// Returns the range of the next instruction's words in the program. Returns `None` if the launch has ended, or if
+    /// the slot is not loaded.
     pub fn next_words(&self) -> Option<Range<usize>> {
         let pc = self.group.flow.issue().filter(|_| !self.done)?.pc as u16;
         let place = self.loaded.setup.slots().position(|(slot, _)| slot == pc)?;
         Some(place * WORDS..(place + 1) * WORDS)
     }
 
-    /// Replaces the program for the current and all later groups. Instructions without a meaning trap when they are
-    /// reached. The issue counts include both programs.
+    /// Replaces the program for the current group and all later groups. An instruction without a meaning traps when a
+    /// group reaches it. The issue counts include the instructions of the old program and of the new program.
     ///
     /// # Errors
     /// Returns an error if the words are not a program.
@@ -369,7 +372,7 @@ impl Run {
         Ok(())
     }
 
-    /// Adds the results of the current group, which has ended, and starts the next group.
+    /// Adds the results of the current group and starts the next group. The current group must have ended.
     fn next_group(&mut self) -> Step {
         let lanes = Run::lanes_of(&self.launch, self.first_lane);
         self.totals.add_group(&self.group, self.first_lane);

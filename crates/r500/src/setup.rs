@@ -1,4 +1,4 @@
-//! A program in its slots, with its state registers. It is decoded and checked once.
+//! A program in its slots, with its state registers. The program is decoded and checked once.
 
 use reconverge_isa::Program;
 use reconverge_isa::word::WordError;
@@ -15,18 +15,18 @@ use crate::words::*;
 pub struct Slot {
     /// The loaded words.
     pub words: [u32; WORDS],
-    /// The decoded instruction, or the reason why it has no meaning.
+    /// The decoded instruction, or the reason why the words have no meaning.
     pub inst: Result<Inst, WordError>,
     /// Rules of the documents that the instruction violates.
     pub violations: Vec<Violation>,
-    /// For a flow instruction, its form prepared for the constants of the program.
+    /// For a flow instruction, the instruction prepared for the constants of the program.
     pub step: Option<Step>,
 }
 
 /// A program in its slots, with its state registers, decoded and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// The contents of each slot, up to the last loaded one.
+    /// The contents of each slot, up to the last loaded slot.
     slots: Vec<Option<Slot>>,
     /// Whether zero times any value is zero. (US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO)
     pub zero_wins: bool,
@@ -40,7 +40,7 @@ pub struct Setup {
     pub brings_bools: bool,
     /// The integer constants. (US_FC_INT_CONST)
     pub(crate) ints: [LoopConstant; LOOP_CONSTANTS],
-    /// The number that is added to addresses that are not global. (US_CODE_OFFSET)
+    /// The number that is added to each address that is not global. (US_CODE_OFFSET)
     pub offset: u16,
     /// First slot to execute, as an absolute number.
     pub start: u16,
@@ -54,9 +54,11 @@ pub struct Setup {
     pub out_fmt: [OutFmtReg; TARGETS],
     /// Source of the value for the depth test. (FG_DEPTH_SRC)
     pub depth_src: DepthSrc,
-    /// Temporaries that the rasteriser writes, if the program contains the set-up of the rasteriser. (RS_INST)
+    /// Temporaries that the rasteriser writes. `None` if the program does not contain the set-up of the rasteriser.
+    /// (RS_INST)
     pub inputs: Option<Vec<u8>>,
-    /// Float constants that the program contains: the number, and the bits of r, g, b, a.
+    /// Float constants that the program contains. Each element has the number of the constant, and the bits of r, g, b,
+    /// a.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
@@ -89,7 +91,7 @@ pub enum SetupError {
     /// The program has a state register that this machine does not have.
     #[error("unknown state register {0}")]
     UnknownRegister(String),
-    /// A state register has invalid bits or codes.
+    /// The value of a state register has invalid bits or codes.
     #[error("{name} = {value:#010x}: {error}")]
     Register {
         /// The register.
@@ -108,7 +110,7 @@ pub enum SetupError {
         bank: u32,
         /// Offset of the first byte.
         offset: u32,
-        /// Offset of the byte after the last one.
+        /// Offset of the byte after the last byte of the constants.
         end: u64,
     },
 }
@@ -129,7 +131,7 @@ pub(crate) fn slots_of(program: &Program, size: usize, slots: usize) -> Result<(
     Ok((base as u16, base as u16 + count as u16 - 1))
 }
 
-/// Returns the float constants that a program contains, as numbers and channels.
+/// Returns the float constants that a program contains, each with its number and the bits of its four channels.
 pub(crate) fn constants(program: &Program) -> Result<Vec<(u8, [u32; 4])>, SetupError> {
     let mut constants = Vec::new();
     for block in &program.constants {
@@ -152,11 +154,11 @@ impl Setup {
     ///
     /// If the program does not contain a state register, the register gets a permissive default: the code runs from the
     /// first to the last slot, 128 temporaries are allocated, flow control is full, and zero times a value follows IEEE
-    /// rules. Registers of other blocks (`RS_…`, which route the inputs) are ignored.
+    /// rules. Registers of other blocks are ignored, such as the `RS_…` registers that route the inputs.
     ///
     /// # Errors
-    /// Returns a [`SetupError`] if the program cannot be set up. An instruction with a code without a meaning is not an
-    /// error here. It traps when it is reached.
+    /// Returns a [`SetupError`] if the program cannot be set up. A code without a meaning in an instruction is not an
+    /// error here. Such an instruction traps when a group reaches it.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;
@@ -216,7 +218,8 @@ impl Setup {
     fn load_state(&mut self, program: &Program) -> Result<(), SetupError> {
         let mut code_addr = None;
         for (name, value) in &program.state {
-            // The function `inputs` reads the set-up of the rasteriser, which names the temporary of each input.
+            // The function `inputs` reads the RS registers. These registers set up the rasteriser and name the
+            // temporary of each input.
             if name.starts_with("RS_") {
                 continue;
             }
@@ -245,13 +248,15 @@ impl Setup {
                 "US_CODE_OFFSET" => self.offset = CodeOffset::unpack(*value).map_err(bad)?.offset_addr,
                 "US_OUT_FMT" => self.out_fmt[n as usize] = OutFmtReg::unpack(*value).map_err(bad)?,
                 "FG_DEPTH_SRC" => self.depth_src = DepthSrcReg::unpack(*value).map_err(bad)?.depth_src,
-                // These registers do not affect the program. Textures define their own sizes. The depth format applies
-                // only after the shader. The upload registers are not needed once the program is in its slots.
+                // These registers do not affect the program, for three reasons. Textures define their own sizes. The
+                // depth format applies only after the shader. The upload registers are no longer needed after the
+                // program has been loaded into its slots.
                 "US_FORMAT0" | "US_W_FMT" | "GA_US_VECTOR_INDEX" | "GA_US_VECTOR_DATA" => {}
                 other => unreachable!("{other} is in words::STATE but is not loaded"),
             }
         }
-        // START_ADDR and END_ADDR are relative to OFFSET_ADDR, which may follow them in the list.
+        // START_ADDR and END_ADDR are relative to OFFSET_ADDR. In the list of registers, OFFSET_ADDR may follow
+        // START_ADDR and END_ADDR.
         if let Some(CodeAddr { start_addr, end_addr }) = code_addr {
             self.start = self.offset + start_addr;
             self.end = self.offset + end_addr;
@@ -281,7 +286,7 @@ impl Setup {
         self.slots().flat_map(|(_, slot)| slot.words).collect()
     }
 
-    /// Returns the contents of the slot with this absolute number, or `None` if nothing is loaded there.
+    /// Returns the contents of the slot with this absolute number, or `None` if no words are loaded into the slot.
     pub fn slot(&self, slot: u16) -> Option<&Slot> {
         self.slots.get(usize::from(slot))?.as_ref()
     }
@@ -292,9 +297,9 @@ impl Setup {
     }
 }
 
-/// Returns the temporaries that the RS_INST_n registers name. If bit 4 is set, bits 11:5 name the temporary of a
-/// texture coordinate. If bits 17:16 are not 0, bits 24:18 name the temporary of a colour. RS_INST_COUNT is the number
-/// of the last register. (Mesa, r300_reg.h; valid for all programs of Mesa's corpus)
+/// Returns the temporaries that the RS_INST_n registers name. If bit 4 of a register is set, bits 11:5 name the
+/// temporary of a texture coordinate. If bits 17:16 are not 0, bits 24:18 name the temporary of a colour. RS_INST_COUNT
+/// is the number of the last register. (Mesa, r300_reg.h; valid for all programs of Mesa's corpus)
 fn inputs(program: &Program) -> Option<Vec<u8>> {
     let value = |name: &str| program.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     let last = value("RS_INST_COUNT")? & 0xf;

@@ -25,7 +25,7 @@ impl Texture {
     }
 }
 
-/// The coordinates of a fetch, and the data on which its level of detail may depend.
+/// The coordinates of a fetch, and the data on which the level of detail may depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coordinates {
     /// S, T, R and Q of the lane.
@@ -42,7 +42,7 @@ pub struct Coordinates {
 
 impl Coordinates {
     /// Returns the derivatives of S, T and R that determine the level of detail and the footprint of an operation.
-    /// Returns `None` for LOD, which states its level of detail.
+    /// Returns `None` for LOD, because Q states the level of detail of this operation.
     pub(crate) fn gradients(&self, image: &Image, op: TexOp) -> Option<Gradients> {
         let position = coordinates(op, self.position);
         let quad = match op {
@@ -62,7 +62,7 @@ impl Coordinates {
     }
 }
 
-/// Returns S, T and R for an operation. PROJ divides them by Q.
+/// Returns the S, T and R that an operation uses. PROJ divides S, T and R by Q.
 fn coordinates(op: TexOp, [s, t, r, q]: [f32; 4]) -> [f32; 3] {
     if op == TexOp::PROJ { [s / q, t / q, r / q] } else { [s, t, r] }
 }
@@ -71,8 +71,8 @@ fn coordinates(op: TexOp, [s, t, r, q]: [f32; 4]) -> [f32; 3] {
 ///
 /// The index of a texel is the floor of the scaled coordinate (recommended, r500.md Q13). The level of detail depends
 /// on the operation. LD, PROJ and LODBIAS use the differences between the quad's coordinates. LOD uses Q, and DXDY uses
-/// two derivative registers. An anisotropic filter uses the same differences or derivatives to place its samples. LOD
-/// takes a single sample.
+/// two derivative registers. An anisotropic filter places its samples by the same differences or derivatives. LOD takes
+/// a single sample.
 ///
 /// # Errors
 /// Returns an error if the machine does not support the shape of the texture.
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns an 8 x 8 texture with four levels. The texels of each level are the level's number.
+    /// Returns an 8 x 8 texture with four levels. Every texel of a level holds the number of the level.
     fn levels() -> Texture {
         let level = |n: u32| {
             let size = 8 >> n;

@@ -2,12 +2,12 @@
 //!
 //! Files have the names of the assembly text. The numbering depends on the file. In `temp`, `const` and `out`, a number
 //! is four times the register plus the channel. The depth output is number 16 of `out`. In `pred`, a number is the
-//! channel. In `int` and `bool`, it is the constant. `alu` is the ALU result. `aL` is the loop register, which the
-//! lanes of a group share.
+//! channel. In `int` and `bool`, a number is that of the constant. `alu` is the ALU result. `aL` is the loop register,
+//! which the lanes of a group share.
 //!
-//! A unit of an arithmetic instruction has an entry if it computes a value that is written. A source counts as read
-//! only if it affects a channel that is written. One effect is not listed: an uncached OUT stores to the memory of a
-//! CTM launch, but the instruction does not show whether it is uncached.
+//! A unit of an arithmetic instruction has an entry if the instruction writes a value that the unit computes. A source
+//! counts as read only if it affects a channel that the instruction writes. One effect has no entry: an uncached OUT
+//! stores to the memory of a CTM launch. The instruction itself does not show whether its outputs are uncached.
 
 use std::ops::Range;
 
@@ -43,8 +43,8 @@ const fn slot(file: &'static str, number: u32) -> Slot {
     Slot { file, number: Some(number) }
 }
 
-/// Returns the reads and writes of every instruction in a program, by slot. Words without a meaning do not have an
-/// entry.
+/// Returns the reads and writes of every instruction in a program, indexed by slot. Words without a meaning do not have
+/// an entry.
 pub fn uses(setup: &Setup) -> UsesAt {
     let of_slot = |(pc, slot): (u16, &crate::setup::Slot)| {
         Some((u32::from(pc), of_instruction(slot.inst.as_ref().ok()?)))
@@ -66,7 +66,8 @@ pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
     }
 }
 
-/// Returns, for each channel of a temporary, whether a program may read it. The index is the number of the channel.
+/// Returns, for each channel of a temporary, whether a program may read the channel. The index is the number of the
+/// channel.
 pub fn temps_read(setup: &Setup) -> Vec<bool> {
     let mut read = vec![false; TEMPORARIES * 4];
     let instructions = setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
@@ -85,8 +86,8 @@ pub(crate) fn mark_temps_read(inst: &Inst, read: &mut [bool]) {
     }
 }
 
-/// Returns the reads and writes of an instruction like [`of_instruction`], but each channel of an arithmetic
-/// instruction has its own entry.
+/// Returns the reads and writes of an instruction. Unlike [`of_instruction`], returns a separate entry for each channel
+/// of an arithmetic instruction.
 pub(crate) fn by_channel(inst: &Inst) -> Vec<Uses> {
     let Body::Alu(alu) = &inst.body else { return of_instruction(inst) };
     let channel = |channel: usize| {
@@ -100,7 +101,7 @@ pub(crate) fn by_channel(inst: &Inst) -> Vec<Uses> {
 struct Collect(Uses);
 
 impl Collect {
-    /// Records that the result is an output of the program. The outputs of a killed lane are dropped.
+    /// Records that the operation writes an output of the program. The outputs of a killed lane are dropped.
     fn leave(&mut self) {
         self.0.leaves = true;
         self.0.dropped_if_killed = true;
@@ -119,7 +120,7 @@ impl Collect {
         }
     }
 
-    /// Returns the slot of a register. If the register is relative, also records that aL is read.
+    /// Returns the slot of a register. If the register is relative to aL, also records a read of aL.
     fn register(&mut self, file: &'static str, addr: u8, rel: bool, channel: usize) -> Slot {
         if rel {
             self.read(slot(AL, 0), Role::Address, false);
@@ -157,7 +158,7 @@ impl Collect {
 
 // ---- Arithmetic
 
-/// Returns the reads and writes of a unit for some of its channels.
+/// Returns the reads and writes of a unit for the channels `channels`.
 fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses {
     let operation = match unit {
         Unit::Rgb => alu.rgb.op.name(),
@@ -198,7 +199,7 @@ fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses
         }
     }
     operands(&mut uses, alu, unit, wanted);
-    // In lenient mode, a DP without a dot product returns red of the RGB unit's operand A, and an SOP without a
+    // In lenient mode, a DP without a dot product returns the red channel of the RGB unit's operand A. An SOP without a
     // transcendental function returns the alpha unit's operand A.
     let forwarded = |operation: Value| matches!(operation, Value::Forwarded);
     match unit {
@@ -249,7 +250,7 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<Uses> {
     if op == TexOp::TEXKILL {
         let TexRegister { temp, rel, swizzle } = tex.src();
         for (channel, from) in swizzle.into_iter().enumerate() {
-            // A killed lane continues, but its results are dropped, and it does not vote on instructions with
+            // A killed lane continues, but its results are dropped. A killed lane does not vote at instructions with
             // IGNORE_UNCOVERED.
             for role in [Role::Flow, Role::Output] {
                 uses.read_temp(temp, rel, from, role, false);
@@ -282,7 +283,7 @@ fn flow_control(common: &CmnInst, fc: &Fc) -> Uses {
     if flow::reads_alu_result(func) {
         uses.read(slot(ALU_RESULT, 0), Role::Flow, false);
     }
-    // An FC instruction has one predicate bit. For the selector RGBA, this is the red bit.
+    // An FC instruction has one predicate bit. For the selector RGBA, this bit is the red bit.
     if let Some((bit, _)) = common.predicate(0).filter(|_| flow::reads_predicate(func)) {
         uses.read(slot(PRED, bit as u32), Role::Flow, false);
     }
@@ -307,7 +308,7 @@ fn flow_control(common: &CmnInst, fc: &Fc) -> Uses {
                 uses.write(al);
             }
         }
-        // A break changes aL to the value of the enclosing loop.
+        // A break sets aL to the value of aL in the enclosing loop.
         flow::Role::Break { al: counts } => {
             if counts {
                 uses.write(al);

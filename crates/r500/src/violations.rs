@@ -1,4 +1,4 @@
-//! Encodings that the documents forbid, but that can be executed.
+//! Encodings that the documents forbid, although the hardware could execute them.
 
 use thiserror::Error;
 
@@ -16,43 +16,43 @@ pub enum Violation {
         /// The reserved bits that are set.
         bits: u32,
     },
-    /// An FC instruction selects the predicate RGBA, although it has only one predicate. In lenient mode, the red bit
-    /// is used. (CTM guide p. 31)
+    /// An FC instruction selects the predicate RGBA, although it has only one predicate bit. In lenient mode, the
+    /// instruction uses the red bit. (CTM guide p. 31)
     #[error("an FC instruction cannot use RGB_PRED_SEL = RGBA: it has one predicate")]
     FcPredicatePerChannel,
     /// A TEX or FC instruction has a write mask for outputs or predicates. In lenient mode, the mask is ignored.
     #[error("RGB_OMASK and ALPHA_OMASK do not have a meaning on TEX and FC instructions")]
     OmaskOnTexOrFc,
-    /// The RGB unit has SOP, but the alpha unit does not have a transcendental operation. In lenient mode, operand A of
-    /// the alpha unit is forwarded. (REG)
+    /// The RGB unit has the operation SOP, but the alpha unit does not have a transcendental operation. In lenient
+    /// mode, SOP returns operand A of the alpha unit. (REG)
     #[error("SOP needs EX2, LN2, RCP, RSQ, SIN or COS in the alpha unit")]
     SopWithoutTranscendental,
-    /// The alpha unit has DP, but the RGB unit does not have a dot product. In lenient mode, red of the RGB unit's
-    /// operand A is forwarded. (REG)
+    /// The alpha unit has the operation DP, but the RGB unit does not have a dot product. In lenient mode, DP returns
+    /// the red channel of the RGB unit's operand A. (REG)
     #[error("alpha DP needs DP3, DP4 or D2A in the RGB unit")]
     DpWithoutDotProduct,
     /// OMOD is disabled for an operation that computes a new value. In lenient mode, the value is not scaled. (CTM
     /// guide p. 29)
     #[error("OMOD DISABLED is only valid for MIN, MAX, CND and CMP")]
     OmodDisabledOnArithmetic,
-    /// An inline constant has REL. In lenient mode, REL is ignored. (CTM guide p. 26, table of operands)
+    /// The REL bit of an inline constant is set. In lenient mode, REL is ignored. (CTM guide p. 26, table of operands)
     #[error("an inline constant cannot be relative")]
     RelativeInline,
-    /// An OUT instruction has ALU_WMASK. In lenient mode, the ALU result is not written. (CTM guide p. 35: "any ALU
-    /// instruction")
+    /// The ALU_WMASK bit of an OUT instruction is set. In lenient mode, the instruction does not write the ALU result.
+    /// (CTM guide p. 35: "any ALU instruction")
     #[error("ALU_WMASK is only valid on ALU instructions")]
     AluResultOnOut,
-    /// An ALU instruction has W_OMASK. In lenient mode, the bit is ignored. (REG)
+    /// The W_OMASK bit of an ALU instruction is set. In lenient mode, the bit is ignored. (REG)
     #[error("W_OMASK is only valid on OUT instructions")]
     DepthOnAlu,
 }
 
-/// Returns the violations in these words, in the order of the words.
+/// Returns the violations of the documents in these words, ordered by word.
 pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     for (word, (info, raw)) in layout(inst.common.r#type).iter().zip(words).enumerate() {
-        // The manual says "write 0" for unused words as well, but no source says that the hardware reads them. So they
-        // are not checked.
+        // The manual also says "write 0" for unused words, but no document says that the hardware reads these words. So
+        // this function does not check them.
         let bits = raw & !info.owned;
         if bits != 0 && !info.fields.is_empty() {
             found.push(Violation::ReservedBits { word: word as u8, bits });

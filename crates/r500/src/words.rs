@@ -584,7 +584,7 @@ word! {
     }
 }
 
-/// The format of a word of the instruction memory that is not read.
+/// The format of an instruction word that the hardware does not read.
 pub const UNUSED: WordInfo =
     WordInfo { name: "UNUSED", doc: "Not read for this instruction type.", fields: &[], owned: 0 };
 
@@ -604,7 +604,7 @@ pub const fn layout(kind: InstType) -> [WordInfo; 6] {
     }
 }
 
-/// A state register with its name in the manual. If there are several such registers, they are named `NAME_n`.
+/// A state register with its name in the manual. If the unit has several such registers, their names are `NAME_n`.
 #[derive(Clone, Copy, Debug)]
 pub struct StateRegister {
     /// Format of the register.
@@ -636,13 +636,13 @@ pub const STATE: &[StateRegister] = &[
     StateRegister { word: FcIntConst::INFO,  mmio: 0x4c00, count: 32, stride: 4 },
 ];
 
-/// Returns the state register with this name, and its number n. The name is the manual's name. If there are several
-/// such registers, `_n` is appended.
+/// Returns the state register with this name, and its number n. The name is the manual's name. If the unit has several
+/// such registers, `_n` follows the manual's name.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
     named_register(STATE, name)
 }
 
-/// Returns the register with this name from a table, and its number.
+/// Returns the register with this name in a table, and the number n at the end of the name.
 pub(crate) fn named_register(
     table: &'static [StateRegister],
     name: &str,
@@ -658,20 +658,22 @@ pub(crate) fn named_register(
 }
 
 impl CmnInst {
-    /// Returns whether a channel of the destination temporary is written.
+    /// Returns whether the instruction writes a channel of the destination temporary.
     pub(crate) fn writes_temp(&self, channel: usize) -> bool {
         if channel == 3 { self.alpha_wmask } else { self.rgb_wmask >> channel & 1 != 0 }
     }
 
-    /// Returns whether the instruction writes a channel of the output or, for an ALU instruction, its predicate bit.
+    /// For an OUT instruction, returns whether it writes this channel of the output. For an ALU instruction, returns
+    /// whether it writes the predicate bit of this channel.
     pub(crate) fn writes_output(&self, channel: usize) -> bool {
         if channel == 3 { self.alpha_omask } else { self.rgb_omask >> channel & 1 != 0 }
     }
 
-    /// Returns the predicate bit that enables a channel, and whether it is inverted. Returns `None` if no predicate is
-    /// selected.
+    /// Returns the number of the predicate bit that enables a channel, and whether the bit is inverted. Returns `None`
+    /// if the instruction does not select a predicate.
     ///
-    /// If no predicate is selected, the predicate is true, whatever the inversion. (docs/r500.md, Q4)
+    /// If the instruction does not select a predicate, the predicate is true, even if the inversion bit is set.
+    /// (docs/r500.md, Q4)
     pub(crate) fn predicate(&self, channel: usize) -> Option<(usize, bool)> {
         let (select, inverted) = match channel {
             3 => (self.alpha_pred_sel, self.alpha_pred_inv),
@@ -688,7 +690,7 @@ impl CmnInst {
         Some((bit, inverted))
     }
 
-    /// Returns the channel from which the ALU result is computed.
+    /// Returns the number of the channel from which the ALU result is computed.
     pub(crate) fn alu_result_channel(&self) -> usize {
         match self.alu_result_sel {
             AluResultSel::RED => 0,

@@ -1,5 +1,5 @@
-//! Operations other than arithmetic. They compute lane sets, predicate bits and the ALU result, record written outputs,
-//! and read values of other lanes in a quad.
+//! Operations other than arithmetic. These operations compute lane sets, predicate bits and the ALU result. They also
+//! record which outputs have been written, and read values of other lanes in a quad.
 
 use std::marker::PhantomData;
 
@@ -11,8 +11,8 @@ use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
 use super::operands::Set;
 use crate::words::AluResultOp;
 
-/// Computes a lane set. `number[1]` is [`Set::ACTIVE`] or [`Set::ALL`]. The result has the lanes of that set in which
-/// predicate bit `number[0]` holds.
+/// Computes a lane set. `number[1]` is [`Set::ACTIVE`] or [`Set::ALL`]. The computed set consists of those lanes of
+/// [`Set::ACTIVE`] or [`Set::ALL`] in which predicate bit `number[0]` holds.
 pub(super) struct Predicated;
 
 impl Body for Predicated {
@@ -90,8 +90,8 @@ impl<const OP: u8> Body for AluResult<OP> {
     }
 }
 
-/// Computes a kernel's result and writes its comparison with zero to the ALU result. The kernel's result itself is not
-/// stored, because no other operation reads it.
+/// Computes a kernel's result, compares the result with zero, and writes the outcome to the ALU result. The kernel's
+/// result itself is not stored, because no other operation reads it.
 pub(super) struct AluResultOf<K, const OP: u8>(PhantomData<K>);
 
 impl<K: Kernel, const OP: u8> Body for AluResultOf<K, OP> {
@@ -199,8 +199,8 @@ impl Body for ToTempByAl {
     }
 }
 
-/// Executes TEXKILL for one channel. Kills those lanes of the operation in which the sign bit of the first source is
-/// set. ([`crate::lane::texkill`])
+/// Executes TEXKILL for one channel. Kills each lane of the operation's set in which the sign bit of the first source
+/// is set. ([`crate::lane::texkill`])
 pub(super) struct Killed;
 
 impl Body for Killed {

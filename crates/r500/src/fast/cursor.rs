@@ -15,22 +15,22 @@ use crate::flow::{self, Decision, Flow, LoopStep};
 use crate::group::{Group, WIDEST, after_fc};
 use crate::inst::SLOTS;
 
-/// The reason why running blocks stops.
+/// The reason why the engine stops running blocks.
 pub(super) enum Stop {
-    /// The group has ended, or its instruction budget is used up.
+    /// The group has ended, or the group has used up its instruction budget.
     Over,
     /// The reference interpreter has to execute the next instruction.
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
-    /// Only some of the groups that run together jump at the next instruction. The mask holds the lanes of the groups
+    /// Of the groups that run together, only some jump at the next instruction. The mask holds the lanes of the groups
     /// that jump.
     Apart(Mask),
     /// The running groups have reached the slot at which other groups wait.
     Met,
 }
 
-/// Groups that run together, and groups that wait to run with them again.
+/// Groups that run together, and waiting groups that will join them again.
 #[derive(Clone, Copy)]
 pub(super) struct Company {
     /// The lanes of all groups, including the waiting groups.
@@ -39,20 +39,20 @@ pub(super) struct Company {
     pub(super) waiting: u16,
 }
 
-/// The value for no slot.
+/// The value that stands for no slot.
 pub(super) const NOWHERE: u16 = u16::MAX;
 
 /// The result of a flow instruction.
 enum Flowed {
-    /// The instruction begins or ends a loop iteration, and its target is known.
+    /// The instruction begins or ends a loop iteration. The value states where the group continues.
     Loop(LoopStep),
-    /// The instruction was executed, and the flow state holds the next slot.
+    /// The instruction was executed. The flow state holds the next slot.
     On,
     /// The instruction trapped.
     Trap(Cause),
 }
 
-/// The state of one or several groups while their blocks run.
+/// The state of one or several groups while the blocks of the program run.
 pub(super) struct Cursor<'a> {
     pub(super) lowered: &'a Lowered,
     level: Level,
@@ -69,16 +69,16 @@ pub(super) struct Cursor<'a> {
     all: Mask,
     /// Number of groups that run together.
     groups: u64,
-    /// The slot at which other groups wait, or [`NOWHERE`].
+    /// The slot at which other groups wait, or [`NOWHERE`] if no group waits.
     waiting: u16,
     /// Whether operations may write all lanes of the chunks that the group uses.
     whole: bool,
-    /// The active lanes as stored in [`Set::ACTIVE`], their number (`members`), and whether they are all lanes (`full`,
-    /// 0 or 1).
+    /// The active lanes as stored in [`Set::ACTIVE`] (`active`), the number of active lanes (`members`), and whether
+    /// all lanes are active (`full`, 0 or 1).
     active: Mask,
     members: u64,
     full: usize,
-    /// Number of the next block, or [`NONE`] if it is not known.
+    /// Number of the next block, or [`NONE`] if the number is not known.
     pub(super) number: u32,
     /// Number of instructions that the group may still issue.
     pub(super) budget: u64,
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
             ..
         } = group;
         let (all, lowered) = (*all, &*fast.lowered);
-        // SAFETY: the operations that run were lowered with this layout.
+        // SAFETY: the operations that run on these lanes were lowered with this layout.
         let mut lanes = unsafe {
             Lanes::new(
                 rows.with_room_mut(),
@@ -143,8 +143,8 @@ impl<'a> Cursor<'a> {
             )
         };
         lanes.choose(Set::ALL, all);
-        // Operations may write whole chunks only if no other lanes can be affected. A quad can contain lanes that were
-        // never launched, and a chunk can contain lanes of other groups. The values of such lanes must not change.
+        // Operations may write all lanes of a chunk only if the chunk does not contain lanes of other groups. A quad
+        // can also contain lanes that were never launched. The values of such lanes must not change.
         let others = company.map_or(Mask::NONE, |company| company.all - all);
         let whole = all.count().is_multiple_of(4) && (lanes.reach() & others).is_empty();
         Cursor {
@@ -182,7 +182,7 @@ impl<'a> Cursor<'a> {
         ControlFlow::Continue(Arrival { inside, chained })
     }
 
-    /// Runs the current block from its start. If that is not possible, runs one instruction of the block.
+    /// Runs the current block from its start. If the whole block cannot run, runs only one instruction of the block.
     #[inline(always)]
     pub(super) fn run<O: Observer>(
         &mut self,
@@ -212,7 +212,8 @@ impl<'a> Cursor<'a> {
         if self.flow.active() != self.active {
             self.choose_active(self.flow.active());
             if self.has_code {
-                // The row of active lanes is written only for compiled code, because nothing else reads it.
+                // The row of active lanes is written only if the program has compiled code, because nothing else reads
+                // this row.
                 choose(self.level, &mut self.lanes, Set::ACTIVE, self.active);
             }
         }
@@ -246,8 +247,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether compiled code can run instead of the current block. `budget` is the number of instructions that
-    /// the code issues, and `needs` its [conditions](flow::Step::needs).
+    /// Returns whether compiled code can run instead of the current block. The code issues `budget` instructions.
+    /// `needs` holds the [conditions](flow::Step::needs) of the code.
     #[inline(always)]
     pub(super) fn allows(&self, budget: u32, needs: u32) -> bool {
         let judged = *self.lanes.alu_result | *self.lanes.alu_result_valid;
@@ -257,7 +258,7 @@ impl<'a> Cursor<'a> {
             && judged.is_empty()
     }
 
-    /// Before compiled code runs, sets its instruction budget and its active lanes.
+    /// Sets the instruction budget and the active lanes of compiled code, before compiled code runs.
     pub(super) fn give_counts(&self, state: &mut CodeState) {
         state.budget = self.budget.min(i32::MAX as u64) as i32;
         state.active = self.active.0;
@@ -269,8 +270,9 @@ impl<'a> Cursor<'a> {
         self.flow.rounds(al)
     }
 
-    /// Updates the state after compiled code has run. The group is at `pc`. `rounds` is the number of iterations of the
-    /// innermost loop that compiled code has started, and the number that each iteration has added to aL.
+    /// Updates the state after compiled code has run. The group is at `pc`. The first element of `rounds` is the number
+    /// of iterations that compiled code has started in the innermost loop. The second element is the number that each
+    /// iteration has added to aL.
     pub(super) fn take_counts(&mut self, state: &mut CodeState, pc: u16, rounds: (u32, i8)) {
         self.budget -= self.budget.min(i32::MAX as u64) - state.budget as u64;
         self.lane_instructions += take(&mut state.lane_instructions);
@@ -280,8 +282,8 @@ impl<'a> Cursor<'a> {
         self.flow.kill(*self.lanes.killed);
     }
 
-    /// Executes the end of block `number`, whose operations compiled code has run, and finds the next block. If
-    /// compiled code has counted the flow instruction of the block, `taken` holds the lanes that vote to jump.
+    /// Executes the end of block `number` and finds the next block. Compiled code has run the operations of the block.
+    /// If compiled code has counted the block's flow instruction, `taken` holds the lanes that vote to jump.
     pub(super) fn continue_after(&mut self, number: u32, taken: Option<Mask>) -> ControlFlow<Stop> {
         self.number = number;
         let block = &self.lowered.blocks[number as usize];
@@ -317,7 +319,8 @@ impl<'a> Cursor<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Runs a block. `operates` states whether its operations are executed or only its flow instruction.
+    /// Runs a block. If `operates` is false, executes only the flow instruction of the block. The operations of the
+    /// block are then skipped.
     #[inline(always)]
     fn block<O: Observer>(
         &mut self,
@@ -402,8 +405,8 @@ impl<'a> Cursor<'a> {
         self.lane_instructions += instructions * self.members;
     }
 
-    /// Runs one instruction of a block. This is necessary if the group is inside the block, or if the budget is too
-    /// small for the whole block.
+    /// Runs one instruction of a block. The cursor calls this function if the group is inside the block, or if the
+    /// instruction budget is too small for the whole block.
     #[inline(always)]
     fn part<O: Observer>(
         &mut self,
@@ -458,19 +461,20 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub(super) fn operate(&mut self, operations: Range<u32>) {
         for operation in &self.lowered.operations[operations.start as usize..operations.end as usize] {
-            // SAFETY: the operations were compiled for the level of the engine, which this processor supports.
+            // SAFETY: the operations were compiled for the vector level of the engine. This processor supports that
+            // level.
             unsafe { operation.handlers[self.full & 1](&mut self.lanes, operation) };
         }
     }
 
     /// Returns whether a flow instruction reads an ALU result that is invalid in some lane. In strict mode, such an
-    /// instruction traps before it changes anything, as in the reference interpreter.
+    /// instruction traps before it changes anything. The reference interpreter does the same.
     #[inline(always)]
     fn is_stale(&self, step: &flow::Step) -> bool {
         self.strict && step.reads_alu_result() && (self.active - *self.lanes.alu_result_valid).any()
     }
 
-    /// Returns the reason to stop before a flow instruction, if there is one.
+    /// Returns the reason to stop before a flow instruction, or `None` if the cursor does not stop.
     #[inline(always)]
     fn leaves(&self, step: &flow::Step) -> Option<Stop> {
         if self.is_stale(step) {
@@ -484,7 +488,7 @@ impl<'a> Cursor<'a> {
         (jumping.any() && jumping != self.all).then_some(Stop::Apart(jumping))
     }
 
-    /// Returns the number of groups whose active lanes diverge.
+    /// Returns the number of groups in which the active lanes diverge.
     #[inline(always)]
     fn diverged(&self, decision: &Decision) -> u64 {
         if !decision.diverged() {
@@ -515,13 +519,13 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns the sets of `lanes` in each group of `width` lanes, without empty sets.
+/// Splits `lanes` into groups of `width` lanes, and returns the lanes in each group. Omits groups without lanes.
 fn groups(lanes: Mask, width: usize) -> impl Iterator<Item = Mask> {
     let group = move |first: usize| lanes & Mask(Mask::first(width).0 << first);
     (0..WIDEST).step_by(width).map(group).filter(|group| group.any())
 }
 
-/// Addresses of instructions for [`Observer::issues`]. The address of a slot is its number.
+/// Addresses of instructions for [`Observer::issues`]. The address of an instruction is the number of its slot.
 static ADDRESSES: [u32; SLOTS] = {
     let mut addresses = [0; SLOTS];
     let mut slot = 0;
@@ -540,7 +544,7 @@ fn announce_issues<O: Observer>(observer: &mut O, slots: Range<usize>, active: M
     }
 }
 
-/// Reports the path on which instructions ran to the observer.
+/// Reports to the observer which path executed the instructions.
 #[inline(always)]
 pub(super) fn announce_path<O: Observer>(observer: &mut O, path: Path, instructions: u64) {
     if O::PATHS {

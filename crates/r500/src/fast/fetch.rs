@@ -27,7 +27,7 @@ impl Body for Fetched {
         if fetching == 0 {
             return;
         }
-        // A group of R520 has 16 lanes, so one chunk is enough.
+        // A group of R520 has 16 lanes, so its rows need only one chunk.
         if lanes.chunks().end == 1 {
             run::<W, CHUNK>(wide, lanes, fetch, fetching);
         } else {
@@ -87,13 +87,13 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     }
 }
 
-/// Executes a fetch by `Plan::read_flat` if its plan and its destinations allow that. Returns the lanes that still have
-/// to be fetched.
+/// Executes a fetch by `Plan::read_flat`, if the plan and the destinations of the fetch allow `Plan::read_flat`.
+/// Returns the lanes for which the fetch is still to be executed.
 #[inline(always)]
 fn flat<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, fetching: u64) -> u64 {
     let Some([r, g, b, a]) = fetch.flat else { return fetching };
     let [s, t, _, q] = fetch.src;
-    // Declared here, because clearing rows takes as long as reading eight texels.
+    // These rows are not initialized here, because clearing rows takes as long as reading eight texels.
     let mut projected: [[u32; N]; 2];
     let projects = fetch.op == TexOp::PROJ;
     let of_projected = if projects {
@@ -184,7 +184,7 @@ fn lods_of_derivatives<W: Wide, const N: usize>(
     }
 }
 
-/// Returns the sums of coordinates and derivatives: the coordinates one pixel further.
+/// Returns the sums of coordinates and derivatives. These sums are the coordinates of the neighbouring pixel.
 fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
     let mut moved = [[0; N]; 3];
     for axis in 0..3 {
@@ -196,8 +196,8 @@ fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32;
     moved
 }
 
-/// Returns the differences between the coordinates one pixel further and the coordinates of this pixel. Sum and
-/// difference are rounded as in the reference interpreter.
+/// Returns the differences between the coordinates of the neighbouring pixel and the coordinates of this pixel. The sum
+/// and the difference are rounded as in the reference interpreter.
 fn steps<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
     let mut steps = one_step_on(coordinates, derivatives);
     for (steps, coordinates) in steps.iter_mut().zip(coordinates) {

@@ -1,9 +1,10 @@
 //! EX2, LN2, SIN and COS on rows.
 //!
-//! [`mod@crate::lane`] computes such a function in doubles, with a relative error below 2^-52, and rounds the result to
-//! a single. The polynomials here compute the same value without branches, with a relative error below [`SLACK`]. If
-//! both ends of the error interval round to the same single, the result equals that of the lane function. For all other
-//! lanes, the lane function is called.
+//! For each of these functions, [`mod@crate::lane`] has a lane function. The lane function computes the value in
+//! doubles, with a relative error below 2^-52, and rounds the value to a single. The polynomials in this file compute
+//! the same value without branches, with a relative error below [`SLACK`]. If both ends of the error interval round to
+//! the same single, this single equals the result of the lane function. If the ends of the interval of a lane round to
+//! different singles, the lane function is called for this lane.
 
 use std::f64::consts::{LN_2, TAU};
 use std::marker::PhantomData;
@@ -21,16 +22,17 @@ const SLACK: f64 = 1.0 / (1u64 << 44) as f64;
 /// bits of the sum hold the integer.
 const TO_INTEGER: f64 = 1.5 * (1u64 << 52) as f64;
 
-/// A function that is computed for each lane.
+/// A function of one operand that is computed for each lane.
 pub(super) trait Function {
     /// Returns the result of the lane function.
     fn of(x: f32) -> f32;
 
-    /// Returns an approximation for `x`, which is not a denormal. Returns a NaN if and only if the lane function does.
+    /// Returns an approximation of the function for `x`, which must not be a denormal. Returns a NaN if and only if the
+    /// lane function returns a NaN.
     fn near<W: Wide>(x: u32) -> f64;
 }
 
-/// Returns a * b + c. The result is rounded once or twice.
+/// Returns a * b + c, rounded either once or twice.
 #[inline(always)]
 fn multiply_add<W: Wide>(a: f64, b: f64, c: f64) -> f64 {
     if W::FUSED { a.mul_add(b, c) } else { a * b + c }
@@ -58,7 +60,8 @@ const POWERS: [f64; 13] = {
     coefficients
 };
 
-/// 2 / ((2 n + 1) ln 2), for n from 9 down to 0: coefficients of the series of the logarithm in (m - 1) / (m + 1).
+/// 2 / ((2 n + 1) ln 2), for n from 9 down to 0: coefficients of the series of the binary logarithm of m, in powers of
+/// (m - 1) / (m + 1).
 const LOGARITHM: [f64; 10] = {
     let mut coefficients = [0.0; 10];
     let mut n = 0;
@@ -69,8 +72,8 @@ const LOGARITHM: [f64; 10] = {
     coefficients
 };
 
-/// Returns (-1)^n / (2 n + odd)!, for n from N - 1 down to 0. These are coefficients of the series of sin(x) / x if
-/// `odd` is 1, and of cos(x) if it is 0.
+/// Returns (-1)^n / (2 n + odd)!, for n from N - 1 down to 0. If `odd` is 1, these numbers are the coefficients of the
+/// series of sin(x) / x. If `odd` is 0, they are the coefficients of the series of cos(x).
 const fn series<const N: usize>(odd: usize) -> [f64; N] {
     let mut coefficients = [1.0; N];
     let (mut n, mut value) = (1, 1.0);
@@ -129,8 +132,8 @@ impl Function for Ln2 {
     }
 }
 
-/// Computes sin(2 pi (x + QUARTERS / 4)). As in the lane function, the argument is first reduced to less than a turn,
-/// and then split into the nearest quarter of a turn and a remaining angle.
+/// Computes sin(2 pi (x + QUARTERS / 4)). As in the lane function, the argument is first reduced to less than a full
+/// turn. The reduced argument is then split into the nearest quarter turn and a remaining angle.
 pub(super) struct Turns<const QUARTERS: u64>;
 
 /// [`lane::sin`]
@@ -159,7 +162,7 @@ impl<const QUARTERS: u64> Function for Turns<QUARTERS> {
     }
 }
 
-/// Returns the results of the lane function for a chunk of lanes. Only lanes of `members` have to be correct.
+/// Returns the results of the lane function for a chunk of lanes. Results of lanes outside `members` may be wrong.
 #[inline(always)]
 fn chunk<W: Wide, F: Function>(_: W, src: &Words, members: u32) -> Words {
     let (mut result, mut refused) = ([0; CHUNK], [0; CHUNK]);
@@ -167,8 +170,8 @@ fn chunk<W: Wide, F: Function>(_: W, src: &Words, members: u32) -> Words {
     for lane in 0..CHUNK {
         let near = F::near::<W>(flushed(src[lane]));
         let slack = near * SLACK;
-        // For an infinity, one end of the interval is a NaN, so both comparisons fail. The lane is not recomputed,
-        // because its result is already right.
+        // If the approximation is an infinity, one end of the interval is a NaN, so both comparisons fail. The lane is
+        // not recomputed, because its result is already right.
         let (low, high) = ((near - slack) as f32, (near + slack) as f32);
         let value = near as f32;
         refused[lane] = u32::from((low < high) | (low > high));

@@ -1,9 +1,9 @@
 //! Kernels: arithmetic on a chunk of lanes.
 //!
-//! [`mod@crate::lane`] defines the results, and tests compare the kernels with it bit for bit. Multiply-adds round
-//! once. They use the host's fused instruction if available. Otherwise, they round a double to odd and then to a
-//! single. The fast path of a kernel detects the few lanes that it could compute wrongly, and [`crate::lane`]
-//! recomputes these lanes.
+//! [`mod@crate::lane`] defines the results, and tests compare each kernel bit for bit with its function in
+//! [`mod@crate::lane`]. Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use it.
+//! Otherwise, kernels compute a double that is rounded to odd, and round the double to a single. The fast path of a
+//! kernel detects the few lanes that it could compute wrongly, and [`crate::lane`] recomputes these lanes.
 
 use std::marker::PhantomData;
 
@@ -21,7 +21,7 @@ const EXPONENT: u32 = 0x7f80_0000;
 /// The bits of the smallest number that is not a denormal.
 const NORMAL: u32 = 0x0080_0000;
 
-/// The computation of a channel.
+/// The computation of one channel of an operation.
 pub(super) trait Kernel {
     /// Number of sources that the kernel reads.
     const SOURCES: usize;
@@ -33,7 +33,7 @@ pub(super) trait Kernel {
     fn chunk<W: Wide>(wide: W, operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words;
 }
 
-/// Applies a kernel to the first `N` channels of an operation. All channels are read before any is written. `CLAMP`
+/// Applies a kernel to the first `N` channels of an operation. Reads all channels before it writes any channel. `CLAMP`
 /// clamps the results. `BLEND` writes only the lanes of the operation's set.
 pub(super) struct Channels<K, const N: usize, const CLAMP: bool, const BLEND: bool>(PhantomData<K>);
 
@@ -59,7 +59,7 @@ impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for C
     }
 }
 
-/// Returns the sources of a kernel, with their signs flipped if [`Kernel::FLIPPED`] is set.
+/// Returns the sources of a kernel. If [`Kernel::FLIPPED`] is set, applies the channel's sign flips to the sources.
 #[inline(always)]
 pub(super) fn sources<K: Kernel>(lanes: &Lanes<'_>, channel: &Channel, chunk: usize) -> [Words; 3] {
     let mut src = [[0; CHUNK]; 3];
@@ -83,8 +83,8 @@ pub(super) fn flushed(x: u32) -> u32 {
 /// Returns a result of arithmetic in canonical form: a denormal becomes zero, and a NaN becomes the machine's NaN.
 #[inline(always)]
 fn normalised(x: f32) -> u32 {
-    // Integer instructions let the compiler turn loops over lanes into vector code. A DP3 of 64 lanes then takes 171 ns
-    // instead of 247 ns.
+    // This code uses integer instructions, so that the compiler can turn loops over lanes into vector code. A DP3 of 64
+    // lanes then takes 171 ns instead of 247 ns.
     let bits = x.to_bits();
     if (bits & !SIGN) as i32 > EXPONENT as i32 { NAN.to_bits() } else { flushed(bits) }
 }
@@ -128,8 +128,8 @@ fn number<const FLUSH: bool>(x: u32) -> f32 {
     f32::from_bits(if FLUSH { flushed(x) } else { x })
 }
 
-/// Returns the factors of a product. `ZERO_WINS` adjusts them so that the product of a zero with an infinity or a NaN
-/// is zero.
+/// Returns the factors of a product. If `ZERO_WINS` is set, adjusts the factors so that the product of a zero with an
+/// infinity or a NaN is zero.
 #[inline(always)]
 fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f32) {
     let (a, b) = (number::<FLUSH>(a), number::<FLUSH>(b));
@@ -141,8 +141,8 @@ fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f3
     }
 }
 
-/// Rounds a sum to odd, given its rounding error. Rounding the result to a single then gives the exact sum rounded
-/// once. (simt::float::sum_rounded)
+/// Rounds a sum to odd, given its rounding error. If the returned double is then rounded to a single, the single equals
+/// the exact sum rounded once. (simt::float::sum_rounded)
 #[inline(always)]
 fn to_odd(sum: f64, error: f64) -> f64 {
     let bits = sum.to_bits();
@@ -156,7 +156,8 @@ fn to_odd(sum: f64, error: f64) -> f64 {
 /// of the product or of the addend is flipped.
 pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool>;
 
-/// [`Mad`] that makes no assumption about its sources: they may be denormals, and their signs may be flipped.
+/// The variant of [`Mad`] without assumptions about its sources: the sources may be denormals, and their signs may be
+/// flipped.
 pub(super) type AnyMad<const ZERO_WINS: bool, const SCALED: bool> = Mad<ZERO_WINS, SCALED, true, true>;
 
 impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool> Kernel
@@ -169,8 +170,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     fn chunk<W: Wide>(_: W, _: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
         let [product, _, addend] = channel.flip;
         if W::FUSED {
-            // A factor and the addend are scaled before the multiply-add. Scaling is exact unless it moves an exponent
-            // out of range.
+            // One factor and the addend are scaled before the multiply-add. The scaling is exact unless the exponent of
+            // a scaled value leaves the range.
             let sum = Sum {
                 flip: FLIP.then_some([product, addend]),
                 flush: FLUSH,
@@ -180,8 +181,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
             };
             let (result, exception) = multiply_add(&src, sum);
             if SCALED && exception {
-                // Only this path needs the sources in memory, so it copies them. Without the copy, the fast path would
-                // store them as well.
+                // Only this slow path needs the sources in memory, so the slow path copies the sources. Without the
+                // copy, the compiler would also store the sources in memory on the fast path.
                 let copy = [src[0], src[1], src[2]];
                 let exact = mad_exactly::<ZERO_WINS>(&copy, channel.flip, channel.omod);
                 return *std::hint::black_box(&exact);
@@ -200,8 +201,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     }
 }
 
-/// Computes A * 1 + 0. Programs move values in this way, because R520 does not have a move instruction. A zero becomes
-/// +0.
+/// Computes A * 1 + 0. Programs use this computation to move values, because R520 does not have a move instruction. A
+/// zero becomes +0.
 pub(super) struct Move;
 
 impl Kernel for Move {
@@ -209,8 +210,8 @@ impl Kernel for Move {
 
     #[inline(always)]
     fn chunk<W: Wide>(wide: W, _: &Operation, _: &Channel, src: [Words; 3]) -> Words {
-        // A plain loop over lanes is slower: for several channels, the code that the compiler generates takes three
-        // times as long.
+        // For several channels, the code that the compiler generates from a plain loop over lanes takes three times as
+        // long.
         let eight = wide.eight();
         let mut result = [0; CHUNK];
         let (words, results) = (src[0].as_chunks().0, result.as_chunks_mut().0);
@@ -243,8 +244,8 @@ const fn upward(powers: u32) -> [u32; 2] {
     [low, SIGN - low]
 }
 
-/// Returns the exponents that scaling in [`Mad`] moves out of range: the first exponent and the size of the range, as
-/// bits of a float.
+/// Returns the exponents that the scaling in [`Mad`] would move out of range. The result consists of the first of these
+/// exponents and the number of exponents, as bits of a float.
 pub(super) const fn beyond(omod: Omod) -> [u32; 2] {
     match omod {
         Omod::MUL_1 | Omod::DISABLED => [0, 0],
@@ -262,8 +263,8 @@ pub(super) const fn factor(omod: Omod) -> f32 {
     [1.0, 2.0, 4.0, 8.0, 0.5, 0.25, 0.125, 1.0][omod as usize]
 }
 
-/// Returns `one` if `first` is set, otherwise `other`. For a plain `if`, the compiler would load single words from
-/// memory.
+/// Returns `one` if `first` is set, otherwise `other`. If the code used a plain `if`, the compiler would load single
+/// words from memory.
 #[inline(always)]
 fn chosen(first: bool, one: u32, other: u32) -> u32 {
     let mask = u32::from(first).wrapping_neg();
@@ -325,7 +326,8 @@ lanewise! {
 }
 
 lanewise! {
-    /// [`lane::frc`]. The difference is exact or close to 1, so scaling does not round a second time.
+    /// [`lane::frc`]. The difference is either exact or close to 1. So scaling the difference does not round a second
+    /// time.
     Frc(1), |operation, src| {
         let a = f32::from_bits(flushed(src[0]));
         let fraction = normalised((a - a.floor()) * operation.scale);
@@ -368,15 +370,16 @@ impl Kernel for Rsq {
     }
 }
 
-/// Returns scaled results of [`Rsq`] in singles, or `None` if one of them may be wrong: 64 lanes take 40 ns instead of
-/// 76 ns in doubles.
+/// Returns scaled results of [`Rsq`] that are computed in singles, or `None` if one of the results may be wrong. For 64
+/// lanes, singles take 40 ns, and doubles take 76 ns.
 ///
-/// One step from an approximation leaves an error below 2^-21. The next step adds a correction that is wrong by less
-/// than 2^-43 of the result. The result is right if both ends of an interval of four times that round to the same single.
+/// The first step from an approximation leaves a relative error below 2^-21. The second step adds a correction, whose
+/// error is below 2^-43 of the result. The function checks an interval around the result with four times this error on
+/// each side. The result is right if both ends of the interval round to the same single.
 #[inline(always)]
 fn near_roots<W: Wide>(wide: W, numbers: &Words, scale: f32) -> Option<Words> {
     const SLACK: f32 = 1.0 / (1u64 << 41) as f32;
-    /// Numbers for which all errors are singles.
+    /// Bounds of the numbers for which a single can represent each rounding error.
     const LEAST: f32 = 1.0 / (1u128 << 80) as f32;
     const MOST: f32 = (1u128 << 80) as f32;
     let eight = wide.eight();
@@ -404,7 +407,7 @@ fn near_roots<W: Wide>(wide: W, numbers: &Words, scale: f32) -> Option<Words> {
     (good == 0xff).then_some(result)
 }
 
-/// Returns results of [`Rsq`]. A square root is rounded correctly on every processor.
+/// Returns results of [`Rsq`]. Every processor rounds square roots correctly.
 #[inline(always)]
 fn roots(numbers: &Words, omod: Omod, scale: f32) -> Words {
     let mut result = [0; CHUNK];
@@ -424,8 +427,8 @@ enum Kind {
     Addend,
 }
 
-/// Computes a dot product for all lanes and writes it to the destination of the first channel. D2A adds two products
-/// and the third source of the third channel. DP3 adds three products, and DP4 adds four. `TERMS` is 3 or 4.
+/// Computes a dot product for all lanes and writes the result to the destination of the first channel. D2A adds two
+/// products and the third source of the third channel. DP3 adds three products, and DP4 adds four. `TERMS` is 3 or 4.
 pub(super) struct Dot<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>;
 
 /// [`Dot`] for three products, the third of which is zero. `FLUSH`: a source may be a denormal.
@@ -435,7 +438,8 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let scale = f64::from(operation.scale);
-        // Written out, because a closure for both is not always compiled for the level.
+        // The two cases are written out, because the compiler does not always compile a shared closure for the vector
+        // level.
         if W::FUSED {
             dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, |lanes, chunk| {
                 sums_of_singles::<W, TERMS, ADDEND>(wide, lanes, operation, chunk)
@@ -460,8 +464,8 @@ impl<const ZERO_WINS: bool, const FLUSH: bool> Body for DotOfTwo<ZERO_WINS, FLUS
     }
 }
 
-/// A dot product that reads `READ` terms; the others are zero. `sums` returns candidate results of a chunk, and whether
-/// any lane may be wrong.
+/// Computes a dot product that reads `READ` terms. All further terms are zero. `sums` returns possible results of a
+/// chunk, and whether any of these results may be wrong.
 #[inline(always)]
 fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     lanes: &mut Lanes<'_>,
@@ -485,7 +489,8 @@ fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WIN
     }
 }
 
-/// Returns the rows of a term's factors, or twice that of its addend, and the signs to flip.
+/// Returns the row and the sign to flip for each of the two factors of a term. For an addend, returns the addend's row
+/// and sign twice.
 #[inline(always)]
 fn rows_of<const ADDEND: bool>(operation: &Operation, term: usize) -> [(Place, u32); 2] {
     let Channel { src, flip, .. } = &operation.channels[term & 3];
@@ -495,7 +500,7 @@ fn rows_of<const ADDEND: bool>(operation: &Operation, term: usize) -> [(Place, u
     }
 }
 
-/// Returns a chunk of the sources of a dot product, with their signs flipped.
+/// Returns a chunk of the sources of a dot product, after the operation's sign flips.
 #[inline(always)]
 fn factors_of<const TERMS: usize, const READ: usize, const ADDEND: bool>(
     lanes: &Lanes<'_>,
@@ -539,11 +544,11 @@ fn terms<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     terms
 }
 
-/// Returns sums in double precision, and whether any of them may be wrong.
+/// Returns sums in double precision, and whether any of these sums may be wrong.
 ///
-/// The error of a sum in double precision is below 2^-50 of the total magnitude of its terms. If both ends of that
-/// error interval round to the same single, the sum is right. The documented deviation of dot products can apply only
-/// if the sum is at most 2^-24 of the total magnitude.
+/// The error of a sum in double precision is below 2^-50 of the total magnitude of its terms. If both ends of this
+/// error interval round to the same single, the sum is right. The documents describe a deviation of dot products from
+/// the exact sum. This deviation can occur only if the sum is at most 2^-24 of the total magnitude.
 #[inline(always)]
 fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     src: &[[Words; 2]; TERMS],
@@ -560,7 +565,7 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
         }
         let slack = size * (1.0 / (1u64 << 50) as f64);
         let (low, high) = (((sum - slack) * scale) as f32, ((sum + slack) * scale) as f32);
-        // This form also detects a NaN, which differs from every number and from itself.
+        // This expression is also true if a bound is a NaN, because a NaN differs from every number and from itself.
         unlike |= u32::from(!(low == high));
         cancelled |= u64::from((sum.abs() <= size * (1.0 / (1u64 << 24) as f64)) & (size != 0.0));
         result[lane] = flushed(((sum * scale) as f32).to_bits());
@@ -568,13 +573,14 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     (result, (unlike != 0) | (cancelled != 0))
 }
 
-/// Returns sums that are computed in singles together with their rounding errors, and whether any of them may be wrong:
-/// a DP3 of 64 lanes takes 88 ns instead of 171 ns in doubles.
+/// Returns sums that are computed in singles together with their rounding errors, and whether any of the sums may be
+/// wrong. For a DP3 of 64 lanes, singles take 88 ns, and doubles take 171 ns.
 ///
-/// The errors of products and sums of singles are singles, unless an exponent leaves the range. The sum of these
-/// errors is less than 2^-21 of the sum of the terms' magnitudes, and its own error is less than 2^-43. The sum is right if both
-/// ends of an interval of twice that round to the same single. A zero that wins over a factor that is not a number
-/// makes the result a NaN here.
+/// The rounding errors of products and sums of singles are singles, unless an exponent leaves the range. The sum of
+/// these rounding errors is less than 2^-21 of the total magnitude of the terms. The error of this sum is less than
+/// 2^-43 of the total magnitude. The function checks an interval around the result with twice this error on each side.
+/// The result is right if both ends of the interval round to the same single. If a zero should win over a factor that
+/// is not a number, this function computes a NaN.
 #[inline(always)]
 fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
     wide: W,
@@ -584,7 +590,7 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
 ) -> (Words, bool) {
     const SLACK: f32 = 1.0 / (1u64 << 42) as f32;
     const CANCELLED: f32 = 1.0 / (1u64 << 20) as f32;
-    /// Magnitudes for which all errors, and the scaled result, are singles.
+    /// Bounds of the total magnitudes for which singles can represent all rounding errors and the scaled result.
     const LEAST: f32 = 1.0 / (1u128 << 60) as f32;
     const MOST: f32 = (1u128 << 100) as f32;
     let eight = wide.eight();
@@ -627,7 +633,8 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
         let high = eight.add(sum, eight.add(error, slack));
         let magnitude = eight.of_bits(eight.and_not(eight.bits(sum), sign));
         let cancelled = eight.less_equal(magnitude, eight.mul(size, eight.floats(CANCELLED)));
-        // The sum of zeros has their sign, which the error does not.
+        // If all terms are zeros, the sum has the right sign. The rounding error may have another sign, so the result
+        // is the sum without the rounding error.
         let none = eight.equal(size, zero);
         let inside = eight.and(eight.less(eight.floats(LEAST), size), eight.less(size, eight.floats(MOST)));
         let good = eight.and(eight.equal(low, high), eight.and_not(inside, cancelled));
@@ -640,8 +647,9 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
 
 /// Returns sums of two products and a zero, and whether any of the sums may be wrong.
 ///
-/// The products are exact in double precision, so the sum is rounded once. Rounding it again, to a single, gives the
-/// right result except in two cases: the double is halfway between two singles, or the result is a denormal.
+/// The products are exact in double precision, so adding the two products rounds only once. Rounding the sum again, to
+/// a single, gives the right result except in two cases: the double is halfway between two singles, or the result is a
+/// denormal.
 #[inline(always)]
 fn sums_of_two<const ZERO_WINS: bool, const FLUSH: bool>(src: &[[Words; 2]; 3], scale: f64) -> (Words, bool) {
     const LOST: u64 = (1 << 29) - 1;
@@ -662,7 +670,7 @@ fn sums_of_two<const ZERO_WINS: bool, const FLUSH: bool>(src: &[[Words; 2]; 3], 
     (result, doubtful != 0)
 }
 
-/// Computes the sums in more than double precision. Returns the lanes whose sum may still be wrong.
+/// Computes the sums with more precision than a double. Returns the lanes whose sum may still be wrong.
 #[cold]
 #[inline(never)]
 fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
@@ -679,8 +687,9 @@ fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     exceptions
 }
 
-/// Returns the sum rounded to odd, and whether it may be wrong. It may be wrong if the rounding errors do not add up
-/// exactly. It may also be wrong if two terms cancel, because the documented deviation of dot products may then apply.
+/// Returns the sum rounded to odd, and whether the sum may be wrong. The sum may be wrong if the rounding errors do not
+/// add up exactly. The sum may also be wrong if two terms cancel, because the documented deviation of dot products may
+/// then apply.
 #[inline(always)]
 fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
     let mut exception = false;
@@ -698,7 +707,7 @@ fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
     }
     let inexact = (error > 0.0) | (error < 0.0);
     let (head, tail) = two_sum(total, error);
-    // If the rounding error is zero, the total is the exact sum and is returned unchanged. It may be a zero of
+    // If the rounding error is zero, the total is the exact sum and is returned unchanged. The total may be a zero of
     // either sign, an infinity or a NaN.
     (if inexact { to_odd(head, tail) } else { total }, exception)
 }

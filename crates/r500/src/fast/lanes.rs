@@ -1,10 +1,10 @@
-//! Operations on whole rows: the state on which they work, their operands, and the compilation of a body for each level
-//! of vector instructions.
+//! Operations on whole rows: the state on which operations work, the operands of operations, and the compilation of a
+//! body for each level of vector instructions.
 //!
-//! A [`Body`] is written once, as loops without branches over [`CHUNK`] lanes. It is repeated for each chunk of a
-//! group. A [`handler`] is a body compiled for a [`Level`]. Lowering chooses the rows that an operation reads and
-//! writes. The rows of temporaries and outputs come first, followed by those of lane sets, intermediate results and
-//! constants. So a handler does not distinguish kinds of operands.
+//! The source of a [`Body`] consists of loops without branches over [`CHUNK`] lanes. The body runs once for each chunk
+//! of a group. A [`handler`] is a body compiled for a [`Level`]. Lowering selects the rows that an operation reads and
+//! writes. The rows of temporaries and outputs come first. The rows of lane sets, intermediate results and constants
+//! follow. So a handler does not distinguish kinds of operands.
 
 use std::hint::assert_unchecked;
 use std::ops::{Deref, DerefMut, Range};
@@ -33,15 +33,15 @@ pub(super) struct Lanes<'a> {
     /// Numbers of the chunks that contain lanes of the group.
     chunks: Range<usize>,
     sets: [Mask; Set::COUNT],
-    /// The value of aL, if an operation of the current block uses it.
+    /// The value of aL, if an operation of the current block uses aL.
     pub(super) al: i32,
-    /// Whether an operation has bailed out, before it wrote anything. The reference interpreter then executes the
-    /// instruction.
+    /// Whether an operation has bailed out. An operation bails out before it writes anything. The reference interpreter
+    /// then executes the instruction.
     pub(super) refused: bool,
     pub(super) state: State<'a>,
 }
 
-/// State other than rows. It belongs to a group and to its program.
+/// State other than rows. Some parts of this state belong to the group, and other parts belong to the program.
 pub(super) struct State<'a> {
     pub(super) predicate: &'a mut [Mask; 4],
     pub(super) alu_result: &'a mut Mask,
@@ -83,7 +83,7 @@ impl<'a> Lanes<'a> {
     /// Returns the state of a group that has the lanes `lanes`. No lane is active.
     ///
     /// # Panics
-    /// Panics if there are fewer rows than the layout has.
+    /// Panics if `rows` has fewer rows than the layout.
     ///
     /// # Safety
     /// All operations that run on this state must have been lowered with this layout.
@@ -103,8 +103,8 @@ impl<'a> Lanes<'a> {
     /// Returns the numbers of the chunks that contain lanes of the group.
     #[inline(always)]
     pub(super) fn chunks(&self) -> Range<usize> {
-        // SAFETY: a mask has as many lanes as a row. Without this assumption, each access to a chunk would check its
-        // bound.
+        // SAFETY: a mask has as many lanes as a row. Without this assertion, each access to a chunk would check the
+        // bound of the row.
         unsafe { assert_unchecked(self.chunks.end <= WIDEST / CHUNK) };
         self.chunks.clone()
     }
@@ -130,7 +130,7 @@ impl<'a> Lanes<'a> {
         self.constants[number][usize::from(channel & 3)]
     }
 
-    /// Returns the bytes of all rows. Compiled code addresses a row by its distance from the first one.
+    /// Returns the bytes of all rows. Compiled code addresses a row by its distance in bytes from the first row.
     pub(super) fn row_bytes(&mut self) -> *mut [u8] {
         self.rows.bytes()
     }
@@ -166,7 +166,7 @@ impl<'a> Lanes<'a> {
         self.rows.set_chunk(place, chunk, words);
     }
 
-    /// Writes the lanes of a set. Other lanes of the chunk keep their values.
+    /// Writes the lanes of a set. The other lanes of the chunk keep their values.
     #[inline(always)]
     pub(super) fn blend<W: Wide>(&mut self, wide: W, place: Place, chunk: usize, set: Set, words: Words) {
         let mut row = self.read(place, chunk);
@@ -180,8 +180,8 @@ impl<'a> Lanes<'a> {
         self.sets[usize::from(set.0) % Set::COUNT]
     }
 
-    /// Assigns `lanes` to a set, but does not update the row of active lanes. The function [`choose`] also updates that
-    /// row.
+    /// Assigns `lanes` to a set. Does not update the row of active lanes. To update that row as well, call the function
+    /// [`choose`].
     #[inline(always)]
     pub(super) fn choose(&mut self, set: Set, lanes: Mask) {
         self.sets[usize::from(set.0) % Set::COUNT] = lanes;
@@ -211,13 +211,14 @@ pub(super) fn choose(level: Level, lanes: &mut Lanes<'_>, set: Set, members: Mas
 pub(super) struct Channel {
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
-    /// Sign bits to flip. Sums have one word for the product (first) and one for the addend (third). Other operations
-    /// have one word per source.
+    /// Sign bits to flip. Sums have one word for the product (first element) and one for the addend (third element).
+    /// Other operations have one word per source.
     pub(super) flip: [u32; 3],
-    /// OMOD of a sum, and the same OMOD as the factor `scale`.
+    /// OMOD of a sum, as an enum value (`omod`) and as a factor (`scale`).
     pub(super) omod: Omod,
     pub(super) scale: f32,
-    /// Exponents that OMOD moves out of range: the first exponent and the size of the range, as bits of a float.
+    /// Exponents that OMOD moves out of range: the first of these exponents and the number of exponents, as bits of a
+    /// float.
     pub(super) beyond: [u32; 2],
 }
 
@@ -232,18 +233,18 @@ impl Channel {
     };
 }
 
-/// An operation on rows. An instruction is lowered to several of them.
+/// An operation on rows. Lowering turns an instruction into several operations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// The code of the operation. The first handler works for any active lanes. The second is for the case that every
-    /// lane of the group is active.
+    /// The code of the operation. The first handler works for any set of active lanes. The second handler works only if
+    /// every lane of the group is active.
     pub(super) handlers: [Handler; 2],
-    /// The channels. The handler defines how many of them it uses.
+    /// The channels. The handler determines how many channels are used.
     pub(super) channels: [Channel; 4],
     /// The lanes to which the operation writes.
     pub(super) set: Set,
-    /// OMOD, and the same OMOD as the factor `scale`, which is 1 if OMOD is disabled. For sums, each channel has its
-    /// own OMOD.
+    /// OMOD, as an enum value (`omod`) and as a factor (`scale`). The factor is 1 if OMOD is disabled. For sums, each
+    /// channel has its own OMOD.
     pub(super) omod: Omod,
     pub(super) scale: f32,
     /// Whether the result is clamped to 0..1.
@@ -255,7 +256,7 @@ pub(super) struct Operation {
     pub(super) inverted: bool,
 }
 
-/// Compiled body of an operation. The processor must support the level for which it is compiled.
+/// Compiled body of an operation. The processor must support the level for which the body is compiled.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// The effect of an operation.

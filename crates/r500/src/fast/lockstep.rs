@@ -1,4 +1,4 @@
-//! Runs a group on two engines, for the loop of [`reconverge_simt::lockstep`].
+//! Runs a group on two engines. The loop in [`reconverge_simt::lockstep`] drives both engines.
 
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::lockstep::{self, Differs, Stretch, Twin, check, check_rows};
@@ -11,7 +11,7 @@ use crate::inst::TEMPORARIES;
 use crate::launch::RunError;
 use crate::setup::Setup;
 
-/// The same group on the reference interpreter and on the fast engine.
+/// One group, with its state on the reference interpreter and its state on the fast engine.
 struct Both<'a> {
     engine: &'a Fast,
     first_lane: usize,
@@ -87,7 +87,7 @@ impl Twin for Both<'_> {
 }
 
 /// Runs a group to its end on both engines. `start` returns the group in its initial state. `made` returns the fast
-/// engine with code for an extent. Returns the final group of the reference interpreter.
+/// engine with compiled code for an extent. Returns the final group of the reference interpreter.
 pub(crate) fn run(
     engine: &Fast,
     setup: &Setup,
@@ -131,8 +131,8 @@ mod tests {
         );
     }
 
-    /// Compares two engines whose code multiplies by different constants. The difference becomes visible after a block.
-    /// The message nevertheless names the instruction that caused it.
+    /// Compares two engines whose code multiplies by different constants. The comparison finds the difference only
+    /// after a block. The message nevertheless names the instruction that caused the difference.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {
         let setup = |factor: &str| {
@@ -142,7 +142,8 @@ mod tests {
                     "ALU temp[{to}].rgb = MAD src0.rgb, src1.{factor}, src1.ggg : src0=temp[{from}] src1=const[0]\n"
                 )
             };
-            // Both programs use the same constants in the same order, so that the constants have the same rows.
+            // Both programs use the same constants in the same order. So each constant has the same row in both
+            // programs.
             let lines = [line(1, "rrr"), line(2, factor), line(3, "bbb")].concat();
             let text = format!(".const 0 2 0.5 1 0\n.state US_PIXSIZE 8\n{lines}OUT nop\n");
             let program = crate::text::assemble(&text).expect("it assembles").program;

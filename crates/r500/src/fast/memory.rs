@@ -22,8 +22,8 @@ fn elements(surface: &Surface, size: usize) -> Option<std::ops::Range<usize>> {
     (linear && elements <= i32::MAX as u64 && end <= size as u64).then_some(start as usize..end as usize)
 }
 
-/// Returns the element number of each lane in a chunk, and a word per lane that is all ones if the element is inside
-/// the surface. Coordinates are truncated, which equals the floor for numbers that are not negative.
+/// Returns the element number of each lane in a chunk. Also returns a word per lane, which is all ones if the element
+/// is inside the surface. Coordinates are truncated. For numbers that are not negative, truncation equals the floor.
 #[inline(always)]
 fn numbers(surface: &Surface, [x, y]: [&Words; 2]) -> (Words, Words) {
     let (mut numbers, mut inside) = ([0; CHUNK], [0; CHUNK]);
@@ -99,7 +99,7 @@ fn scattered<W: Wide>(wide: W, lanes: &mut Lanes<'_>, scatter: &Scatter) -> Opti
     Some(())
 }
 
-/// Executes the unscaled LD with index `number` from a surface.
+/// Executes the unscaled LD with index `number`, which reads from a surface.
 pub(super) struct Loaded;
 
 impl Body for Loaded {
@@ -134,7 +134,7 @@ fn loaded<W: Wide>(
     let of_four = surface.tiling == Tiling::LINEAR_INP_2X2;
     let mut numbers_of = [0; WIDEST];
     let mut inside = 0;
-    // For a 2 x 2 fetch, the neighbours to the right and below must also be inside the surface.
+    // For a 2 x 2 fetch, the neighbouring elements to the right and below must also be inside the surface.
     let reach = if of_four { 1 } else { 0 };
     let room = Surface {
         pitch: surface.pitch.checked_sub(reach)?,
@@ -147,7 +147,7 @@ fn loaded<W: Wide>(
         inside |= wide.signs(&names) << (chunk * CHUNK);
         numbers_of[chunk * CHUNK..][..CHUNK].copy_from_slice(&numbers(&surface, [&x, &y]).0);
     }
-    // A helper lane at the edge of a domain may fetch outside the surface, because its value is not used.
+    // A helper lane at the edge of a domain may fetch outside the surface, because the fetched value is not used.
     if fetching & lanes.covered.0 & !inside != 0 {
         return None;
     }
@@ -156,7 +156,8 @@ fn loaded<W: Wide>(
         if surface.format.channels() != 1 {
             return None;
         }
-        // The last channel returns the requested element. (CTM guide p. 6)
+        // The last channel receives the requested element, and the other channels receive its neighbours. (CTM guide p.
+        // 6)
         for (values, distance) in values.iter_mut().zip([1, surface.pitch, surface.pitch + 1, 0]) {
             let numbers = numbers_of.map(|number| number.wrapping_add(distance));
             read(surface.format, elements, &numbers, reading, |lane, value| values[lane] = value[0]);

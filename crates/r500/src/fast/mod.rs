@@ -1,23 +1,23 @@
-//! The fast engine. It executes an operation for whole rows at once. Everything that is known before a run is resolved
-//! once per launch.
+//! The fast engine. It executes each operation for whole rows at once. Everything that is known before a run is
+//! resolved once per launch.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
-//! | `lower` | from instructions to blocks of operations |
-//! | `lanes` | operations, and the compilation of one body for each level of vector instructions |
-//! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
-//! | `cursor` | blocks in order, and flow control between them |
-//! | `compiled` | a program as linked code |
-//! | `run` | the choice between code and blocks, and groups that run together |
-//! | `parallel` | the groups of a launch on the host's threads |
-//! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
+//! | `lower` | lowers instructions to blocks of operations |
+//! | `lanes` | the type of operations, and the compilation of their code for each level of vector instructions |
+//! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the code of the operations |
+//! | `cursor` | runs blocks in order, and executes flow control between blocks |
+//! | `compiled` | compiles a program to linked host code, and runs this code |
+//! | `run` | runs groups, and chooses between compiled code and blocks |
+//! | `parallel` | runs the groups of a launch on the host's threads |
+//! | `lockstep` | runs a group on both engines, for [`reconverge_simt::lockstep`] |
 //!
 //! The engine works on the same [`Group`] as the reference interpreter, and produces the same registers, outputs,
 //! counts and traps. [`crate::flow`] executes flow control. If the engine does not support an instruction, the
 //! reference interpreter executes that instruction.
 
-// Calling code that is compiled for extensions of the processor is unsafe, and so is accessing rows without bounds
-// checks. Each use states why it is sound.
+// Two things are unsafe: calling code that is compiled for extensions of the processor, and accessing rows without
+// bounds checks. A comment at each use states why the use is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -56,7 +56,7 @@ pub struct Fast {
     compiled: Option<Arc<Compiled>>,
     /// Numbers of the outputs that the program may write.
     outputs: Vec<usize>,
-    /// A group of an earlier launch, without textures, whose memory later launches reuse.
+    /// A group of an earlier launch. Later launches reuse its memory. Its textures have been dropped.
     spare: Spare<Box<GroupRoom>>,
 }
 
@@ -96,7 +96,7 @@ impl Fast {
         Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_code(extent)
     }
 
-    /// Lowers a program without code. `singly` creates blocks of one instruction.
+    /// Lowers a program without compiling it. If `singly` is set, each block has one instruction.
     pub(crate) fn lowered(
         setup: &Setup,
         launch: &Launch,
@@ -115,13 +115,14 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// Returns whether groups may run together: every instruction has a fast path, and code executes no flow.
+    /// Returns whether several groups may run together. They may if every instruction has a fast path, groups do not
+    /// share surfaces, and compiled code does not execute flow instructions.
     pub(crate) fn runs_together(&self) -> bool {
         let flows = self.is_compiled() && !self.lowered.flows.is_empty();
         !flows && !self.lowered.shares && self.by_reference().is_empty()
     }
 
-    /// Returns the number of lanes that run together at most.
+    /// Returns the maximum number of lanes that run together.
     pub(crate) fn most_lanes(&self) -> usize {
         let alone = self.lowered.width.max(1);
         if self.runs_together() { WIDEST / alone * alone } else { alone }
@@ -139,8 +140,8 @@ impl Fast {
         self.set_uniforms(group);
     }
 
-    /// Returns a prepared group without lanes, and zero counts of runs. Reuses the memory of an earlier launch of the
-    /// program if available. In that case, the group still has the issue counts of the earlier launch.
+    /// Returns a prepared group without lanes, and run counts of zero. Reuses the memory of an earlier launch of the
+    /// program, if available. A reused group still has the issue counts of the earlier launch.
     fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<GroupRoom> {
         match self.spare.take() {
             Some(mut room) => {
@@ -160,7 +161,7 @@ impl Fast {
 
     /// Keeps the memory of a launch, so that a later launch can reuse it.
     fn keep(&self, mut room: Box<GroupRoom>, launch: &Launch) {
-        // Textures are dropped, because they may be large.
+        // The group drops its textures, because textures may be large.
         for (unit, _) in &launch.environment.textures {
             room.group.textures[usize::from(*unit)] = None;
         }
@@ -175,7 +176,8 @@ impl Fast {
         }
     }
 
-    /// Adds the counts of runs to the counts by slot. Each run of code was that of `groups` groups.
+    /// Adds the run counts of blocks and of compiled code to the issue counts of the slots. Each run of compiled code
+    /// was a run of `groups` groups.
     pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64], groups: usize) {
         let (of_blocks, of_code) = runs.split_at_mut(self.lowered.blocks.len());
         for (block, runs) in self.lowered.blocks.iter().zip(of_blocks) {
@@ -192,7 +194,7 @@ impl Fast {
         &self.lowered.written
     }
 
-    /// Returns the rows of temporaries that the program may read before all lanes have written them.
+    /// Returns the rows of temporaries that the program may read before all lanes have written these rows.
     pub(crate) fn cleared(&self) -> &[usize] {
         &self.lowered.cleared
     }
@@ -207,7 +209,7 @@ impl Fast {
         self.outputs.iter().copied()
     }
 
-    /// Returns the number of counters of runs: one per block, followed by those of compiled code.
+    /// Returns the number of run counters: one counter per block, followed by the counters of compiled code.
     pub(crate) fn counts(&self) -> usize {
         self.lowered.blocks.len() + self.compiled.as_ref().map_or(0, |compiled| compiled.counts())
     }

@@ -1,4 +1,4 @@
-//! Operands of operations that do not change while a program runs.
+//! Parts of an operation that do not change while a program runs.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::words::TexOp;
 /// A row of the lowered program.
 pub(super) type Place = place::Place<WIDEST>;
 
-/// The number of a lane set, to which an operation writes.
+/// The number of a lane set. An operation writes only the lanes of its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Set(pub(super) u8);
 
@@ -21,13 +21,13 @@ impl Set {
     pub(super) const ACTIVE: Set = Set(0);
     /// All lanes of the group.
     pub(super) const ALL: Set = Set(1);
-    /// Number of sets, a power of two. The sets from number 2 on hold lanes that a predicate selects. Each channel has
-    /// at most two of them.
+    /// Number of sets, a power of two. The sets from number 2 on hold lanes that a predicate selects. Each channel uses
+    /// at most two of these predicated sets.
     pub(super) const COUNT: usize = 16;
 }
 
-/// The row of the active lanes. A lane's word is all ones if the lane is active, otherwise zero. This is the first row
-/// after the registers.
+/// The row of the active lanes. A lane's word is all ones if the lane is active, otherwise zero. This row directly
+/// follows the rows of registers.
 pub(super) const MASK: Place = Layout::new(ROWS + 1).place(ROWS);
 
 /// A texture fetch: the properties that do not change during a launch.
@@ -43,9 +43,9 @@ pub(super) struct Fetch {
     pub(super) derivatives: [[Place; 3]; 2],
     /// The destination of each channel, if the channel is written.
     pub(super) dst: [Option<Written>; 4],
-    /// The destination row of each component of the texels, if [`Plan::read_flat`] can execute the fetch.
+    /// The destination row of each component of the texels. `None` if [`Plan::read_flat`] cannot execute the fetch.
     pub(super) flat: Option<[Option<Place>; 4]>,
-    /// Whether uncovered lanes do not fetch.
+    /// Whether uncovered lanes skip the fetch.
     pub(super) ignore_uncovered: bool,
 }
 
@@ -65,10 +65,10 @@ pub(super) struct Written {
 pub(super) struct Scatter {
     /// Rows of the instruction's channels: the value, the position x and y, and the alpha channel.
     pub(super) src: [Place; 4],
-    /// For each channel, the lanes whose predicate enables it.
+    /// For each channel, the lanes whose predicate enables the channel.
     pub(super) sets: [Set; 4],
-    /// Whether strict mode is on. It requires that alpha is zero and, if `same_index` is set, that all lanes address
-    /// one element.
+    /// Whether strict mode is on. Strict mode requires that alpha is zero. If `same_index` is set, strict mode also
+    /// requires that all lanes address the same element.
     pub(super) strict: bool,
     pub(super) same_index: bool,
 }
@@ -81,6 +81,6 @@ pub(super) struct Load {
     pub(super) src: [Place; 2],
     /// The destination of each channel, if the channel is written.
     pub(super) dst: [Option<Written>; 4],
-    /// Whether uncovered lanes do not fetch.
+    /// Whether uncovered lanes skip the fetch.
     pub(super) ignore_uncovered: bool,
 }

@@ -1,10 +1,10 @@
 //! Runs the groups of a launch on the host's threads. Each group writes the outputs of its own lanes, and the counts of
-//! all groups are added up. If several groups trap, the trap of the first of these groups is reported. So the results
-//! do not depend on the number of threads.
+//! all groups are added up. If several groups trap, the launch reports the trap of the group with the lowest lanes. So
+//! the results do not depend on the number of threads.
 //!
-//! Without an observer, as many groups as fit in a row run together, so that an operation is called once for all of
-//! them: see [`Fast::run_together`]. If one of these groups traps, the launch starts again and runs one group at a
-//! time.
+//! Without an observer, several groups run together, up to as many as fit in a row. The engine then calls an operation
+//! once for all these groups: see [`Fast::run_together`]. If one of these groups traps, the launch starts again and
+//! runs one group at a time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::launch::{Launch, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::Setup;
 
-/// Number of groups per task. Outputs store one bit per lane in words of 64 lanes. With this number, tasks do not share
-/// such a word, whatever the group width.
+/// Number of groups per task. Outputs store one bit per lane in words of 64 lanes. With this number of groups, no two
+/// tasks write to the same word, whatever the group width.
 const BATCH: usize = 64;
 
-/// A thread's state: a group that is reused, and its counts.
+/// The state of a host thread: a group that the thread reuses, and the counts of the groups that it has run.
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
@@ -67,7 +67,8 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, width, room, counts, totals: Totals::default() }
     }
 
-    /// Runs the groups of the lanes in `span`, until a [stop] is requested. Returns the outputs of these lanes.
+    /// Runs the groups of the lanes in `span`, until all have ended or a [stop] is requested. Returns the outputs of
+    /// these lanes.
     fn run<O: Observer>(&mut self, span: Range<usize>, observer: &mut O) -> Result<Outputs, Failed> {
         let mut outputs = Outputs::new(span.len(), self.fast.outputs());
         let is_together = self.is_together();
@@ -75,7 +76,7 @@ impl<'a> Worker<'a> {
         let (width, GroupRoom { group, runs }) = (*width, &mut **room);
         for first_lane in span.clone().step_by(width) {
             let lanes = width.min(span.end - first_lane);
-            // Lanes that were never launched may share a quad with launched lanes. Derivatives read them, so they must
+            // A quad may contain lanes that were never launched. Derivatives read these lanes, so their registers must
             // hold zeros.
             let cleared = if lanes == width { fast.cleared() } else { fast.written() };
             let all = (Mask::first(lanes), width);
@@ -144,7 +145,8 @@ pub(crate) fn run(
     .map_err(Failed::error)
 }
 
-/// Runs a launch. `width` is the number of lanes that run together, and `counts` states whether to count.
+/// Runs a launch. `width` is the number of lanes that run together. `counts` states whether to count instructions and
+/// operations.
 fn run_at(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -180,8 +182,8 @@ pub(crate) fn run_in_order<O: Observer>(
     Ok(worker.finish().with(outputs))
 }
 
-/// Runs a launch that has passed [`Launch::check`] on both engines, one group at a time in order. Reports the paths of
-/// the fast engine to the observer.
+/// Runs a launch on both engines, one group at a time in order. The launch must have passed [`Launch::check`]. Reports
+/// to the observer which paths of the fast engine executed the instructions.
 pub(crate) fn run_in_lockstep<O: Observer>(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -210,7 +212,7 @@ mod tests {
     use super::*;
     use crate::launch::{Environment, Hardware, Input};
 
-    /// A Mandelbrot set whose loop has the form that Mesa's compiler emits: each BREAK is inside a branch.
+    /// Computes a Mandelbrot set. The loop has the form that Mesa's compiler emits: each BREAK is inside a branch.
     const BREAKS: &str = "
 .state US_CONFIG 0x2
 .state US_PIXSIZE 0x3
@@ -245,7 +247,7 @@ behind:
 OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
 ";
 
-    /// Runs a program on one input, or several groups of it at once. `extent`: the compiled part.
+    /// Runs a program on one input, or on several groups at once. `extent` selects the part of the program to compile.
     fn ran_of(
         source: &str,
         (group_width, together): (usize, usize),
@@ -274,7 +276,8 @@ OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
         ran_of(BREAKS, (group_width, together), lanes, watchdog, None)
     }
 
-    /// Operations with templates before and after operations without, in one instruction and in several.
+    /// Operations with templates precede and follow operations without templates, both within one instruction and in
+    /// different instructions.
     const STRAIGHT: &str = "
 .state US_PIXSIZE 0x3
 ALU temp[1].rg = MAD src0.rg0, src0.rg0, src0.110 : src0=temp[0]

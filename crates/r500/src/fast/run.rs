@@ -1,4 +1,5 @@
-//! Runs groups to their end. Compiled code runs if a node begins at the current block. Otherwise, the block runs.
+//! Runs groups to their end. If a node of compiled code begins at the current block, the node runs. Otherwise, the
+//! block runs.
 
 use std::ops::ControlFlow;
 
@@ -12,9 +13,9 @@ use crate::cause::Cause;
 use crate::group::{Group, Parted};
 
 impl Fast {
-    /// Runs a [prepared](Fast::prepare) group for up to `most` instructions. `runs` counts the runs of each block.
-    /// Reports issues, divergence and stack changes to the observer. Only instructions that the reference interpreter
-    /// executes report data events.
+    /// Runs a [prepared](Fast::prepare) group for up to `most` instructions. Adds the runs of each block to `runs`.
+    /// Reports issues, divergence and stack changes to the observer. Data events are reported only for instructions
+    /// that the reference interpreter executes.
     ///
     /// # Errors
     /// Returns an error if an instruction traps.
@@ -42,11 +43,11 @@ impl Fast {
         Ok(())
     }
 
-    /// Runs groups together to their end, or until a [stop] is requested. The lanes of `group` are the lanes of all
-    /// these groups, and `group` must be [prepared](Fast::prepare). `runs` counts the runs of each block, once for each
-    /// group. In `group`, the counts of lanes and of divergence cover all groups, but the count of instructions does
-    /// not. Calls `ended` for groups that have ended. Returns `None` if a group traps or needs the reference
-    /// interpreter. The groups then have to run separately.
+    /// Runs several groups together to their end, or until a [stop] is requested. `group` holds the lanes of all these
+    /// groups, and must be [prepared](Fast::prepare). Adds the runs of each block to `runs`, once for each group. The
+    /// counts of lanes and of divergence in `group` cover all groups. The count of instructions in `group` is that of a
+    /// single group. Calls `ended` for groups that have ended. Returns `None` if a group traps or needs the reference
+    /// interpreter. The caller then has to run the groups separately.
     pub(crate) fn run_together(
         &self,
         group: &mut Group,
@@ -88,7 +89,7 @@ impl Fast {
         }
     }
 
-    /// Runs the next instruction of groups that run together and vote alike.
+    /// Runs the next instruction of groups that run together. All these groups jump, or all of them stay.
     fn run_one(&self, group: &mut Group, runs: &mut [u64], all: Mask) -> Option<()> {
         let end = group.statistics.instructions + 1;
         let stop = self.run_blocks(group, runs, end, Some(Company { all, waiting: NOWHERE }), &mut Silent);
@@ -106,7 +107,8 @@ impl Fast {
     ) -> Stop {
         let before = group.statistics.instructions;
         let budget = end.min(group.watchdog).saturating_sub(before);
-        // Code counts runs of all groups that fit in a row, or of one.
+        // A run count of compiled code stands for one group or for all groups that fit in a row. So with any other
+        // number of groups, compiled code does not run.
         let counts = company.is_none() || group.lanes == Mask::first(self.most_lanes());
         let mut runner = self.compiled.as_deref().filter(|_| counts).map(Runner::new);
         let mut cursor = Cursor::new(self, group, runs, company, budget);
@@ -125,7 +127,8 @@ impl Fast {
     }
 }
 
-/// Runs compiled code, the next block, or one instruction of a block. Compiled code does not run with an observer.
+/// Runs compiled code, or the next block, or one instruction of the next block. With an observer, compiled code does
+/// not run.
 #[inline(always)]
 fn next<'a, O: Observer>(
     runner: Option<&mut Runner<'a>>,

@@ -1,5 +1,5 @@
-//! The branch counters of all lanes, stored as bit planes. An operation on all counters then needs only a few
-//! operations on masks.
+//! The branch counters of all lanes, stored as bit planes. A few operations on masks can then update the counters of
+//! all lanes.
 
 use reconverge_simt::{Lane, Mask};
 
@@ -54,8 +54,8 @@ impl Counters {
         }
     }
 
-    /// Subtracts `number` from the counters of `lanes`. If a counter is below `number`, the counter does not change,
-    /// and its lane is returned.
+    /// Subtracts `number` from the counters of `lanes`. A counter below `number` does not change. Returns the lanes
+    /// with such counters.
     pub(super) fn decrease(&mut self, lanes: Mask, number: u8) -> Mask {
         let (left, below) = self.minus(number);
         let changed = lanes - below;

@@ -1,7 +1,7 @@
-//! Changes to the flow state for fault injection. They model, for example, a particle that hits a latch.
+//! Changes to the flow state for fault injection. Such a change models, for example, a particle that hits a latch.
 //!
-//! After a change, each lane is still in one of three states: it is active, it is off and counts, or it is off for
-//! another reason.
+//! After a change, each lane is still in one of three states. The lane is active, or a branch has switched off the lane
+//! and the lane's counter counts, or the lane is off for another reason.
 
 use reconverge_simt::{Lane, Mask};
 
@@ -10,9 +10,9 @@ use super::{Flow, Frame};
 impl Flow {
     /// Sets the lanes that execute the next instruction.
     ///
-    /// If a lane is switched off, it counts from 0, like a lane that the innermost branch has switched off. If a lane
-    /// is switched on, it stops counting. (Inferred: the documents name one counter per pixel, and say that a pixel
-    /// runs when its counter is below zero.)
+    /// If this function switches off a lane, the lane's counter starts at 0, as if the innermost branch had switched
+    /// off the lane. If the function switches on a lane, the lane's counter stops. (Inferred: the documents name one
+    /// counter per pixel, and say that a pixel runs when its counter is below zero.)
     pub fn set_active(&mut self, lanes: Mask) {
         let (off, on) = (self.active - lanes, lanes - self.active);
         self.counters.clear(off);
@@ -20,24 +20,24 @@ impl Flow {
         self.active = lanes;
     }
 
-    /// Returns the lanes that a branch has switched off. Other lanes do not have meaningful counters.
+    /// Returns the lanes that a branch has switched off. The counters of all other lanes are meaningless.
     pub fn counting(&self) -> Mask {
         self.branch
     }
 
-    /// Returns the branch counter of a lane, or 0 if the lane does not count.
+    /// Returns the branch counter of a lane, or 0 if no branch has switched off the lane.
     pub fn counter(&self, lane: Lane) -> u8 {
         if self.branch.has(lane) { self.counters.of(lane) } else { 0 }
     }
 
-    /// Sets the branch counter of a lane that counts. Does nothing for other lanes.
+    /// Sets the branch counter of a lane that a branch has switched off. Does nothing for other lanes.
     pub fn set_counter(&mut self, lane: Lane, value: u8) {
         if self.branch.has(lane) {
             self.counters.set(lane, value);
         }
     }
 
-    /// Returns the number of bits that the highest value of a branch counter needs.
+    /// Returns the number of bits that are needed for the highest value of a branch counter.
     pub fn counter_bits(&self) -> u32 {
         (u8::BITS - self.limits.branch_counter.leading_zeros()).max(1)
     }

@@ -1,5 +1,5 @@
-//! Queries and updates of the flow state for compiled code. After a run of compiled code, the flow state is the same as
-//! if its instructions had been executed one at a time.
+//! Queries and updates of the flow state for compiled code. After compiled code has run, the flow state is the same as
+//! if the engine had executed the compiled instructions one at a time.
 
 use reconverge_simt::{Mask, Mode};
 
@@ -10,14 +10,14 @@ use crate::words::{AOp, BOp, FcMode};
 const BRANCHED: u32 = 1;
 /// Bit of [`Flow::hindered`]: an active lane is not covered.
 const UNCOVERED: u32 = 2;
-/// Bit of [`Flow::hindered`]: the innermost loop is not a LOOP, or lanes wait in it after CONTINUE.
+/// Bit of [`Flow::hindered`]: the innermost loop is not a LOOP, or lanes of the loop wait after a CONTINUE.
 const NO_LOOP: u32 = 4;
-/// Bit of [`Flow::hindered`]: the innermost loop is not a REP, or lanes wait in it after CONTINUE.
+/// Bit of [`Flow::hindered`]: the innermost loop is not a REP, or lanes of the loop wait after a CONTINUE.
 const NO_REP: u32 = 8;
 
 impl Flow {
-    /// Returns a set of bits. Each bit is a condition that prevents compiled code from executing some flow
-    /// instructions. [`Step::needs`] returns the bits that matter for an instruction.
+    /// Returns a set of bits. Each bit stands for a condition that prevents compiled code from executing some flow
+    /// instructions. [`Step::needs`] returns the bits that matter for one instruction.
     #[inline]
     pub(crate) fn hindered(&self) -> u32 {
         let frame = self.loops.last().filter(|frame| frame.continued.is_empty());
@@ -29,11 +29,11 @@ impl Flow {
             | bit(has_al != Some(false), NO_REP)
     }
 
-    /// Returns how many more iterations compiled code may start in the innermost loop. `al` states whether the loop
-    /// must be a LOOP, which has aL, or a REP.
+    /// Returns how many more iterations compiled code may start in the innermost loop. If `al` is true, the loop must
+    /// be a LOOP, which has aL. Otherwise, the loop must be a REP.
     ///
-    /// Returns `None` if no loop is open, if the innermost loop is of the other kind, if a lane waits after CONTINUE,
-    /// or if an active lane is not covered.
+    /// Returns `None` in four cases: no loop is open, the innermost loop is of the other kind, a lane waits after a
+    /// CONTINUE, or an active lane is not covered.
     #[inline]
     pub(crate) fn rounds(&self, al: bool) -> Option<u32> {
         let Frame { count, al: register, continued, .. } = self.loops.last()?;
@@ -42,9 +42,9 @@ impl Flow {
         in_place.then(|| u32::from(count.saturating_sub(1)))
     }
 
-    /// Updates the state after compiled code has run: the group is at `pc` and the lanes `active` are active. Compiled
-    /// code has started `rounds` iterations of the innermost loop, and each has added `step` to aL. The lanes `broke`
-    /// have left that loop.
+    /// Updates the state after compiled code has run. The group is now at `pc`, and the lanes `active` are active.
+    /// Compiled code has started `rounds` iterations of the innermost loop, and each iteration has added `step` to aL.
+    /// The lanes `broke` have left that loop.
     pub(crate) fn stay(&mut self, pc: u16, active: Mask, broke: Mask, (rounds, step): (u32, i8)) {
         (self.pc, self.active) = (pc, active);
         let Some(frame) = self.loops.last_mut().filter(|_| rounds > 0 || broke.any()) else { return };
@@ -57,8 +57,8 @@ impl Flow {
 }
 
 impl Step {
-    /// Returns, for an ALU result of false and for one of true, whether a lane votes to jump. Returns `None` if the
-    /// vote also depends on the predicate.
+    /// Returns two votes: that of a lane whose ALU result is false, and that of a lane whose ALU result is true. A vote
+    /// of true is a vote to jump. Returns `None` if the vote also depends on the predicate.
     pub(crate) fn votes(&self) -> Option<[bool; 2]> {
         let [no, no_holds, yes, yes_holds] = self.wants.map(|want| want != 0);
         let known = self.predicate.is_none() || (no, yes) == (no_holds, yes_holds);
@@ -70,7 +70,7 @@ impl Step {
         let Step { inst: fc, in_loop, .. } = self;
         let counts = fc.b_else || [fc.b_op0, fc.b_op1] != [BOp::NONE; 2];
         let of_loop = match in_loop {
-            // No bit is needed: [`Flow::rounds`] allows iterations only in a loop of the right kind.
+            // No bit has to be zero, because [`Flow::rounds`] allows iterations only in a loop of the right kind.
             Some(InLoop { end: true, .. }) => return 0,
             Some(InLoop { al: Some(true), .. }) => NO_LOOP,
             Some(InLoop { al: Some(false), .. }) => NO_REP,
@@ -80,8 +80,8 @@ impl Step {
         of_loop | if fc.ignore_uncovered { UNCOVERED } else { 0 }
     }
 
-    /// Returns the next slot if all lanes vote `jump` at `pc`, and no lane is off. Returns `None` if the instruction is
-    /// not a branch, or if it would then change more than the program counter.
+    /// Returns the next slot of the group if all lanes vote `jump` at `pc`, while no lane is off. Returns `None` if the
+    /// instruction is not a branch, or if the instruction changes more than the program counter in this case.
     pub(crate) fn passes_to(&self, pc: u16, jump: bool) -> Option<u16> {
         if self.inst.op.role() != Role::Jump || self.inst.a_op != AOp::NONE {
             return None;
@@ -94,11 +94,12 @@ impl Step {
         (after == before).then_some(to)
     }
 
-    /// Returns the slot at which all lanes continue after the branch at `pc` and its sides. The lanes that stay run the
-    /// first side, from the next slot on, and the others run the second one, if there is one. `ends` are the slots and the
-    /// flow instructions at the end of the sides, one side after the other.
+    /// Returns the slot at which all lanes continue after the branch at `pc` and its sides. The lanes that stay at the
+    /// branch run the first side, which begins at the next slot. If there is a second side, the lanes that jump run the
+    /// second side. `ends` has the last slot of each side and the flow instruction in that slot.
     ///
-    /// Returns `None` if a side runs for other lanes, or if anything else changes while no lane is off.
+    /// Returns `None` if a side runs for other lanes, or if the instructions change anything except the program counter
+    /// while no lane is off.
     pub(crate) fn meets(&self, pc: u16, ends: &[(u16, &Step)]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let before = Flow::new(pc, all, all, FcMode::FULL, limits, Mode::Strict);
@@ -131,9 +132,9 @@ impl Step {
         slot
     }
 
-    /// Returns the slot at which the other lanes continue if the branch at `pc` lets lanes leave a loop: those that do not
-    /// vote to jump run `ends`, a BREAK and the end of the branch. Returns `None` if anything else changes while no lane
-    /// is off.
+    /// For a branch at `pc` inside which lanes leave a loop, returns the slot at which the remaining lanes continue.
+    /// The lanes that do not vote to jump run `ends`, which are a BREAK and the end of the branch. Returns `None` if
+    /// the instructions change anything else while no lane is off.
     pub(crate) fn leaves(&self, pc: u16, ends: [&Step; 2]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let al = ends[0].in_loop?.al?.then_some(0);
@@ -162,14 +163,14 @@ impl Step {
         slot
     }
 
-    /// Returns whether the instruction is a break at which lanes that vote to jump leave the loop, and at which the
-    /// other lanes stay.
+    /// Returns whether the instruction is a BREAK at which lanes that vote to jump leave the loop, while all other
+    /// lanes stay in the loop.
     pub(crate) fn breaks(&self) -> bool {
         self.in_loop.is_some_and(|it| !it.end && it.al.is_some()) && !self.inst.jump_any
     }
 
     /// If the instruction ends an iteration and all lanes vote to repeat the loop, returns whether the loop has aL, and
-    /// the number that an iteration adds to aL.
+    /// the number that each iteration adds to aL. Otherwise, returns `None`.
     pub(crate) fn repeats(&self) -> Option<(bool, i8)> {
         let ends = self.in_loop.filter(|it| it.end && self.votes() == Some([true; 2]));
         ends.and_then(|it| Some((it.al?, it.step)))

@@ -6,17 +6,18 @@ use super::{InLoop, LoopConstant, jumps, reads_alu_result};
 use crate::inst::Fc;
 use crate::words::{CmnInst, FcAddr, FcInst, FcMode};
 
-/// A flow instruction with all values that the program determines.
+/// A flow instruction together with all values that only depend on the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Word 2 of the instruction.
     pub inst: FcInst,
-    /// Absolute slot of the jump target. A return does not use it.
+    /// Absolute slot of the jump target. A return does not use the target.
     pub target: u16,
-    /// The predicate bit that JUMP_FUNC reads, if any, and whether it is inverted.
+    /// The predicate bit that JUMP_FUNC reads, and whether the bit is inverted. `None` if JUMP_FUNC does not read a
+    /// predicate bit.
     pub predicate: Option<(usize, bool)>,
-    /// The vote for each value of the condition, indexed by ALU result * 2 + predicate. All bits are set if lanes vote
-    /// to jump, otherwise none.
+    /// The vote for each value of the condition, indexed by ALU result * 2 + predicate. In each element, all bits are
+    /// set if the vote is to jump. Otherwise, no bit is set.
     pub wants: [u64; 4],
     /// The integer constant that INT_ADDR selects.
     pub constant: LoopConstant,
@@ -25,8 +26,8 @@ pub struct Step {
 }
 
 impl Step {
-    /// Prepares an instruction. The boolean constants, the integer constants, US_CODE_OFFSET (`offset`) and the
-    /// flow-control mode are those of its program.
+    /// Prepares an instruction of a program. The arguments are the program's boolean constants, integer constants,
+    /// US_CODE_OFFSET (`offset`) and flow-control mode.
     pub fn new(
         common: &CmnInst,
         fc: &Fc,
@@ -41,8 +42,8 @@ impl Step {
                 true => u64::MAX,
                 false => 0,
             });
-        // An FC instruction has one predicate bit. The selector RGBA, which stands for four bits, is forbidden; in
-        // lenient mode, it selects the red bit.
+        // An FC instruction has one predicate bit. The selector RGBA stands for four bits and is forbidden. In lenient
+        // mode, it selects the red bit.
         let (predicate, constant) = (common.predicate(0), ints[usize::from(addr.int_addr)]);
         let target = target(&addr, offset);
         let in_loop = InLoop::of(&inst, target, constant, mode);
@@ -67,7 +68,7 @@ impl Step {
         )
     }
 
-    /// Returns whether the vote depends on the ALU result, which must then be valid.
+    /// Returns whether the vote depends on the ALU result. If it does, the ALU result must be valid.
     #[inline(always)]
     pub fn reads_alu_result(&self) -> bool {
         reads_alu_result(self.inst.jump_func)

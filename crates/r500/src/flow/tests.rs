@@ -1,7 +1,7 @@
-//! Tests of the rules of flow control. Each rule of the manual has one test, in the manual's words.
+//! Tests of the rules of flow control. Each rule of the manual has one test.
 //!
-//! Tests use four lanes unless a rule needs more. `T` and `F` masks hold the lanes whose condition holds or fails. The
-//! instruction words are the canonical ones of r500.md 5.5.
+//! Tests use four lanes unless a rule needs more. The masks `T` and `F` hold the lanes whose condition is true and the
+//! lanes whose condition is false. The instruction words are the canonical words of r500.md 5.5.
 
 use reconverge_simt::random::Random;
 use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Recorder, Why};
@@ -53,7 +53,7 @@ fn wants(func: u8, alu: Mask, predicate: Mask, boolean: bool) -> Mask {
     step.want(alu, &[predicate, Mask::NONE, Mask::NONE, Mask::NONE])
 }
 
-/// Executes an FC instruction with this word 2, jump address 100, and `alu` as the ALU result.
+/// Executes an FC instruction whose word 2 is `fc_inst` and whose jump address is 100. `alu` is the ALU result.
 fn run_with(flow: &mut Flow, fc_inst: u32, alu: Mask, constant: LoopConstant) -> Result<Decision, Undefined> {
     let step = step_of(fc_inst, constant);
     flow.execute(&step, step.want(alu, &[Mask::NONE; 4]))
@@ -241,8 +241,8 @@ fn b_pop_cnt_closes_several_constructs_at_once() {
     assert_eq!(flow.active(), ALL);
 }
 
-/// CTM guide p. 40: an inner if may not have an ENDIF of its own, because the outer ENDIF is merged with it. If the
-/// inner if jumps, it jumps past the merged ENDIF and has to close both levels itself.
+/// CTM guide p. 40: the ENDIF of an inner if may be merged with the ENDIF of the outer if. A jump of the inner if goes
+/// past the merged ENDIF. So the inner if itself has to close both levels when it jumps.
 #[test]
 fn an_inner_if_with_a_merged_endif_decrements_when_it_jumps() {
     let mut flow = flow();
@@ -274,8 +274,8 @@ fn else_wakes_only_the_innermost_lanes() {
 #[test]
 fn lanes_switched_off_by_their_own_else_vote_to_jump() {
     let mut flow = flow();
-    // All lanes enter the then-part. The ELSE switches off every lane, so every lane votes to jump. No lane resumes at
-    // the ELSE.
+    // All lanes enter the then-part. Then the ELSE switches off every lane, so every lane votes to jump. The ELSE does
+    // not reactivate any lane.
     run(&mut flow, IF_ELSE, ALL);
     assert!(run(&mut flow, ELSE, ALL));
     assert_eq!(flow.active(), ALL, "the jump decrements, so the lanes resume after the ENDIF");
@@ -476,7 +476,8 @@ fn lanes_that_were_not_called_wake_on_return() {
     assert_eq!(flow.active(), Mask(0b0111), "the lanes of the outer if stay off");
 }
 
-/// CTM guide p. 36: INCR on stay makes a return conditional. The return after it has a pop count that is one higher.
+/// CTM guide p. 36: a return becomes conditional if it has INCR on stay. The pop count of the following return is then
+/// one higher.
 #[test]
 fn a_conditional_return_waits_for_the_later_one() {
     let mut flow = flow();
@@ -592,8 +593,8 @@ fn a_mesa_loop_reached_by_nobody_underflows() {
     assert_eq!(strict_error(&mut flow, 0x1000_ff22, ALL), Undefined::LoopStackUnderflow { op });
 }
 
-/// CTM guide p. 36: lanes that a conditional return has switched off have returned. The next return does not reactivate
-/// them, and strict mode does not report them as missing.
+/// CTM guide p. 36: lanes that a conditional return has switched off have already returned. The next return does not
+/// reactivate these lanes, and strict mode does not report these lanes as missing.
 #[test]
 fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     const RETURN_IF_STAYING: u32 = 0x0200_f040;
@@ -604,7 +605,7 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
     assert_eq!(flow.active(), Mask(0b1100));
-    // After two consecutive conditional returns, the lanes of both have returned.
+    // After two consecutive conditional returns, the lanes that voted to return at either of them have returned.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0001)));
@@ -627,7 +628,7 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert_eq!(strict_error(&mut flow, RETURN_SIMPLE, ALL), left);
 }
 
-/// docs/r500.md, "Counts": divergence compares the lanes that are active at the vote.
+/// docs/r500.md, "Counts": whether a branch diverges depends only on the lanes that are active at the vote.
 #[test]
 fn a_lane_that_its_own_else_switches_off_neither_wants_nor_refuses() {
     let mut flow = flow();
@@ -663,7 +664,7 @@ fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_t
         recorder.events
     };
     assert_eq!(events(LOOP, ALL), [Event::Push { kind: "LOOP" }]);
-    // The lanes that leave the loop wait. The others continue.
+    // The lanes that leave the loop wait. All other lanes continue.
     let (leave, stay) = (Mask(0b0011), Mask(0b1100));
     assert_eq!(events(BREAK_IF, leave), [Event::Diverge { taken: stay, not: leave }]);
     let popped = [Event::Pop { kind: "BREAKLOOP" }, Event::Reconverge { mask: ALL }, Event::Jump { to: 100 }];
@@ -705,8 +706,8 @@ fn a_group_that_has_ended_issues_nothing_and_strict_mode_names_what_is_open() {
     assert_eq!(flow.left_open(), None);
 }
 
-/// The fast path of a loop instruction either does nothing or gives the same state, events and position as `execute`.
-/// In strict mode, it does not execute anything undefined.
+/// The fast path of a loop instruction either does nothing or has the same effect as `execute`: it gives the same
+/// state, events and position. In strict mode, the fast path does not execute anything undefined.
 #[test]
 fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
     const BREAK_REP_IF: u32 = 0x0000_f006;
@@ -748,7 +749,8 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
         }
     }
     assert!(next > 1000 && back > 100, "{next} {back}");
-    // An instruction does not have a fast path in partial mode, or if it changes counters or stacks or swaps lanes.
+    // An instruction does not have a fast path in partial mode. An instruction that changes counters, changes stacks or
+    // swaps lanes does not have a fast path in any mode.
     let of = |word, mode| step_at((2, word), false, (I3, false), (0, mode)).in_loop.is_some();
     assert!(of(ENDLOOP, FcMode::FULL) && !of(ENDLOOP, FcMode::PARTIAL));
     assert!(!of(ENDLOOP | 1 << 4, FcMode::FULL) && !of(BREAK_IF | 0x40, FcMode::FULL));
@@ -816,8 +818,8 @@ fn code_passes_instructions_as_the_flow_executes_them() {
     assert!(passed.iter().all(|passed| *passed > 500), "{passed:?}");
 }
 
-/// After compiled code has run loop iterations, the state is the same as if their instructions had been executed one at
-/// a time.
+/// After compiled code has run loop iterations, the state is the same as if the engine had executed the instructions of
+/// these iterations one at a time.
 #[test]
 fn rounds_of_a_pass_are_those_of_the_instructions() {
     let mut flow = flow();
@@ -851,8 +853,8 @@ fn what_is_open_and_how_deep_it_is_can_be_asked() {
     run(&mut flow, LOOP, ALL);
     run(&mut flow, IF, Mask(0b0011));
     run(&mut flow, IF, Mask(0b0001));
-    // Two lanes have been off since the outer if. After the inner if, their counters are 1, so they are nested in two
-    // constructs.
+    // The outer if has switched off two lanes. After the inner if, the counters of these lanes are 1, so these lanes
+    // are nested in two constructs.
     assert_eq!(used(&flow), [2, 1, 0]);
     let rooms = flow.depths().into_iter().map(|depth| depth.room);
     let Limits { branch_counter, loop_stack, address_stack } = FULL;
@@ -874,7 +876,7 @@ fn a_restart_covers_no_lanes_that_it_does_not_have() {
     assert!(flow.frames().is_empty());
 }
 
-/// Code executes a branch as a conditional if nothing but its sides depends on the lanes.
+/// Compiled code executes a branch as a conditional if, apart from the sides, nothing depends on which lanes jump.
 #[test]
 fn lanes_meet_behind_a_branch_with_plain_sides() {
     let steps = |source: &str| {
@@ -893,11 +895,11 @@ fn lanes_meet_behind_a_branch_with_plain_sides() {
     };
     assert_eq!(meets(format!("{compare}if alu\n{add}endif\n{end}")), Some(4));
     assert_eq!(meets(format!("{compare}if alu\n{add}else\n{add}{add}endif\n{end}")), Some(7));
-    // A branch inside changes more than its lanes.
+    // A branch inside a side changes more than the active lanes.
     assert_eq!(meets(format!("{compare}if alu\n{add}if alu\n{add}endif\nendif\n{end}")), None);
 }
 
-/// Code lets lanes leave a loop at a branch that has only a BREAK inside.
+/// In compiled code, lanes can leave a loop at a branch that contains only a BREAK.
 #[test]
 fn lanes_leave_a_loop_at_a_branch_with_a_break() {
     let source = |inside: &str| {
@@ -914,6 +916,6 @@ fn lanes_leave_a_loop_at_a_branch_with_a_break() {
         step(1).leaves(1, [&step(2), &step(3)])
     };
     assert_eq!(leaves("break pop=1 ignore_uncovered -> behind\n"), Some(4));
-    // No lane leaves the loop at another branch.
+    // No lane leaves the loop at a branch without a BREAK.
     assert_eq!(leaves("if alu\nendif\n"), None);
 }

@@ -1,16 +1,17 @@
-//! Flow control of several groups with one flow state. The groups have the same program counter and the same stacks,
-//! but different lanes.
+//! Flow control of several groups that share one flow state. The groups have the same program counter and the same
+//! stacks, but different lanes.
 //!
-//! A group depends only on its own lanes. One flow state is enough while all groups jump or all groups stay. Otherwise,
-//! the groups that jump are split from those that stay. They are merged again when both flow states are equal.
+//! The flow of a group depends only on the group's own lanes. One flow state is enough while all groups jump or all
+//! groups stay. Otherwise, the groups that jump are split from the groups that stay. The groups are merged again when
+//! their flow states differ only in their lanes.
 
 use reconverge_simt::Mask;
 
 use super::{Call, Flow, Frame, Step};
 
 impl Flow {
-    /// Returns the lanes of the groups that jump at the instruction at the program counter, according to their votes.
-    /// Returns all lanes if every group jumps.
+    /// Returns the lanes of the groups that jump at the program counter. The votes of a group determine whether the
+    /// group jumps. Returns all lanes if every group jumps.
     #[inline(always)]
     pub(crate) fn jumping(&self, step: &Step, want: Mask, groups: impl Iterator<Item = Mask>) -> Mask {
         let votes = self.votes(&step.inst, want);
@@ -21,7 +22,7 @@ impl Flow {
         jumping.fold(Mask::NONE, |all, lanes| all | lanes)
     }
 
-    /// Splits off the groups that have these lanes. Returns their flow state.
+    /// Splits off the groups that consist of `lanes`. Returns the flow state of these groups.
     pub(crate) fn part(&mut self, lanes: Mask) -> Flow {
         let mut parted = self.clone();
         parted.keep(lanes);
@@ -48,7 +49,8 @@ impl Flow {
 
     /// Merges groups that were [split off](Flow::part). Their state must [match](Flow::is_where) this state.
     pub(crate) fn join(&mut self, mut other: Flow) {
-        // If no branch has switched off a lane, the lane's counter is arbitrary. It must be 0 for the addition.
+        // If no branch has switched off a lane, the lane's counter may have any value. The addition requires that this
+        // value is 0.
         self.counters.clear(!self.branch);
         other.counters.clear(!other.branch);
         self.counters.add(&other.counters);

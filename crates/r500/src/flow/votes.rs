@@ -1,4 +1,4 @@
-//! Votes on a flow instruction: which lanes vote, and what the group does. (CTM guide p. 37)
+//! Votes at a flow instruction: which lanes vote, and whether the group jumps. (CTM guide p. 37)
 
 use reconverge_simt::Mask;
 
@@ -10,7 +10,7 @@ pub(super) struct Votes {
     voters: Mask,
     /// The lanes whose vote is to jump.
     pub(super) want: Mask,
-    /// Lanes that are off but still have to execute the rest of the loop. They prevent a BREAK or CONTINUE from
+    /// Lanes that are off but will still execute instructions of the loop. These lanes prevent a BREAK or CONTINUE from
     /// jumping.
     inhibiting: Mask,
 }
@@ -50,9 +50,9 @@ impl Flow {
     }
 
     /// Returns the lanes that prevent an instruction from jumping. A lane that a branch has switched off inhibits a
-    /// BREAK or CONTINUE. A lane that waits for the next iteration of the innermost loop inhibits a BREAK. Lanes that
-    /// broke or are off for other reasons do not inhibit anything. Inhibition overrides JUMP_ANY. (CTM guide p. 37;
-    /// r500.md Q23)
+    /// BREAK or CONTINUE. A lane that waits for the next iteration of the innermost loop inhibits a BREAK. A lane that
+    /// has left the loop by BREAK, or that is off for another reason, does not inhibit anything. Inhibition overrides
+    /// JUMP_ANY. (CTM guide p. 37; r500.md Q23)
     fn inhibiting(&self, fc: &FcInst, branched: Mask) -> Mask {
         let is_break = match fc.op.role() {
             Role::Break { .. } => true,

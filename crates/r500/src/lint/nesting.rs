@@ -2,9 +2,9 @@
 //! assumes that every vote can have either result.
 //!
 //! The state of a path is the number of branch levels, the open loops and the open calls. In a structured program, all
-//! paths from the same calls to an instruction have the same state. A difference is a finding, and the check continues
-//! with the state of the first path. Inside a loop, the state also tracks whether lanes are active, because a nested
-//! loop that is skipped without active lanes may close the outer loop.
+//! paths that reach an instruction through the same calls have the same state. If two paths have different states, the
+//! check reports a finding and continues with the state of the first path. Inside a loop, the state also tracks whether
+//! lanes are active. The reason is that a nested loop that is skipped without active lanes may close the outer loop.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,12 +33,12 @@ struct Call {
 
 #[derive(Clone, Debug, Default)]
 struct Open {
-    /// Number of open branches and calls that increment branch counters. A lane that was switched off before all of
-    /// them has this number in its counter.
+    /// Number of open branches and open calls that increment branch counters. The counter of a lane has this value if
+    /// the lane was switched off before all these branches and calls.
     levels: u32,
     loops: Vec<Loop>,
-    /// Whether all lanes of the innermost loop may be off on this path, because they have left the loop or wait at a
-    /// branch.
+    /// Whether all lanes of the innermost loop may be off on this path, because each of these lanes has left the loop
+    /// or waits at a branch.
     idle: bool,
 }
 
@@ -48,8 +48,8 @@ impl Open {
         (self.levels, &self.loops) == (other.levels, &other.loops)
     }
 
-    /// Returns the number of open branches inside the innermost loop. Branches outside the loop cannot switch off its
-    /// lanes.
+    /// Returns the number of open branches inside the innermost loop. A branch outside the loop cannot switch off lanes
+    /// of the loop.
     fn in_loop(&self) -> u32 {
         self.loops.last().map_or(0, |innermost| self.levels.saturating_sub(innermost.levels))
     }
@@ -71,20 +71,21 @@ struct Nesting<'a> {
     limits: Limits,
     found: &'a mut Found,
     seen: HashMap<(u16, Calls), Open>,
-    /// Paths that have not been followed yet, in the order of their slots. For each slot, the path from the previous
-    /// slot comes first, and messages compare the other paths with it.
+    /// Paths that have not been followed yet, ordered by slot. For each slot, the path from the previous slot comes
+    /// first. Messages compare the other paths to this slot with the first path.
     pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
-    /// Loop starts that jump to the end instruction of their loop. Each has a message, and the flag states whether the
-    /// jump may close the enclosing loop.
+    /// Loop starts that jump to the end instruction of their loop. Each loop start has a message, and a flag that
+    /// states whether the jump may close the enclosing loop.
     skips: LiteMap<u16, (bool, String)>,
 }
 
-/// Number of visited states after which the check stops. With four nested calls, many paths may lead to an instruction.
+/// Number of visited states after which the check stops. A limit is needed because, with four nested calls, many paths
+/// may lead to an instruction.
 const ENOUGH: usize = 1 << 14;
 
 pub(super) fn check(setup: &Setup, found: &mut Found) {
     let full = Limits::recommended(FcMode::FULL);
-    // Another rule reports loops and calls in partial mode, so their limits here are those of full mode.
+    // Another rule reports loops and calls in partial mode, so this check uses the loop and call limits of full mode.
     let limits = Limits { branch_counter: Limits::recommended(setup.fc_mode).branch_counter, ..full };
     let (seen, pending, skips) = (HashMap::new(), BTreeMap::new(), LiteMap::new());
     let mut nesting = Nesting { setup, limits, found, seen, pending, skips };
@@ -160,8 +161,8 @@ impl Nesting<'_> {
     }
 
     /// Returns whether all lanes of the loop may be off after the instruction. The first result is for the case that
-    /// the group stays, the second for the case that it jumps. If no lane votes, JUMP_ALL jumps and JUMP_ANY stays.
-    /// (CTM guide p. 37)
+    /// the group stays, and the second result is for the case that the group jumps. If no lane votes, an instruction
+    /// with JUMP_ALL jumps, and an instruction with JUMP_ANY stays. (CTM guide p. 37)
     fn idle(&self, inst: &Inst, fc: &Fc, open: &Open) -> (bool, bool) {
         match fc.inst.op.role() {
             Role::Jump | Role::Begin { .. } if fc.inst.jump_any => (open.idle, open.idle && fc.inst.b_else),
@@ -236,8 +237,8 @@ impl Nesting<'_> {
                         format!("{count} loops are open (maximum: {limit})"),
                     );
                 }
-                // If the instruction increments branch counters, lanes that fail its condition wait outside the loop,
-                // so the loop begins with the new level.
+                // If the instruction increments branch counters, the lanes whose condition fails wait outside the loop.
+                // So the number of levels at the start of the loop includes the incremented level.
                 let (int, levels) = (fc.addr.int_addr, self.count(pc, fc, fc.inst.b_op0, open.levels));
                 open.levels = levels;
                 open.loops.push(Loop { body: pc + 1, al, int, levels });
@@ -264,14 +265,15 @@ impl Nesting<'_> {
         let mut to = target(self.setup, fc);
         let innermost = open.loops.last().cloned();
         let before = open.levels;
-        // A break outside all loops does not change the levels here. Another rule reports it.
+        // A BREAK or CONTINUE outside all loops does not change the levels here. Another rule reports such an
+        // instruction.
         if !(innermost.is_none() && matches!(fc.inst.op.role(), Role::Break { .. } | Role::Continue)) {
             open.levels = self.count(pc, fc, fc.inst.b_op1, before);
         }
         match (fc.inst.op.role(), innermost) {
             (Role::Begin { .. }, _) => {
-                // The target may be the end of this loop or of the enclosing loop. The end of this loop jumps back to
-                // the body of this loop.
+                // The target may be the end instruction of this loop or of the enclosing loop. The end instruction of
+                // this loop jumps back to the body of this loop.
                 let inst = self.setup.slot(to).and_then(|slot| slot.inst.as_ref().ok());
                 let own_end = inst.is_some_and(|inst| match &inst.body {
                     Body::Fc(end) if matches!(end.inst.op.role(), Role::End { .. }) => {
@@ -325,7 +327,7 @@ impl Nesting<'_> {
                     return;
                 }
             }
-            // Outside all loops, there is no loop count, and no iteration follows.
+            // Outside all loops, there is no iteration count, so the group does not start another iteration.
             (Role::End { .. }, None) => return,
             (Role::Jump | Role::Break { .. } | Role::Continue, _) => {}
         }

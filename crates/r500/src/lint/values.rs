@@ -1,7 +1,7 @@
 //! Checks for uninitialized values, and for hazards between instructions, along the edges of the control-flow graph.
 //!
-//! The checks follow the paths of the group, not those of single lanes. An instruction on a path counts as a write,
-//! whichever lanes are active. So a finding is a read that precedes every write on the path.
+//! The checks follow the paths of the group, and not the paths of single lanes. A write on a path counts as a write of
+//! all lanes, regardless of the active lanes. So the checks report a read if the read precedes every write on the path.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -44,19 +44,20 @@ struct State {
     alu_result: bool,
     /// Components that were fetched since the last acquire of the semaphore.
     fetched: Components,
-    /// Components that were fetched before the last acquire, and for which no instruction has waited.
+    /// Components that were fetched before the last acquire of the semaphore. This set becomes empty when an
+    /// instruction waits for the semaphore.
     acquired: Components,
     held: bool,
 }
 
 impl State {
-    /// Merges the states of two paths. A value counts as written if either path writes it.
+    /// Merges the states of two paths. A value counts as written if at least one of the two paths writes the value.
     fn join_some(&self, other: &State) -> State {
         let written = self.written.with(&other.written, |one, other| one | other);
         State { written, ..self.join(other) }
     }
 
-    /// Merges the states of two paths. A value counts as written only if both paths write it.
+    /// Merges the states of two paths. A value counts as written only if both paths write the value.
     fn join(&self, other: &State) -> State {
         let either = |one: u64, other: u64| one | other;
         State {
@@ -119,9 +120,9 @@ fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found
     }
 }
 
-/// Returns whether lanes can be active on the edges of this kind. They can, except in two cases. If all lanes break, no
-/// lane is active in the next slot. If a loop has a count other than 0 and no lane votes to skip it, no active lane
-/// takes the skip. Other edges also lead to the same instructions.
+/// Returns whether lanes can be active on an edge of this kind. Lanes cannot be active in two cases. If all lanes
+/// break, no lane is active in the next slot. If the count of a loop is not 0 and no lane votes to skip the loop, no
+/// active lane takes the skip. In both cases, other edges also lead to the same instructions.
 fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
     let Body::Fc(fc) = &inst.body else { return true };
     let wishes = wishes(&inst.common, &fc.inst);
@@ -143,7 +144,7 @@ fn spelled(number: u32) -> String {
     format!("temp[{}].{}", number / 4, ["r", "g", "b", "a"][number as usize % 4])
 }
 
-/// Checks one instruction and returns the state after it.
+/// Checks one instruction and returns the state after this instruction.
 fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
     if inst.common.tex_sem_wait {
         state.acquired = Components::NONE;
@@ -225,8 +226,8 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
     state
 }
 
-/// Returns the components that hold initialized values after an instruction. If arithmetic writes a temporary from
-/// uninitialized sources, only a use of the result is a finding, because compilers compute whole vectors.
+/// Returns the components that hold initialized values after an instruction. Compilers compute whole vectors, so
+/// arithmetic on uninitialized sources alone is not a finding. Only a use of the arithmetic result is a finding.
 fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Components {
     let mut written = before.written;
     for uses in uses::by_channel(inst) {
@@ -258,8 +259,8 @@ fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Component
     written
 }
 
-/// Returns whether a read affects the result for every kind of texture. The third coordinate does not, because a
-/// two-dimensional texture ignores it.
+/// Returns whether a read affects the result for every kind of texture. A read of the third coordinate does not affect
+/// every result, because a two-dimensional texture ignores that coordinate.
 fn needed(inst: &Inst, read: &Slot) -> bool {
     let Body::Tex(tex) = &inst.body else { return true };
     let (src, [dx, dy]) = (tex.src(), tex.derivatives());
@@ -277,8 +278,8 @@ fn needed(inst: &Inst, read: &Slot) -> bool {
     read.file != uses::TEMP || coordinates.iter().any(|coordinate| number(coordinate) == read.number)
 }
 
-/// Checks whether the instruction directly after an arithmetic instruction uses the result of that arithmetic in a
-/// presubtract or a derivative. (r500.md 8.1)
+/// Checks whether the instruction directly after an arithmetic instruction uses the arithmetic result in a presubtract
+/// or a derivative. (r500.md 8.1)
 fn idle_slot(pc: u16, inst: &Inst, next: Option<&Inst>, found: &mut Found) {
     let (Body::Alu(_), Some(Inst { body: Body::Alu(alu), .. })) = (&inst.body, next) else { return };
     if inst.common.nop {

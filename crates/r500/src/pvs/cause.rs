@@ -19,7 +19,7 @@ pub enum Cause {
     /// The program counter is at a slot without an instruction.
     #[error("slot {0} holds no instruction")]
     EmptySlot(u16),
-    /// The documents do not define the flow control. (Strict)
+    /// The documents do not define the result of the flow control. (Strict)
     #[error("{0}")]
     Flow(#[from] Undefined),
     /// An address is outside its register file. In lenient mode, reads return zero, and writes are dropped. (Strict)
@@ -32,7 +32,7 @@ pub enum Cause {
         /// Number of registers in the file.
         size: usize,
     },
-    /// A0 is read before any write. In lenient mode, it is 0. (Strict)
+    /// An instruction reads A0 before any instruction has written A0. In lenient mode, A0 is then 0. (Strict)
     #[error("A0 is read before it is written")]
     UnwrittenAddress,
     /// An address uses aL outside any loop. In lenient mode, aL is then 0. (Strict)

@@ -1,4 +1,5 @@
-//! Flow control of the vertex unit. Descriptors, which are not part of the code, direct the program counter.
+//! Flow control of the vertex unit. Descriptors direct the program counter. Descriptors are registers, and not part of
+//! the code.
 //!
 //! There is no branch instruction. Each of sixteen descriptors names a slot (ACT_ADRS) and acts *after* the
 //! instruction in that slot:
@@ -10,8 +11,8 @@
 //! ```
 //!
 //! Flow control does not depend on the data of a vertex, so all vertices of a group follow the same path. Only the
-//! predicate bit distinguishes vertices, and it does not affect the flow. Loops and subroutines share one stack, and
-//! only its innermost entry can end. (REG, VAP_PVS_FLOW_CNTL; docs/r500-vertex.md, section 5)
+//! predicate bit distinguishes vertices, and this bit does not affect the flow. Loops and subroutines share one stack,
+//! and only the innermost entry of the stack can end. (REG, VAP_PVS_FLOW_CNTL; docs/r500-vertex.md, section 5)
 //!
 //! This module does not access registers or memory.
 
@@ -52,18 +53,19 @@ impl Default for Descriptor {
     }
 }
 
-/// The descriptors of a program and its last slot.
+/// The descriptors of a program, and the last slot of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
     descriptors: [Descriptor; DESCRIPTORS],
     /// The last slot to execute. (PVS_LAST_INST)
     last: u16,
-    /// For each slot, the number of the first descriptor that acts after it, or [`DESCRIPTORS`] if no descriptor does.
+    /// For each slot, the number of the first descriptor that acts after the slot. The element is [`DESCRIPTORS`] if no
+    /// descriptor acts after the slot.
     acting: Vec<u8>,
 }
 
 impl Control {
-    /// Returns the flow control of a program that ends at slot `last`.
+    /// Returns the flow control of a program with these descriptors and the last slot `last`.
     pub fn new(descriptors: [Descriptor; DESCRIPTORS], last: u16) -> Control {
         let mut acting = vec![DESCRIPTORS as u8; SLOTS];
         for (number, descriptor) in descriptors.iter().enumerate().rev() {
@@ -85,7 +87,8 @@ impl Control {
         self.last
     }
 
-    /// Returns the first descriptor that acts after a slot, and its number.
+    /// Returns the first descriptor that acts after a slot, with the number of the descriptor. Returns `None` if no
+    /// descriptor acts after the slot.
     pub fn acting(&self, slot: u16) -> Option<(u8, &Descriptor)> {
         let number = *self.acting.get(usize::from(slot))?;
         Some((number, self.descriptors.get(usize::from(number))?))
@@ -171,7 +174,7 @@ impl Flow {
         &self.stack
     }
 
-    /// Advances past the instruction at [`Flow::pc`]. At most one action is taken. The end of the innermost loop or
+    /// Advances past the instruction at [`Flow::pc`]. Takes up to one action. The end of the innermost loop or
     /// subroutine takes precedence over a descriptor that acts after the slot. If no action is taken at the last slot,
     /// the program ends. (docs/r500-vertex.md, 5.3, Q2)
     ///
@@ -199,8 +202,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Takes an action and returns its target. Returns `None` if there is no action, or if a loop has ended and the
-    /// next slot follows.
+    /// Takes the action after the current slot and returns the target of the action. Returns `None` if there is no
+    /// action. Also returns `None` if the action ends a loop, because the group then continues with the next slot.
     fn action<O: Observer>(
         &mut self,
         control: &Control,
@@ -328,7 +331,7 @@ mod tests {
     }
 
     /// Runs a program with these descriptors from slot 0 to `last`. Returns the executed slots, each with the value of
-    /// aL.
+    /// aL in that slot.
     fn way(descriptors: &[Descriptor], last: u16, mode: Mode) -> Result<Vec<(u16, i32)>, Undefined> {
         let mut all = [Descriptor::default(); DESCRIPTORS];
         all[..descriptors.len()].copy_from_slice(descriptors);
@@ -346,7 +349,7 @@ mod tests {
         way(descriptors, last, Mode::Strict).unwrap().into_iter().map(|(slot, _)| slot).collect()
     }
 
-    /// REG: PVS_LAST_INST is executed.
+    /// REG: the instruction at PVS_LAST_INST is executed.
     #[test]
     fn a_program_ends_behind_its_last_slot() {
         assert_eq!(slots(&[], 2), [0, 1, 2]);
@@ -380,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_subroutine_returns_to_rtn_inst() {
-        // The subroutine is after the last instruction of the program.
+        // The subroutine is in slots after the last slot of the program.
         assert_eq!(slots(&[call(0, 5, 6, 1), call(2, 5, 6, 3)], 3), [0, 5, 6, 1, 2, 5, 6, 3]);
     }
 

@@ -1,8 +1,8 @@
-//! The control flow of a program as a graph of its slots. It depends only on the descriptors.
+//! The control flow of a program as a graph of its slots. The edges depend only on the descriptors.
 //!
 //! The end of a loop has an edge to the body of the loop and an edge to the next slot. The end of a subroutine has an
 //! edge to the slot after each of its calls. The graph omits edges to slots without an instruction, because the program
-//! traps there.
+//! traps at such a slot.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -12,7 +12,8 @@ use super::flow::Descriptor;
 use super::setup::Setup;
 use super::words::FlowOp;
 
-/// Returns the control-flow graph of a program: the slots that it may reach, and their successors.
+/// Returns the control-flow graph of a program: the slots that the program may reach, and the successors of these
+/// slots.
 pub fn graph(setup: &Setup) -> Graph {
     let mut nodes: LiteMap<u16, Node> = LiteMap::new();
     let mut entries = NumberSet::from_iter([u32::from(setup.first)]);

@@ -1,4 +1,4 @@
-//! One group: vertices that run together, with all their registers. A copy is a snapshot.
+//! One group: vertices that run together, with all their registers. A clone of a group is a snapshot.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::inst::{ALT_TEMPORARIES, CONSTANTS, INPUTS, OUTPUTS, SLOTS, TEMPORARIE
 use super::setup::Setup;
 use super::words::{DstType, SrcType};
 
-/// Number of vertices in a group. Hardware does not have groups of vertices. Any number of vertices may run together
-/// here, because flow control does not depend on vertex data.
+/// Number of vertices in a group. The hardware does not have groups of vertices. In this emulator, any number of
+/// vertices may run together, because flow control does not depend on vertex data.
 pub const WIDTH: usize = 64;
 
 /// A register file that is stored in rows.
@@ -30,7 +30,7 @@ pub(crate) const TEMPORARY: File = File { name: "t", start: 0, size: TEMPORARIES
 pub(crate) const ALT_TEMPORARY: File = TEMPORARY.behind("at", ALT_TEMPORARIES);
 pub(crate) const INPUT: File = ALT_TEMPORARY.behind("i", INPUTS);
 pub(crate) const OUTPUT: File = INPUT.behind("o", OUTPUTS);
-/// Number of rows of all files.
+/// Total number of rows of all files.
 pub(crate) const ROWS: usize = OUTPUT.start + OUTPUT.size * 4;
 /// The files in the order of their rows.
 pub(crate) const FILES: [File; 4] = [TEMPORARY, ALT_TEMPORARY, INPUT, OUTPUT];
@@ -75,7 +75,7 @@ pub(crate) fn row_name(row: usize) -> String {
     format!("{}{register}.{}", file.name, ['x', 'y', 'z', 'w'][channel])
 }
 
-/// One group: its vertices, their registers, its flow state.
+/// One group: its vertices, the registers of the vertices, and the flow state.
 #[derive(Clone, Debug)]
 pub struct Group {
     pub(crate) setup: Arc<Setup>,
@@ -87,16 +87,16 @@ pub struct Group {
     pub(crate) rows: Registers<WIDTH>,
     /// A0, one row per component.
     pub(crate) a0: [[i32; WIDTH]; 4],
-    /// For each component of A0, the vertices that have written it.
+    /// For each component of A0, the vertices that have written the component.
     pub(crate) a0_written: [Mask; 4],
     /// The vertices whose predicate bit is set.
     pub(crate) predicate: Mask,
     /// The constants, four words each.
     pub(crate) constants: Arc<[[u32; 4]; CONSTANTS]>,
-    /// For each channel of each output, the vertices that have written it.
+    /// For each channel of each output, the vertices that have written the channel.
     pub(crate) written: [[Mask; 4]; OUTPUTS],
     pub(crate) statistics: Statistics,
-    /// For each slot, how often its instruction was issued.
+    /// For each slot, the number of times that its instruction was issued.
     pub(crate) issued: Vec<u64>,
 }
 
@@ -130,7 +130,7 @@ impl Group {
         self.statistics
     }
 
-    /// Returns the operations that the group has executed so far, and their accuracy.
+    /// Returns the operations that the group has executed so far, and the accuracy of these operations.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (pc, slot) in self.setup.slots() {
@@ -145,19 +145,21 @@ impl Group {
         report
     }
 
-    /// Returns the index of a register channel that [`Group::value`] and events use. `file` is the name of the register
-    /// file (`t`, `at`, `i`, `o`), and `channel` is 0 (x) to 3 (w). Returns `None` if the register does not exist.
+    /// Returns the index of a register channel. [`Group::value`] and events use this index. `file` is the name of the
+    /// register file (`t`, `at`, `i`, `o`), and `channel` is 0 (x) to 3 (w). Returns `None` if the register does not
+    /// exist.
     pub fn register(file: &str, register: u8, channel: usize) -> Option<usize> {
         let file = FILES.into_iter().find(|known| known.name == file)?;
         Some(file.row(i32::from(register))? + channel.min(3))
     }
 
-    /// Returns the bits of a register channel, by its index.
+    /// Returns the bits of the register channel with the index `place`.
     pub fn value(&self, place: usize, lane: Lane) -> Option<u32> {
         self.rows.row(place)?.0.get(lane.index()).copied()
     }
 
-    /// Sets the bits of a register channel. Returns `false` if the channel or the lane does not exist.
+    /// Sets the bits of the register channel with the index `place`. Returns `false` if the channel or the lane does
+    /// not exist.
     pub fn set_value(&mut self, place: usize, lane: Lane, bits: u32) -> bool {
         let place = self.rows.row_mut(place).and_then(|row| row.0.get_mut(lane.index()));
         place.map(|place| *place = bits).is_some()

@@ -1,7 +1,7 @@
-//! A decoded instruction. Decoding produces it, and both engines execute it.
+//! A decoded instruction. Both engines execute instructions in this form.
 //!
-//! Decoding rejects codes without a meaning, because they cannot be executed. Some encodings are forbidden by the
-//! documents, but the hardware would execute them. `violations.rs` lists these.
+//! Decoding rejects codes without a meaning, because they cannot be executed. The documents forbid some other
+//! encodings, but the hardware would execute them. `violations.rs` lists these forbidden encodings.
 
 use reconverge_isa::word::{FieldValue, WordError};
 
@@ -14,9 +14,9 @@ pub const SLOTS: usize = 1024;
 pub const TEMPORARIES: usize = 128;
 /// Number of alternate temporaries of a vertex. (docs/r500-vertex.md, D3)
 pub const ALT_TEMPORARIES: usize = 20;
-/// Number of input vectors. The location of a stream has five bits, so this is the number that it can address.
+/// Number of input vectors. The field with the location of a stream has five bits, so it can address this many vectors.
 pub const INPUTS: usize = 32;
-/// Number of output vectors. The rasteriser reads up to 15 of them.
+/// Number of output vectors. The rasteriser reads up to 15 output vectors.
 pub const OUTPUTS: usize = 32;
 /// Number of vectors in the constant file.
 pub const CONSTANTS: usize = 256;
@@ -30,10 +30,11 @@ pub struct Inst {
     pub op: Op,
     /// The destination.
     pub dst: Dst,
-    /// Whether the result is clamped to 0..1. The bit is VE_SAT for the vector engine and macros, and ME_SAT for the
-    /// math engine.
+    /// Whether the result is clamped to 0..1. The flag comes from VE_SAT for the vector engine and macros, and from
+    /// ME_SAT for the math engine.
     pub saturate: bool,
-    /// The predicate value that a vertex must have to execute the instruction, or `None` if all vertices execute it.
+    /// The predicate value of the vertices that execute the instruction, or `None` if all vertices execute the
+    /// instruction.
     pub predicate: Option<bool>,
     /// Operands A, B, C. In a dual instruction, C is 0.0.
     pub operands: [Operand; 3],
@@ -76,7 +77,7 @@ pub struct Dst {
     pub mask: u8,
 }
 
-/// An operand. The absolute value is taken after the channels are selected, and the negation follows.
+/// An operand. Its value is computed in this order: channel selection, absolute value, negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// Register file.
@@ -104,8 +105,7 @@ impl Operand {
         negate: 0,
     };
 
-    /// Returns whether a channel in the mask `used` (bit 0 is x) selects a channel of the register instead of a
-    /// literal.
+    /// Returns whether any channel in the mask `used` (bit 0 is x) selects a channel of the register and not a literal.
     pub(crate) fn needs_register(&self, used: u8) -> bool {
         self.select.iter().enumerate().any(|(n, select)| used >> n & 1 == 1 && *select <= Select::W)
     }
@@ -122,7 +122,8 @@ pub struct Dual {
     pub register: u8,
     /// Destination channel.
     pub channel: Component,
-    /// The source. Operand A is its x channel, and operands B and C are its y channel. (docs/r500-vertex.md, Q4)
+    /// The source. Its x channel is operand A, and its y channel is both operand B and operand C. (docs/r500-vertex.md,
+    /// Q4)
     pub source: Operand,
 }
 
@@ -133,10 +134,11 @@ impl Dst {
     }
 }
 
-/// Decodes the four words of an instruction, in upload order. Ignores reserved bits, which `violations.rs` reports.
+/// Decodes the four words of an instruction, in the order of their upload. Ignores reserved bits. `violations.rs`
+/// reports reserved bits that are set.
 ///
 /// # Errors
-/// Returns an error if a field holds a code without a meaning, which cannot be executed.
+/// Returns an error if a field holds a code without a meaning. Such an instruction cannot be executed.
 pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     let head = DstOperand::unpack_lenient(words[0])?;
     let unassigned = |field, value| WordError::Unassigned { word: DstOperand::INFO.name, field, value };
@@ -161,8 +163,8 @@ pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     })
 }
 
-/// Decodes an operand from a source word. The third source word of a dual instruction has another format and must not
-/// be passed.
+/// Decodes an operand from a source word. The caller must not pass the third source word of a dual instruction, because
+/// that word has another format.
 pub(crate) fn operand(word: u32) -> Result<Operand, WordError> {
     let source = SrcOperand::unpack_lenient(word)?;
     Ok(Operand {

@@ -1,9 +1,9 @@
 //! The arithmetic of one vertex. Each computation is a pure function.
 //!
-//! The documents describe the arithmetic of the vertex unit only as "IEEE single". These functions follow one
-//! deterministic profile (docs/r500-vertex.md, Q16):
+//! The documents describe the arithmetic of the vertex unit only as "IEEE single". The functions in this file follow
+//! these deterministic rules (docs/r500-vertex.md, Q16):
 //!
-//! * denormals become zeros of the same sign, in operands when they are read, and in results when they are computed;
+//! * denormals become zeros of the same sign, both in operands and in results;
 //! * each addition and each multiplication rounds to nearest even, also inside a multiply-add or a dot product;
 //! * the product of zero and any value is zero;
 //! * reciprocals are rounded toward zero, and other transcendental functions are rounded once to nearest;
@@ -20,8 +20,8 @@ pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 pub const A0_RANGE: std::ops::RangeInclusive<i32> = -256..=255;
 
 /// Returns a zero of the same sign for a denormal, and any other value unchanged. The result is the same as that of
-/// `reconverge_simt::float::flush`. This version uses integer operations, because the compiler does not vectorise the
-/// classification of floats.
+/// `reconverge_simt::float::flush`. This function uses integer operations, because the compiler does not vectorise the
+/// classification of floats in `reconverge_simt::float::flush`.
 #[inline(always)]
 fn flush(x: f32) -> f32 {
     let bits = x.to_bits();
@@ -49,7 +49,7 @@ pub fn add(a: f32, b: f32) -> f32 {
 }
 
 /// Computes a * b. If either operand is zero, the product is zero, even if the other operand is an infinity or a NaN.
-/// The sign of the product is the exclusive-or of the signs. (docs/r500-vertex.md, Q16)
+/// The sign of the product is the exclusive-or of the signs of a and b. (docs/r500-vertex.md, Q16)
 #[inline(always)]
 pub fn multiply(a: f32, b: f32) -> f32 {
     let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;
@@ -109,7 +109,7 @@ pub fn set(holds: bool) -> f32 {
     if holds { 1.0 } else { 0.0 }
 }
 
-/// Computes c.w < a.w * b.w ? c.w : c.x >= a.x * b.x ? c.x : a.x * b.x.
+/// Computes c.w < a.w * b.w ? c.w : (c.x >= a.x * b.x ? c.x : a.x * b.x).
 #[inline(always)]
 pub fn multiply_clamp(a: [f32; 4], b: [f32; 4], c: [f32; 4]) -> f32 {
     let (x, w) = (multiply(a[0], b[0]), multiply(a[3], b[3]));
@@ -122,7 +122,7 @@ pub fn multiply_clamp(a: [f32; 4], b: [f32; 4], c: [f32; 4]) -> f32 {
     }
 }
 
-/// Computes floor(a), for A0 and other destinations.
+/// Computes floor(a). The destination may be A0 or a register of another file.
 #[inline(always)]
 pub fn to_fixed(a: f32) -> f32 {
     result(floor(a))
@@ -160,7 +160,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// Returns whether `x` compares with zero in this way.
+    /// Returns whether this comparison of `x` with zero holds.
     #[inline(always)]
     pub fn holds(self, x: f32) -> bool {
         match self {
@@ -174,17 +174,18 @@ impl Compare {
 
 // ---- Math engine. The operands a, b and c are the w channels of A, B and C.
 
-/// Rounds a double to a single, and turns it into a result of arithmetic.
+/// Rounds a double to a single, and applies [`result`] to the single.
 fn rounded(x: f64) -> f32 {
     result(x as f32)
 }
 
-/// Returns the DX form of a result: the largest finite number instead of an infinity. (docs/r500-vertex.md, Q8)
+/// Returns the DX form of a result. An infinity becomes the largest finite number of the same sign.
+/// (docs/r500-vertex.md, Q8)
 fn finite(x: f32) -> f32 {
     if x.is_infinite() { f32::MAX.copysign(x) } else { x }
 }
 
-/// Returns 2^floor(a), a - floor(a), 2^a and 1. The fraction is 0 if a is above 128.
+/// Returns the four channels 2^floor(a), a - floor(a), 2^a and 1. The second channel is 0 if a is above 128.
 pub fn exp_base2(a: f32) -> [f32; 4] {
     let fraction = if a > 128.0 { 0.0 } else { fraction(a) };
     [exp_base2_full(floor(a)), fraction, exp_base2_full(a), 1.0]
@@ -200,7 +201,7 @@ pub fn exp_base_e(a: f32) -> f32 {
     rounded(libm::exp(f64::from(a)))
 }
 
-/// Returns the exponent of |a|, its mantissa (from 1 to 2), log2(|a|), and 1.
+/// Returns four channels: the exponent of |a|, the mantissa of |a| (from 1 to 2), log2(|a|), and 1.
 pub fn log_base2(a: f32) -> [f32; 4] {
     let a = a.abs();
     if a == 0.0 {
@@ -220,7 +221,7 @@ pub fn log_base2_full(a: f32) -> f32 {
     finite(log_base2_ieee(a))
 }
 
-/// Computes log2(|a|). The result is -infinity for a zero. The absolute value is a recommended interpretation.
+/// Computes log2(|a|). The result is -infinity for a zero. Taking the absolute value is a recommended interpretation.
 /// (docs/r500-vertex.md, Q9)
 pub fn log_base2_ieee(a: f32) -> f32 {
     rounded(libm::log2(f64::from(a.abs())))
@@ -238,8 +239,9 @@ pub fn recip_dx(a: f32) -> f32 {
 
 /// Computes 1 / a, rounded toward zero. (docs/r500-vertex.md, Q16)
 pub fn recip_ieee(a: f32) -> f32 {
-    // If the true reciprocal is not a single, its distance from every single is larger than the error of this double.
-    // So comparing the double with the nearest single shows whether that single was rounded away from zero.
+    // If a single cannot represent the true reciprocal, the distance from the reciprocal to every single is larger than
+    // the error of this double. So comparing the double with the nearest single shows whether that single was rounded
+    // away from zero.
     let exact = 1.0 / f64::from(a);
     let nearest = exact as f32;
     let beyond = f64::from(nearest).abs() > exact.abs() && nearest.is_finite();
@@ -256,14 +258,14 @@ pub fn recip_sqrt_dx(a: f32) -> f32 {
     finite(recip_sqrt_ieee(a))
 }
 
-/// Computes 1 / sqrt(|a|). The absolute value is a recommended interpretation. (docs/r500-vertex.md, Q9)
+/// Computes 1 / sqrt(|a|). Taking the absolute value is a recommended interpretation. (docs/r500-vertex.md, Q9)
 pub fn recip_sqrt_ieee(a: f32) -> f32 {
     rounded(1.0 / libm::sqrt(f64::from(a.abs())))
 }
 
-/// Computes base^exponent. The special cases are checked in the following order. If the base is 0, the result is 0, or
+/// Computes base^exponent. The function checks three special cases in this order. If the base is 0, the result is 0, or
 /// infinity if the exponent is negative. If the exponent is 0, the result is 1. If the base is negative, the result is
-/// minus the power of the absolute value.
+/// the negated power of the base's absolute value.
 pub fn power(base: f32, exponent: f32) -> f32 {
     if base == 0.0 {
         return if exponent < 0.0 { f32::INFINITY } else { 0.0 };
@@ -296,8 +298,8 @@ pub fn power_clamp_01(a: f32, c: f32) -> f32 {
     }
 }
 
-/// Returns 1, max(b, 0), (b > 0 ? max(a, 0)^c : 0) and 1. These are the lighting coefficients for n·h = a, n·l = b and
-/// the power c. The power is clamped to -128..128.
+/// Returns four channels: 1, max(b, 0), (b > 0 ? max(a, 0)^c : 0) and 1. These are the lighting coefficients for n·h =
+/// a, n·l = b and the exponent c. The exponent is clamped to -128..128.
 pub fn light(a: f32, b: f32, c: f32) -> [f32; 4] {
     let specular = if b > 0.0 { power(maximum(a, 0.0), minimum(maximum(c, -128.0), 128.0)) } else { 0.0 };
     [1.0, maximum(b, 0.0), specular, 1.0]
@@ -313,8 +315,9 @@ pub fn cosine(a: f32) -> f32 {
     if f64::from(a.abs()) >= PI { -1.0 } else { rounded(libm::cos(f64::from(a))) }
 }
 
-// ---- Predicates. Each function returns the predicate and a counter. The counter is 0 if the vertex is active, and k
-// if it is inactive for k levels. (docs/r500-vertex.md, Q10)
+// ---- Predicates. Each function returns the predicate and a counter. The counter of an active vertex is 0. If the
+// innermost k levels must end before a vertex becomes active, the counter of this vertex is k. (docs/r500-vertex.md,
+// Q10)
 
 /// Computes ME_PRED_SET_EQ, _GT, _GE or _NEQ: sets the predicate from a comparison.
 #[inline(always)]
@@ -336,7 +339,7 @@ pub fn clear(_: f32) -> (bool, f32) {
     (false, f32::MAX)
 }
 
-/// Computes ME_PRED_SET_INV: inverts the innermost level. Counters above 1 do not change.
+/// Computes ME_PRED_SET_INV: inverts the predicate of the innermost level. Counters above 1 do not change.
 pub fn invert(a: f32) -> (bool, f32) {
     let holds = a == 1.0;
     let value = if holds {
@@ -403,13 +406,13 @@ mod tests {
         {
             assert_eq!(bits(multiply(a, b)), bits(product), "{a} {b}");
         }
-        // Compilers choose between two values by multiplying with a factor of 0 or 1.
+        // To choose between two values, compilers multiply each value by a factor of 0 or 1.
         assert_eq!(multiply_add(-0.0, INF, INF), INF);
         assert_eq!(bits(multiply(INF, f32::NAN)), bits(NAN));
     }
 
-    /// Tests integer divisions by reciprocals. RV530 gets some of them wrong, such as 76 / 38, and others right.
-    /// (docs/r500-vertex.md, Q16)
+    /// Tests divisions of integers that multiply by a reciprocal. RV530 computes some of these divisions wrongly, such
+    /// as 76 / 38, and others correctly. (docs/r500-vertex.md, Q16)
     #[test]
     fn reciprocals_are_rounded_toward_zero() {
         let quotient = |a: f32, b: f32| multiply(a, recip_dx(b));
@@ -454,7 +457,7 @@ mod tests {
         assert_eq!([f32::NAN, -1.0, 0.25, 7.0].map(saturate), [0.0, 0.0, 0.25, 1.0]);
     }
 
-    /// At the poles, the DX forms are finite, the FF forms are 0, and the IEEE forms are infinite.
+    /// For a zero, the DX forms return a finite number, the FF forms return 0, and the IEEE forms return infinity.
     #[test]
     fn reciprocals_at_the_poles() {
         assert_eq!((recip_dx(0.0), recip_dx(-0.0), recip_ff(0.0), recip_ieee(-0.0)), (MAX, MAX, 0.0, -INF));
@@ -462,7 +465,7 @@ mod tests {
         assert_eq!((recip_sqrt_dx(-4.0), recip_dx(-4.0), recip_dx(INF)), (0.5, -0.25, 0.0));
         assert_eq!((log_base2_full(0.0), log_base2_ieee(0.0), log_base2_full(-8.0)), (-MAX, -INF, 3.0));
         assert_eq!((exp_base2_full(200.0), exp_base2_full(3.0), exp_base_e(200.0)), (MAX, 8.0, INF));
-        // Two reciprocals compute the square root of 0, which is 0.
+        // Programs compute a square root as the reciprocal of RECIP_SQRT. For 0, the result is 0.
         assert_eq!(recip_dx(recip_sqrt_dx(0.0)), 0.0);
     }
 
@@ -500,7 +503,7 @@ mod tests {
         assert!((sine(1.0) - 0.841_471).abs() < 1e-6 && sine(f32::NAN).is_nan());
     }
 
-    /// A vertex whose counter is 0 is active. Mesa's lowering needs these formulas.
+    /// A vertex whose counter is 0 is active. The code that Mesa emits for branches relies on these formulas.
     #[test]
     fn predicate_counters() {
         assert_eq!((predicate(Compare::Eq, 0.0), predicate(Compare::Gt, 0.0)), ((true, 0.0), (false, 1.0)));

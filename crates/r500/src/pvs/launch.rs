@@ -16,22 +16,23 @@ use super::setup::{Setup, SetupError};
 pub struct Input {
     /// The input register, 0 to 31. (DST_VEC_LOC)
     pub register: u8,
-    /// Bits of x, y, z, w for each vertex. The values are shared, so that a launch is cheap to copy.
+    /// Bits of x, y, z, w for each vertex. Launches share the values, so that a launch is cheap to copy.
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// The environment for which a program is loaded. All runs of the loaded program share it.
+/// The environment for which a program is loaded. All runs of the loaded program use the same environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// Constants, which replace those of the program: the index in the constant file (including PVS_CONST_BASE_OFFSET),
-    /// and the bits of x, y, z, w.
+    /// Constants that replace constants of the program. Each element has the index of the constant in the constant file
+    /// (including PVS_CONST_BASE_OFFSET), and the bits of x, y, z, w.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
 /// The environment, vertices and inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// The environment for which the program is loaded. It is shared, so that a launch is cheap to copy.
+    /// The environment for which the program is loaded. Launches share the environment, so that a launch is cheap to
+    /// copy.
     pub environment: Arc<Environment>,
     /// Number of vertices.
     pub vertices: usize,
@@ -64,7 +65,7 @@ impl Launch {
     /// Checks that the launch fits the machine.
     ///
     /// # Errors
-    /// Returns the first problem.
+    /// Returns an error for the first problem that the check finds.
     pub fn check(&self) -> Result<(), LaunchError> {
         for input in &self.inputs {
             let (register, found, vertices) = (input.register, input.values.len(), self.vertices);
@@ -78,7 +79,8 @@ impl Launch {
         Ok(())
     }
 
-    /// Returns the constant file of a run. It holds the program's constants, some of which the environment replaces.
+    /// Returns the constant file of a run. The file holds the program's constants. A constant of the environment
+    /// replaces the program's constant at the same index.
     pub(crate) fn constants_of(&self, setup: &Setup) -> Arc<[[u32; 4]; CONSTANTS]> {
         let mut constants = Arc::new([[0; 4]; CONSTANTS]);
         setup.put_constants(Arc::make_mut(&mut constants), &self.environment.constants);

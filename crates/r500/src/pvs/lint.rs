@@ -1,5 +1,5 @@
-//! Static checks of a vertex program against the documents: words, descriptors, hints, and values that are never
-//! written.
+//! Static checks of a vertex program against the documents. The checks cover instruction words, descriptors, hints, and
+//! reads of values that no instruction writes.
 
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::sets::NumberSet;
@@ -12,14 +12,14 @@ use super::violations::Violation;
 use super::words::{DstType, FlowOp};
 
 reconverge_isa::rules! {
-    // One instruction
+    // Rules for one instruction
     RESERVED_BITS = "vertex-reserved-bits", Error, "Reserved bits are 0.", "REG", "clear the bits";
     DUAL = "vertex-dual", Error, "A dual instruction has two operations. One is of the vector engine and has two operands. The other is a math operation that has two scalars and does not set the predicate.", "REG, PVS_OP_DST_OPERAND", "write two instructions";
     SELECT = "vertex-select", Warning, "The channels that an operation uses select x, y, z, w, 0 or 1.", "r500-vertex.md Q3", "select another code";
     READS = "vertex-reads", Error, "An instruction reads up to one constant, one input, one alternate temporary and two temporaries. A macro can read three temporaries.", "Mesa, t_src_conflict", "copy a register to a temporary first, or use a macro";
     ADDRESS_WRITER = "vertex-address-writer", Warning, "Only VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND write A0.", "r500-vertex.md Q12", "use VE_FLT2FIX_DX";
 
-    // The shape of the program
+    // Rules for the shape of the program
     OUTSIDE = "vertex-outside", Error, "Every path stays within the program's instructions up to PVS_LAST_INST.", "REG, VAP_PVS_CODE_CNTL_0", "correct the descriptor or PVS_LAST_INST";
     UNREACHABLE = "vertex-unreachable", Note, "Every instruction can be reached.", "-", "remove the instructions, or jump to them";
     ROUNDS = "vertex-rounds", Error, "A loop runs at least once.", "REG, VAP_PVS_FLOW_CNTL_ADDRS", "jump around the loop instead";
@@ -27,7 +27,7 @@ reconverge_isa::rules! {
     POSITION_HINT = "vertex-position-hint", Error, "PVS_XYZW_VALID_INST is a slot of the program, and no later slot writes the position.", "REG, VAP_PVS_CODE_CNTL_0", "name the last instruction that writes o0";
     SOURCE_HINT = "vertex-source-hint", Error, "PVS_LAST_VTX_SRC_INST is a slot of the program, and no later slot reads an input.", "REG, VAP_PVS_CODE_CNTL_1", "name the last instruction that reads an input";
 
-    // Values
+    // Rules for values
     UNWRITTEN_ADDRESS = "vertex-unwritten-address", Error, "A0 is written before it is read.", "r500-vertex.md 1.2", "write A0 first";
     UNWRITTEN_PREDICATE = "vertex-unwritten-predicate", Warning, "The predicate is set before it is read.", "r500-vertex.md 1.2", "set the predicate first";
     NO_POSITION = "vertex-no-position", Warning, "A program writes the position, o0.", "REG, VAP_OUT_VTX_FMT_0", "write o0";
@@ -49,7 +49,7 @@ impl Violation {
     }
 }
 
-/// Returns the findings for a program, in the order of its slots.
+/// Returns the findings for a program, ordered by slot.
 pub fn lint(setup: &Setup) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut add = |rule: &'static Rule, pc: u16, message: String| {
@@ -94,8 +94,8 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
             add(&SOURCE_HINT, pc, format!("an input is read after slot {hint} (PVS_LAST_VTX_SRC_INST)"));
         }
         let before = |file: &str| {
-            // Without flow control, only instructions in earlier slots have run. With flow control, any instruction may
-            // have run.
+            // Without flow control, only instructions in earlier slots can have run before this instruction. With flow
+            // control, any instruction can have run before this instruction.
             let loops = setup.control.descriptors().iter().any(|known| known.op != FlowOp::NO_OP);
             uses.iter().any(|(at, all)| {
                 (loops || *at < u32::from(pc))

@@ -1,13 +1,13 @@
-//! The vertex unit ("PVS", programmable vertex shader, in the VAP block). An instruction has four words and computes
-//! one vertex.
+//! The vertex unit. The documents call the vertex unit "PVS" (programmable vertex shader). It belongs to the VAP block
+//! of the chip. An instruction has four words and computes results for one vertex.
 //!
 //! Each vertex runs the program independently, from inputs and constants to outputs. Flow control is static and the
-//! same for all vertices, so they do not diverge. Operations that depend on data use the predicate bit.
-//! docs/r500-vertex.md describes the unit.
+//! same for all vertices, so vertices do not diverge. A program uses the predicate bit for operations that only some
+//! vertices execute. docs/r500-vertex.md describes the unit.
 //!
-//! To run a program of a driver, pass two things to [`setup::Setup::new`]: the words of the code store from the
-//! program's slot on, and the state registers by name. [`launch::Launch`] holds the constants and the inputs of the
-//! vertices. [`run::run`] returns the outputs by register.
+//! To run a program of a driver, pass two things to [`setup::Setup::new`]: the words of the code store, starting at the
+//! first slot of the program, and the state registers by name. [`launch::Launch`] holds the constants and the inputs of
+//! the vertices. [`run::run`] returns the values of the output registers.
 //!
 //! | module | for |
 //! |---|---|
@@ -23,8 +23,8 @@
 //! | [`mod@run`] | running a launch |
 //! | [`text`] | disassembler, assembler, explanations |
 //!
-//! In addition to the names that the crate defines, comments here use "Mesa" for the r300 driver of Mesa 22.3.6, and Qn
-//! and Dn for open questions and disagreements in docs/r500-vertex.md.
+//! The crate's page lists the document names that comments use. Comments in this module also use "Mesa" for the r300
+//! driver of Mesa 22.3.6. Qn and Dn stand for open questions and disagreements in docs/r500-vertex.md.
 
 pub mod cause;
 pub mod fast;

@@ -1,5 +1,5 @@
-//! The operations of both engines. Each row has the operands, accuracy, first chip family, and computation of an
-//! operation.
+//! The operations of the vector engine and the math engine. Each row has the operands, accuracy, first chip family, and
+//! computation of one operation.
 //!
 //! Source: docs/r500-vertex.md, section 3. [`mod@super::lane`] defines the arithmetic.
 
@@ -15,7 +15,7 @@ use super::words::{DstType, MacroOp, MeOp, VeOp};
 pub struct Operation {
     /// For each of A, B and C, whether the operation reads the operand.
     pub operands: [bool; 3],
-    /// Whether only R500 has the operation, and earlier chips do not.
+    /// Whether the operation exists only on R500, and not on earlier chips.
     pub r500_only: bool,
     /// Accuracy of the value.
     pub fidelity: Fidelity,
@@ -28,7 +28,7 @@ pub struct Operation {
 pub enum Value {
     /// No value.
     Nothing,
-    /// Each channel is computed from the same channel of the operands.
+    /// Each channel of the result is computed from the same channel of the operands.
     Channel(fn(f32, f32, f32) -> f32),
     /// The dot product, written to all channels.
     Dot,
@@ -40,7 +40,7 @@ pub enum Value {
     Address(fn(f32) -> f32),
     /// Predicate and counter, computed from A.w and B.w. ([`lane::push`])
     Push(Compare),
-    /// B, written to the channels in which the comparison of A holds.
+    /// B, written only to the channels in which the comparison of A with zero holds.
     Write(Compare),
     /// One number, computed from the w channels and written to all channels.
     Scalar(fn(f32, f32, f32) -> f32),
@@ -63,7 +63,7 @@ const fn row(operands: [bool; 3], r500_only: bool, fidelity: Fidelity, value: Va
 }
 
 impl VeOp {
-    /// Returns the row of this code.
+    /// Returns the row of this operation.
     #[rustfmt::skip]
     pub const fn operation(self) -> &'static Operation {
         match self {
@@ -101,7 +101,7 @@ impl VeOp {
 }
 
 impl MeOp {
-    /// Returns the row of this code.
+    /// Returns the row of this operation.
     #[rustfmt::skip]
     pub const fn operation(self) -> &'static Operation {
         match self {
@@ -140,7 +140,7 @@ impl MeOp {
 }
 
 impl MacroOp {
-    /// Returns the row of this code.
+    /// Returns the row of this operation.
     pub const fn operation(self) -> &'static Operation {
         match self {
             MacroOp::MACRO_OP_2CLK_MADD => VeOp::VE_MULTIPLY_ADD.operation(),
@@ -150,7 +150,7 @@ impl MacroOp {
 }
 
 impl Op {
-    /// Returns the row of this code.
+    /// Returns the row of this operation.
     pub const fn operation(self) -> &'static Operation {
         match self {
             Op::Vector(op) => op.operation(),
@@ -159,7 +159,8 @@ impl Op {
         }
     }
 
-    /// Returns the names of all operations of the engine, and the code of this operation.
+    /// Returns the names of all operations of an engine, and the code of this operation. The engine is the one that
+    /// executes this operation.
     pub(crate) const fn names(self) -> (&'static [Name], u32) {
         match self {
             Op::Vector(op) => (VeOp::NAMES, op as u32),
@@ -184,7 +185,7 @@ impl Operation {
         matches!(self.value, Value::Push(_) | Value::Predicate(_))
     }
 
-    /// Returns the channels of each operand that affect the `wanted` channels of the result. Bit 0 is x.
+    /// Returns the channels of each operand that affect the result channels in the mask `wanted`. Bit 0 is x.
     pub const fn reads(&self, wanted: u8) -> [u8; 3] {
         let all = if wanted == 0 && !self.sets_predicate() { 0 } else { 15 };
         let masks = match self.value {
@@ -213,7 +214,7 @@ impl Inst {
 }
 
 impl Dst {
-    /// Returns the channels of the result that are written. Bit 0 is x.
+    /// Returns the channels of the result that the instruction writes. Bit 0 is x.
     pub const fn wanted(&self) -> u8 {
         match self.file {
             DstType::OUT_REPL_X if self.mask != 0 => 1,

@@ -16,7 +16,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Returns the outputs of vertices that have not written anything.
+    /// Returns the outputs of a run in which no vertex has written anything yet.
     pub(crate) fn new(vertices: usize) -> Outputs {
         Outputs { vertices, values: vec![None; OUTPUTS], written: [0; OUTPUTS] }
     }
@@ -27,12 +27,12 @@ impl Outputs {
     }
 
     /// Returns the bits of x, y, z, w of an output register for each vertex, in vertex order. If a vertex did not write
-    /// a channel, its bits are 0. Returns `None` if no vertex wrote the register.
+    /// a channel, the bits of that channel are 0. Returns `None` if no vertex wrote the register.
     pub fn values(&self, output: usize) -> Option<&[[u32; 4]]> {
         self.values.get(output)?.as_deref()
     }
 
-    /// Returns the channels of an output register that any vertex wrote. Bit 0 is x.
+    /// Returns the channels of an output register that at least one vertex wrote. Bit 0 is x.
     pub fn written(&self, output: usize) -> u8 {
         self.written.get(output).copied().unwrap_or(0)
     }
@@ -53,7 +53,7 @@ impl Outputs {
         }
     }
 
-    /// Stores the outputs of a part of the launch, whose first vertex is vertex `first`.
+    /// Stores the outputs of a part of the launch. The first vertex of the part is vertex `first` of the launch.
     pub(crate) fn put_all(&mut self, part: &Outputs, first: usize) {
         for (output, values) in part.values.iter().enumerate() {
             let Some(values) = values else { continue };
@@ -89,7 +89,7 @@ impl Outcome {
         self.report.add(&group.report());
     }
 
-    /// Adds the results of a part of the launch, whose first vertex is vertex `first`.
+    /// Adds the results of a part of the launch. The first vertex of the part is vertex `first` of the launch.
     pub(crate) fn put_all(&mut self, part: &Outcome, first: usize) {
         self.outputs.put_all(&part.outputs, first);
         self.statistics.add(&part.statistics);
@@ -97,7 +97,7 @@ impl Outcome {
     }
 }
 
-/// Records that vertices wrote the channels of an output.
+/// Records that the vertices `lanes` wrote these channels of an output.
 pub(crate) fn mark(written: &mut [Mask; 4], channels: u8, lanes: Mask) {
     for (channel, mask) in written.iter_mut().enumerate() {
         if channels >> channel & 1 == 1 {

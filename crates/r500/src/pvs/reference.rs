@@ -1,8 +1,8 @@
-//! The reference interpreter. It executes one instruction at a time, and one vertex after another. Read it alongside
+//! The reference interpreter. It executes one instruction at a time, for one vertex after another. Read it alongside
 //! docs/r500-vertex.md.
 //!
-//! [`super::flow`] executes flow control. [`mod@super::lane`] defines the arithmetic of one vertex, and
-//! [`super::operations`] maps each operation to its function.
+//! [`super::flow`] executes flow control. [`mod@super::lane`] defines the arithmetic of one vertex.
+//! [`super::operations`] names the function of each operation.
 
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Mode as Strictness, Observer, Step, Trap, announced, stop,
@@ -20,7 +20,7 @@ use super::words::{Component, DstType, Select};
 #[derive(Clone, Copy, Default)]
 struct Result4 {
     value: [f32; 4],
-    /// Channels that the operation does not write, even if the mask enables them. Bit 0 is x.
+    /// Channels that the operation does not write, even if the write mask enables these channels. Bit 0 is x.
     kept: u8,
     predicate: Option<bool>,
 }
@@ -42,7 +42,7 @@ impl Group {
         self.mode == Strictness::Strict
     }
 
-    /// Counts the instruction in a slot, reports it to the observer, and returns it.
+    /// Counts the instruction in a slot, reports the instruction to the observer, and returns it.
     ///
     /// # Errors
     /// Returns an error if the instruction cannot be issued.
@@ -83,8 +83,9 @@ impl Group {
         }
     }
 
-    /// Executes an instruction, but not its flow control. Both halves read all operands before either writes, and the
-    /// math half writes last. If no vertex executes the instruction, its addresses are not computed.
+    /// Executes an instruction without its flow control. Both halves of a dual instruction read all operands before
+    /// either half writes, and the math half writes last. If no vertex executes the instruction, the addresses of its
+    /// operands are not computed.
     pub(crate) fn instruction<O: Observer>(&mut self, inst: &Inst, observer: &mut O) -> Result<(), Cause> {
         let lanes = self.passing(inst);
         let mut results = [(Result4::default(), Result4::default()); 64];
@@ -187,8 +188,8 @@ impl Group {
         }
     }
 
-    /// Computes the math half of a dual instruction. The first scalar of its source is operand A, and the second is
-    /// operands B and C. (docs/r500-vertex.md 2.3, Q4)
+    /// Computes the math half of a dual instruction. The first scalar of the source is operand A, and the second scalar
+    /// is both operand B and operand C. (docs/r500-vertex.md 2.3, Q4)
     fn math_half(&self, dual: &Dual, lane: Lane) -> Result<Result4, Cause> {
         let [first, second, ..] = self.operand(&dual.source, dual.scalars(), lane)?;
         let mut result = compute(dual.op.operation(), [first; 4], [second; 4], [second; 4]);
@@ -208,7 +209,7 @@ impl Group {
         observer: &mut O,
     ) -> Result<(), Cause> {
         let replicated = inst.dst.file == DstType::OUT_REPL_X;
-        // If x is replicated but the operation does not write x, no copy is written.
+        // OUT_REPL_X writes x to all enabled channels. If the operation does not write x, no channel is written.
         let kept = if replicated { 0u8.wrapping_sub(result.kept & 1) } else { result.kept };
         let channels = inst.dst.mask & !kept;
         if channels == 0 {

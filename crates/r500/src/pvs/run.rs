@@ -1,4 +1,4 @@
-//! Runs a launch: on the host's threads, in lockstep, or group by group with an observer.
+//! Runs a launch: on the host's threads, on two engines in lockstep, or group by group with an observer.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use super::setup::Setup;
 /// Number of consecutive groups that a thread runs per task.
 const BATCH: usize = 32;
 
-/// A program that is loaded for an environment. Loading decodes and checks it. It is lowered once, when an engine first
-/// needs the lowered form. It can run any number of launches. Copies share all data.
+/// A program that is loaded for an environment. Loading decodes and checks the program. The program is lowered once,
+/// when an engine first needs the lowered form. A loaded program can run any number of launches. Copies share all data.
 ///
 /// ```
 /// use reconverge_isa::Program;
@@ -68,7 +68,8 @@ impl Loaded {
         Loaded { setup, environment, options: *options, fast: Arc::default() }
     }
 
-    /// Returns the same program for another environment. The lowered form does not depend on the environment.
+    /// Returns the same program for another environment. Reuses the lowered program, because it does not depend on the
+    /// environment.
     pub fn with_environment(&self, environment: &Arc<Environment>) -> Loaded {
         Loaded { environment: environment.clone(), ..self.clone() }
     }
@@ -90,22 +91,22 @@ impl Loaded {
         &self.environment
     }
 
-    /// Runs `vertices` vertices with these inputs, on the engine that the options select.
+    /// Runs `vertices` vertices with these inputs. The options select the engine.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit, if a group traps, or if the engines differ. If several groups trap,
-    /// the error is from the group that comes first in the order of the vertices.
+    /// Returns an error if the launch does not fit, if a group traps, or if the results of two engines differ. If
+    /// several groups trap, the error is from the group with the lowest vertices.
     pub fn run(&self, vertices: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, vertices, inputs }, Watch::Nothing)
     }
 
     /// Runs a launch, one group at a time in order, and reports every event. The environment of [`Loaded::new`]
-    /// replaces the environment of the launch. The reference interpreter reports all events. A lockstep run does not
+    /// replaces the environment of the launch. All events come from the reference interpreter. A lockstep run does not
     /// report events.
     ///
     /// # Errors
-    /// Returns the errors of [`Loaded::run`].
+    /// Returns the same errors as [`Loaded::run`].
     pub fn run_watched(&self, mut launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         launch.environment = self.environment.clone();
         launch.check().map_err(RunError::Launch)?;
@@ -118,7 +119,7 @@ impl Loaded {
     /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit.
+    /// Returns an error if the launch does not fit the machine.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -163,18 +164,18 @@ impl Loaded {
         Ok(outcome)
     }
 
-    /// Returns whether [`Loaded::run_vectors`] gives the same results as [`Loaded::run`]. This is so if the options
-    /// select the fast engine.
+    /// Returns whether [`Loaded::run_vectors`] gives the same results as [`Loaded::run`]. The results are the same if
+    /// the options select the fast engine.
     pub fn runs_vectors(&self) -> bool {
         self.options.engine().not_compiled() == Engine::Fast
     }
 
-    /// Runs vertices on the fast engine, without counts. Replaces the first `N` input registers of each vertex by its
-    /// first `N` output registers. If a vertex does not write an output, the output is zero. `inputs` is the mask of
-    /// the inputs that the program can read: bit n is input n. All other inputs are zero.
+    /// Runs vertices on the fast engine, without counts. In `vertices`, replaces the first `N` input registers of each
+    /// vertex by the first `N` output registers of the vertex. If a vertex does not write an output, the output is
+    /// zero. `inputs` is the mask of the inputs that the program can read: bit n is input n. All other inputs are zero.
     ///
     /// # Errors
-    /// Returns the first trap, in the order of the vertices.
+    /// Returns an error for the trap of the lowest vertices, if any group traps.
     pub fn run_vectors<const N: usize>(
         &self,
         vertices: &mut [[[u32; 4]; N]],
@@ -221,7 +222,7 @@ impl Loaded {
     }
 }
 
-/// A thread's state: the fast engine, and a group that is reused.
+/// The state of a host thread: the fast engine, and a group that the thread reuses.
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
@@ -235,8 +236,8 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, group }
     }
 
-    /// Runs the vertices from `start` to `end` and adds their results to `outcome`. The first vertex of `outcome` is
-    /// vertex `base` of the launch.
+    /// Runs the vertices from `start` to `end` of the launch, and adds their results to `outcome`. The first vertex in
+    /// `outcome` is vertex `base` of the launch.
     fn run(&mut self, start: usize, end: usize, outcome: &mut Outcome, base: usize) -> Result<(), RunError> {
         for first in (start..end).step_by(WIDTH) {
             self.fast.restart(&mut self.group, self.launch.lanes(first));
@@ -248,15 +249,15 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Adds the operations that this worker has executed to the report.
+    /// Adds the operations that this worker has executed to the report of `outcome`.
     fn finish(self, outcome: &mut Outcome) {
         outcome.report.add(&self.group.report());
         self.fast.keep(self.group, self.launch.inputs.iter().map(|input| input.register.into()));
     }
 }
 
-/// Runs vertices, the first of which is vertex `start` of the launch. Replaces their input registers by output
-/// registers.
+/// Runs vertices, the first of which is vertex `start` of the launch. Replaces the input registers of each vertex by
+/// its output registers.
 fn run_in_place<const N: usize>(
     fast: &Fast,
     group: &mut Group,
@@ -294,7 +295,7 @@ fn run_to_end(fast: &Fast, group: &mut Group, first: usize) -> Result<(), RunErr
 /// Runs all vertices of a launch. See [`Loaded::run`].
 ///
 /// # Errors
-/// Returns the errors of [`Loaded::run`].
+/// Returns the same errors as [`Loaded::run`].
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     run_watched(setup, launch, options, Watch::Nothing)
 }
@@ -302,7 +303,7 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Out
 /// Runs a launch with an observer. See [`Loaded::run_watched`].
 ///
 /// # Errors
-/// Returns the errors of [`Loaded::run`].
+/// Returns the same errors as [`Loaded::run`].
 pub fn run_watched(
     setup: &Arc<Setup>,
     launch: &Launch,
@@ -312,13 +313,13 @@ pub fn run_watched(
     Loaded::of(setup, &launch.environment, options).run_watched(launch.clone(), watch)
 }
 
-/// A launch that runs one instruction at a time, group by group. A copy is a snapshot. The reference interpreter
-/// executes all steps.
+/// A launch that runs one instruction at a time, group by group. A clone of this value is a snapshot. The reference
+/// interpreter executes all steps.
 #[derive(Clone)]
 pub struct Run {
     loaded: Loaded,
     launch: Arc<Launch>,
-    /// The group that runs, and its first vertex. After the end, this is the last group.
+    /// The running group and its first vertex. After the launch has ended, this is the last group.
     group: Group,
     first: usize,
     done: bool,
@@ -331,7 +332,7 @@ impl Run {
     /// Prepares a launch to run from its first instruction.
     ///
     /// # Errors
-    /// Returns an error if the launch does not fit.
+    /// Returns an error if the launch does not fit the machine.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options).running(launch)
     }
@@ -341,12 +342,12 @@ impl Run {
         &self.launch
     }
 
-    /// Returns the group that runs, or the last group after the end.
+    /// Returns the running group, or the last group after the launch has ended.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Returns the group that runs, mutably, so that a debugger can change its registers.
+    /// Returns the running group, mutably, so that a debugger can change its registers.
     pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
@@ -356,12 +357,12 @@ impl Run {
         self.ended.take()
     }
 
-    /// Returns the first vertex of the group that runs, or `None` after the end.
+    /// Returns the first vertex of the running group, or `None` after the launch has ended.
     pub fn first(&self) -> Option<usize> {
         (!self.done).then_some(self.first)
     }
 
-    /// Returns the error for a trap of the group that runs, with the group's position in the launch.
+    /// Returns the error for a trap of the running group. The error has the group's position in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> RunError {
         trapped(self.first, trap)
     }
@@ -375,7 +376,7 @@ impl Run {
         statistics
     }
 
-    /// Returns the current results. They are complete after a step has returned [`Step::Done`].
+    /// Returns the current results. The results are complete after a step has returned [`Step::Done`].
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }

@@ -1,4 +1,4 @@
-//! A vertex program in its slots, with its state registers. It is decoded and checked once.
+//! A vertex program in its slots, with its state registers. The program is decoded and checked once.
 
 use reconverge_isa::Program;
 use reconverge_isa::word::{WordError, WordInfo};
@@ -16,7 +16,7 @@ use crate::setup::{constants, slots_of};
 pub struct Slot {
     /// The loaded words.
     pub words: [u32; WORDS],
-    /// The decoded instruction, or the reason why it has no meaning.
+    /// The decoded instruction, or the reason why the words have no meaning.
     pub inst: Result<Inst, WordError>,
     /// Rules of the documents that the instruction violates.
     pub violations: Vec<Violation>,
@@ -39,7 +39,7 @@ pub struct Slot {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// The contents of each slot, up to the last loaded one.
+    /// The contents of each slot, up to the last loaded slot.
     slots: Vec<Option<Slot>>,
     /// First slot to execute. (PVS_FIRST_INST)
     pub first: u16,
@@ -53,23 +53,24 @@ pub struct Setup {
     pub constant_max: u8,
     /// The flow-control descriptors and the last slot to execute.
     pub control: Control,
-    /// Constants that the program contains: the index in the constant file, and the bits of x, y, z, w.
+    /// Constants that the program contains. Each element has the index of the constant in the constant file, and the
+    /// bits of x, y, z, w.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
 impl Setup {
-    /// Loads and decodes a program. Its words start at slot `base`, and its state registers are those of [`STATE`], by
-    /// name.
+    /// Loads and decodes a program. The words of the program start at slot `base`. The program names its state
+    /// registers as [`STATE`] does.
     ///
     /// If the program does not contain a state register, the register gets a permissive default: the code runs from the
     /// first to the last slot, all constants can be read, and there is no flow control. Registers of other units
-    /// (`VAP_…` registers that are not in [`STATE`]) are ignored. The addresses of a descriptor are in its LW and UW
-    /// words if the program contains one of these words. Otherwise, they are in the single word of R300.
-    /// (docs/r500-vertex.md, Q13)
+    /// (`VAP_…` registers that are not in [`STATE`]) are ignored. If the program contains the LW or UW word of a
+    /// descriptor, the addresses of the descriptor come from these words. Otherwise, the addresses come from the single
+    /// word that R300 uses. (docs/r500-vertex.md, Q13)
     ///
     /// # Errors
-    /// Returns a [`SetupError`] if the program cannot be set up. An instruction with a code without a meaning is not an
-    /// error here. It traps when the program reaches it.
+    /// Returns a [`SetupError`] if the program cannot be set up. A code without a meaning in an instruction is not an
+    /// error here. Such an instruction traps when the program reaches it.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;
@@ -161,16 +162,16 @@ impl Setup {
         Ok(())
     }
 
-    /// Returns the index in the constant file of the program's constant with this number. Returns `None` if the number
-    /// is out of range. Such a constant reads as zero. (REG, PVS_CONST_CNTL; docs/r500-vertex.md, 4.3 and Q11)
+    /// Returns the index in the constant file of the program's constant `number`. Returns `None` if the number is out
+    /// of range. A constant that is out of range reads as zero. (REG, PVS_CONST_CNTL; docs/r500-vertex.md, 4.3 and Q11)
     #[inline(always)]
     pub(crate) fn constant(&self, number: i32) -> Option<usize> {
         let inside = (0..=i32::from(self.constant_max)).contains(&number);
         inside.then(|| (usize::from(self.constant_base) + number as usize) % CONSTANTS)
     }
 
-    /// Fills a constant file with the program's constants, then with `others`. Entries that the program cannot read do
-    /// not change.
+    /// Writes the program's constants and then the constants `others` to a constant file. Entries that the program
+    /// cannot read do not change.
     pub(crate) fn put_constants(&self, file: &mut [[u32; 4]; CONSTANTS], others: &[(u8, [u32; 4])]) {
         for place in (0..=i32::from(self.constant_max)).filter_map(|number| self.constant(number)) {
             file[place] = [0; 4];
@@ -185,7 +186,7 @@ impl Setup {
         self.slots().flat_map(|(_, slot)| slot.words).collect()
     }
 
-    /// Returns the contents of a slot, or `None` if nothing is loaded there.
+    /// Returns the contents of a slot, or `None` if no words are loaded into the slot.
     pub fn slot(&self, slot: u16) -> Option<&Slot> {
         self.slots.get(usize::from(slot))?.as_ref()
     }
@@ -205,7 +206,7 @@ mod tests {
         Setup::new(&Program { words: vec![0; 4 * 20], state, ..Program::default() })
     }
 
-    /// The state that Mesa 22.3.6's r300 driver wrote for a loop.
+    /// The state registers that Mesa 22.3.6's r300 driver wrote for a loop.
     #[test]
     fn registers_become_descriptors() {
         let state = [

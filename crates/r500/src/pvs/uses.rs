@@ -1,8 +1,8 @@
 //! Registers that each instruction reads and writes.
 //!
 //! Registers in the files `t`, `at`, `i` and `o` have the numbers of [`Event::Write`](reconverge_simt::Event::Write),
-//! which are unique across these files. In the file `c`, a number is four times the constant plus the channel. In `a0`,
-//! it is the component. `p` is the predicate bit, and `aL` is the loop index.
+//! which are unique across these files. In the file `c`, a number is four times the constant plus the channel. In the
+//! file `a0`, a number is the component. `p` is the predicate bit, and `aL` is the loop index.
 
 use reconverge_simt::uses::{Read, Role, Slot, Uses, UsesAt};
 
@@ -21,8 +21,8 @@ pub const PREDICATE: &str = "p";
 /// The loop index.
 pub const AL: &str = "aL";
 
-/// Returns the reads and writes of every instruction in a program, by slot. Words without a meaning do not have an
-/// entry.
+/// Returns the reads and writes of every instruction in a program, indexed by slot. Words without a meaning do not have
+/// an entry.
 pub fn uses(setup: &Setup) -> UsesAt {
     let of_slot = |(pc, slot): (u16, &super::setup::Slot)| {
         Some((u32::from(pc), of_instruction(slot.inst.as_ref().ok()?)))
@@ -30,7 +30,7 @@ pub fn uses(setup: &Setup) -> UsesAt {
     UsesAt::from_sorted_store_unchecked(setup.slots().filter_map(of_slot).collect())
 }
 
-/// Returns the reads and writes of an instruction. Each of its operations has an entry.
+/// Returns the reads and writes of an instruction, with one entry per operation. A dual instruction has two operations.
 pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
     let operation = inst.operation();
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Encodings that the documents forbid, but that can be executed.
+//! Encodings that the documents forbid, although the hardware could execute them.
 //!
 //! Source: docs/r500-vertex.md, sections 4.2 and 8.
 
@@ -19,19 +19,22 @@ pub enum Violation {
         /// The reserved bits that are set.
         bits: u32,
     },
-    /// DUAL_MATH_OP is set, but the operation is not one of the vector engine. In lenient mode, the bit is ignored.
+    /// DUAL_MATH_OP is set, but the operation does not belong to the vector engine. In lenient mode, the bit is
+    /// ignored.
     #[error("DUAL_MATH_OP needs an operation of the vector engine")]
     DualWithoutVector,
-    /// The vector operation of a dual instruction reads operand C, which does not exist. In lenient mode, C is 0.0.
+    /// The vector operation of a dual instruction reads operand C, but a dual instruction does not have operand C. In
+    /// lenient mode, C is 0.0.
     #[error("{0} has three operands: a dual instruction has two")]
     DualNeedsThirdOperand(VeOp),
-    /// The math operation of a dual instruction has three scalars. In lenient mode, B and C are the second scalar.
+    /// The math operation of a dual instruction reads three scalars, but its source has only two. In lenient mode, B
+    /// and C are the second scalar.
     #[error("{0} needs three scalars: a dual instruction provides two")]
     DualNeedsThirdScalar(MeOp),
-    /// The math half of a dual instruction is a predicate operation. In lenient mode, it writes the predicate.
+    /// The math half of a dual instruction is a predicate operation. In lenient mode, this half writes the predicate.
     #[error("{0} in the math half of a dual instruction: no document describes it")]
     DualPredicate(MeOp),
-    /// A used channel of an operand selects a reserved code. In lenient mode, the channel is 0.0.
+    /// An operand channel that the operation uses selects a reserved code. In lenient mode, the channel is 0.0.
     #[error("operand {operand} selects {select} for a channel that is used")]
     ReservedSelect {
         /// The operand: A, B or C.
@@ -39,7 +42,8 @@ pub enum Violation {
         /// The code.
         select: Select,
     },
-    /// An instruction reads more registers of a file than the hardware can read. In lenient mode, all are read.
+    /// An instruction reads more registers of a file than the hardware can read. In lenient mode, the instruction reads
+    /// all these registers.
     #[error("{count} different registers of the {file} file are read, more than {most}")]
     TooManyReads {
         /// The file.
@@ -50,12 +54,12 @@ pub enum Violation {
         most: usize,
     },
     /// An operation other than VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND writes A0. In lenient mode, A0 receives the floor of
-    /// the result, clamped.
+    /// the result, clamped to the range of A0.
     #[error("{0} writes A0: only VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND should write it")]
     AddressByOther(&'static str),
 }
 
-/// Returns the violations in these words, in the order of the words.
+/// Returns the violations of the documents in these words, ordered by word.
 pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     let operation = inst.operation();
@@ -110,7 +114,7 @@ fn reserved_selects(inst: &Inst) -> impl Iterator<Item = Violation> {
 }
 
 /// Returns a violation for each file in which the operands have too many different addresses. Operands that the
-/// operation ignores count as read. A relative address counts as different from an absolute one. (Mesa, t_src_conflict)
+/// operation ignores count as read. A relative address always differs from an absolute address. (Mesa, t_src_conflict)
 fn reads(inst: &Inst) -> impl Iterator<Item = Violation> {
     let count = if inst.dual.is_some() { 2 } else { 3 };
     let operands: Vec<Operand> =

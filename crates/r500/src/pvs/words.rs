@@ -372,8 +372,8 @@ pub static STATE: [StateRegister; 8] = [
     StateRegister { word: FlowCntlAddrsUw::INFO,   mmio: 0x2504, count: 16, stride: 8 },
 ];
 
-/// Returns the state register with this name, and its number n. The name is the manual's name. If there are several
-/// such registers, `_n` is appended.
+/// Returns the state register with this name, and its number n. The name is the manual's name. If the unit has several
+/// such registers, `_n` follows the manual's name.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
     named_register(&STATE, name)
 }
@@ -384,13 +384,14 @@ pub const fn layout(dual: bool) -> [WordInfo; WORDS] {
     [DstOperand::INFO, SrcOperand::INFO, SrcOperand::INFO, last]
 }
 
-/// Returns whether word 3 of an instruction is a math operation. This is so if DUAL_MATH_OP is set, and MATH_INST and
-/// MACRO_INST are not. If either of them is set, DUAL_MATH_OP is invalid and ignored. (REG; docs/r500-vertex.md, Q4)
+/// Returns whether word 3 of an instruction is a math operation. It is one if DUAL_MATH_OP is set, and neither
+/// MATH_INST nor MACRO_INST is set. If MATH_INST or MACRO_INST is set, DUAL_MATH_OP is invalid and ignored. (REG;
+/// docs/r500-vertex.md, Q4)
 pub const fn is_dual(word: u32) -> bool {
     word >> 28 & 1 == 1 && word >> 6 & 3 == 0
 }
 
-/// Returns the field of a format with this name, which must exist. Only tables of this crate call this function.
+/// Returns the field with this name in a format. The field must exist. Only tables of this crate call this function.
 pub(crate) fn field(info: &WordInfo, name: &str) -> &'static Field {
     match info.field(name) {
         Some(field) => field,

@@ -1,8 +1,8 @@
 //! The assembler: converts text to words.
 //!
-//! The assembler has two passes. The first pass turns each line into a record, and notes how the jump address is
-//! determined. The second pass resolves labels and flow constructs. Errors are collected, so that one run reports
-//! several.
+//! The assembler has two passes. The first pass turns each line into a record. The record states how the second pass
+//! determines the jump address. The second pass resolves labels and flow constructs. Errors are collected, so that one
+//! run of the assembler reports several errors.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -26,7 +26,7 @@ use crate::words::*;
 /// Assembles a source text with one program. [`crate::programs::assemble_all`] accepts several programs.
 ///
 /// # Errors
-/// Returns all errors in the order of the text, with up to twenty messages.
+/// Returns the errors in the order of the text, with up to twenty messages.
 pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     assemble_lines(lines(source))
 }
@@ -42,7 +42,7 @@ pub(crate) fn assemble_lines<'a>(
 #[derive(Default)]
 struct Assembler {
     records: Vec<Record>,
-    /// For each label, the index of the record after it, and the position of the label.
+    /// For each label, the index of the record that follows the label, and the position of the label.
     labels: HashMap<String, (usize, Span)>,
     stated: Stated,
 }
@@ -120,7 +120,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Parses an alpha half and adds it to the previous instruction.
+    /// Parses an alpha half and adds this half to the previous instruction.
     fn alpha_line(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Parsed<()> {
         let before = self.records.last_mut().filter(|record| record.words[0] & 3 <= InstType::OUT as u32);
         let Some(record) = before else {
@@ -201,7 +201,8 @@ impl Assembler {
                 self.records.len(),
                 if base > 0 { format!(" and the program starts at slot {base}") } else { String::new() }
             );
-            // Errors for jump targets after the last slot would only repeat this error, so the second pass ends here.
+            // If the program is too long, jump targets after the last slot are also errors. Errors for such targets
+            // would only repeat this error, so the second pass ends here.
             return Err(vec![
                 Diagnostic::error(self.records[first_over].span, message)
                     .label("the first instruction that does not fit")
@@ -237,7 +238,7 @@ impl Assembler {
                 },
             };
             let words = &mut self.records[index].words;
-            // A global address is relative to slot 0.
+            // A global jump address is relative to slot 0.
             let global = addr_field("jump_global").get(words[3]) != 0;
             let address = if global { i64::from(base) } else { first } + to as i64;
             match u16::try_from(address).ok().filter(|address| usize::from(*address) < SLOTS) {

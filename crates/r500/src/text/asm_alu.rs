@@ -23,7 +23,7 @@ pub(super) fn alu_line(cursor: &mut Cursor<'_>, kind: InstType, reads: &mut Read
     Ok(words)
 }
 
-/// A destination of a half.
+/// A destination of one half of an instruction.
 pub(super) enum Dest {
     Temp { address: u32, rel: bool },
     Output { target: u32 },
@@ -32,7 +32,7 @@ pub(super) enum Dest {
 }
 
 /// Parses a destination: `temp[2].rg`, `out[A].rgb`, `pred[GE].a`, `out.w` or `alu_result[LT].r`. Returns the
-/// destination, the mask letters and their position.
+/// destination, the mask letters and the position of the mask letters.
 pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest, &'a str, Span)> {
     let start = cursor.offset();
     let at = cursor.here();
@@ -79,7 +79,7 @@ pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest,
     }
 }
 
-/// Parses an index in brackets: `[12]` or `[12+aL]`. Returns the number, and whether aL is added.
+/// Parses an index in brackets: `[12]` or `[12+aL]`. Returns the number, and whether the text adds aL.
 pub(super) fn indexed(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<(u32, bool)> {
     if !cursor.eat("[") {
         return Err(expected(cursor, format!("expected the number of {what}"), "write [NUMBER]"));
@@ -127,7 +127,8 @@ pub(super) fn predicate_name(cursor: &mut Cursor<'_>) -> Parsed<PredSel> {
     })
 }
 
-/// Returns whether the rest of a half has destinations. If so, an `=` precedes the operation.
+/// Returns whether the remaining text of a half has destinations. If there are destinations, an `=` precedes the
+/// operation.
 pub(super) fn has_dests(cursor: &Cursor<'_>) -> bool {
     let rest = cursor.rest();
     let rest = rest.split(['{', ':']).next().unwrap_or("");
@@ -151,7 +152,7 @@ pub(super) fn mask_bits(letters: &str, allowed: &str, span: Span) -> Parsed<u32>
     Ok(bits)
 }
 
-/// The operation of a half, with its output modifier and clamp.
+/// The operation of a half, with the output modifier and the clamp of the operation.
 pub(super) struct Named<Op> {
     op: Op,
     omod: Omod,
@@ -161,7 +162,7 @@ pub(super) struct Named<Op> {
 
 /// Parses an operation or idiom with its output modifier and clamp, such as `MAD*2.sat`.
 ///
-/// `Other` is the type of the other unit's operations.
+/// `Other` is the type of the operations of the other unit.
 pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
     cursor: &mut Cursor<'_>,
     unit: &str,
@@ -231,7 +232,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
     }
     let at = cursor.clone();
     let text = cursor.word();
-    // The alpha unit has one channel, which is repeated three times.
+    // The alpha unit has only one channel, so this channel is repeated three times.
     let channel = |channel: usize| text.as_bytes().get(channel % letters).copied();
     let swiz = [0, 1, 2].map(|n| channel(n).and_then(|letter| syntax::swiz(char::from(letter))));
     let ([Some(red), Some(green), Some(blue)], true) = (swiz, text.len() == letters) else {
@@ -253,7 +254,8 @@ pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Pars
     }
     let mut first = true;
     while !matches!(cursor.peek(), None | Some('{')) {
-        // The disassembler separates sources by spaces. Commas are accepted as well, because people often write them.
+        // The disassembler separates sources by spaces. The assembler also accepts commas, because people often write
+        // them.
         if !std::mem::take(&mut first) {
             cursor.eat(",");
         }
@@ -330,7 +332,7 @@ pub(super) fn dests(
     }
 }
 
-/// Parses the operands of a half, up to the sources.
+/// Parses the operands of a half. The sources follow the operands, and another function parses them.
 pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(Operand, Span)>> {
     let mut list = Vec::new();
     while !matches!(cursor.peek(), None | Some('{' | ':')) {
@@ -361,7 +363,7 @@ fn half_operands(
         let plural = if wanted == 1 { "" } else { "s" };
         format!("{name} takes {wanted} operand{plural}, not {}", list.len())
     };
-    // Without this error, a missing operand would be assembled as src0.r.
+    // A missing operand is an error, because the assembler would otherwise use src0.r for this operand.
     if list.len() < wanted {
         let fits = match wanted {
             1 => "expected one operand".to_owned(),
@@ -388,15 +390,15 @@ struct HalfSyntax {
     name: &'static str,
     /// Letters of the unit's channels.
     letters: &'static str,
-    /// Fields: the predicate and its inversion.
+    /// Names of the fields for the predicate and its inversion.
     predicate: [&'static str; 2],
-    /// Fields: the write mask of the temporary, its address, and its relative bit.
+    /// Names of the fields for the write mask of the temporary, the address of the temporary, and its relative bit.
     temp: [&'static str; 3],
-    /// Fields: the output mask, and the render target or comparison.
+    /// Names of the fields for the output mask, and for the render target or comparison.
     output: [&'static str; 2],
-    /// Fields: the operation, the output modifier and the clamp.
+    /// Names of the fields for the operation, the output modifier and the clamp.
     operation: [&'static str; 3],
-    /// Fields of each operand: source, modifier and swizzle.
+    /// Names of the fields of each operand: source, modifier and swizzle.
     operands: [(&'static str, &'static str, &'static [&'static str]); 3],
 }
 
@@ -448,7 +450,8 @@ pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], read
     Ok(())
 }
 
-/// Parses a half up to its sources. `about` returns the name and the number of operands of an operation.
+/// Parses a half of an instruction, up to its sources. The caller parses the sources. `about` returns the name and the
+/// number of operands of an operation.
 fn half<Op: FieldValue, Other: FieldValue>(
     cursor: &mut Cursor<'_>,
     kind: InstType,
@@ -570,7 +573,8 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
     Ok(words)
 }
 
-/// Names of the fields of a register in a texture instruction: its address, its relative bit, and its swizzle.
+/// Names of the fields for a register in a texture instruction: the address of the register, its relative bit, and its
+/// swizzle.
 type TexFields = (&'static str, &'static str, [&'static str; 4]);
 
 const SRC: TexFields = ("SRC_ADDR", "SRC_ADDR_REL", ["SRC_S_SWIZ", "SRC_T_SWIZ", "SRC_R_SWIZ", "SRC_Q_SWIZ"]);

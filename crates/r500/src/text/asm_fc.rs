@@ -1,4 +1,4 @@
-//! Parsers for flow control: constructs, and the raw form with all fields.
+//! Parsers for flow control. The text of an FC instruction is either a construct or a raw form that states all fields.
 
 use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::{FieldValue, Kind};
@@ -16,8 +16,8 @@ pub(super) fn fc_words(common: CmnInst, inst: FcInst, addr: FcAddr) -> [u32; WOR
     [common.pack(), 0, inst.pack(), addr.pack(), 0, 0]
 }
 
-/// Returns the default common word of an FC instruction. It has ALU_WAIT, because compilers set this bit on every FC
-/// instruction.
+/// Returns the default common word of an FC instruction. In this word, ALU_WAIT is set, because compilers set this bit
+/// in every FC instruction.
 pub(super) fn fc_common() -> CmnInst {
     CmnInst { alu_wait: true, ..blank(InstType::FC) }
 }
@@ -120,7 +120,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
             "all" => any = Some(false),
             "ignore_uncovered" => ignore_uncovered = true,
             "global" => addr.jump_global = true,
-            // A word after the mnemonic, as in `endif 3`, `call label` or `goto label`.
+            // A word follows the mnemonic, as in `endif 3`, `call label` or `goto label`.
             word => match (name, source::parse_number(word)) {
                 ("endif", Some(levels)) if levels <= 31 => pop = Some(levels as u8),
                 ("call" | "goto", Some(address)) if address < SLOTS as u64 => {
@@ -155,8 +155,8 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
             Jumps::Never | Jumps::Always => condition.is_none(),
             Jumps::WhenTrue | Jumps::WhenFalse => condition.is_some(),
         };
-        // In a structured program, a break or continue may omit `pop`. It then closes no levels here, and the second
-        // pass adds the number of levels.
+        // In a structured program, the text of a break or continue may omit `pop`. The first pass then sets the number
+        // of closed levels to 0, and the second pass fills in the right number.
         let pop_fits = match construct.pop {
             Pop::None => pop.is_none() || name == "if" && variant.is_empty(),
             Pop::One => true,

@@ -1,8 +1,9 @@
-//! Flow constructs: the canonical instructions of structured programs. The table has one row for each construct.
+//! Flow constructs: the canonical instructions of structured programs. The table in this file has one row for each
+//! construct.
 //!
 //! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). Compilers also emit other JUMP_ANY and
-//! IGNORE_UNCOVERED bits, and other values in unused addresses. The text then states these bits and values next to the
-//! mnemonic. If no row fits an instruction, it is printed in its raw form.
+//! IGNORE_UNCOVERED bits, and other values in unused addresses. The disassembler then writes these bits and values next
+//! to the mnemonic. If no row fits an instruction, the disassembler writes the instruction in its raw form.
 
 use crate::flow::Role;
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcOp};
@@ -18,7 +19,7 @@ pub enum Condition {
     Boolean,
 }
 
-/// The condition under which a construct jumps, as encoded in its JUMP_FUNC.
+/// The condition under which a construct jumps. The JUMP_FUNC of the construct encodes this condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumps {
     /// The construct never jumps (0x00).
@@ -36,9 +37,9 @@ pub enum Jumps {
 pub enum Pop {
     /// B_POP_CNT is unused and 0.
     None,
-    /// B_POP_CNT is a count, which is 1 if the text omits it.
+    /// B_POP_CNT is a count. If the text omits the count, it is 1.
     One,
-    /// B_POP_CNT is a count that the text always states.
+    /// B_POP_CNT is a count, which the text must state.
     Said,
 }
 
@@ -47,16 +48,16 @@ pub enum Pop {
 pub struct Construct {
     /// The mnemonic.
     pub name: &'static str,
-    /// A word after the condition that distinguishes two constructs with one mnemonic. It may be empty.
+    /// A word after the condition. It distinguishes two constructs that have the same mnemonic. May be empty.
     pub variant: &'static str,
-    /// When the construct jumps.
+    /// The condition under which the construct jumps.
     pub jumps: Jumps,
-    /// Whether the condition must be a boolean constant. If not, the condition must be one that can differ between
-    /// lanes.
+    /// Whether the condition must be a boolean constant. If not, the condition must be the ALU result or a predicate,
+    /// which can differ between lanes.
     pub on_boolean: bool,
     /// The flow-control operation.
     pub op: FcOp,
-    /// The value of JUMP_ANY in the canonical form.
+    /// The value of JUMP_ANY in the canonical instruction.
     pub any: bool,
     /// Operation on the address stack.
     pub a_op: AOp,
@@ -131,7 +132,7 @@ pub const CONSTRUCTS: &[Construct] = &[
     row("goto",     "",        Jumps::Always,    ALL, FcOp::JUMP,      AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
 ];
 
-/// Returns the JUMP_FUNC that jumps if the condition has this value.
+/// Returns the JUMP_FUNC that makes lanes vote to jump if the condition equals `value`.
 pub const fn jump_func(condition: Condition, value: bool) -> u8 {
     match (condition, value) {
         (Condition::Alu, true) => 0xf0,
@@ -161,7 +162,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Returns the two words of the instruction as fields.
+    /// Returns the flow-control word and the address word of the instruction, as fields.
     pub fn encode(&self) -> (FcInst, FcAddr) {
         let construct = self.construct;
         let jump_func = match (construct.jumps, self.condition) {
@@ -195,7 +196,7 @@ impl Statement {
                 Jumps::Never | Jumps::Always => None,
                 Jumps::WhenTrue | Jumps::WhenFalse => {
                     let jumps_when = construct.jumps == Jumps::WhenTrue;
-                    // A construct with a condition fits only if JUMP_FUNC corresponds to a condition.
+                    // A construct with a condition fits only if JUMP_FUNC is the code of a condition.
                     let found = CONDITIONS.into_iter().find_map(|condition| {
                         value_of(condition).map(|value| (condition, value != jumps_when))
                     });

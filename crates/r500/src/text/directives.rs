@@ -1,4 +1,5 @@
-//! Directives that both units have: chip, base, constants, state registers, and words that are not instructions.
+//! Directives that programs of both units have: chip, base, constants, state registers, and words that are not
+//! instructions.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::ConstantBlock;
@@ -15,7 +16,7 @@ pub struct Assembled {
     pub program: Program,
     /// The chip, from `.chip`.
     pub chip: Option<String>,
-    /// The slot of each instruction, and the position of the instruction in the text.
+    /// For each instruction, its slot and its position in the text.
     pub lines: Vec<(u32, usize)>,
 }
 
@@ -27,17 +28,18 @@ pub(crate) struct Directives {
     pub constant: (&'static str, usize),
     /// The unit's state registers.
     pub state: &'static [StateRegister],
-    /// Prefixes of the register names of other units. Containers also hold registers of other units, but identify some
-    /// of them only by address. So the value of such a register is a plain number.
+    /// Prefixes of the register names of other units. A container may also hold registers of other units, and
+    /// identifies some of these registers only by address. So the text gives the value of such a register as a plain
+    /// number.
     pub elsewhere: &'static [&'static str],
-    /// Whether register names may end in a number. An error message then suggests the manual's names for a name without
-    /// this number.
+    /// Whether register names may end in a number. The error message for an unknown name then ignores this number when
+    /// it suggests similar names from the manual.
     pub numbered: bool,
     /// The directives of the unit.
     pub directives: &'static [DirectiveRow],
 }
 
-/// The settings from all directives of one source.
+/// The settings that all directives of one source text make.
 #[derive(Default)]
 pub(crate) struct Stated {
     pub base: u32,
@@ -48,10 +50,11 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// Parses the rest of a directive after its name, and applies it.
+    /// Parses the arguments of a directive and applies the directive. The name of the directive has already been
+    /// parsed.
     ///
     /// # Errors
-    /// Returns an error if no unit has this directive, or if its arguments are wrong.
+    /// Returns an error if neither unit has this directive, or if its arguments are wrong.
     pub(crate) fn directive(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -112,12 +115,13 @@ impl Stated {
         }
     }
 
-    /// Returns the value of a state register, if it was set.
+    /// Returns the value of a state register, or `None` if the text did not set the register.
     pub(crate) fn get(&self, name: &str) -> Option<u32> {
         self.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
-    /// Returns the assembled program with these instructions. `places` holds their positions in the text.
+    /// Returns the assembled program with these instructions. `places` holds the positions of the instructions in the
+    /// text.
     pub(crate) fn assembled<const N: usize>(
         self,
         instructions: impl Iterator<Item = [u32; N]>,

@@ -21,21 +21,21 @@ use crate::words::*;
 pub struct Listing {
     /// Whether a comment with the slot number and the words precedes each instruction.
     pub hex: bool,
-    /// Whether the bodies of flow constructs are indented, and their starts and ends are numbered. For the vertex unit,
-    /// a comment after an instruction describes the flow control there.
+    /// Whether the disassembler indents the bodies of flow constructs, and numbers the starts and ends of the
+    /// constructs. For the vertex unit, a comment after an instruction describes the flow control at this instruction.
     pub structure: bool,
-    /// Whether the forms of [`IDIOMS`](super::idioms::IDIOMS) are printed by name. The vertex unit does not have such
-    /// forms.
+    /// Whether the disassembler prints the forms of [`IDIOMS`](super::idioms::IDIOMS) by name. The vertex unit does not
+    /// have such forms.
     pub idioms: bool,
 }
 
-/// Returns the text of a program: its state as directives, its instructions and its labels. [`super::assemble`] turns
-/// this text into the same program.
+/// Returns the text of a program. The text has the state of the program as directives, and its instructions and labels.
+/// [`super::assemble`] turns this text into the same program.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
     disassemble_marked(program, listing, &mut Vec::new())
 }
 
-/// Disassembles like [`disassemble`], and records the position at which the text of each instruction ends.
+/// Returns the same text as [`disassemble`]. Also records the position at which the text of each instruction ends.
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(256 * records.len());
@@ -65,7 +65,8 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
             let text = out.split_off(start);
             (0..opens).for_each(|_| {
                 constructs += 1;
-                // An else continues the construct that its if opened, so it has the same number.
+                // An else continues the construct that the matching if opened, so the else has the same number as the
+                // if.
                 open.push(closed.last().copied().unwrap_or(constructs));
             });
             let label = match (opens, closed.first()) {
@@ -86,15 +87,15 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     out
 }
 
-/// The addresses that can have a label. They start at `first`. There is one for each record, and one after the last
-/// record.
+/// The addresses that can have a label. The lowest of these addresses is `first`. Each record has one such address, and
+/// one more address follows that of the last record.
 struct Labels {
     first: u32,
     count: u32,
 }
 
 impl Labels {
-    /// Returns the index of the record at an address, or `None` if the address has no label.
+    /// Returns the index of the record at an address, or `None` if the address cannot have a label.
     fn index(&self, addr: &FcAddr) -> Option<usize> {
         let index = u32::from(addr.jump_addr).wrapping_sub(self.first);
         (!addr.jump_global && index <= self.count).then_some(index as usize)
@@ -121,7 +122,8 @@ impl Labels {
     }
 }
 
-/// Returns whether JUMP_ADDR is printed. It is printed if it is used or is not zero.
+/// Returns whether the disassembler prints JUMP_ADDR. The disassembler prints JUMP_ADDR if the instruction uses it, or
+/// if it is not zero.
 fn has_target(fc: &Fc) -> bool {
     let unused = fc.inst.a_op == AOp::POP
         || Statement::recognise(&fc.inst, &fc.addr)
@@ -129,7 +131,8 @@ fn has_target(fc: &Fc) -> bool {
     fc.addr.jump_addr != 0 || !unused
 }
 
-/// Returns how many constructs are closed before an instruction, and how many are opened after it.
+/// Returns two numbers: the constructs that an instruction closes before its line, and the constructs that it opens
+/// after its line.
 fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
     let Ok(Inst { body: Body::Fc(fc), .. }) = inst::decode(record) else { return (0, 0) };
     match Statement::recognise(&fc.inst, &fc.addr) {
@@ -146,8 +149,8 @@ fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
 
 // ---- State
 
-/// Writes the directives of a program: its base, its state registers, and its constants. The names of the registers are
-/// those of `table`.
+/// Writes the directives of a program: its base, its state registers, and its constants. The names of the registers
+/// come from `table`.
 pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out: &mut String) {
     if program.base != 0 {
         let _ = writeln!(out, ".base {}", program.base);
@@ -173,7 +176,7 @@ pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out
     constants(program, out);
 }
 
-/// Writes the float constants of a program. Each has its own directive.
+/// Writes the float constants of a program, with one directive per constant.
 fn constants(program: &Program, out: &mut String) {
     for block in &program.constants {
         if block.bank != 0 || !block.offset.is_multiple_of(16) || !block.bytes.len().is_multiple_of(16) {
@@ -194,7 +197,8 @@ fn constants(program: &Program, out: &mut String) {
     }
 }
 
-/// Returns the text of a float if parsing the text gives the same bits. Otherwise, returns the bits in hexadecimal.
+/// Returns a float as a decimal number, if parsing this number gives the same bits. Otherwise, returns the bits in
+/// hexadecimal.
 fn number_text(bits: u32) -> String {
     let value = f32::from_bits(bits);
     let text = format!("{value:?}");
@@ -215,7 +219,7 @@ pub(crate) fn value_text(field: &reconverge_isa::Field, raw: u32) -> impl Displa
 // ---- Instructions
 
 fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bool), out: &mut String) {
-    // Fields that the ordinary syntax cannot express follow in braces.
+    // Braces follow, with the fields that the ordinary syntax cannot express.
     let expressed = match inst::decode(words) {
         Ok(Inst { common, body: Body::Alu(alu) }) => alu_text(words, &common, &alu, idioms, out),
         Ok(Inst { common, body: Body::Tex(tex) }) => tex_text(&common, &tex, out),
@@ -247,8 +251,8 @@ struct Expressed {
     words: [u32; WORDS],
     /// If the instruction has two lines, the offset at which the first line ends.
     first_line_end: Option<usize>,
-    /// The name of a flag that is on by default, but off in this instruction. The text writes it as `-NAME`. The name
-    /// may be empty.
+    /// The name of a flag that is on by default, but off in this instruction. The text writes the flag as `-NAME`.
+    /// Empty if there is no such flag.
     absent: &'static str,
 }
 
@@ -270,7 +274,7 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
     for (index, info) in layout(expressed.kind).iter().enumerate() {
         let (raw, known) = (words[index], expressed.words[index]);
-        // Most words equal those that the text expresses, so this check comes first.
+        // Most words equal the words that the text expresses, so this check comes first.
         if raw == known && raw & !info.owned == 0 {
             continue;
         }
@@ -296,7 +300,7 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
 }
 
-/// Returns the channel names of a predicate, or `None` if its selector has no name.
+/// Returns the channel names of a predicate, or `None` if the selector of the predicate has no name.
 fn predicate_name(select: PredSel) -> Option<&'static str> {
     PREDICATES.iter().find(|(known, _)| *known == select).map(|(_, name)| *name)
 }
@@ -343,8 +347,8 @@ fn operand_text(operand: &Operand, channels: usize, out: &mut String) {
 /// The operand that the assembler assumes if the text omits one.
 const MISSING: Operand = Operand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
 
-/// Writes the sources of a half, ` : src0=… srcp=…`. A source is written if it differs from the default or if an
-/// operand reads it.
+/// Writes the sources of a half, as ` : src0=… srcp=…`. Writes a source if the source differs from the default, or if
+/// an operand reads the source.
 fn sources_text(word: u32, read: [bool; 3], out: &mut String) {
     let mut colon = " :";
     for (number, read) in read.into_iter().enumerate() {
@@ -358,15 +362,15 @@ fn sources_text(word: u32, read: [bool; 3], out: &mut String) {
     }
 }
 
-/// How a half is printed: the text before it, and whether idioms are printed by name.
+/// The style of a half: the text to print before the half, and whether to print idioms by name.
 struct HalfStyle {
     before: &'static str,
     idioms: bool,
 }
 
-/// Writes the half that computes a channel, as `(pred.g) A, B = OP operands : sources`. `more` is a destination in
-/// addition to the temporary and the output. The default half does nothing, and the assembler adds it to a text that
-/// omits it. For that half, the function writes nothing and returns false.
+/// Writes one half of an instruction, as `(pred.g) A, B = OP operands : sources`. `channel` is a channel that the half
+/// computes. `more` is a destination in addition to the temporary and the output. The default half does nothing, and
+/// the assembler adds it if a text omits it. For the default half, this function writes nothing and returns false.
 fn half_text<Op>(
     (half, HalfStyle { before, idioms }): (&Half<Op>, HalfStyle),
     (name, operation): (&str, &Operation),
@@ -432,7 +436,8 @@ fn half_text<Op>(
     true
 }
 
-/// Returns which sources the operands of both halves read, for the RGB address word and for the alpha address word.
+/// Returns which sources the operands of both halves read. The first element is for the RGB address word, and the
+/// second element is for the alpha address word.
 fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
     let mut read = [[false; 3]; 2];
     let halves = [
@@ -450,7 +455,7 @@ fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
 fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out: &mut String) -> Expressed {
     let kind = common.r#type;
     let mut expressed = Expressed::new(kind, *words);
-    // The fields of word 0 that the text below expresses.
+    // The fields of word 0 that the text written below expresses.
     let said = CmnInst {
         r#type: kind,
         tex_sem_wait: false,
@@ -493,7 +498,7 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     let said = CmnInst {
         rgb_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_pred_sel: common.rgb_pred_sel,
-        // If the text has only one predicate, it applies to all four channels.
+        // If the text has only one predicate, this predicate applies to all four channels.
         alpha_pred_sel: common.rgb_pred_sel,
         alpha_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_wmask: common.rgb_wmask,
@@ -530,8 +535,8 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     Expressed::new(InstType::TEX, [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0])
 }
 
-/// Returns the result swizzle of a fetch whose text does not state one. It is `rgba` if the fetch has a destination,
-/// otherwise `rrrr` (all bits are zero).
+/// Returns the result swizzle of a fetch whose text does not state a swizzle. The result is `rgba` if the fetch has a
+/// destination. Otherwise, the result is `rrrr`, in which all bits are zero.
 pub(super) const fn default_swizzle(has_dest: bool) -> &'static str {
     if has_dest { "rgba" } else { "rrrr" }
 }
@@ -546,7 +551,7 @@ pub(super) fn blank(kind: InstType) -> CmnInst {
 
 fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut String) -> Expressed {
     let statement = Statement::recognise(&fc.inst, &fc.addr);
-    // If the condition of a construct is a predicate, the condition names the predicate.
+    // If the condition of a construct is a predicate, the text of the condition names the predicate.
     let names_predicate = statement.is_some_and(|s| matches!(s.condition, Some((Condition::Predicate, _))));
     let sayable =
         common.rgb_pred_sel != PredSel::NONE && common.rgb_pred_sel != PredSel::RGBA && !common.rgb_pred_inv;
@@ -570,7 +575,8 @@ fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut St
     if has_target(fc) {
         let _ = write!(out, " -> {}", labels.text(&fc.addr));
     } else if stray {
-        // The target is always written, because the assembler reports an error without it.
+        // The disassembler always writes the target, because the assembler reports an error for an instruction without
+        // a target.
         let _ = write!(out, " -> {}", fc.addr.jump_addr);
     }
     let absent = if common.alu_wait { "" } else { "-ALU_WAIT" };

@@ -38,9 +38,10 @@ pub struct FieldText {
 pub struct Explanation {
     /// The instruction as the disassembler prints it.
     pub text: String,
-    /// The fields in the order of the words. Within a word, the highest field comes first.
+    /// The fields in the order of the words. The fields of each word are in order from the highest bit to the lowest
+    /// bit.
     pub fields: Vec<FieldText>,
-    /// The effect of the instruction, in sentences. If the words cannot be executed, the reason.
+    /// The effect of the instruction, in sentences. If the words cannot be executed, the sentences state the reason.
     pub meaning: Vec<String>,
     /// For FC instructions, the effect on the flow of lanes.
     pub flow: Vec<String>,
@@ -73,15 +74,15 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
     };
     let mut text =
         disassemble(&Program::from_words(words.to_vec()), Listing::default()).trim_end().to_owned();
-    // The disassembler marks an endif that closes more constructs than are open. A single instruction has no context,
-    // so the mark is removed here.
+    // If an endif closes more constructs than are open, the disassembler marks the endif. A single instruction has no
+    // context, so the mark is removed here.
     if let Some(endif) = text.strip_suffix(" -> 0").filter(|text| text.starts_with("endif")) {
         text = endif.to_owned();
     }
     Explanation { text, fields: field_texts(&layout(kind), words), meaning, flow, findings, source }
 }
 
-/// Returns the fields of words that have these formats.
+/// Returns the fields of `words`. The formats of the words are `formats`.
 pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText> {
     let mut fields = Vec::new();
     for (word, (info, raw)) in formats.iter().zip(words).enumerate() {
@@ -103,7 +104,8 @@ pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText>
     fields
 }
 
-/// Describes what changes if the group jumps, and if it stays.
+/// Describes the effects of an FC instruction, both for the case that the group jumps and for the case that the group
+/// stays.
 fn flow_effect(fc: &Fc) -> Vec<String> {
     let inst = &fc.inst;
     let mut lines = Vec::new();

@@ -1,12 +1,12 @@
 //! Pseudo-instructions: names for moves, sums and comparisons. The hardware does not have such operations, so compilers
-//! emit certain forms of other operations. docs/r500-idioms.md shows this table.
+//! express them by certain forms of other operations. docs/r500-idioms.md shows the table in this file.
 //!
 //! Source: the forms of Mesa's r300 compiler (`final_rewrite` in `radeon_pair_translate.c`) and of vendor programs.
 
 use crate::inst::Operand;
 use crate::words::*;
 
-/// How an operand of the underlying operation is determined.
+/// The origin of an operand of the underlying operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The operand of the pseudo-instruction with this number.
@@ -17,7 +17,7 @@ pub enum Part {
     One,
     /// The literal 0 in all channels.
     Zero,
-    /// There is no such operand, because the operation has fewer operands.
+    /// No operand, because the underlying operation has fewer operands.
     Nothing,
 }
 
@@ -28,11 +28,11 @@ pub struct Idiom {
     pub name: &'static str,
     /// Number of operands of the pseudo-instruction.
     pub operands: usize,
-    /// The underlying operation, which both units have.
+    /// The underlying operation. Both the RGB unit and the alpha unit have it.
     pub operation: &'static str,
     /// The operands of the underlying operation.
     pub parts: [Part; 3],
-    /// Whether the form has OMOD disabled (`*off`).
+    /// Whether OMOD is disabled in the form (`*off`).
     pub off: bool,
     /// Description of the value.
     pub meaning: &'static str,
@@ -51,7 +51,7 @@ const fn row(
     Idiom { name, operands, operation, parts, off, meaning }
 }
 
-/// All pseudo-instructions. If several rows fit a form, the first of them is printed.
+/// All pseudo-instructions. If several rows fit an instruction, the disassembler uses the first of these rows.
 #[rustfmt::skip]
 pub const IDIOMS: [Idiom; 7] = [
     row("MOV", 1, "MAD", [Given(0), One,      Zero],       false, "A"),
@@ -80,11 +80,12 @@ impl Idiom {
     /// Returns the pseudo-instruction with this name. `off` states whether OMOD is disabled.
     pub fn named(name: &str, off: bool) -> Option<&'static Idiom> {
         let mut named = IDIOMS.iter().filter(|idiom| idiom.name == name);
-        // If no row has this OMOD, any row with the name fits, because the name then does not depend on OMOD.
+        // If no row with this name has the requested OMOD, the function returns any row with this name. In that case,
+        // the meaning of the name does not depend on OMOD.
         named.clone().find(|idiom| idiom.off == off).or_else(|| named.next())
     }
 
-    /// Returns the operands of the underlying operation for these operands of the pseudo-instruction.
+    /// Converts the operands of the pseudo-instruction to the operands of the underlying operation.
     pub fn expand(&self, given: &[Operand]) -> Vec<Operand> {
         let part = |part: &Part| match part {
             Given(number) => Some(given[*number]),
@@ -97,7 +98,7 @@ impl Idiom {
     }
 
     /// Returns the pseudo-instruction for an operation with these operands, and the operands of the pseudo-instruction.
-    /// `missing` is the operand that the assembler assumes if the text omits one.
+    /// `missing` is the operand that the assembler uses if the text omits an operand.
     pub(super) fn recognise(
         operation: &str,
         omod: Omod,
@@ -109,13 +110,14 @@ impl Idiom {
         candidates.filter_map(|idiom| Some((idiom, idiom.given(operands, missing)?))).next()
     }
 
-    /// Returns the operands of the pseudo-instruction if they expand to `operands`.
+    /// Returns operands of the pseudo-instruction that expand to `operands`. Returns `None` if there are no such
+    /// operands.
     fn given(&self, operands: &[Operand; 3], missing: &Operand) -> Option<Vec<Operand>> {
         let mut given: Vec<Option<Operand>> = vec![None; self.operands];
         for (part, operand) in self.parts.iter().zip(operands) {
             match part {
                 Given(number) => given[*number] = Some(*operand),
-                // A negated operand fits only if the modifier negates.
+                // A negated operand fits only if its modifier negates.
                 Negated(number) if matches!(operand.modifier, Imod::NEG | Imod::NAB) => {
                     given[*number] = Some(Operand { modifier: negated(operand.modifier), ..*operand });
                 }
@@ -130,7 +132,7 @@ impl Idiom {
     }
 }
 
-/// Returns advice for a mnemonic that other assemblers have: how to write it for R500.
+/// For a mnemonic of other assemblers, returns advice on how to write the instruction for R500.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "ABS" => "write the operand as |src0.rgb|, for example in MOV",

@@ -141,7 +141,7 @@ fn value(alu: &Alu, channel: usize) -> String {
             let between = if way == 1 { "columns" } else { "rows" };
             format!("the difference of {} between the {between} of the quad", operand(1))
         }
-        // If both operands are equal, the choice between them does not matter.
+        // If both operands are equal, the result does not depend on the choice between them.
         Value::Choice(..) if operation.operands == 2 && operand(0) == operand(1) => operand(0),
         Value::Choice(_, words) | Value::Rounded(_, words) | Value::Transcendental(_, words) => {
             ["{A}", "{B}", "{C}"]
@@ -166,7 +166,7 @@ fn value(alu: &Alu, channel: usize) -> String {
     }
 }
 
-/// Returns one channel of an operand, repeated in all channels.
+/// Returns an operand that has one channel of the given operand in all its channels.
 fn channel_of(operand: &Operand, channel: usize) -> Operand {
     Operand { swiz: [operand.swiz[channel]; 3], ..*operand }
 }
@@ -217,7 +217,7 @@ fn operand_value(alu: &Alu, operand: &Operand, channels: usize) -> String {
     format!("{before}{text}{after}")
 }
 
-/// Returns the text of a source, and whether its channels differ.
+/// Returns the text of a source, and whether the channels of the source differ.
 fn source_value(sources: &Sources, sel: Sel) -> (String, bool) {
     let plain = |number: usize| match sources.src[number] {
         Source::Temp { addr, rel } => (temp_text(addr, rel).to_string(), true),

@@ -13,7 +13,7 @@ use crate::words::*;
 /// A parsed value or an error.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
-/// A line: its number (from 1), the byte offset of its start, and its text without a comment.
+/// A line of the text: its number (from 1), the byte offset of its start, and the line without its comment.
 pub(crate) type Line<'a> = (usize, usize, &'a str);
 
 /// Returns the lines of a text.
@@ -21,10 +21,10 @@ pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
     (1..).zip(source::lines(source)).map(|(number, (at, line))| (number, at, line))
 }
 
-/// Maximum number of errors. After this number of errors, the parser skips the rest of the text.
+/// Maximum number of errors. After this number of errors, the parser skips the remaining text.
 pub(crate) const MOST_ERRORS: usize = 20;
 
-/// Calls a function that parses each line, and returns the errors.
+/// Calls a function for each line, which parses the line. Returns the errors of all lines.
 pub(crate) fn each_line<'a>(
     lines: impl IntoIterator<Item = Line<'a>>,
     mut read: impl FnMut(usize, Cursor<'a>) -> Parsed<()>,
@@ -76,7 +76,7 @@ pub(crate) fn words<const N: usize>(cursor: &mut Cursor<'_>) -> Parsed<[u32; N]>
     Ok(words)
 }
 
-/// Parses one of `names` and returns its index. `wrong` returns the message for any other word.
+/// Parses one of `names` and returns its index in `names`. For any other word, `wrong` returns the error message.
 pub(crate) fn place<'n>(
     cursor: &mut Cursor<'_>,
     names: impl IntoIterator<Item = &'n str> + Clone,
@@ -91,7 +91,7 @@ pub(crate) fn place<'n>(
         .ok_or_else(|| Diagnostic::error(at, wrong(name)).help(suggest(name, names)))
 }
 
-/// Parses a value that is given by its name in the manual.
+/// Parses a value. The text gives the value by its name in the manual.
 pub(super) fn value<T: FieldValue>(cursor: &mut Cursor<'_>, wrong: impl FnOnce(&str) -> String) -> Parsed<T> {
     let place = place(cursor, T::NAMES.iter().map(|name| name.text), wrong)?;
     match T::from_bits(T::NAMES[place].value, T::BITS) {
@@ -100,7 +100,7 @@ pub(super) fn value<T: FieldValue>(cursor: &mut Cursor<'_>, wrong: impl FnOnce(&
     }
 }
 
-/// Parses the value of a field, given by its name in the manual.
+/// Parses the value of a field. The text gives the value by its name in the manual.
 pub(crate) fn field(
     cursor: &mut Cursor<'_>,
     format: &WordInfo,
@@ -124,7 +124,7 @@ pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) ->
     })
 }
 
-/// Parses a vector of four floats, each as a number or as its bits.
+/// Parses a vector of four floats. The text gives each float as a number or as its bits.
 pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     let mut value = [0; 4];
     for channel in &mut value {
@@ -133,7 +133,7 @@ pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     Ok(value)
 }
 
-/// Parses a float, given as a number or as its bits (`0x…`).
+/// Parses a float. The text gives the float as a number or as its bits (`0x…`).
 fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     let start = cursor.offset();
     let text = cursor.token().trim_end_matches(',');
@@ -158,7 +158,7 @@ pub(crate) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw
     Err(expected(cursor, format!("{name} needs a value"), format!("write {name}=VALUE")))
 }
 
-/// Parses the value of a state register, given as a number or as fields.
+/// Parses the value of a state register. The text gives the value as a number or as fields.
 pub(super) fn state_value(
     cursor: &mut Cursor<'_>,
     name: &str,
@@ -212,7 +212,7 @@ pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Par
     }
 }
 
-/// Parses braces, which set fields of any word by name: `{NAME NAME=value -NAME WORD|=bits}`.
+/// Parses text in braces, which sets fields of any word by name: `{NAME NAME=value -NAME WORD|=bits}`.
 pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; WORDS]) -> Parsed<()> {
     if !cursor.eat("{") {
         return Ok(());
@@ -231,7 +231,7 @@ pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; 
             return Err(expected(cursor, "expected a field or `}`", "fields go between braces: {NOP LAST}"));
         }
         let field = if dot { cursor.word() } else { "" };
-        // Usually, there is no space around the dot, so the text is not copied.
+        // Usually, there is no space around the dot. The text then need not be copied.
         let whole = &text[..text.len() - cursor.rest().len()];
         let name = match whole.len() == word.len() + usize::from(dot) + field.len() {
             true => Cow::Borrowed(whole),
@@ -266,7 +266,7 @@ pub(super) fn set(words: &mut [u32; WORDS], kind: InstType, name: &str, value: u
     }
 }
 
-/// Parses a required sign. `fits` is a note for the error message.
+/// Parses a sign that must be present. `fits` is a note for the error message.
 pub(crate) fn sign(cursor: &mut Cursor<'_>, sign: &str, fits: impl Into<String>) -> Parsed<()> {
     if cursor.eat(sign) { Ok(()) } else { Err(expected(cursor, format!("expected `{sign}`"), fits)) }
 }

@@ -11,26 +11,26 @@ use crate::words::*;
 pub(super) struct Record {
     pub(super) words: [u32; WORDS],
     pub(super) span: Span,
-    /// How JUMP_ADDR is determined.
+    /// The way in which JUMP_ADDR is determined.
     pub(super) target: Target,
     /// The sources that the operands of both halves read.
     pub(super) reads: Reads,
 }
 
 pub(super) enum Target {
-    /// The words already contain the address.
+    /// The words of the record already contain the address.
     Fixed,
     Label(String, Span),
-    /// The matching instruction of the construct determines the address. It also determines the integer constant,
-    /// unless the text states the constant.
+    /// The matching instruction of the same construct determines the address. If the text does not state the integer
+    /// constant, the matching instruction also determines this constant.
     Structure {
         /// Whether the text states the integer constant.
         int: bool,
     },
 }
 
-/// The sources that the operands of an instruction read (`operands`), and the sources that its lines state
-/// (`declared`).
+/// The sources that the operands of an instruction read (`operands`), and the sources that the lines of the instruction
+/// state (`declared`).
 #[derive(Default)]
 pub(super) struct Reads {
     /// For each operand, the address word (0 RGB, 1 alpha), the source number, and the position in the text.
@@ -39,8 +39,9 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// Returns an error if an operand reads a source that is not stated. Otherwise, the operand would read inline code
-    /// 0. If the half with the source is omitted or `nop`, the operand would read temp\[0\].
+    /// Returns an error if an operand reads a source that the text does not state. Without this error, the assembler
+    /// would use inline code 0 for the source. If the text omits the half that states the source, or if this half is
+    /// `nop`, the assembler would use temp\[0\].
     pub(super) fn undeclared(&self, words: &[u32; WORDS]) -> Option<Diagnostic> {
         let unused = |word: usize, number: usize| {
             let sources = words[1 + word];

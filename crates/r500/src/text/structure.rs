@@ -1,4 +1,5 @@
-//! Finds the instructions of each flow construct, and completes the fields that depend on surrounding constructs.
+//! Finds the instructions of each flow construct. Fills in those fields of the instructions that depend on surrounding
+//! constructs.
 
 use reconverge_isa::source::Diagnostic;
 
@@ -11,16 +12,16 @@ use crate::words::*;
 pub(super) struct Open {
     name: &'static str,
     at: usize,
-    /// Breaks and continues inside this loop. Their target is the end of the loop.
+    /// Breaks and continues in this loop whose target is not known yet. They jump to the end of the loop.
     waiting: Vec<usize>,
 }
 
 /// Returns the target of each structured instruction, as the index of a record. Also fills in the fields that
-/// surrounding constructs determine. These are the form of an `if` that has an else, the levels that a break closes,
-/// and BREAKREP for a break inside a `rep`.
+/// surrounding constructs determine. Such fields are the form of an `if` that has an else, the number of levels that a
+/// break closes, and the operation BREAKREP of a break inside a `rep`.
 pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) -> Vec<Option<usize>> {
     let mut targets = vec![None; records.len()];
-    // If another error has removed a line, an endif may seem unmatched although it is not.
+    // If an earlier error has removed a line, an endif may seem unmatched although it has an if.
     let whole = errors.is_empty();
     let mut closing_nothing = Vec::new();
     for (record, _) in
@@ -40,7 +41,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
         let Some(statement) = recognised(&record.words) else { continue };
         let construct = statement.construct;
         match construct.name {
-            // An if on a boolean constant does not change counters. It is a plain jump, without an else or an endif.
+            // An if on a boolean constant must state its target. Such an if does not change counters. It is a plain
+            // jump, without an else or an endif.
             "if" if construct.on_boolean && !wants_target => {}
             "if" if construct.on_boolean => errors.push(
                 Diagnostic::error(record.span, "an `if` on a boolean constant needs a target")
@@ -66,8 +68,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
                     targets[last.at] = Some(index + 1);
                     let opener = &mut records[last.at];
                     if around > 0 && left_to_structure(opener) {
-                        // If an endif ends several ifs, a jump of an inner if to this endif must also close the levels
-                        // of the enclosing ifs, because the jump skips the endif. (r500.md 5.5; inferred for else)
+                        // If an endif ends several ifs, a jump of an inner if goes past this endif. So the jump must
+                        // also close the levels of the enclosing ifs. (r500.md 5.5; inferred for else)
                         change(&mut opener.words, |inst| match last.name {
                             "else" => inst.b_pop_cnt = 1 + around,
                             _ => (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, around),
@@ -150,13 +152,14 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
             );
         }
     }
-    // An unmatched endif is not reported after another error, because that error may have removed its `if`.
+    // An unmatched endif after another error is not reported, because that error may have removed the `if` of this
+    // endif.
     let first = errors.iter().map(|error| error.span.start).min().unwrap_or(usize::MAX);
     errors.extend(closing_nothing.into_iter().filter(|error| error.span.start < first));
     targets
 }
 
-/// Returns, for each instruction, whether it is an `endif` that closes more constructs than are open.
+/// Returns, for each instruction, whether the instruction is an `endif` that closes more constructs than are open.
 pub(super) fn strays<'a>(records: impl Iterator<Item = &'a [u32; WORDS]>) -> Vec<bool> {
     let mut open: Vec<&str> = Vec::new();
     let stray = |words: &[u32; WORDS]| {
@@ -179,7 +182,7 @@ pub(super) fn strays<'a>(records: impl Iterator<Item = &'a [u32; WORDS]>) -> Vec
     records.map(stray).collect()
 }
 
-/// Returns whether the matching instruction of the construct determines the target of this instruction.
+/// Returns whether the target of this instruction comes from the matching instruction of the same construct.
 fn left_to_structure(record: &Record) -> bool {
     matches!(record.target, Target::Structure { .. })
 }

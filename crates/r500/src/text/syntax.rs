@@ -22,13 +22,13 @@ pub(super) const OMOD: [(&str, Omod); 8] = [
     ("*off", Omod::DISABLED),
 ];
 
-/// Names of the predicate comparisons, by the TARGET code of an ALU instruction.
+/// Names of the predicate comparisons, indexed by the TARGET code of an ALU instruction.
 pub(super) const COMPARISONS: [&str; 4] = ["EQ", "LT", "GE", "NE"];
-/// Names of the render targets, by the TARGET code of an OUT instruction.
+/// Names of the render targets, indexed by the TARGET code of an OUT instruction.
 pub(super) const TARGETS: [&str; 4] = ["A", "B", "C", "D"];
 
-/// Fields of an FC instruction in its raw form, in the order of the text. Each has a name in the text, a name in the
-/// manual, and the kind of its number.
+/// Fields of an FC instruction in its raw form, in the order of the text. Each element has the name in the text, the
+/// name in the manual, and the kind of number that the field holds.
 #[rustfmt::skip]
 pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
     ("FUNC",             "JUMP_FUNC",        "JUMP_FUNC"),
@@ -44,7 +44,7 @@ pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
     ("GLOBAL",           "JUMP_GLOBAL",      ""),
 ];
 
-/// Returns the text before and after an operand with a modifier.
+/// Returns the text that a modifier adds before an operand, and the text that it adds after the operand.
 pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
     [("", ""), ("-", ""), ("|", "|"), ("-|", "|")][modifier as usize]
 }
@@ -78,7 +78,7 @@ pub(super) fn tex_swiz(letter: char) -> Option<TexSwiz> {
     TexSwiz::ALL.iter().copied().find(|swiz| tex_letter(*swiz) == letter)
 }
 
-/// The ten bits of an unused source (address, CONST, REL). Compilers write the inline constant 0x80 there.
+/// The ten bits of an unused source (address, CONST, REL). Compilers write the inline constant 0x80 to these bits.
 pub(super) const UNUSED_SOURCE: u32 = 0x80;
 /// An address word with three unused sources.
 pub(super) const UNUSED_SOURCES: u32 = UNUSED_SOURCE | UNUSED_SOURCE << 10 | UNUSED_SOURCE << 20;
@@ -95,7 +95,7 @@ pub(super) fn source(bits: u32) -> impl Display {
     })
 }
 
-/// Returns the seven-bit code of an inline constant, or `None` if there is no code for the value.
+/// Returns the seven-bit code of an inline constant, or `None` if the value does not have a code.
 pub(super) fn inline_code(value: f32) -> Option<u32> {
     (0..128).find(|code| inline_constant(*code) == value).map(u32::from)
 }
@@ -105,10 +105,10 @@ type FieldPosition = (usize, &'static Field);
 
 /// The names of the fields of an instruction type.
 struct Names {
-    /// The fields. The keys are `NAME` and `WORD.NAME`. The map does not use the hash of the standard library, which
-    /// took 5 % of the time for writing and parsing a program.
+    /// The fields. The keys are `NAME` and `WORD.NAME`. The map does not use the hash function of the standard library,
+    /// because that function took 5 % of the time for writing and parsing a program.
     places: HashMap<String, FieldPosition, RandomState>,
-    /// For each word, its fields and their names in braces.
+    /// For each word, its fields, each with the name of the field in braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],
 }
 
@@ -127,7 +127,7 @@ impl Names {
                 let whole = format!("{}.{name}", info.name);
                 names.in_braces[word].push((if word == 0 { name.clone() } else { whole.clone() }, field));
                 names.places.insert(whole, (word, field));
-                // If several words have a field with this name, the name alone stands for the field of the first of
+                // If several words have a field with this name, the bare name stands for the field in the first of
                 // these words.
                 names.places.entry(name).or_insert((word, field));
             }
@@ -136,21 +136,21 @@ impl Names {
     }
 }
 
-/// Returns the field with this name, and its word. If several words have a field with this name, the name of the word
-/// must precede it: `US_ALU_RGB_INST.OMOD`.
+/// Returns the field with this name, and the index of its word. If several words have a field with this name, the name
+/// of the word must precede the name of the field: `US_ALU_RGB_INST.OMOD`.
 pub(super) fn field(kind: InstType, name: &str) -> Option<FieldPosition> {
     let places = &Names::of(kind).places;
     // Most names are already in upper case, as in the manual.
     places.get(name).or_else(|| places.get(&name.to_ascii_uppercase())).copied()
 }
 
-/// Returns the fields of a word, with their names in braces. Except for the common word, these names include the name
-/// of the word.
+/// Returns the fields of a word, each with the name that the field has in braces. For all words except the common word,
+/// this name includes the name of the word.
 pub(super) fn field_names(kind: InstType, word: usize) -> &'static [(String, &'static Field)] {
     &Names::of(kind).in_braces[word]
 }
 
-/// Returns the name of a word in braces.
+/// Returns the name of a word for use in braces.
 pub(super) fn word_name(info: &WordInfo, word: usize) -> String {
     if info.fields.is_empty() { format!("WORD{word}") } else { info.name.to_owned() }
 }

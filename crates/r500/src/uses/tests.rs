@@ -1,5 +1,5 @@
-//! Compares the listed uses with the reference interpreter. A test executes one instruction from a random state, and
-//! executes it again after one register or flag has changed.
+//! Compares the listed uses with the reference interpreter. A test executes one instruction from a random state. The
+//! test then changes one register or flag of this state and executes the instruction again.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn record(random: &mut Random) -> ([u32; 6], Inst) {
                 words[4] &= if random.once_in(8) { !0x780 } else { !0xf80 };
                 words[5] &= if random.once_in(8) { !0x780 } else { !0xf80 };
             }
-            // The jump target is in the program and in the open loop.
+            // The jump target is a slot of the program inside the open loop.
             InstType::FC => words[3] = words[3] & !(0x1ff << 16 | 0x1c << 8 | 0x1c) | 1 << 16,
             InstType::TEX => {
                 let keep = if random.once_in(8) { !0x78_0078 } else { !0xf8_00f8 };
@@ -59,7 +59,7 @@ fn value(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns a group with random registers. It is inside a loop of the kind that the next instruction requires.
+/// Returns a group with random registers. The group is inside a loop of the kind that the next instruction requires.
 fn group(random: &mut Random, words: [u32; 6], inst: &Inst) -> Group {
     let in_rep = matches!(&inst.body, Body::Fc(fc) if matches!(fc.inst.op, FcOp::BREAKREP | FcOp::ENDREP));
     let opened = if in_rep { FcOp::REP } else { FcOp::LOOP };
@@ -131,7 +131,7 @@ fn flow(group: &Group) -> (Mask, u16, Mask) {
     (group.killed, group.flow.pc(), group.flow.active())
 }
 
-/// Returns whether an entry of reads or writes covers this slot.
+/// Returns whether the entry `list` of reads or writes covers the slot `place`.
 fn holds(list: &Slot, place: &Slot) -> bool {
     list.file == place.file && list.number.is_none_or(|number| Some(number) == place.number)
 }
@@ -199,8 +199,8 @@ fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
             let reads = all.iter().flat_map(|uses| &uses.reads).filter(|read| holds(&read.slot, &place));
             let (read, quad) = (reads.clone().next().is_some(), reads.clone().any(|read| read.quad));
             let by_group = matches!(place.file, CONST | BOOL | INT) || matches!(inst.body, Body::Fc(_));
-            // If the slot is read, only lane 0 changes. Other lanes must then not change, unless the instruction reads
-            // the quad.
+            // If the instruction reads the slot, the test changes the slot only in lane 0. The results of all other
+            // lanes must then stay the same, unless the instruction reads the quad.
             let lanes = if read { Mask(1) } else { Mask::first(LANES) };
             if read && by_group {
                 continue;
@@ -225,7 +225,7 @@ fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
             quads += u32::from(others.any());
         }
     }
-    // Many reads must have an effect.
+    // The test requires that many of the changed reads had an effect.
     assert!(effects > 500 && quads > 20, "{effects} {quads}");
 }
 

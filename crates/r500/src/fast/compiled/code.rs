@@ -1,11 +1,11 @@
-//! Templates: emit host code for operations of the fast engine.
+//! Templates, which emit host code for operations of the fast engine.
 //!
-//! A [`Way`] is a node under construction, on its fast or its slow path. [`Way::operation`] emits an operation of the
-//! fast engine for eight lanes at once. [`mod@crate::lane`] defines the results.
+//! A [`Way`] is the fast path or the slow path of a node that is being compiled. [`Way::operation`] emits host code
+//! that executes an operation of the fast engine for eight lanes at once. [`mod@crate::lane`] defines the results.
 //!
-//! The code reads denormal operands as zeros, but its results may be denormals. Results stay non-canonical until their
-//! bits are used. Only then do denormals become zeros and NaNs become canonical ([`Rows::settle`]), so the final values
-//! are those of profile R.
+//! The code reads denormal operands as zeros, but its results may be denormals. A result stays non-canonical until
+//! another operation uses its bits. Only then does [`Rows::settle`] replace denormals by zeros and NaNs by the
+//! machine's NaN. So the final values are those of profile R.
 
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
@@ -22,11 +22,11 @@ const SIGN: u32 = 1 << 31;
 /// The bits of the smallest number that is not a denormal.
 const NORMAL: u32 = 0x0080_0000;
 
-/// A node under construction, on its fast or its slow path.
+/// The fast path or the slow path of a node that is being compiled.
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
-    /// The ALU result of the active lanes, if the node has written it.
+    /// The ALU result of the active lanes, if the node has written the ALU result.
     pub(super) alu_result: Option<Value>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Way<'a> {
         Way { lowered, rows: Rows::new(ACTIVE_ROW, exact), alu_result: None }
     }
 
-    /// Returns a truth value per lane: whether the lane's ALU result is `wish`.
+    /// Returns a truth value per lane: whether the lane's ALU result equals `wish`.
     pub(super) fn judged(&mut self, wish: bool) -> Value {
         let result = self.alu_result.unwrap_or_else(|| self.rows.strip.constant(0));
         if wish { result } else { self.rows.strip.not(result) }
@@ -56,13 +56,13 @@ impl<'a> Way<'a> {
         if self.rows.is_raw(value) { self.rows.raw(flipped) } else { flipped }
     }
 
-    /// Drops the rows after the registers. These hold intermediate results, which are dead at the end of an
+    /// Drops the rows after the registers. The dropped rows hold intermediate results, which are dead at the end of an
     /// instruction.
     pub(super) fn end(&mut self) {
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= ROWS as u32 * ROW));
     }
 
-    /// Emits an operation. Returns `false` if the operation has no template. The node is then invalid.
+    /// Emits an operation. Returns `false` if the operation has no template. The node must then be discarded.
     pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
         operation.set == Set::ACTIVE && self.effect(operation, template).is_some()
     }
@@ -72,7 +72,7 @@ impl<'a> Way<'a> {
             Template::None | Template::Neighbours => return None,
             Template::Channels(computes, count) => {
                 let channels = &operation.channels[..count];
-                // All channels are computed before any is written, because a destination may also be a source.
+                // All channels are computed before any channel is written, because a destination may also be a source.
                 let values: Option<Vec<Value>> =
                     channels.iter().map(|channel| self.channel(operation, channel, computes)).collect();
                 for (channel, value) in channels.iter().zip(values?) {
@@ -117,14 +117,15 @@ impl<'a> Way<'a> {
         if !operation.clamp {
             return Some(value);
         }
-        // If the first operand is a NaN, the instruction returns the second, so a NaN becomes zero.
+        // If the first operand is a NaN, the host's maximum instruction returns the second operand. So a NaN becomes
+        // zero.
         let (zero, one) = (self.rows.word(0), self.rows.word(1f32.to_bits()));
         let positive = self.rows.two(Two::FMax, value, zero);
         Some(self.rows.two(Two::FMin, positive, one))
     }
 
-    /// Marks the value as a result of arithmetic, which is non-canonical. On the slow path, first replaces a NaN by the
-    /// machine's NaN.
+    /// Marks the value as a result of arithmetic, which may be non-canonical. On the slow path, first replaces a NaN by
+    /// the machine's NaN.
     fn float(&mut self, value: Value) -> Value {
         if !self.rows.exact {
             return self.rows.raw(value);
@@ -179,16 +180,16 @@ impl<'a> Way<'a> {
             _ => self.rows.strip.fused(false, a, b, c),
         };
         if zero_wins && !self.rows.exact {
-            // If zero times any value is zero, the correct sum may be a number although this sum is a NaN. Not every
-            // use of the sum detects a NaN, so this guard fails if the sum is a NaN.
+            // If zero times any value is zero, the correct sum may be a number even if the host computes a NaN. An
+            // operation that uses the sum may not detect the NaN, so this guard fails if the sum is a NaN.
             let nan = self.rows.compare(predicate::UNORD, sum, sum);
             self.rows.strip.guard(nan);
         }
         if channel.scale == 1.0 {
             return self.float(sum);
         }
-        // Scaling is exact except in two cases: the sum is or becomes a denormal, or scaling makes an infinite sum
-        // finite.
+        // Scaling is exact except in two cases: the sum is a denormal before or after scaling, or the sum is infinite
+        // and scaling would make it finite.
         let scale = self.rows.word(channel.scale.to_bits());
         let value = self.rows.two(Two::FMul, sum, scale);
         let (zero, magnitude) = (self.rows.word(0), self.rows.word(!SIGN));
@@ -269,8 +270,8 @@ impl Path for Way<'_> {
     }
 }
 
-/// Returns the function that computes a sum of one lane and applies OMOD before rounding. It is called for lanes in
-/// which scaling the rounded sum could give another result.
+/// Returns the function that computes the sum of one lane and applies OMOD before rounding. Generated code calls the
+/// function for lanes in which scaling the rounded sum could give a different result.
 fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
     fn of<const OMOD: usize>(zero_wins: bool) -> PerLane {
         fn sum(omod: Omod, zero_wins: bool, sources: [u32; 3]) -> u32 {
@@ -282,7 +283,7 @@ fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
             true => PerLane::of(|sources| sum(Omod::ALL[OMOD], true, sources)),
         }
     }
-    // Disabled OMOD uses the function for a factor of 1.
+    // If OMOD is disabled, the function for a factor of 1 is used.
     let of: [fn(bool) -> PerLane; 8] =
         [of::<0>, of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<0>];
     of[omod as usize](zero_wins)

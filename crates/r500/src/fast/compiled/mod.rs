@@ -1,14 +1,14 @@
-//! The compiled engine: a program as linked host code. The code computes what the fast engine computes block by block.
+//! The compiled engine. It runs a program as linked host code. The code computes the same results as the fast engine.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
-//! | `trace` | from blocks to nodes |
-//! | `code` | from operations to values |
-//! | `run` | entry, exit and flow of code |
+//! | `trace` | turns blocks into nodes of linked code |
+//! | `code` | emits host code for operations |
+//! | `run` | enters and exits linked code, and executes its flow instructions |
 //!
-//! Between two nodes, registers, flow and counts are in the state of the fast engine. So the fast engine continues
-//! wherever compiled code exits. If some operation of an instruction has no template, compiled code calls the fast
-//! engine's functions for the operations of that instruction.
+//! Between two nodes, the registers, the flow state and the counts are stored where the fast engine expects them. So
+//! the fast engine can continue wherever compiled code exits. If some operation of an instruction has no template,
+//! compiled code calls the fast engine's functions for operations of that instruction.
 
 mod code;
 mod run;
@@ -30,7 +30,7 @@ pub(super) use run::{Exit, R500, Runner};
 #[derive(Debug)]
 pub(super) struct Compiled {
     linked: Arc<Linked<R500>>,
-    /// The slots of the instructions in each part. Compiled code counts the runs of each part.
+    /// The slots of the instructions in each part of the code. Compiled code counts how often each part runs.
     parts: Vec<Vec<Range<usize>>>,
 }
 
@@ -53,7 +53,7 @@ struct Loop {
 /// The position of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
-    /// The block in which the node begins, and the index of its first instruction in the block.
+    /// The block in which the node begins, and the position of the node's first instruction in that block.
     block: u32,
     first: u16,
     /// The innermost loop around the node.
@@ -66,8 +66,9 @@ pub(super) struct Own {
 }
 
 impl Fast {
-    /// Returns the same program with linked code for the given extent. An extent that cuts blocks requires a program
-    /// lowered to blocks of one instruction. Without AVX2 or memory for code, nothing is compiled.
+    /// Returns the same program with linked code for the given extent. If the extent may end inside a block, the
+    /// program must have been lowered to blocks of one instruction. If AVX2 or memory for code is not available,
+    /// nothing is compiled.
     pub(crate) fn with_code(&self, extent: Extent) -> Fast {
         let lowered = &*self.lowered;
         let size = lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
@@ -84,12 +85,13 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counters that compiled code needs. The counters of parts come first.
+    /// Returns the number of counters that compiled code needs. The first of these counters count runs of parts.
     pub(super) fn counts(&self) -> usize {
         self.linked.counts()
     }
 
-    /// Adds the runs of parts, each of `groups` groups, to the issues of their instructions, and clears them.
+    /// Adds the run counts of the parts to the issue counts of their instructions, and clears the run counts. Each
+    /// counted run was a run for `groups` groups at once.
     pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64], groups: usize) {
         for (slots, runs) in self.parts.iter().zip(runs) {
             for slots in slots {

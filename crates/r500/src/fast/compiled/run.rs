@@ -1,6 +1,7 @@
-//! Enters and exits linked code, and executes its flow instructions.
+//! Enters linked code, exits from linked code, and executes the flow instructions of linked code.
 
-// Generated code is unsafe to call, and calls functions here. Each use states its assumptions.
+// Generated code is unsafe to call. It calls functions in this file. A comment at each use of `unsafe` states why the
+// use is sound.
 #![allow(unsafe_code)]
 
 use std::mem::take;
@@ -24,7 +25,7 @@ pub(in crate::fast) struct Runner<'a> {
 pub(in crate::fast) enum Exit {
     /// The group is at its program counter.
     Here,
-    /// The group is at the start of this block, which the fast engine has to run instead of compiled code.
+    /// The group is at the start of this block. The fast engine has to run this block, because compiled code cannot.
     Apart(u32),
     /// The flow has stopped.
     Stop(Stop),
@@ -35,7 +36,7 @@ pub(in crate::fast) struct Work<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
     /// Number of iterations that compiled code may start, and the number that each iteration adds to aL.
     given: (u32, i8),
-    /// The position of the group, if flow control has ended the run of compiled code.
+    /// The position of the group, if flow control has stopped compiled code.
     exit: Option<Exit>,
 }
 
@@ -73,7 +74,8 @@ impl LinkedMachine for R500 {
             piece => {
                 let (ends, jump) = own.leaves[piece as usize - 1];
                 if jump {
-                    // Flow control treats lanes that left the loop earlier like lanes that leave it at this BREAK.
+                    // Flow control treats lanes that left the loop earlier in the node like lanes that leave the loop
+                    // at this BREAK.
                     state.active |= take(&mut state.gone[0]);
                 }
                 work.take_counts(state, pc_behind(lowered, ends));
@@ -110,7 +112,7 @@ impl Work<'_, '_> {
         state.rounds = self.given.0;
     }
 
-    /// Adds the counts of compiled code to those of the cursor. The group is now at `pc`.
+    /// Adds the counts of compiled code to the counts of the cursor. The group is now at `pc`.
     fn take_counts(&mut self, state: &mut State, pc: u16) {
         let (rounds, step) = self.given;
         self.cursor.take_counts(state, pc, (rounds - state.rounds, step));
@@ -130,8 +132,8 @@ fn pc_behind(lowered: &Lowered, block: u32) -> u16 {
     block.first + block.size - u16::from(matches!(block.last, Last::Flow(_)))
 }
 
-/// Returns the node to run instead of the cursor's block, or `None` if the block has no node or its code cannot run
-/// now.
+/// Returns the node to run instead of the cursor's block. Returns `None` if no node begins at the block, or if the code
+/// of the node cannot run now.
 #[inline(always)]
 fn node(linked: &Linked<R500>, cursor: &Cursor<'_>) -> Option<u32> {
     let node = linked.starting_at(cursor.number)?;
@@ -143,8 +145,8 @@ impl<'a> Runner<'a> {
         Runner { compiled, held: Held::take() }
     }
 
-    /// Returns the node to run instead of the cursor's block, or `None` if the block has no node or its code cannot run
-    /// now.
+    /// Returns the node to run instead of the cursor's block. Returns `None` if no node begins at the block, or if the
+    /// code of the node cannot run now.
     #[inline(always)]
     pub(in crate::fast) fn node(&self, cursor: &Cursor<'_>) -> Option<u32> {
         node(&self.compiled.linked, cursor)
@@ -160,10 +162,10 @@ impl<'a> Runner<'a> {
         let counts: *mut [u64] = &raw mut cursor.runs[lowered.blocks.len()..];
         let mut work = Work { cursor, given: (0, 0), exit: None };
         work.give_counts(linked, state, node);
-        // SAFETY: nothing else accesses the counts of parts while compiled code runs.
+        // SAFETY: nothing else accesses the run counts of parts while compiled code runs.
         let arrived = Arrived { node, rows, counts: unsafe { &mut *counts } };
-        // SAFETY: nodes exist only if the processor supports the level. The nodes were traced for the layout of these
-        // rows, which include the row of active lanes.
+        // SAFETY: nodes exist only if the processor supports the vector level of their code. The nodes were traced for
+        // the layout of these rows, which include the row of active lanes.
         let left = unsafe { linked.run(arrived, |own| own.pc(lowered).into(), state, &mut work) };
         let (pc, exit) = match left {
             Left::Ended => return work.exit.unwrap_or_else(|| unreachable!("the flow has ended the run")),

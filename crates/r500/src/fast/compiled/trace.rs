@@ -1,7 +1,8 @@
 //! Traces a program: turns blocks of the fast engine into nodes of linked code.
 //!
-//! A node is a chain of blocks, each of which is reached only from the one before, past BREAKs at which some lanes leave
-//! the loop, and past branches with short sides, which become conditionals. A node also ends with the operations without a template, which it calls.
+//! A node is a chain of blocks. Each block of the chain is reached only from the previous block. A chain can continue
+//! past BREAKs at which some lanes leave the loop, and past branches with short sides, which become conditionals. For
+//! operations without a template, the node calls the fast engine's functions. The node ends after such calls.
 
 use std::ops::Range;
 
@@ -20,18 +21,18 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of BREAKs in a node at which lanes may leave the loop.
 const MOST_LEAVES: usize = 8;
 
-/// Maximum number of instructions of the sides of a conditional. Code runs both sides.
+/// Maximum number of instructions in the sides of a conditional. Compiled code runs both sides.
 const MOST_OF_SIDES: u32 = 24;
 
 /// Maximum number of words of a node.
 const MOST_WORDS: u32 = 16;
 
-/// The traced nodes, and the slots of the instructions in each part. Compiled code counts the runs of each part.
+/// The traced nodes, and the slots of the instructions in each part. Compiled code counts how often each part runs.
 type Found = (reconverge_jit::Traced<R500>, Vec<Vec<Range<usize>>>);
 
 /// Traces a program.
 pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
-    // To find out whether an operation has a template, emit it in a separate node.
+    // To find out whether an operation has a template, emit the operation in a separate node.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
@@ -93,25 +94,26 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
 enum Flow {
     /// All lanes go to the target.
     To(Target),
-    /// The lanes with this ALU result go to the first target. The other lanes go to the second.
+    /// The lanes with this ALU result go to the first target. All other lanes go to the second target.
     Either([Target; 2], bool),
-    /// Lanes leave the loop, and the others continue.
+    /// Some lanes leave the loop, and the other lanes continue.
     Leave(Leave),
     /// All lanes start another iteration of the loop.
     Round(Target),
-    /// The lanes run sides, then all continue.
+    /// The lanes run the sides of a branch, and then all lanes continue.
     Sides(Sides),
 }
 
-/// A BREAK, or a branch with only a BREAK.
+/// A BREAK, or a branch that contains only a BREAK.
 #[derive(Clone, Debug)]
 struct Leave {
-    /// The ALU result of the lanes that leave, and whether they vote to jump.
+    /// The ALU result of the lanes that leave the loop, and whether these lanes vote to jump.
     wish: bool,
     jump: bool,
-    /// The blocks that run when some lanes leave and others stay: none, or those of the BREAK and the end of the branch.
+    /// The blocks that run if some lanes leave the loop and other lanes stay. A plain BREAK has no such blocks. A
+    /// branch has two: the block of the BREAK and the block of the branch's end.
     blocks: Vec<u32>,
-    /// The next block, and the number of jumps to it from these instructions.
+    /// The block at which the remaining lanes continue, and the number of jumps from these instructions to that block.
     next: u32,
     jumps: u32,
 }
@@ -119,16 +121,16 @@ struct Leave {
 /// The sides of a branch.
 #[derive(Clone, Debug)]
 struct Sides {
-    /// The blocks: one or two.
+    /// The blocks of the sides: one or two.
     blocks: Vec<u32>,
     /// The ALU result of the lanes that run the first side.
     wish: bool,
-    /// The block after them, and the number of jumps of the branch and its sides to it.
+    /// The block after the sides, and the number of jumps from the branch and its sides to that block.
     join: u32,
     jumps: u32,
 }
 
-/// Returns the target for a block. For [`NONE`], flow control determines the target.
+/// Returns the target for a block. If the block is [`NONE`], flow control determines the target.
 fn to_block(block: u32) -> Target {
     match block {
         NONE => Target::Flow,
@@ -136,7 +138,7 @@ fn to_block(block: u32) -> Target {
     }
 }
 
-/// Returns the number of slots.
+/// Returns the total number of slots in the ranges.
 fn size(slots: &[Range<usize>]) -> u32 {
     slots.iter().map(Range::len).sum::<usize>() as u32
 }
@@ -149,20 +151,21 @@ struct At {
     first: u16,
     /// Whether a chain begins here.
     is_first: bool,
-    /// Whether operations of the instruction come before.
+    /// Whether other operations of the same instruction precede this position.
     is_inside: bool,
 }
 
 /// The node that is being traced.
 struct Open {
     own: Own,
-    /// The instructions since lanes last left, and the number of others.
+    /// The slots of the instructions after the latest BREAK at which lanes may leave (`slots`), and the number of
+    /// earlier instructions in the node (`before`).
     slots: Vec<Range<usize>>,
     before: u32,
     call: Option<Range<u32>>,
     /// Whether compiled code checks the instruction budget at the entry of the node.
     is_checked: bool,
-    /// Whether it begins inside an instruction. Such a node cannot refuse to run.
+    /// Whether the node begins inside an instruction. Compiled code must always run such a node.
     is_inside: bool,
 }
 
@@ -171,7 +174,8 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: Vec<bool>,
-    /// Whether each block is compiled, the number of jumps to it, and whether it is part of the node of another block.
+    /// For each block, whether it is compiled (`chosen`), the number of jumps to it (`targets`), and whether it is part
+    /// of a node that begins at another block (`absorbed`).
     chosen: Vec<bool>,
     targets: Vec<u32>,
     absorbed: Vec<bool>,
@@ -184,8 +188,8 @@ struct Tracer<'a> {
     starts: Vec<Option<u32>>,
     parts: Vec<Vec<Range<usize>>>,
     open: Option<Open>,
-    /// The latest node at which compiled code checks the budget, and the number of instructions that this check covers
-    /// so far.
+    /// The latest node at which compiled code checks the instruction budget, and the number of instructions that this
+    /// check covers so far.
     checked: u32,
     covered: u32,
 }
@@ -211,7 +215,7 @@ impl<'a> Tracer<'a> {
         self.lowered.templates[operations.start as usize..operations.end as usize].iter().any(judges)
     }
 
-    /// Returns the number of dispatches that code saves for an operation with a template, in halves.
+    /// Returns twice the number of dispatches that compiled code saves for an operation with a template.
     fn gain(&self, operation: usize) -> i32 {
         match self.lowered.templates[operation] {
             Template::Channels(_, count) => 2 * count as i32,
@@ -219,8 +223,9 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns whether a call executes all operations of an instruction. Otherwise calls execute only those without a
-    /// template. With calls for single channels, mandel takes 3 % longer (an AMD EPYC).
+    /// Returns whether a call executes all operations of an instruction. Otherwise, calls execute only the operations
+    /// without a template. With separate calls for single channels, the benchmark mandel takes 3 % longer (on an AMD
+    /// EPYC).
     fn is_called(&self, operations: Range<u32>) -> bool {
         let places = operations.start as usize..operations.end as usize;
         let of_quad = |template: &Template| matches!(template, Template::Neighbours);
@@ -232,7 +237,8 @@ impl<'a> Tracer<'a> {
                 || with_template.map(|place| self.gain(place)).sum::<i32>() < least)
     }
 
-    /// Returns whether compiling saves enough dispatches of operations, either in loops or in the whole program.
+    /// Returns whether compiled code saves enough dispatches of operations, either in the loops or in the whole
+    /// program.
     fn pays(&self, extent: Extent) -> bool {
         let gain = |number: usize| -> i32 {
             let block = &self.lowered.blocks[number];
@@ -258,7 +264,7 @@ impl<'a> Tracer<'a> {
         extent.pays(all(false), false) || extent.pays(all(true), true)
     }
 
-    /// Traces a chain of blocks from block `first` on.
+    /// Traces the chain of blocks that begins with block `first`.
     fn chain(&mut self, first: u32) {
         let mut number = first;
         self.covered = 0;
@@ -301,7 +307,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns whether a chain, which jumps to a block `jumps` times, continues with it.
+    /// Returns whether a chain continues with block `number`. The chain contains `jumps` jumps to this block.
     fn continues(&self, number: u32, jumps: u32) -> bool {
         let place = number as usize;
         let Some(block) = self.lowered.blocks.get(place) else { return false };
@@ -311,7 +317,7 @@ impl<'a> Tracer<'a> {
             && self.covered() + u32::from(block.size) <= self.most
     }
 
-    /// Returns the number of instructions since compiled code last checked the budget.
+    /// Returns the number of instructions after the latest point at which compiled code checks the budget.
     fn covered(&self) -> u32 {
         self.covered + self.open.as_ref().map_or(0, |open| open.before + size(&open.slots))
     }
@@ -321,14 +327,15 @@ impl<'a> Tracer<'a> {
         self.open.as_ref().map_or(0, |open| open.own.leaves.len())
     }
 
-    /// Returns how compiled code executes the flow instruction of a block, or `None` if flow control executes it.
+    /// Returns how compiled code executes the flow instruction of a block. Returns `None` if flow control executes the
+    /// instruction.
     fn flow(&self, block: &Block) -> Option<Flow> {
         let Last::Flow(number) = block.last else { return None };
         let step = &self.lowered.flows[number as usize];
         let known = self.judged(block)?;
         let [no, yes] = step.votes().filter(|_| !block.ends && !block.kills)?;
-        // In strict mode, an instruction that reads an invalid ALU result traps, even if its vote is the same for both
-        // values of the ALU result.
+        // In strict mode, an instruction that reads an invalid ALU result traps. It traps even if both values of the
+        // ALU result lead to the same vote.
         if (no != yes || step.reads_alu_result()) && !known {
             return None;
         }
@@ -352,7 +359,8 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns the branch at the end of a block that has only a BREAK inside. `yes`: the ALU result with which lanes jump.
+    /// Returns the branch at the end of a block, if the branch contains only a BREAK. Lanes whose ALU result is `yes`
+    /// jump.
     fn breaking(&self, block: &Block, step: &Step, yes: bool) -> Option<Leave> {
         let inside = block.fall;
         let blocks = vec![inside, self.lowered.blocks.get(inside as usize)?.fall];
@@ -369,8 +377,8 @@ impl<'a> Tracer<'a> {
         fits.then_some(Leave { wish: !yes, jump: false, blocks, next, jumps })
     }
 
-    /// Returns the sides of a branch at the end of a block that code executes as a conditional. `yes`: the ALU result with
-    /// which lanes jump.
+    /// Returns the sides of the branch at the end of a block, if compiled code executes the branch as a conditional.
+    /// Lanes whose ALU result is `yes` jump.
     fn conditional(&self, block: &Block, step: &Step, yes: bool) -> Option<Sides> {
         let mut blocks = vec![block.fall];
         let mut ends = vec![self.side(block.fall, 0)?];
@@ -392,8 +400,8 @@ impl<'a> Tracer<'a> {
         (fits && join != NONE).then_some(Sides { blocks, wish: !yes, join, jumps })
     }
 
-    /// Returns the slot and the flow instruction at the end of a block that can be a side of a conditional and to which
-    /// `jumps` instructions jump.
+    /// Returns the slot and the flow instruction at the end of a block, if the block can be a side of a conditional.
+    /// The conditional has `jumps` jumps to the block.
     fn side(&self, number: u32, jumps: u32) -> Option<(u16, &'a Step)> {
         let block = self.lowered.blocks.get(number as usize)?;
         let Last::Flow(flow) = block.last else { return None };
@@ -438,7 +446,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether compiled code has the ALU result of the active lanes as a value at the end of a block. Returns
-    /// `None` if a called operation sets the ALU result, which is then stored in the group.
+    /// `None` if a called operation sets the ALU result, because the call stores the ALU result in the group.
     fn judged(&self, block: &'a Block) -> Option<bool> {
         let mut known = false;
         for operations in self.instructions(block) {
@@ -494,7 +502,8 @@ impl<'a> Tracer<'a> {
 
     /// Traces an instruction, with calls for the operations that have no template.
     fn operate(&mut self, mut at: At, operations: Range<u32>) {
-        // The flow reads the ALU result in the same node, which it may refuse.
+        // The node that sets the ALU result also executes the flow instruction that reads it. This node may refuse to
+        // run, so it must not begin inside an instruction.
         let judges = self.judges(operations.clone());
         if operations.is_empty() || judges {
             self.at(at, |open| open.call.is_some() || judges && open.is_inside);
@@ -509,7 +518,8 @@ impl<'a> Tracer<'a> {
             }
             at = At { is_first: false, is_inside: true, ..at };
         }
-        // A call reads rows that are dead after it.
+        // If the node has a call, the call still reads the intermediate results of the instruction. Otherwise, these
+        // results are dead now.
         if self.open.as_ref().is_some_and(|open| open.call.is_none()) {
             self.linker.both(Way::end);
         }
@@ -526,16 +536,18 @@ impl<'a> Tracer<'a> {
 
     /// Traces a call for operations.
     fn call(&mut self, at: At, operations: Range<u32>) {
-        // Lanes leave a node behind its call.
+        // In a node with a call, lanes can leave the loop only after the call. So a call after a BREAK starts a new
+        // node.
         self.at(at, |open| !open.own.leaves.is_empty());
         if let Some(open) = &mut self.open {
-            // Consecutive operations are one call.
+            // One call executes consecutive operations without a template.
             let start = open.call.as_ref().map_or(operations.start, |call| call.start);
             open.call = Some(start..operations.end);
         }
     }
 
-    /// Adds the next operations to the open node. Starts a new node if none is open, or if `ends` requires it.
+    /// Prepares the open node for the next operations. Starts a new node if no node is open, or if `ends` returns true
+    /// for the open node.
     fn at(&mut self, at: At, ends: impl FnOnce(&Open) -> bool) {
         let At { block, first, is_first, is_inside } = at;
         let judged = self.linker.slow.alu_result.is_some();
@@ -557,8 +569,8 @@ impl<'a> Tracer<'a> {
         });
     }
 
-    /// Adds a part that consists of the instructions in these slots. A run of the part counts as an issue of each of
-    /// these instructions. Returns the number of instructions and the index of the part.
+    /// Adds a part that consists of the instructions in these slots. Each run of the part counts as one issue of each
+    /// instruction. Returns the number of instructions and the index of the part.
     fn piece(&mut self, slots: Vec<Range<usize>>) -> [u32; 2] {
         let size = size(&slots);
         self.parts.push(slots);
@@ -588,7 +600,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Ends the open node in block `ends`. `is_counted` states whether compiled code counts the flow instruction of
-    /// that block. The lanes whose ALU result is `wish` take the first target.
+    /// that block. If `wish` is set, the lanes whose ALU result equals `wish` continue at the first target.
     fn end(&mut self, next: Next, ends: u32, is_counted: bool, wish: Option<bool>) {
         let Some(Open { own, slots, before, call, is_checked, .. }) = self.open.take() else { return };
         let (node, own) = (self.linker.next_node(), Own { ends, is_counted, ..own });

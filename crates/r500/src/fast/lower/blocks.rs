@@ -14,16 +14,16 @@ use crate::words::{CmnInst, InstType, TexOp};
 pub(in crate::fast) enum Last {
     /// The block ends without a special instruction. Another block follows, or the program ends.
     Next,
-    /// The reference interpreter executes the next instruction, which does not count as part of the block.
+    /// The reference interpreter executes the next instruction. That instruction does not count as part of the block.
     Reference,
-    /// A flow instruction, by its index in [`Lowered::flows`](super::Lowered::flows).
+    /// The block ends with a flow instruction. The value is its index in [`Lowered::flows`](super::Lowered::flows).
     Flow(u32),
 }
 
 /// Instructions that run as a unit.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Block {
-    /// First operation of the block, and the end of its operations.
+    /// Index of the first operation of the block (`start`), and the end of the range of its operations.
     pub(in crate::fast) start: u32,
     pub(in crate::fast) end: u32,
     /// Slot of the first instruction.
@@ -32,8 +32,9 @@ pub(in crate::fast) struct Block {
     pub(in crate::fast) size: u16,
     /// The values of aL for which no relative address traps, or `None` if no address is relative.
     pub(in crate::fast) al: Option<RangeInclusive<i32>>,
-    /// End of the operations that may bail out, if there are any. Such a block has one instruction. If an operation
-    /// bails out, nothing has changed, and the reference interpreter executes the instruction.
+    /// End of the operations that may bail out, if the block has such operations. The block then has only one
+    /// instruction. If an operation bails out, nothing has changed, and the reference interpreter executes the
+    /// instruction.
     pub(in crate::fast) split: Option<u32>,
     /// Whether the block contains a TEXKILL.
     pub(in crate::fast) kills: bool,
@@ -42,7 +43,8 @@ pub(in crate::fast) struct Block {
     /// Whether the program ends after the block.
     pub(in crate::fast) ends: bool,
     pub(in crate::fast) last: Last,
-    /// The block in the next slot (`fall`) and the block at the target of the flow instruction (`jump`), or [`NONE`].
+    /// The block that begins at the next slot (`fall`), and the block that begins at the target of the flow instruction
+    /// (`jump`). [`NONE`] if no such block exists.
     pub(in crate::fast) fall: u32,
     pub(in crate::fast) jump: u32,
 }
@@ -55,7 +57,7 @@ impl Block {
     }
 }
 
-/// The position of a slot in the blocks.
+/// The position of a slot: the block that contains the slot, and the index of its instruction in that block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Entry {
     /// Number of the block, or [`NONE`] if the slot does not have an instruction.
@@ -64,7 +66,7 @@ pub(in crate::fast) struct Entry {
     pub(in crate::fast) inside: u16,
 }
 
-/// The value for no block.
+/// The number that stands for no block.
 pub(in crate::fast) const NONE: u32 = u32::MAX;
 
 impl<'a> Lowering<'a> {
@@ -156,8 +158,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns, for each slot, whether it is a jump target. Return addresses of calls are not included: they follow a
-    /// flow instruction, so a block begins there in any case.
+    /// Returns, for each slot, whether the slot is a jump target. Return addresses of calls do not count as jump
+    /// targets here. A block begins at a return address in any case, because the slot before the return address has a
+    /// flow instruction.
     fn starts(&self) -> Vec<bool> {
         let mut starts = vec![false; SLOTS];
         starts[usize::from(self.setup.start) % SLOTS] = true;
@@ -186,8 +189,8 @@ impl<'a> Lowering<'a> {
         common.r#type == InstType::OUT && self.uncached() && masked
     }
 
-    /// Returns whether an operation of the instruction may bail out at run time, so that the reference interpreter has
-    /// to execute the instruction.
+    /// Returns whether an operation of the instruction may bail out at run time. If the operation bails out, the
+    /// reference interpreter has to execute the instruction.
     fn may_refuse(&self, inst: &Inst) -> bool {
         let surface = |unit| self.bound.is_some_and(|bound| bound.has_input(unit));
         match &inst.body {
@@ -197,7 +200,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers an arithmetic instruction. Returns `false` if the reference interpreter has to execute it.
+    /// Lowers an arithmetic instruction. Returns `false` if the reference interpreter has to execute the instruction.
     fn alu(&mut self, slot: u16, inst: &Inst, alu: &Alu) -> bool {
         let start = self.lowered.operations.len();
         let partial = !(0..4).all(|channel| inst.common.writes_output(channel));
@@ -214,7 +217,7 @@ impl<'a> Lowering<'a> {
         true
     }
 
-    /// Returns whether there is a value of aL for which none of the instruction's addresses traps. Restricts aL to such
+    /// Returns whether aL has a value for which none of the instruction's addresses traps. Restricts aL to these
     /// values.
     fn addresses_are_known(&mut self, common: &CmnInst, alu: &Alu) -> bool {
         let [rgb, alpha] = used_sources(alu);
@@ -236,8 +239,8 @@ impl<'a> Lowering<'a> {
         if rel { self.reaches(temp, allocated.min(TEMPORARIES)) } else { usize::from(temp) < allocated }
     }
 
-    /// Restricts aL to the values for which a relative address is below `size`. In lenient mode all values are valid,
-    /// because addresses wrap.
+    /// Restricts aL to the values for which a relative address is below `size`. In lenient mode, all values of aL are
+    /// valid, because addresses wrap.
     fn reaches(&mut self, base: u8, size: usize) -> bool {
         let (base, size) = (i32::from(base), size as i32);
         let all = if self.strict { -base..=size - 1 - base } else { i32::MIN..=i32::MAX };
@@ -246,7 +249,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the intersection of two ranges, or the only range if one is `None`.
+/// Returns the intersection of two ranges. If one argument is `None`, returns the other argument.
 fn meet(a: Option<RangeInclusive<i32>>, b: Option<RangeInclusive<i32>>) -> Option<RangeInclusive<i32>> {
     match (a, b) {
         (Some(a), Some(b)) => Some(*a.start().max(b.start())..=*a.end().min(b.end())),

@@ -1,4 +1,4 @@
-//! The table of codes: for each operation, the kernel that computes it on rows.
+//! The table of codes. It has the kernel that computes each operation on rows.
 
 use reconverge_simt::Level;
 
@@ -9,7 +9,7 @@ use super::super::operands::Set;
 use crate::operations::{Dot, Operation, Value};
 use crate::words::AlphaOp;
 
-/// The code that computes channels with one operation.
+/// The code that computes the channels of one vector operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code {
     pub(super) computes: Computes,
@@ -26,7 +26,7 @@ impl PartialEq for Code {
     }
 }
 
-/// The function that a code computes.
+/// The value that a [`Code`] computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) enum Computes {
     /// A * B + C, with OMOD.
@@ -52,7 +52,7 @@ pub(super) struct Shape {
     pub(super) flips: bool,
     /// Whether OMOD of some channel is not ×1.
     pub(super) scaled: bool,
-    /// Whether every channel of a sum is a source times 1 plus 0.
+    /// Whether every channel of a sum computes A * 1 + 0.
     pub(super) moves: bool,
     /// Whether the product of zero and any value is zero.
     pub(super) zero_wins: bool,
@@ -67,8 +67,8 @@ impl Code {
     /// The first source with its sign bit cleared.
     pub(super) const MAGNITUDE: Code = Code::alone::<kernels::Magnitude>(Computes::Magnitude);
 
-    /// Returns the code of an operation that works channel by channel. Returns `None` for other operations, and for
-    /// operations that only the reference interpreter executes.
+    /// Returns the code of an operation that works channel by channel. Returns `None` if the operation does not work
+    /// channel by channel, or if only the reference interpreter executes it.
     pub(super) fn of(operation: &Operation) -> Option<Code> {
         let op = match operation.value {
             Value::Sum | Value::Derivative(_) => return Some(Code::SUM),
@@ -88,7 +88,7 @@ impl Code {
             AlphaOp::LN2 => Code::function::<Ln2>(id),
             AlphaOp::SIN => Code::function::<Sin>(id),
             AlphaOp::COS => Code::function::<Cos>(id),
-            // The other operations do not have a kernel.
+            // All operations that are not listed above have no kernel.
             _ => return None,
         })
     }
@@ -126,7 +126,7 @@ pub(super) struct Handlers {
 
 impl Handlers {
     /// Returns the handlers of an operation that writes `set`, or all lanes if `set` is `None`. The first handler works
-    /// for any active lanes. The second is for the case that every lane of the group is active.
+    /// for any set of active lanes. The second handler works only if every lane of the group is active.
     pub(super) fn for_set(&self, set: Option<Set>) -> [Handler; 2] {
         match set {
             None => [self.full; 2],
@@ -187,7 +187,7 @@ fn channel<K: Kernel>(shape: &Shape) -> Handlers {
     }
 }
 
-/// Returns the code of a dot product. It writes all lanes.
+/// Returns the code of a dot product. The code writes all lanes.
 pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
     match (dot, zero_wins) {
         (Dot::Three, false) => handler::<DotBody<3, false, false>>(level),
@@ -199,8 +199,8 @@ pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
     }
 }
 
-/// Returns the code of a dot product of three products, the third of which is zero. `normal` states that no source can
-/// be a denormal.
+/// Returns the code of a dot product that consists of three products, the third of which is zero. If `normal` is set,
+/// no source can be a denormal.
 pub(super) fn dot_of_two(zero_wins: bool, normal: bool, level: Level) -> Handler {
     match (zero_wins, normal) {
         (false, false) => handler::<DotOfTwo<false, true>>(level),

@@ -1,4 +1,4 @@
-//! Finds rows that cannot contain denormals. Sums need not flush such sources.
+//! Finds rows that cannot contain denormals. A sum that reads only these rows does not flush its sources.
 
 use std::ops::RangeInclusive;
 
@@ -10,8 +10,8 @@ use crate::words::Omod;
 
 /// Rows of temporaries and outputs that cannot contain a denormal.
 ///
-/// All values that instructions write to such a row come from arithmetic, which flushes denormals. An input may contain
-/// denormals. So the row of an input qualifies only after an instruction has overwritten it in all lanes. This
+/// All values that instructions write to these rows come from arithmetic, which flushes denormals. An input may contain
+/// denormals. So the row of an input qualifies only after an instruction has overwritten the row in all lanes. This
 /// instruction must precede the first flow instruction.
 pub(super) struct Normal {
     rows: Vec<Known>,
@@ -23,8 +23,9 @@ pub(super) struct Normal {
 enum Known {
     /// The row never contains denormals.
     Yes,
-    /// The row may contain denormals until the instruction in this slot overwrites it. This applies to all slots from
-    /// the first one of the program to this one. In other slots, the row does not contain denormals.
+    /// The row may contain denormals until the instruction in this slot has overwritten the row. Instructions from the
+    /// first slot of the program up to and including this slot may read denormals from the row. Instructions in other
+    /// slots cannot read denormals from the row.
     Behind(u16),
     No,
 }
@@ -55,7 +56,7 @@ impl Normal {
         normal
     }
 
-    /// Returns whether a row cannot contain a denormal when the instruction in a slot reads it.
+    /// Returns whether a row cannot contain a denormal when the instruction in a slot reads the row.
     pub(super) fn is(&self, row: usize, slot: u16) -> bool {
         match self.rows[row] {
             Known::Yes => true,
@@ -65,7 +66,7 @@ impl Normal {
     }
 }
 
-/// Returns bounds of aL over all LOOPs and iterations. The bounds include 0, the value outside loops.
+/// Returns bounds of aL over all iterations of all LOOPs. The bounds include 0, the value of aL outside loops.
 pub(super) fn values_of_al(setup: &Setup) -> RangeInclusive<i32> {
     let constants = |of: fn(Role) -> bool| {
         let instructions = setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
@@ -85,7 +86,7 @@ pub(super) fn values_of_al(setup: &Setup) -> RangeInclusive<i32> {
 }
 
 /// Returns the rows of temporaries that an instruction may write. For each row, also returns whether the instruction
-/// flushes denormals, and whether it always writes all active lanes. `al` is the range of aL.
+/// flushes denormals, and whether the instruction always writes all active lanes. `al` is the range of aL.
 pub(super) fn written_by(inst: &Inst, al: &RangeInclusive<i32>) -> Vec<(usize, bool, bool)> {
     let mut rows = Vec::new();
     for channel in (0..4).filter(|channel| inst.common.writes_temp(*channel)) {

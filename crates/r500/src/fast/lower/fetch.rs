@@ -1,7 +1,7 @@
-//! Lowers texture fetches to operations, if their textures and registers are known before the launch.
+//! Lowers texture fetches to operations, if the textures and registers of the fetches are known before the launch.
 //!
-//! The reference interpreter executes the other fetches. These read a unit without a texture, a texture of an
-//! unsupported shape, or a surface of the CTM model with an unsupported operation.
+//! The reference interpreter executes all other fetches: fetches from a unit without a texture, from a texture of an
+//! unsupported shape, or from a surface of the CTM model with an unsupported operation.
 
 use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::texture::{Sampler, Shape};
@@ -18,7 +18,7 @@ use crate::memory::Surface;
 use crate::words::{TexOp, Tiling};
 
 impl Lowering<'_> {
-    /// Lowers a texture fetch. Returns `false` if the reference interpreter has to execute it.
+    /// Lowers a texture fetch. Returns `false` if the reference interpreter has to execute the fetch.
     pub(super) fn fetch(&mut self, inst: &Inst, tex: &Tex) -> bool {
         let start = self.lowered.operations.len();
         let operation = match self.bound.and_then(|bound| bound.inputs[usize::from(tex.inst.tex_id)]) {
@@ -78,7 +78,7 @@ impl Lowering<'_> {
             TexOp::LD | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD | TexOp::DXDY => {}
             TexOp::NOP | TexOp::TEXKILL => return None,
         }
-        // If the launch binds several textures to a unit, the last one is used.
+        // If the launch binds several textures to a unit, the last of these textures is used.
         let (_, texture) = self.textures.iter().rev().find(|(unit, _)| *unit == tex.inst.tex_id)?;
         if matches!(texture.image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
             return None;
@@ -110,7 +110,8 @@ impl Lowering<'_> {
     }
 
     /// Returns the rows of the first `N` swizzled channels of a temporary. If the temporary is relative to aL, emits
-    /// copies and returns their rows. Returns `None` if the address traps, or if all scratch rows are in use.
+    /// operations that copy the channels, and returns the rows of the copies. Returns `None` if the address traps, or
+    /// if all scratch rows are in use.
     fn source_rows<const N: usize>(&mut self, register: TexRegister) -> Option<[Place; N]> {
         let TexRegister { temp, rel, swizzle } = register;
         if !self.reaches_temp(temp, rel) {
@@ -132,7 +133,7 @@ impl Lowering<'_> {
         Some(rows)
     }
 
-    /// Lowers a TEXKILL. Returns `false` if the reference interpreter has to execute it.
+    /// Lowers a TEXKILL. Returns `false` if the reference interpreter has to execute the TEXKILL.
     pub(super) fn kill(&mut self, inst: &Inst, tex: &Tex) -> bool {
         let Some(rows) = self.source_rows::<4>(tex.src()) else { return false };
         for (channel, row) in rows.into_iter().enumerate() {

@@ -1,19 +1,19 @@
 //! Lowers instructions to blocks of operations, once per launch.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
-//! | `blocks` | runs of arithmetic instructions, and the flow between them |
-//! | `schedule` | one arithmetic instruction as vector operations |
-//! | `fetch` | texture fetches |
-//! | `operands` | the rows and constants that instructions read |
-//! | `codes` | the vector code of each operation: the table |
-//! | `denormals` | rows that cannot contain denormals |
+//! | `blocks` | divides a program into blocks, which flow instructions end |
+//! | `schedule` | lowers one arithmetic instruction to vector operations |
+//! | `fetch` | lowers texture fetches |
+//! | `operands` | finds the rows and constants that an instruction reads |
+//! | `codes` | the table with the vector code of each operation |
+//! | `denormals` | finds rows that cannot contain denormals |
 //!
 //! Lowering resolves everything that is known before the program runs: swizzles, modifiers, presubtract, and the
-//! channels that are read. Each float constant has a row, which receives its value when a group is created. So a draw
-//! that changes constants does not lower the program again. An instruction that cannot be lowered becomes a separate
-//! block for the reference interpreter, so that every program runs. Examples are an instruction that traps and one that
-//! violates a rule of strict mode.
+//! channels that are read. Each float constant has a row. The row receives the value of the constant when a group is
+//! created. So a draw that changes constants does not lower the program again. An instruction that cannot be lowered
+//! becomes a separate block for the reference interpreter, so that every program can run. Examples are an instruction
+//! that traps and an instruction that violates a rule of strict mode.
 
 mod blocks;
 mod codes;
@@ -50,17 +50,18 @@ use crate::words::{AluResultOp, Omod};
 /// The template of an operation, from which the compiled engine emits code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// The operation does not have a template. Only its handler can execute it.
+    /// The operation does not have a template. Only the handler of the operation can execute the operation.
     None,
-    /// Only the handler can execute the operation, and the operation also reads lanes that are not active.
+    /// The operation does not have a template, and it also reads lanes that are not active. Only the handler of the
+    /// operation can execute the operation.
     Neighbours,
-    /// The same computation for a number of channels.
+    /// One computation, applied to this number of channels.
     Channels(Computes, usize),
     /// Sets the ALU result from the first source, or from the sum A * B + C of the three sources.
     AluResult {
         /// The comparison with zero.
         op: AluResultOp,
-        /// Whether the sum is compared instead of the first source.
+        /// Whether the sum is compared with zero instead of the first source.
         of_sum: bool,
     },
 }
@@ -77,7 +78,7 @@ pub(super) struct Lowered {
     pub(super) width: usize,
     /// Whether groups share the surfaces of the CTM model, and therefore run one after the other.
     pub(super) shares: bool,
-    /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
+    /// The field US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
     pub(super) zero_wins: bool,
     pub(super) fetches: Vec<Fetch>,
     pub(super) scatters: Vec<Scatter>,
@@ -86,7 +87,7 @@ pub(super) struct Lowered {
     pub(super) flows: Vec<flow::Step>,
     /// The position of each slot in the blocks.
     pub(super) entries: Vec<Entry>,
-    /// For each slot, the end of its operations.
+    /// For each slot, the end of the range of the slot's operations.
     pub(super) ends: Vec<u32>,
     /// The rows that operations access. The rows of registers come first.
     pub(super) layout: Layout<WIDEST>,
@@ -96,9 +97,9 @@ pub(super) struct Lowered {
     pub(super) by_reference: Vec<u16>,
     /// Rows that the program may write.
     pub(super) written: Vec<usize>,
-    /// Rows of temporaries that the program may read before all lanes have written them.
+    /// Rows of temporaries that the program may read before all lanes have written these rows.
     pub(super) cleared: Vec<usize>,
-    /// For each row of a temporary, whether the program may read it.
+    /// For each row of a temporary, whether the program may read the row.
     pub(super) read: Vec<bool>,
 }
 
@@ -119,14 +120,14 @@ impl Lowered {
         self.room.get(MASKS + SCRATCH + row).filter(|_| known).map(|row| row.0[0])
     }
 
-    /// Returns the [`Uniform`] from which each launch computes the value of the row. Returns `None` if no launch
-    /// computes it.
+    /// Returns the [`Uniform`] from which each launch computes the value of the row. Returns `None` if launches do not
+    /// compute the value of the row from a [`Uniform`].
     fn uniform(&self, place: Place) -> Option<&Uniform> {
         self.uniforms.iter().find(|(_, of)| *of == place).map(|(uniform, _)| uniform)
     }
 }
 
-/// Number of rows between the registers and the intermediate results: the row of active lanes,
+/// Number of rows between the registers and the intermediate results. The only such row is that of the active lanes,
 /// [`MASK`](super::operands::MASK).
 const MASKS: usize = 1;
 
@@ -135,7 +136,7 @@ const SCRATCH: usize = 32;
 
 /// Lowers the program of a launch. The result depends on the parts of the environment that
 /// [`Environment::lowers_alike`](crate::launch::Environment::lowers_alike) compares. `bound` holds the surfaces of the
-/// CTM model. `singly` creates blocks of one instruction.
+/// CTM model. If `singly` is set, each block has one instruction.
 pub(super) fn lower(
     setup: &Setup,
     launch: &Launch,
@@ -209,7 +210,7 @@ fn written(setup: &Setup) -> Vec<usize> {
     (0..ROWS).filter(|row| rows[*row]).collect()
 }
 
-/// Returns the rows of temporaries that all lanes write before any lane reads them.
+/// Returns the rows of temporaries that all lanes have written before any lane reads the row.
 fn written_first(setup: &Setup) -> Vec<usize> {
     let al = values_of_al(setup);
     let (mut read, mut written) = (vec![false; TEMPORARIES * 4], Vec::new());
@@ -235,25 +236,25 @@ struct Lowering<'a> {
     denormals: bool,
     textures: &'a [(u8, Texture)],
     strict: bool,
-    /// The surfaces of the CTM model, if the launch uses it.
+    /// The surfaces of the CTM model, if the launch uses the CTM model.
     bound: Option<&'a Bound>,
     level: Level,
     normal: Normal,
-    /// Rows of constants, by the bits of the constant.
+    /// Rows of constants, indexed by the bits of the constant.
     known: HashMap<u32, Place>,
     lowered: Lowered,
     /// Number of [`SCRATCH`] rows that the current instruction uses.
     scratch: usize,
     /// The values of aL for which no address of the current instruction traps.
     al: Option<RangeInclusive<i32>>,
-    /// The end of the current instruction's operations that may bail out.
+    /// End of the range of the current instruction's operations that may bail out.
     split: Option<u32>,
     /// Whether each instruction becomes a separate block.
     singly: bool,
 }
 
 impl Lowering<'_> {
-    /// Returns whether the program's outputs are uncached, so that they are scattered.
+    /// Returns whether the program's outputs are uncached. Uncached outputs are scattered.
     fn uncached(&self) -> bool {
         self.bound.is_some_and(|bound| bound.uncached)
     }
@@ -295,7 +296,8 @@ impl Lowering<'_> {
         self.lowered.layout.place(number)
     }
 
-    /// Returns a row for an intermediate result of the current instruction, or `None` if all are in use.
+    /// Returns a scratch row for an intermediate result of the current instruction, or `None` if all scratch rows are
+    /// in use.
     fn scratch(&mut self) -> Option<Place> {
         self.scratch += 1;
         (self.scratch <= SCRATCH).then(|| self.row(ROWS + MASKS + self.scratch - 1))
@@ -310,7 +312,7 @@ impl Lowering<'_> {
         self.lowered.templates.push(template);
     }
 
-    /// Returns an operation that uses none of the arithmetic fields.
+    /// Returns an operation in which all arithmetic fields are unused.
     fn plain<B: Body>(&self, set: Set) -> Operation {
         let handler = handler::<B>(self.level);
         Operation {

@@ -1,4 +1,4 @@
-//! Lowers operands: fetch, presubtract, select, swizzle, modify. (CTM guide pp. 26-27)
+//! Lowers operands in these steps: fetch, presubtract, select, swizzle, modify. (CTM guide pp. 26-27)
 
 use super::super::bodies::{ConstantByAl, OfQuad, TempByAl};
 use super::super::operands::{Place, Set};
@@ -24,12 +24,12 @@ pub(super) enum Shared {
     Presubtracted(SrcpOp, [Given; 2]),
 }
 
-/// A number from the program or its environment.
+/// A number that comes from the program or from the environment of the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     Bits(u32),
-    /// The number and the channel of a float constant. Lowering depends only on whether any constant is a denormal, and
-    /// not on the values themselves.
+    /// The number and the channel of a float constant. The lowered program depends on whether any float constant is a
+    /// denormal, but not on the values themselves.
     Constant(u8, u8),
 }
 
@@ -46,7 +46,8 @@ impl Given {
     }
 }
 
-/// A number that is the same in all lanes, with its modifier. If it depends on float constants, it has its own row.
+/// A number that is the same in all lanes, with its modifier. A number that depends on float constants has a separate
+/// row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Uniform {
     shared: Shared,
@@ -54,7 +55,7 @@ pub(in crate::fast) struct Uniform {
 }
 
 impl Uniform {
-    /// Returns the bits of the number, or `None` if they depend on a float constant.
+    /// Returns the bits of the number, or `None` if the bits depend on a float constant.
     pub(super) fn known(&self) -> Option<u32> {
         let known = match &self.shared {
             Shared::Source(given) => given.is_known(),
@@ -109,20 +110,20 @@ pub(super) struct Computed {
     pub(super) clamp: bool,
 }
 
-/// An instruction that is being lowered. Its functions return `None` if all scratch rows are in use.
+/// An instruction that is being lowered. The methods return `None` if all scratch rows are in use.
 pub(super) struct Instruction<'a, 'l> {
     pub(super) lowering: &'a mut Lowering<'l>,
     pub(super) common: &'a CmnInst,
     pub(super) alu: &'a Alu,
-    /// Presubtract results so far, each with its channel.
+    /// Presubtract results that have been computed so far, each with its channel.
     pub(super) presubtracted: Vec<(usize, Value)>,
-    /// Copies of sources that are relative to aL: source, channel, and row of the copy.
+    /// Copies of sources that are relative to aL. Each element has the source, the channel, and the row of the copy.
     pub(super) copied: Vec<(Source, usize, Place)>,
     pub(super) slot: u16,
     /// Scratch rows that cannot contain a denormal.
     pub(super) normal: Vec<Place>,
-    /// Lane sets of this instruction. A set is identified by its base set, a predicate bit, and whether the bit is
-    /// inverted.
+    /// Lane sets of this instruction. The key of a set consists of its base set, a predicate bit, and whether the bit
+    /// is inverted.
     pub(super) sets: Vec<((Set, usize, bool), Set)>,
 }
 
@@ -133,8 +134,8 @@ impl Instruction<'_, '_> {
         self.modified(value, modifier)
     }
 
-    /// Returns source 0 of another lane of the quad, with the modifier of operand `number`. (The derivative
-    /// instructions use it.)
+    /// Returns source 0 of another lane of the quad, with the modifier of operand `number`. The derivative instructions
+    /// use this value.
     pub(super) fn neighbour(&mut self, channel: usize, number: usize, lane: u8) -> Option<Operand> {
         let (.., modifier) = self.alu.operand(channel, number);
         let mut value = self.component(Sel::SRC0, channel)?;
@@ -214,8 +215,8 @@ impl Instruction<'_, '_> {
         })
     }
 
-    /// Returns the row of a copy of a source channel that is relative to aL. Emits the copy if the instruction does not
-    /// have one yet.
+    /// Returns the row of a copy of a source channel that is relative to aL. If the instruction has no such copy yet,
+    /// emits the operation that copies the channel.
     fn by_al(&mut self, source: Source, channel: usize) -> Option<Place> {
         if let Some((.., place)) =
             self.copied.iter().find(|(known, of, _)| (*known, *of) == (source, channel))
@@ -259,7 +260,7 @@ impl Instruction<'_, '_> {
                 let a = self.modified(a, Imod::NOP)?;
                 let b = self.modified(b, Imod::NOP)?;
                 let mut bits = |x: f32| Operand { place: self.lowering.constant(x.to_bits()), flip: 0 };
-                // The presubtract becomes a multiply-add, which also rounds once. (lane::presubtract)
+                // The presubtract becomes a multiply-add. Both round once. (lane::presubtract)
                 let (factor, addend) = match op {
                     SrcpOp::NEG2 => (bits(-2.0), bits(1.0)),
                     SrcpOp::SUB => (bits(-1.0), b),

@@ -1,5 +1,6 @@
-//! Lowers one arithmetic instruction to vector operations. It selects the channels that one operation computes, and
-//! orders operations so that both units read before either writes. (CTM guide pp. 26-29)
+//! Lowers one arithmetic instruction to vector operations. Selects the channels that one operation computes. Orders the
+//! operations so that the RGB unit and the alpha unit read their sources before either unit writes. (CTM guide pp.
+//! 26-29)
 
 use super::super::bodies::{
     AluResult, AluResultOf, ColorWritten, DepthWritten, EQ, GE, LT, NE, OfQuad, Predicate, Predicated,
@@ -19,7 +20,7 @@ use crate::memory;
 use crate::operations::{self, Dot};
 use crate::words::{AlphaOp, AluResultOp, CmnInst, InstType, Omod, RgbOp, Target};
 
-/// Channels that one operation computes. `set` holds the lanes to write. If it is `None`, the operation writes all
+/// Channels that one operation computes. `set` holds the lanes to write. If `set` is `None`, the operation writes all
 /// lanes of scratch rows.
 #[derive(Clone, Debug)]
 struct Together {
@@ -120,8 +121,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
             if let ([], [], [flag]) = (writes.as_slice(), by_al.as_slice(), flags.as_slice())
                 && let Some(judged) = self.judged(&computed, flag.0.set)
             {
-                // This operation can be emitted now: it reads its sources before any write of the instruction, and no
-                // other operation of the instruction reads its result.
+                // This operation can be emitted now for two reasons. The operation reads its sources before any write
+                // of the instruction, and no other operation of the instruction reads its result.
                 let template = Template::AluResult { op: common.alu_result_op, of_sum: true };
                 self.lowering.push_as(judged, template);
                 continue;
@@ -150,8 +151,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
         Some(())
     }
 
-    /// Returns an operation that computes a sum and sets only the ALU result. Returns `None` if the instruction does
-    /// not allow this.
+    /// Returns an operation that computes a sum, compares it with zero and writes only the ALU result. Returns `None`
+    /// if the value is not an unscaled sum, or if the instruction also writes an output.
     fn judged(&self, computed: &Computed, set: Set) -> Option<Operation> {
         let clamps = computed.clamp && computed.omod != Omod::DISABLED;
         let only = (0..4).all(|channel| !self.common.writes_output(channel));
@@ -181,9 +182,10 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Emits operations in an order in which none overwrites a source of a later one, because both units read before
-    /// either writes. If there is no such order, an operation writes to scratch rows, and `after` receives copies to
-    /// its destinations. (r500.md 3.1)
+    /// The RGB unit and the alpha unit read their sources before either unit writes. So this function emits operations
+    /// in an order in which no operation overwrites a source of a later operation. If no such order exists, an
+    /// operation writes its results to scratch rows. `after` then receives an operation that copies these rows to the
+    /// destinations. (r500.md 3.1)
     fn in_order(&mut self, mut left: Vec<Together>, after: &mut Vec<Together>) -> Option<()> {
         while !left.is_empty() {
             let harmless = (0..left.len()).find(|&at| {
@@ -237,17 +239,17 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Returns whether the rule "zero times any value is zero" may affect the product of the first two sources.
+    /// Returns whether the rule "zero times any value is zero" can change the product of the first two sources.
     fn zero_wins(&self, src: [Place; 3]) -> bool {
         let is_number = |place: &Place| {
             let known = self.lowering.lowered.constant(*place);
             known.is_some_and(|bits| f32::from_bits(bits).is_normal())
         };
-        // The rule does not affect a square, because its factors are equal.
+        // The rule does not change a square, because both factors are equal.
         self.lowering.setup.zero_wins && src[0] != src[1] && !src[..2].iter().any(is_number)
     }
 
-    /// Returns whether a sum is its first source times 1 plus +0.
+    /// Returns whether a sum computes A * 1 + 0, where the zero is +0.
     fn moves(&self, channel: &Channel) -> bool {
         let is = |number: usize, flip: u32, value: f32| {
             let known = self.lowering.lowered.constant(channel.src[number]);
@@ -256,7 +258,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         is(1, 0, 1.) && is(2, channel.flip[2], 0.)
     }
 
-    /// Returns whether a row cannot contain a denormal when this instruction reads it.
+    /// Returns whether a row cannot contain a denormal when this instruction reads the row.
     pub(super) fn is_normal(&self, place: Place) -> bool {
         match place.number() {
             row @ 0..ROWS => self.lowering.normal.is(row, self.slot),
@@ -264,7 +266,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Returns the lanes to which the instruction writes if no predicate disables them.
+    /// Returns the lanes to which the instruction writes if no predicate disables a lane.
     fn base(&self) -> Set {
         if self.common.write_inactive { Set::ALL } else { Set::ACTIVE }
     }
@@ -285,7 +287,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         if let Some((_, set)) = self.sets.iter().find(|(known, _)| *known == key) {
             return *set;
         }
-        // There are enough sets, because each of the four channels has at most two.
+        // There are enough set numbers, because each of the four channels needs at most two sets.
         let set = Set(2 + self.sets.len() as u8);
         self.sets.push((key, set));
         let operation = self.lowering.plain::<Predicated>(set);
@@ -293,8 +295,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
         set
     }
 
-    /// Returns the computation of a channel's result. The channels of a half (RGB or alpha) may share a value; `halves`
-    /// holds the rows of these values.
+    /// Returns the computation of a channel's result. The channels of a half (RGB or alpha) may share a value. `halves`
+    /// holds the rows of the values that channels share.
     fn computed(&mut self, channel: usize, halves: &mut [Option<Place>; 2]) -> Option<Computed> {
         let alu = self.alu;
         let (rgb_op, alpha_op) = (alu.rgb.op, alu.alpha.op);
@@ -313,7 +315,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             if rgb_op != RgbOp::SOP {
                 return Some(one(code, a));
             }
-            // Both units may use the value. Each unit applies its own OMOD.
+            // Both units may use the value of the transcendental function. Each unit applies its own OMOD to the value.
             let place = match halves[0] {
                 Some(place) => place,
                 None => self.scratched(&Computed { code, src: [a; 3], omod: Omod::MUL_1, clamp: false })?,
@@ -352,14 +354,14 @@ impl<'a, 'l> Instruction<'a, 'l> {
             return Some(Computed { code: Code::PASS, src: [src[0]; 3], omod, clamp });
         }
         if code == Code::SUM {
-            // Only the sign of the product matters, so the first factor gets the signs of both.
+            // Only the sign of the product matters, so the sign flips of both factors are applied to the first factor.
             src[0].flip ^= src[1].flip;
             src[1].flip = 0;
         }
         Some(Computed { code, src, omod, clamp })
     }
 
-    /// Emits a dot product and returns its row.
+    /// Emits a dot product and returns the row of its result.
     fn dot_product(&mut self, omod: Omod, clamp: bool) -> Option<Place> {
         let operations::Value::Dot(dot) = self.alu.rgb.op.operation().value else { return None };
         let mut channels = [Channel::NONE; 4];
@@ -413,8 +415,8 @@ impl Computed {
     }
 }
 
-/// Adds a channel to an operation that computes other channels in the same way. Adds a new operation if no existing one
-/// is suitable.
+/// Adds a channel to an existing operation that computes its channels in the same way. If no such operation exists,
+/// adds a new operation.
 fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set>) {
     let Computed { code, src, mut omod, clamp } = *computed;
     // Disabled OMOD also disables clamping, even if the clamp bit is set. (CTM guide p. 29)

@@ -1,4 +1,4 @@
-//! Runs a group on two engines, for the loop of [`reconverge_simt::lockstep`].
+//! Runs a group on two engines. The loop in [`reconverge_simt::lockstep`] drives both engines.
 
 use reconverge_simt::lockstep::{self, Differs, Stretch, Twin, check, check_rows};
 use reconverge_simt::{FlowView, GroupId, Issue, Machine, Observer, Shares, Step, Trap};
@@ -9,7 +9,7 @@ use crate::pvs::group::{Group, row_name};
 use crate::pvs::launch::RunError;
 use crate::pvs::setup::Setup;
 
-/// The same group on the reference interpreter and on the fast engine.
+/// One group, with its state on the reference interpreter and its state on the fast engine.
 struct Both<'a> {
     engine: &'a Fast,
     first: usize,
@@ -52,8 +52,8 @@ impl Twin for Both<'_> {
     }
 }
 
-/// Runs a group to its end on both engines. `start` returns the group in its initial state. Its first vertex is
-/// `first`.
+/// Runs a group to its end on both engines. `start` returns the group in its initial state. The first vertex of the
+/// group is `first`.
 pub(crate) fn run(
     engine: &Fast,
     setup: &Setup,

@@ -8,29 +8,29 @@ use crate::pvs::inst::{Dst, Inst, Mode, Operand};
 use crate::pvs::setup::Setup;
 use crate::pvs::words::DstType;
 
-/// Where the four components of an operand are stored.
+/// The location of the four components of an operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// Not stored: the operand consists of literals.
     Literal,
-    /// Four rows, of which this is the first.
+    /// Four consecutive rows. The value is the number of the first row.
     Rows(usize),
     /// The constant at this index of the constant file.
     Constant(usize),
     /// A constant outside the program's constants, which reads as zero.
     Zero,
-    /// The constant with this number plus aL.
+    /// The constant whose number is this number plus aL.
     LoopConstant(i32),
-    /// The constant with this number plus a component of A0.
+    /// The constant whose number is this number plus a component of A0.
     A0Constant(i32, usize),
 }
 
 /// Destination of a result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
-    /// Four rows, of which this is the first.
+    /// Four consecutive rows. The value is the number of the first row.
     Rows(usize),
-    /// The four rows of an output: the first row, and the number of the output.
+    /// The four rows of an output. The values are the number of the first row and the number of the output.
     Output(usize, usize),
     /// The address register A0.
     A0,
@@ -38,19 +38,19 @@ pub(super) enum Target {
     Nothing,
 }
 
-/// An instruction with the properties that are known before it runs.
+/// A lowered instruction: the properties that are known before the instruction runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plain {
     pub(super) places: [Place; 3],
     /// For each operand, the channels that affect the result. Bit 0 is x.
     pub(super) reads: [u8; 3],
     pub(super) target: Target,
-    /// For a dual instruction, the source of its math half and the row that this half writes.
+    /// For a dual instruction, the source of its math half and the row that the math half writes.
     pub(super) dual: Option<(Place, usize)>,
 }
 
 impl Plain {
-    /// Lowers an instruction. Returns `None` if the reference interpreter has to execute it.
+    /// Lowers an instruction. Returns `None` if the reference interpreter has to execute the instruction.
     pub(super) fn new(inst: &Inst, setup: &Setup) -> Option<Plain> {
         let reads = inst.reads();
         let mut places = [Place::Literal; 3];

@@ -2,14 +2,14 @@
 //!
 //! The engine works on the same [`Group`] as the reference interpreter, and produces the same registers, counts and
 //! traps. [`super::flow`] executes flow control. Lowering finds the rows of operands and results. Two kinds of
-//! instructions cannot be lowered: those with a relative address in a file other than the constants, and those that
-//! trap. The reference interpreter executes them.
+//! instructions cannot be lowered: instructions with a relative address in a file other than the constants, and
+//! instructions that trap. The reference interpreter executes these instructions.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
-//! | `lower` | positions of the operands and results of an instruction |
-//! | `rows` | the operations on rows |
-//! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
+//! | `lower` | finds the rows of the operands and results of an instruction |
+//! | `rows` | executes operations on rows |
+//! | `lockstep` | runs a group on both engines, for [`reconverge_simt::lockstep`] |
 
 pub(crate) mod lockstep;
 mod lower;
@@ -30,19 +30,20 @@ use super::setup::Setup;
 use lower::Plain;
 use rows::Execute;
 
-/// Size of small groups. A group with up to this many vertices runs code that computes only this many lanes. Most small
-/// draws have no more vertices.
+/// Maximum number of vertices in a small group. A small group runs code that computes only this many lanes. Most small
+/// draws have no more vertices than this.
 const FEW: usize = 8;
 
 /// A lowered program.
 #[derive(Clone, Debug)]
 pub struct Fast {
-    /// Lowered instructions, indexed by slot. For `None`, the reference interpreter executes the instruction.
+    /// Lowered instructions, indexed by slot. If an element is `None`, the reference interpreter executes the
+    /// instruction.
     slots: Vec<Option<Plain>>,
     /// Rows that the program may write.
     written: Vec<usize>,
     level: Level,
-    /// A group of an earlier launch, whose input registers are zero. A later launch reuses it.
+    /// A group of an earlier launch, whose input registers have been set to zero. A later launch reuses this group.
     spare: Spare<Box<Group>>,
 }
 
@@ -64,8 +65,8 @@ impl Fast {
         self.slots.iter().enumerate().filter_map(|(slot, plain)| plain.is_none().then_some(slot))
     }
 
-    /// Returns a group without vertices. Reuses the group of an earlier launch of the program if available. In that
-    /// case, the group still has the issue counts of the earlier launch.
+    /// Returns a group without vertices. Reuses the group of an earlier launch of the program, if available. A reused
+    /// group still has the issue counts of the earlier launch.
     pub(crate) fn group(
         &self,
         setup: &Arc<Setup>,
@@ -81,7 +82,7 @@ impl Fast {
     }
 
     /// Keeps a group that has ended, so that a later launch can reuse it. `inputs` are the input registers that the
-    /// launch has written. They become zero.
+    /// launch has written. This function sets these registers to zero.
     pub(crate) fn keep(&self, mut group: Box<Group>, inputs: impl Iterator<Item = usize>) {
         for register in inputs {
             let start = INPUT.start + register * 4;
@@ -90,10 +91,10 @@ impl Fast {
         self.spare.keep(group);
     }
 
-    /// Restarts a group with other vertices at the start of the program. Issue counts do not change.
+    /// Restarts a group with other vertices at the start of the program. Does not change issue counts.
     pub(crate) fn restart(&self, group: &mut Group, lanes: Mask) {
         group.flow = Flow::new(group.setup.first, lanes);
-        // The engine does not read lanes above the highest vertex, so they are not cleared.
+        // The engine does not read lanes above the highest vertex, so these lanes are not cleared.
         let width = (u64::BITS - lanes.0.leading_zeros()) as usize;
         let rows = group.rows.rows_mut();
         self.written.iter().for_each(|row| rows[*row].0[..width].fill(0));

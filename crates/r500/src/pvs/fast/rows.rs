@@ -1,8 +1,8 @@
-//! Executes operations on rows. The channels of an operation are computed in order, and each channel for all vertices
-//! of the group.
+//! Executes operations on rows. The channels of an operation are computed one after the other. Each channel is computed
+//! for all vertices of the group at once.
 //!
-//! Loops over lanes do not have branches, so that the compiler turns them into vector code at each level. Lanes that
-//! the instruction does not write are also computed, but not stored.
+//! Loops over lanes do not have branches, so that the compiler turns them into vector code at each level. The loops
+//! also compute lanes that the instruction does not write, but do not store their results.
 
 use reconverge_simt::Mask;
 use reconverge_simt::level::Task;
@@ -255,8 +255,8 @@ fn replicate<const N: usize>(value: &mut Vector<N>) {
     rest.fill(*x);
 }
 
-/// Computes one channel of an operation that works channel by channel. Frequent operations are written out here,
-/// because the compiler does not vectorise calls of `function`.
+/// Computes one channel of an operation that works channel by channel. The code of frequent operations is written out
+/// here, because the compiler does not vectorise calls of `function`.
 #[inline(always)]
 fn channel<const N: usize>(
     op: Op,

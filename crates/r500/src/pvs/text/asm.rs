@@ -20,7 +20,7 @@ use crate::text::reading::{
 /// Assembles a source text with one program. [`crate::programs::assemble_all`] accepts several programs.
 ///
 /// # Errors
-/// Returns all errors in the order of the text, with up to twenty messages.
+/// Returns the errors in the order of the text, with up to twenty messages.
 pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     assemble_lines(lines(source))
 }
@@ -37,12 +37,12 @@ pub(crate) fn assemble_lines<'a>(
 struct Record {
     words: [u32; WORDS],
     at: usize,
-    /// For each operand, whether the text states it.
+    /// For each operand, whether the text states the operand.
     given: [bool; 3],
-    /// Whether the third operand is missing. The math half of a dual instruction must then follow.
+    /// Whether the text omits the third operand. The math half of a dual instruction must then follow.
     unfinished: bool,
-    /// The braces on the first line. They are parsed after the second line, when it is known whether the instruction is
-    /// dual.
+    /// The braces on the first line of the instruction. They are parsed after the second line, because only then is it
+    /// known whether the instruction is dual.
     braces: Option<Braces>,
 }
 
@@ -101,7 +101,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Parses a math half and adds it to the previous instruction.
+    /// Parses a math half and adds this half to the previous instruction.
     fn math_half(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Parsed<()> {
         let alone = || {
             Diagnostic::error(cursor.since(at), "a math half must follow an operation of the vector engine")
@@ -243,7 +243,7 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
         if first {
             equals(cursor)?;
         } else if !cursor.eat(",") {
-            // The third operand may be missing, because a math half can replace it.
+            // The text may omit the third operand, because a math half can replace it.
             if number == 2 && matches!(op, Op::Vector(_)) {
                 unfinished = true;
                 break;
@@ -371,7 +371,7 @@ fn read_destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Destination<'a>> {
 }
 
 impl Operand {
-    /// Encodes the fields that both kinds of source words have.
+    /// Encodes the fields that exist both in ordinary source words and in the word of a math half.
     fn word(&self, info: &WordInfo) -> u32 {
         let mut word = 0;
         let mut set = |name: &str, value: u32| word = field(info, name).set(word, value);
@@ -440,8 +440,8 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     Ok(Operand { file, register, mode, select, abs, negate })
 }
 
-/// Parses the text in braces, `{WORD=operand WORD.FIELD=value WORD|=bits}`. It sets fields that the other syntax cannot
-/// express.
+/// Parses the text in braces, such as `{WORD=operand WORD.FIELD=value WORD|=bits}`. Braces set fields that the other
+/// syntax cannot express.
 fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<()> {
     let mut cursor = Cursor::new(&braces.text, braces.at);
     loop {

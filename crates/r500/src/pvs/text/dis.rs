@@ -13,13 +13,13 @@ use crate::pvs::words::*;
 pub use crate::text::dis::Listing;
 use crate::text::dis::{directives, value_text};
 
-/// Returns the text of a program: its state as directives, and its instructions. [`super::assemble`] turns this text
-/// into the same program.
+/// Returns the text of a program. The text has the state of the program as directives, followed by its instructions.
+/// [`super::assemble`] turns this text into the same program.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
     disassemble_marked(program, listing, &mut Vec::new())
 }
 
-/// Disassembles like [`disassemble`], and records the position at which the text of each instruction ends.
+/// Returns the same text as [`disassemble`]. Also records the position at which the text of each instruction ends.
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(96 * records.len());
@@ -112,8 +112,8 @@ pub(super) fn instruction(words: &[u32; WORDS], out: &mut String) {
     }
 }
 
-/// Writes braces with the fields that the text so far does not express. These are the fields in which `words` differs
-/// from the words that the assembler would produce.
+/// Writes braces with the fields that the text so far does not express. A field is not expressed if its value in
+/// `words` differs from the value that the assembler would produce for the text so far.
 fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut String) {
     let mut expressed = with_ignored(plain(words, inst), in_text, inst.dual.is_some());
     let start = out.len();
@@ -156,8 +156,8 @@ fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut Strin
     }
 }
 
-/// Returns whether the destination is printed. For an operation that does not write anything, it is printed only if its
-/// fields are set.
+/// Returns whether the text includes the destination. If the operation does not write anything, the text includes the
+/// destination only if a field of the destination is not zero.
 fn prints_destination(inst: &Inst) -> bool {
     let none = Dst { file: DstType::TEMPORARY, register: 0, mode: Mode::Absolute, mask: 0 };
     !matches!(inst.operation().value, Value::Nothing) || inst.dst != none

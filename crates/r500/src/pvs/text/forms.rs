@@ -1,4 +1,4 @@
-//! The legal forms of a mnemonic of the vertex unit, from the tables of operations.
+//! The legal forms of a mnemonic of the vertex unit. They come from the tables of operations.
 
 use reconverge_isa::FieldValue;
 use reconverge_isa::forms::Form;
@@ -7,7 +7,7 @@ use super::syntax::{SATURATE, operation, operations};
 use crate::pvs::inst::Op;
 use crate::pvs::words::{MacroOp, MeOp, VeOp};
 
-/// Returns the forms of a mnemonic. An unknown mnemonic has no forms.
+/// Returns the forms of a mnemonic. For an unknown mnemonic, returns no forms.
 pub fn forms(mnemonic: &str) -> Vec<Form> {
     let Some(op) = operation(mnemonic) else { return Vec::new() };
     let row = match op {

@@ -49,7 +49,8 @@ pub(super) fn meaning(inst: &Inst) -> Vec<String> {
     lines
 }
 
-/// Returns the description of an operation, without its full stop. It is the doc comment of the operation's code.
+/// Returns the description of an operation, without its full stop. The description is the doc comment of the
+/// operation's code.
 fn does(op: Op) -> &'static str {
     let (names, code) = op.names();
     let known = names.iter().find(|name| name.value == code);

@@ -5,7 +5,7 @@ use reconverge_isa::word::{Field, FieldValue};
 use crate::pvs::inst::{Op, WORDS};
 use crate::pvs::words::*;
 
-/// Names in braces for the words of an instruction.
+/// Names of the words of an instruction in braces.
 pub(super) const WORD_NAMES: [&str; WORDS] = ["OP", "A", "B", "C"];
 
 /// Returns the name of a destination file.
@@ -46,11 +46,11 @@ pub(super) fn operations() -> impl Iterator<Item = &'static str> + Clone {
     [VeOp::NAMES, MeOp::NAMES, MacroOp::NAMES].into_iter().flatten().map(|name| name.text)
 }
 
-/// Returns the word that compilers write for an operand that the operation ignores. It has the register of the previous
-/// operand, but selects zeros. If there is no previous operand, the word is 0. (docs/r500-vertex.md, 4.1)
+/// Returns the word that compilers write for an operand that the operation ignores. This word has the register of the
+/// previous operand, but selects zeros. If there is no previous operand, the word is 0. (docs/r500-vertex.md, 4.1)
 pub(super) const fn ignored(before: Option<u32>) -> u32 {
     match before {
-        // REG_TYPE, OFFSET and the addressing mode with its component do not change.
+        // The word keeps REG_TYPE, OFFSET and the addressing mode with its component.
         Some(word) => word & 0xe000_1ff3 | 0x0124_8000,
         None => 0,
     }
