@@ -35,7 +35,7 @@ const fn chip(name: &'static str, family: Family, wave_width: u8, fp64: bool, in
 }
 
 impl Chip {
-    /// Returns this chip with these other names.
+    /// Returns this chip with `aliases` as its other names.
     const fn or(self, aliases: &'static [&'static str]) -> Chip {
         Chip { aliases, ..self }
     }
@@ -63,7 +63,7 @@ impl Chip {
     /// The default chip: RV770.
     pub const RV770: Chip = CHIPS[0];
 
-    /// Returns whether every program runs in the same way on both chips.
+    /// Returns whether every program runs in the same way on this chip and on `other`.
     pub(crate) fn is_like(&self, other: &Chip) -> bool {
         let Chip { name: _, aliases: _, family, wave_width, fp64, indexes_by_loop } = *self;
         (family, wave_width) == (other.family, other.wave_width)

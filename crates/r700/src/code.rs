@@ -1,8 +1,8 @@
 //! A decoded program: control-flow instructions by address, decoded clauses, assigned slots, and resolved literals and
 //! opcodes.
 //!
-//! Only instructions that are reachable from the first one are decoded, because the gaps between clauses may contain
-//! any data. Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
+//! The decoder decodes only instructions that are reachable from the first instruction, because the gaps between
+//! clauses may contain any data. Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
 
 mod decode;
 
@@ -72,7 +72,8 @@ pub struct AluClause {
     pub whole_quad_mode: bool,
     /// The two windows into constant buffers.
     pub kcache: [Window; 2],
-    /// ALT_CONST: whether the constants are those of the other stage.
+    /// ALT_CONST: whether the clause reads the constants of the other stage (vertex or pixel) instead of those of its
+    /// own stage.
     pub alt_const: bool,
     /// Words of the clause, including literals, as 64-bit words of the program.
     pub slots: Range<u32>,
@@ -109,7 +110,7 @@ pub struct Window {
     pub mode: KcacheMode,
 }
 
-/// ALU instructions that are issued together.
+/// The ALU instructions of a group. The chip issues them together.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
     /// Address of the group's first slot.
@@ -144,7 +145,8 @@ pub struct AluOp {
     pub clamp: bool,
     /// INDEX_MODE.
     pub index_mode: IndexModeR700,
-    /// PRED_SEL: the predicate a lane must have.
+    /// PRED_SEL: the value of the predicate for which a lane runs the instruction, or `None` if every active lane runs
+    /// it.
     pub pred_sel: Option<bool>,
     /// UPDATE_PRED.
     pub update_pred: bool,
@@ -170,9 +172,9 @@ impl AluOp {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the PRED_SET* whose result becomes the predicate, if the group has a PRED_SET*. This is the PRED_SET*
-    /// that is computed last. Instructions that write through an index are computed before the others. If an operation
-    /// takes a pair of slots, its result is that of the instruction in the lower slot.
+    /// Returns the PRED_SET* whose result becomes the predicate, or `None` if the group has no PRED_SET*. The result is
+    /// the PRED_SET* that is computed last. Instructions that write through an index are computed before all others. If
+    /// an operation takes a pair of slots, the instruction in the lower slot has the operation's result.
     pub fn deciding(&self) -> Option<&'a AluOp> {
         let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
         let counts =
@@ -303,16 +305,16 @@ pub struct MemoryExport {
 
 impl MemoryExport {
     /// Returns the number of register components from which COMP_MASK selects. For a stream, this number is four for
-    /// any element size. For other memory, it is the number of dwords in an element. (Mesa `r600_shader.c`,
-    /// `emit_streamout`, which writes y alone with elements of one dword)
+    /// any element size. For other memory, this number is the number of dwords in an element. (Source: Mesa
+    /// `r600_shader.c`. There, `emit_streamout` writes y alone with elements of one dword.)
     pub fn components(&self) -> usize {
         if self.space().is_stream() { 4 } else { self.elem_dwords.into() }
     }
 
     /// Returns the dword of element 0. For streams and rings, ARRAY_BASE is a number of dwords for any element size.
-    /// For other memory, it is a number of elements. (Mesa `r600_shader.c`, `emit_streamout` and `emit_gs_ring_writes`,
-    /// which write elements of several dwords to streams and rings; the manual, p. 45, describes only elements of one
-    /// dword)
+    /// For other memory, ARRAY_BASE is a number of elements. (Source: Mesa `r600_shader.c`. There, `emit_streamout` and
+    /// `emit_gs_ring_writes` write elements of several dwords to streams and rings. The manual, p. 45, describes only
+    /// elements of one dword.)
     pub fn first_dword(&self) -> u64 {
         let space = self.space();
         let by_dword = space.is_stream() || space == Space::Ring;
@@ -399,9 +401,10 @@ pub enum FetchOp {
 /// The second word of a vertex fetch.
 #[derive(Clone, Copy, Debug)]
 pub struct VertexFormat {
-    /// The word in the form with a destination register. If the fetch has a semantic, the register is not used.
+    /// The second word, decoded as the form that names a destination register. If the fetch has a semantic, this
+    /// register is not used.
     pub word: VtxDword1Gpr,
-    /// SEMANTIC_ID, if the fetch finds its destination register by a semantic.
+    /// SEMANTIC_ID. The fetch table maps it to the destination register. `None` if the word names the register itself.
     pub semantic: Option<u8>,
 }
 
@@ -411,7 +414,7 @@ pub enum CodeFault {
     /// The instruction extends past the last word, or starts at an address where no instruction was expected.
     #[error("no instruction is here")]
     Cut,
-    /// A field holds a value without a meaning.
+    /// A field has a value that the manual does not define.
     #[error(transparent)]
     Word(#[from] WordError),
     /// No instruction has this number on this chip.
@@ -476,7 +479,8 @@ impl CodeOptions {
 impl Code {
     /// Decodes the instructions of `words` that are reachable from instruction `start`.
     ///
-    /// An invalid instruction is stored as its [`CodeFault`] ([`Code::faults`]). It traps only if it is executed.
+    /// If an instruction is invalid, the program stores a [`CodeFault`] in its place ([`Code::faults`]). An invalid
+    /// instruction traps only if it is executed.
     pub fn new(words: &[u32], start: u32, options: CodeOptions) -> Code {
         let mut reader =
             Reader { words, options, ops: Vec::with_capacity(words.len() / 2), groups: Vec::new() };
@@ -520,8 +524,8 @@ impl Code {
         (0..clause.group_count()).map(|number| self.group(clause, number))
     }
 
-    /// Returns the address of a control-flow instruction and the addresses of the groups or fetches of its clause, in
-    /// this order.
+    /// Returns a list of addresses: first the address of a control-flow instruction, then the addresses of the groups
+    /// or fetches of its clause.
     pub fn places(&self, addr: u32, op: &CfOp) -> Vec<u32> {
         let mut places = vec![addr];
         match op {

@@ -1,4 +1,4 @@
-//! Counts of a run. While operations run, they are separate from the wavefront.
+//! Counts of a run. While operations run, these counts are stored apart from the wavefront's statistics.
 
 use reconverge_simt::{Event, Mask, Observer, Path};
 
@@ -7,8 +7,8 @@ use crate::outcome::Executed;
 use crate::rules::Rule;
 use crate::wave::Wave;
 
-/// Numbers of issued instructions and of lanes that executed them. They are not yet part of the wavefront's statistics.
-/// They are separate so that the loop over operations can hold them in registers of the host.
+/// Number of issued instructions, and number of lanes that executed them. These numbers are not yet part of the
+/// wavefront's statistics. They are separate so that the loop over operations can hold them in registers of the host.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
     pub(super) instructions: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Counts {
     pub(super) nodes: Vec<bool>,
     /// Whether an ALU_PUSH_BEFORE has pushed an entry while no lane was active.
     pub(super) empty_push: bool,
-    /// Counts of compiled code that are not yet part of the other fields.
+    /// Counts of compiled code that are not yet added to the counts in the other fields.
     pub(super) code: Vec<u64>,
 }
 
@@ -93,7 +93,7 @@ impl Counts {
         self.empty_push |= other.empty_push;
     }
 
-    /// Adds the counts to the report on opcodes and to the disputed rules that were executed.
+    /// Adds the counts to the report on opcodes, and adds the rules that were executed to the list of disputed rules.
     pub(crate) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
         if let Some(compiled) = &fast.compiled {
             compiled.settle(self);

@@ -27,8 +27,8 @@ use crate::wave::{At, Wave};
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
 
-/// A wavefront that runs compiled code. When compiled code calls operations or the flow control, it passes this
-/// context.
+/// A wavefront that runs compiled code. This is the context that compiled code passes when it calls operations or the
+/// flow control.
 pub(in crate::fast) struct Work<'c, 'a> {
     runner: &'c mut Runner<'a>,
     wave: &'c mut Wave,
@@ -39,7 +39,8 @@ pub(in crate::fast) struct Work<'c, 'a> {
     given: (i32, u32),
     /// For each path, the number of instructions that the fast engine ran on calls from compiled code.
     shares: Shares,
-    /// Result of the run, if the flow control has left compiled code: whether the run has ended, or a trap.
+    /// Result of the run: whether the run has ended, or a trap. The result is valid after the flow control has left
+    /// compiled code.
     end: Result<bool, Trap<Cause>>,
 }
 
@@ -91,7 +92,7 @@ impl LinkedMachine for R700 {
 }
 
 impl Work<'_, '_> {
-    /// Sets the active lanes, the budget and the limits with which compiled code continues.
+    /// Sets the active lanes, the budget and the limits for the compiled code that runs next.
     #[inline(always)]
     fn give_counts(&mut self, linked: &Linked<R700>, state: &mut State) {
         let flow = &self.wave.flow;
@@ -111,7 +112,7 @@ impl Work<'_, '_> {
         self.given = (state.budget, state.rounds);
     }
 
-    /// Adds the counts of compiled code to those of the wavefront, and updates the flow state for lanes that left a
+    /// Adds the counts of compiled code to the counts of the wavefront. Updates the flow state for lanes that left a
     /// loop.
     #[inline(always)]
     fn take_counts(&mut self, state: &mut State) {
@@ -128,7 +129,8 @@ impl Work<'_, '_> {
         self.given = (state.budget, state.rounds);
     }
 
-    /// Updates the flow state at the end of a node. An error contains the address of the instruction.
+    /// Updates the flow state at the end of a node. An error contains the address of the instruction that caused the
+    /// fault.
     fn end(&mut self, own: &Own, state: &State) -> Result<(), (u32, FlowFault)> {
         match own.end {
             End::At(pc) => self.wave.flow.continue_at(pc),
@@ -159,8 +161,8 @@ impl Work<'_, '_> {
     }
 }
 
-/// Returns the node that begins at a control-flow instruction, or `None` if no node does or if it may not run with this
-/// budget and flow state.
+/// Returns the node that begins at the control-flow instruction `number`. Returns `None` if no node begins there, or if
+/// the budget or the flow state does not allow the node to run.
 #[inline(always)]
 pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
     let node = linked.starting_at(number)?;
@@ -170,8 +172,8 @@ pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow)
     (fits && in_place && (entries == 0 || entries <= flow.room())).then_some(node)
 }
 
-/// Runs compiled code, beginning with a node. Returns whether the run has ended.
-/// If a node could not run, sets `refused` to the number of its first instruction.
+/// Runs compiled code, beginning with the node `arrived`. Returns whether the run has ended. If a node could not run,
+/// sets `refused` to the number of the node's first instruction.
 ///
 /// # Errors
 /// If the program traps.
@@ -194,7 +196,7 @@ pub(in crate::fast) fn run<O: Observer>(
     runner.keep_sites(state);
     if compiled.indexes {
         *state.own_mut::<LANES>(PLACES) = std::array::from_fn(|lane| 4 * lane as u32);
-        // SAFETY: only code accesses the rows while it runs.
+        // SAFETY: while generated code runs, only generated code accesses the rows.
         state.set_window(unsafe { &mut *rows });
     }
     let shares = Shares::default();
@@ -229,7 +231,7 @@ pub(in crate::fast) fn run<O: Observer>(
 }
 
 impl Runner<'_> {
-    /// Sets the memory of the code's sites.
+    /// Passes the memory of every site to the compiled code.
     #[inline(always)]
     fn keep_sites(&self, state: &mut State) {
         let memory = self.memory.as_deref().unwrap_or_default();
@@ -237,7 +239,8 @@ impl Runner<'_> {
             return;
         }
         for (site, bytes) in (0..).zip(memory) {
-            // SAFETY: the bytes exist as long as this runner, whose number no other value has. Code only loads from them.
+            // SAFETY: the bytes exist as long as this runner. No other runner has the same identity. Compiled code only
+            // loads from the bytes.
             unsafe { state.set_site(site, 0, std::ptr::from_ref(*bytes).cast_mut()) };
         }
     }
