@@ -1,8 +1,8 @@
 //! The reference interpreter runs one wavefront, one instruction per step. Its code follows the manual and favours
 //! clarity over speed.
 //!
-//! A step is one control-flow instruction, one ALU group, or one fetch instruction. Within a group, all operands are
-//! read before any result is written (MAN chapter 4). PV and PS are the results of the previous group.
+//! A step is one control-flow instruction, one ALU group, or one fetch instruction. A group reads all operands before
+//! it writes any result (MAN chapter 4). PV and PS are the results of the previous group.
 
 pub(crate) mod export;
 pub(crate) mod fetch;
