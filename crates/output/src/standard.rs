@@ -1,9 +1,9 @@
 //! The state of standard output at the start of the process.
 //!
 //! If a standard stream is closed at the start of the process, Rust's runtime opens `/dev/null` in its place, and
-//! writing to the stream succeeds. After that, the flags of descriptor 1 do not show that it was closed, because
-//! Python's `subprocess.DEVNULL` has the same flags. Therefore this module registers a function that the loader calls
-//! before `main`. The function checks the descriptor before the runtime changes it.
+//! writing to the stream succeeds. After that, the flags of descriptor 1 do not show that the descriptor was closed,
+//! because Python's `subprocess.DEVNULL` has the same flags. Therefore this module registers a function that the loader
+//! calls before `main`. The function checks the descriptor before the runtime changes it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -16,11 +16,11 @@ const TRIES: usize = 16;
 
 /// An output file that appears only when it is complete.
 ///
-/// Data is written to a new file `.NAME.RANDOM.part` in the folder of the output file. [`Whole::finish`] renames this
-/// file. If the value is dropped before, the file is deleted. If a pipe or a device exists at the path, data is written
-/// directly to it. `RANDOM` comes from the operating system, and the file is created exclusively. Therefore an attacker
-/// cannot place a link with the file's name beforehand. Also, two processes never write the same file, even if their
-/// process numbers are equal.
+/// Data is written to a new file `.NAME.RANDOM.part` in the folder of the output file. [`Whole::finish`] gives this
+/// file its final name. If the value is dropped before that, the file is deleted. If a pipe or a device exists at the
+/// path, data is written directly to the pipe or device. `RANDOM` comes from the operating system, and the file is
+/// created exclusively. Therefore an attacker cannot place a link with the file's name beforehand. Also, two processes
+/// never write the same file, even if their process numbers are equal.
 #[derive(Debug)]
 pub struct Whole {
     file: File,

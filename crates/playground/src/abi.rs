@@ -19,8 +19,8 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use reconverge_isa::limits::{EXPANSION, FILE, LANES, MEMORY};
 
-/// Limits in a browser. They are low because a WebAssembly module can use at most 4 GiB of memory, and because a person
-/// waits for the reply.
+/// Limits in a browser. The limits are low because a WebAssembly module can use at most 4 GiB of memory, and because a
+/// person waits for the reply.
 const LIMITS: [(&reconverge_isa::limits::Limit, u64); 4] =
     [(&LANES, 1 << 22), (&MEMORY, 1 << 28), (&FILE, 1 << 24), (&EXPANSION, 1 << 22)];
 

@@ -118,7 +118,7 @@ pub struct LaunchReply {
     pub passed: Option<bool>,
     /// The trap that ended the run, or `None` if the run did not trap.
     pub trap: Option<TrapShown>,
-    /// Whether the run is so short that the page records it without a request of the user.
+    /// Whether the run is so short that the page records the run without a request of the user.
     pub short: bool,
 }
 

@@ -15,7 +15,7 @@ pub struct SourcePlace {
     pub to: usize,
     /// Line, counted from 1.
     pub line: usize,
-    /// A description of the problem. If it is known which text was expected, the description ends with this text.
+    /// A description of the problem. If the expected text is known, the description ends with this text.
     pub message: String,
     /// Name of the violated rule. `None` unless the message is a finding of lint.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -72,7 +72,7 @@ pub fn diagnose(source: &str, launch: &str) -> Diagnosed {
     }
 }
 
-/// Returns the messages about a launch file. If the launch file does not state a machine, it is checked for the machine
+/// Returns the messages about a launch file. If the launch file does not state a machine, the checks use the machine
 /// that the source states.
 fn launch_places(source: &str, launch: &str) -> Vec<SourcePlace> {
     let Some((text, added)) = with_machine(launch, source) else { return Vec::new() };

@@ -65,7 +65,7 @@ pub enum Cause {
         /// KCACHE_MODE of the set.
         mode: KcacheMode,
     },
-    /// A group follows an UPDATE_EXECUTE_MASK in the same clause. This traps only in strict mode.
+    /// A group runs after an UPDATE_EXECUTE_MASK in the same clause. Such a group traps only in strict mode.
     #[error("a group follows UPDATE_EXECUTE_MASK in the same clause")]
     ExecuteMaskNotLast,
     /// The program contains an instruction that only other kinds of programs may contain. The instruction traps only in
@@ -113,9 +113,9 @@ pub enum Cause {
         /// Number of the lane in its wavefront.
         lane: Lane,
     },
-    /// Two wavefronts access the same dword of the local data share, and at least one of them writes. R700 has no
-    /// instruction that orders wavefronts. The race traps only in strict mode. In lenient mode, the accesses happen in
-    /// the order of the wavefronts' numbers.
+    /// Two wavefronts access the same dword of the local data share, and at least one of the two accesses is a write.
+    /// R700 has no instruction that orders wavefronts. The race traps only in strict mode. In lenient mode, the
+    /// accesses happen in the order of the wavefronts' numbers.
     #[error(
         "race on bank {bank}, dword {dword} of the local data share: {} and {}, and nothing orders wavefronts",
         .accesses[0], .accesses[1]

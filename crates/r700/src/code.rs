@@ -129,7 +129,7 @@ pub struct AluOp {
     pub opcode: &'static Opcode,
     /// Slot of the instruction: 0 to 3 are x to w, 4 is t.
     pub slot: u8,
-    /// Operands. The instruction reads the first `opcode.sources` of them.
+    /// Operands. The instruction reads only the first `opcode.sources` operands.
     pub sources: [Source; 3],
     /// DST_GPR.
     pub dst_gpr: u8,
@@ -137,9 +137,9 @@ pub struct AluOp {
     pub dst_chan: u8,
     /// DST_REL.
     pub dst_rel: bool,
-    /// WRITE_MASK: whether the register is written. OP3 instructions always write it.
+    /// WRITE_MASK: whether the instruction writes the register. OP3 instructions always write the register.
     pub write: bool,
-    /// The factor that OMOD applies to the result, or 1.0 if there is none.
+    /// The factor that OMOD applies to the result, or 1.0 if OMOD is not set.
     pub omod: f32,
     /// CLAMP.
     pub clamp: bool,
@@ -281,7 +281,7 @@ pub struct MemoryExport {
     pub inst: ExportInst,
     /// Whether x of INDEX_GPR is added to the base.
     pub indexed: bool,
-    /// Whether the instruction reads memory into registers instead of writing it (R600 only).
+    /// Whether the instruction reads memory into registers instead of writing registers to memory (R600 only).
     pub read: bool,
     /// Whether the instruction requests an acknowledge.
     pub ack: bool,
@@ -404,7 +404,8 @@ pub struct VertexFormat {
     /// The second word, decoded as the form that names a destination register. If the fetch has a semantic, this
     /// register is not used.
     pub word: VtxDword1Gpr,
-    /// SEMANTIC_ID. The fetch table maps it to the destination register. `None` if the word names the register itself.
+    /// SEMANTIC_ID. The table of semantics maps it to the destination register. `None` if the word names the register
+    /// itself.
     pub semantic: Option<u8>,
 }
 
@@ -470,7 +471,7 @@ pub struct CodeOptions {
 }
 
 impl CodeOptions {
-    /// Returns the settings for `chip` as drivers configure it.
+    /// Returns the settings with which drivers configure `chip`.
     pub const fn new(chip: Chip) -> CodeOptions {
         CodeOptions { chip, prefer_vector: true }
     }
@@ -549,7 +550,7 @@ impl Code {
     /// Returns the control-flow instruction at `addr`.
     ///
     /// # Errors
-    /// If the instruction is invalid, or the program cannot reach it.
+    /// If the instruction is invalid, or the program cannot reach this address.
     pub fn cf(&self, addr: u32) -> Result<&Cf, CodeFault> {
         match self.at(addr) {
             Some(Ok(cf)) => Ok(cf),

@@ -16,7 +16,7 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 pub enum Stage {
     /// A pixel shader (PS).
     Pixel,
-    /// A vertex shader (VS), an export shader (ES), or a fetch program that one of them calls.
+    /// A vertex shader (VS), an export shader (ES), or a fetch program that a VS or an ES calls.
     Vertex,
     /// A geometry shader (GS).
     Geometry,
@@ -103,8 +103,8 @@ pub fn cf(inst: CfInst) -> CfRow {
     }
 }
 
-/// Describes the effect of a control-flow instruction on the flow of lanes. The text is empty if there is no effect.
-/// (MAN pp. 47 to 54, 120)
+/// Describes the effect of a control-flow instruction on the flow of lanes. The text is empty if the instruction does
+/// not affect the flow. (MAN pp. 47 to 54, 120)
 pub fn effect(inst: CfInst) -> &'static str {
     match inst {
         CfInst::NOP | CfInst::TEX | CfInst::VTX | CfInst::VTX_TC | CfInst::WAIT_ACK => "",
@@ -201,12 +201,12 @@ impl CfRow {
     }
 }
 
-/// Returns whether R600 has an export instruction. R700 has all of them.
+/// Returns whether R600 has an export instruction. R700 has all export instructions.
 pub fn export_in_r600(inst: ExportInst) -> bool {
     inst != ExportInst::MEM_EXPORT
 }
 
-/// Returns whether R600 has a texture instruction. R700 has all of them.
+/// Returns whether R600 has a texture instruction. R700 has all texture instructions.
 pub fn tex_in_r600(inst: TexInst) -> bool {
     inst != TexInst::KEEP_GRADIENTS
 }
@@ -216,7 +216,7 @@ pub fn tex_in_r600(inst: TexInst) -> bool {
 pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
     match op {
         MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
-        // The sources confirm only MEM_INST and MEM_OP. The layout of the other fields of the instruction is
+        // The sources confirm only MEM_INST and MEM_OP. The layout of all other fields of these instructions is
         // provisional.
         MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Fidelity::Recommended),
         MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => None,

@@ -67,7 +67,8 @@ pub struct Reading {
     pub flow: Vec<String>,
     /// Sentences about bits and values that have no meaning. The list is empty for a legal instruction.
     pub findings: Vec<String>,
-    /// Whether a field that the instruction does not read has a value other than 0. This is rare in real code.
+    /// Whether the instruction has a value other than 0 in a field that it does not read. Such values are rare in real
+    /// code.
     pub unread: bool,
     /// Pages of the documents that describe the instruction.
     pub source: &'static str,

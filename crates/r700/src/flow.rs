@@ -260,7 +260,7 @@ impl Flow {
         }
     }
 
-    /// Returns all lanes of those quads that contain one of `lanes`. A quad is four consecutive lanes.
+    /// Returns all lanes of every quad that contains one of `lanes`. A quad consists of four consecutive lanes.
     fn quads_of(&self, lanes: Mask) -> Mask {
         let first = 0x1111_1111_1111_1111;
         let any = (lanes.0 | lanes.0 >> 1 | lanes.0 >> 2 | lanes.0 >> 3) & first;
@@ -615,7 +615,8 @@ impl Flow {
     }
 
     /// 0x12 CALL: if a lane passes the condition and the maximum depth allows the call, saves the address after the
-    /// CALL and jumps. If the call exceeds the maximum depth, it is skipped. CALL does not save a mask. (MAN p. 53)
+    /// CALL and jumps. If the call would exceed the maximum depth, CALL does nothing. CALL does not save a mask. (MAN
+    /// p. 53)
     pub fn call(&mut self, control: &Control) -> Flows {
         if control.pop_count != 0 && self.setup.strict {
             return Err(FlowFault::CallPops { pop_count: control.pop_count });

@@ -195,8 +195,8 @@ pub fn swap(bytes: &mut [u8], swap: Swap) {
 
 /// Returns the four components of an element.
 ///
-/// `bytes` holds at least `layout.bytes` bytes, in little-endian order. If the format does not have w, w is 1. If it
-/// does not have x, y or z, this component is 0 (no source for these values).
+/// `bytes` holds at least `layout.bytes` bytes, in little-endian order. If the format does not have w, w is 1. If the
+/// format does not have x, y or z, the missing component is 0 (no source for these values).
 pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     let mut element = [0u8; 16];
     let length = layout.bytes as usize;

@@ -305,8 +305,8 @@ impl Nodes {
         }
     }
 
-    /// Adds a clause of groups. After a group that updates the execute mask, the wavefront may jump over the remaining
-    /// groups, because no lane runs them.
+    /// Adds a clause of groups. If a group updates the execute mask, possibly no lane runs the groups after it, and the
+    /// wavefront may jump over them.
     fn alu(&mut self, code: &Code, addr: u32, clause: &AluClause, next: &[Edge]) {
         let places: Vec<u32> = code.groups(clause).map(|group| group.addr).collect();
         self.clause(addr, &places, next);

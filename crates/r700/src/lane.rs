@@ -1,8 +1,8 @@
 //! The computations of one lane: one pure function on 32-bit registers for each operation. The functions have no
 //! branches, so that a loop over lanes can be vectorised.
 //!
-//! All functions here treat floats in the same way (MAN chapter 4; comments state the points that the manual leaves
-//! open):
+//! All functions of this module treat floats in the same way (MAN chapter 4; comments state the points that the manual
+//! leaves open):
 //!
 //! * floats are binary32, results are rounded to nearest even, and operations are not fused;
 //! * a denormal operand is treated as a zero with the same sign, and a denormal result becomes a zero with the same
@@ -15,8 +15,8 @@
 //! * in comparisons, -0 equals +0. If an operand is a NaN, only "not equal" holds.
 //!
 //! Transcendental functions are computed in double precision and rounded once
-//! ([`Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE`]). The hardware computes them with tables that are not published. So the
-//! hardware's results may differ from these by two units in the last place.
+//! ([`Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE`]). The hardware computes these functions with tables that are not
+//! published. So the hardware's results may differ from the results of this module by two units in the last place.
 //!
 //! Functions have the names of the manual's opcodes in lower case. The arguments `a`, `b`, `c` are the operands src0,
 //! src1, src2, to which the input modifiers [`abs`] and [`neg`] have already been applied.
@@ -27,10 +27,10 @@ use crate::rules::Rule;
 /// The NaN that an operation returns if no operand is a NaN.
 pub const NAN: u32 = 0x7fc0_0000;
 
-/// 1.0. A float comparison returns this word if it holds.
+/// 1.0. A float comparison returns this word if the comparison holds.
 pub const ONE: u32 = 0x3f80_0000;
 
-/// All bits set. A comparison with an integer result returns this word if it holds.
+/// All bits set. A comparison with an integer result returns this word if the comparison holds.
 pub const TRUE: u32 = u32::MAX;
 
 /// The largest finite number.

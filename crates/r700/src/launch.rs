@@ -170,7 +170,7 @@ pub struct Launch {
     pub reports: bool,
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
-    /// Global registers. All wavefronts share them. For each register, the rows of x to w.
+    /// Global registers, which all wavefronts share. For each register, there are four rows: x to w.
     pub global: Vec<[[u32; LANES]; 4]>,
 }
 

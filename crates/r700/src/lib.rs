@@ -22,9 +22,9 @@
 //! * [`reference`](mod@reference): the reference interpreter, whose code favours clarity over speed.
 //! * [`fast`]: the fast engine. It works on whole rows of lanes and returns the same results as the reference
 //!   interpreter.
-//! * [`run`](mod@run): loads a program once, and runs launches of it.
-//! * [`text`]: the disassembler and the assembler. Each exactly inverts the other. [`mod@explain`]: explains one
-//!   instruction field by field.
+//! * [`run`](mod@run): loads a program once, and runs any number of launches of this program.
+//! * [`text`]: the disassembler and the assembler. The assembler converts the disassembler's text back to the same
+//!   words. [`mod@explain`]: explains one instruction field by field.
 //!   [`mod@lint`]: legality checks.
 //!
 //! Short names of documents: MAN is AMD's "R700-Family Instruction Set Architecture" reference guide, cited by PDF

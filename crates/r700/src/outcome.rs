@@ -172,7 +172,7 @@ impl Outcome {
         self.columns.retain(|columns| !columns.components[0].is_empty());
     }
 
-    /// Returns the export target. If it does not exist, adds it with zeros for `lanes` lanes.
+    /// Returns the export target. If the target does not exist, adds it with zeros for `lanes` lanes.
     pub(crate) fn export_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut Exported {
         let place =
             self.exports.binary_search_by_key(&(kind, base), |exported| (exported.kind, exported.base));
@@ -188,7 +188,8 @@ impl Outcome {
         found
     }
 
-    /// Returns the columns of an export target. If they do not exist, adds them with zeros for `lanes` lanes.
+    /// Returns the columns of an export target. If the target has no columns, adds columns with zeros for `lanes`
+    /// lanes.
     pub(crate) fn columns_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut ExportedColumns {
         let place = self.columns.iter().position(|columns| (columns.kind, columns.base) == (kind, base));
         let place = place.unwrap_or_else(|| {

@@ -104,7 +104,8 @@ impl Reads {
             if self.trans && cycle < constants {
                 return None;
             }
-            // If the first two sources of a vector slot name the same register, the slot reads it only once.
+            // If the first and the second source of a vector slot name the same register, the slot reads the register
+            // only once.
             if !self.trans && source == 1 && *register == self.registers[0] {
                 continue;
             }

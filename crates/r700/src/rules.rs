@@ -15,9 +15,9 @@
 pub enum Weight {
     /// Two production compilers depend on the interpretation.
     Compilers,
-    /// One source states the interpretation, or several sources that copy each other state it.
+    /// Only one source states the interpretation, or several sources that are not independent of each other state it.
     OneSource,
-    /// No source states the interpretation. It is a recommendation.
+    /// No source states the interpretation. The interpretation is a recommendation.
     Recommended,
 }
 

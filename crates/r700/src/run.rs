@@ -88,8 +88,8 @@ impl Loaded {
 
     /// Runs `lanes` lanes on the engine that the options select. `inputs` are the initial registers.
     ///
-    /// On the fast engine, wavefronts run in parallel if they do not share memory. They run on a rayon pool with
-    /// [`Options::workers`] threads.
+    /// On the fast engine, wavefronts run in parallel if they do not share memory. These wavefronts run on a rayon pool
+    /// with [`Options::workers`] threads.
     ///
     /// # Errors
     /// If the launch does not fit the machine, if a wavefront traps, or if the engines' results differ. If several
@@ -311,7 +311,7 @@ pub fn run_in_pieces(
 pub struct Run {
     loaded: Loaded,
     origin: Origin,
-    /// The lowered program. It is set when [`Run::advance`] first runs on the fast engine.
+    /// The lowered program. [`Run::advance`] sets this field when it first runs on the fast engine.
     fast: Option<Arc<Fast>>,
     /// The current wavefront. After the end of the launch, this field is the last wavefront.
     wave: Wave,
@@ -373,7 +373,7 @@ impl Run {
         statistics
     }
 
-    /// Returns the outcome so far. It is complete once a step has returned [`Step::Done`].
+    /// Returns the outcome so far. The outcome is complete once a step has returned [`Step::Done`].
     pub fn outcome(&self) -> Outcome {
         let mut outcome = Outcome::clone(&self.outcome);
         let Simd { scatter, global, .. } = self.wave.simd();

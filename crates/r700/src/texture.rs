@@ -23,7 +23,7 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// Returns whether both textures share an image and read it in the same way.
+    /// Returns whether both textures share an image and the chip reads the image in the same way for both textures.
     pub fn is_same(&self, other: &Texture) -> bool {
         let Texture { image, integer, fractions, select, integer_border } = self;
         Arc::ptr_eq(image, &other.image)

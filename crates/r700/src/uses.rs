@@ -311,7 +311,8 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
     uses
 }
 
-/// Returns the fidelity of a memory instruction. If no source documents the encoding of the instruction, it traps.
+/// Returns the fidelity of a memory instruction. If no source documents the encoding of the instruction, the
+/// instruction traps.
 fn fidelity_of(op: MemOp) -> Fidelity {
     control::mem_fidelity(op).unwrap_or(Fidelity::Recommended)
 }

@@ -51,8 +51,8 @@ pub(crate) enum At {
 /// State of an ALU clause. Each clause begins with the default state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClauseState {
-    /// For each slot, whether the previous group has defined the slot's PV or PS. The index of PS is that of slot t.
-    /// The values of PV and PS are in the rows after the registers.
+    /// For each slot, whether the previous group has defined the slot's PV or PS. The entry of PS has the index of slot
+    /// t. The values of PV and PS are in the rows after the registers.
     pub(crate) defined: [bool; 5],
     /// Values of AR.x to AR.w.
     pub(crate) address: [[i32; LANES]; 4],
@@ -535,8 +535,9 @@ impl Wave {
 
     // Methods that return the position of the wavefront in its program.
 
-    /// Returns the running program and its current control-flow instruction. If a clause is running, this is the
-    /// clause's control-flow instruction. Otherwise it is the next control-flow instruction.
+    /// Returns the running program and its current control-flow instruction. While a clause runs, the current
+    /// control-flow instruction is the instruction that started the clause. Outside a clause, it is the next
+    /// control-flow instruction.
     fn op(&self) -> Option<(&Code, &CfOp)> {
         let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
         Some((code, &code.cf(self.flow.pc()).ok()?.op))

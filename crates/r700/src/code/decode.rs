@@ -145,7 +145,7 @@ impl Reader<'_> {
 
     fn alu_clause(&mut self, word0: u32, word1: u32) -> Read<AluClause> {
         let low = CfAluDword0::unpack_lenient(word0)?;
-        // Bit 25 is USES_WATERFALL on R600, which has no effect here.
+        // On R600, bit 25 is USES_WATERFALL. This bit has no effect in this emulation.
         let high = CfAluDword1R700::unpack_lenient(word1)?;
         let number = u32::from(high.cf_inst);
         let unknown = CodeFault::Unknown { field: "CF_INST", number };
@@ -319,7 +319,7 @@ impl Reader<'_> {
     }
 
     /// Returns `opcode` if the chip has it. Some chips do not have the operations on doubles. `number` is the opcode's
-    /// number, for the error.
+    /// number. The error states this number.
     fn known(&self, opcode: Option<&'static Opcode>, number: u32) -> Read<&'static Opcode> {
         let has = |opcode: &&Opcode| self.options.chip.fp64 || !matches!(opcode.meaning, Meaning::Double(_));
         opcode.filter(has).ok_or(CodeFault::Unknown { field: "ALU_INST", number })

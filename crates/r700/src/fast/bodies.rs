@@ -119,8 +119,8 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
         };
         let mut result = [0; LANES];
         let mut nan = 0;
-        // This loop does not apply the rules for which NaN an operation returns. If a NaN occurs, the code below
-        // recomputes the results.
+        // This loop does not apply the rules that determine which NaN an operation returns. If a NaN occurs, the code
+        // below recomputes the results.
         for lane in 0..LANES {
             let product = |slot: usize| {
                 let (a, b) = factors(slot, lane);

@@ -54,7 +54,7 @@ pub(crate) struct Counts {
     pub(super) nodes: Vec<bool>,
     /// Whether an ALU_PUSH_BEFORE has pushed an entry while no lane was active.
     pub(super) empty_push: bool,
-    /// Counts of compiled code that are not yet added to the counts in the other fields.
+    /// Counts of compiled code. They are not yet added to the counts in the other fields.
     pub(super) code: Vec<u64>,
 }
 

@@ -28,8 +28,8 @@ trait Kernel {
 
     /// Computes the result on the fast path. If the result is a NaN, [`lane`](Kernel::lane) must recompute it.
     ///
-    /// The rules for which NaN an operation returns cost more time than the sum or the product itself. These rules run
-    /// only for rows in which a NaN occurred.
+    /// The rules that determine which NaN an operation returns cost more time than the sum or the product itself. These
+    /// rules run only for rows in which a NaN occurred.
     #[inline(always)]
     fn usual(src: [u32; 3]) -> u32 {
         Self::lane(src)
@@ -251,7 +251,7 @@ opcodes! {
         compare Op2(Op2::MOVA) => Mova[a, _, _] => lane::mova(a) as u32 => Compare |rows| nodes::address(rows, 0, a);
         compare Op2(Op2::MOVA_FLOOR) => MovaFloor[a, _, _] => lane::mova_floor(a) as u32 => Compare |rows| nodes::address(rows, 1, a);
         compare Op2(Op2::MOVA_INT) => MovaInt[a, _, _] => lane::mova_int(a) as u32 => Bits |rows| nodes::held(rows, a);
-        // Results that are bits: neither OMOD nor CLAMP applies to them.
+        // Opcodes whose results are bits. Neither OMOD nor CLAMP applies to bits.
         bits Op2(Op2::AND_INT) => AndInt[a, b, _] => lane::and_int(a, b) => Bits |rows| rows.two(Two::And, a, b);
         bits Op2(Op2::OR_INT) => OrInt[a, b, _] => lane::or_int(a, b) => Bits |rows| rows.two(Two::Or, a, b);
         bits Op2(Op2::XOR_INT) => XorInt[a, b, _] => lane::xor_int(a, b) => Bits |rows| rows.two(Two::Xor, a, b);

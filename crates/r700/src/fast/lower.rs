@@ -127,7 +127,7 @@ pub(super) enum Template {
 struct Made {
     operation: Operation,
     template: Template,
-    /// Opcode of the operation, if it has a kernel and no modifiers.
+    /// Opcode of the operation, or `None` unless the opcode has a kernel and the operation has no modifiers.
     plain: Option<AluCode>,
     /// Group of the operation, as an index into the program's groups.
     group: u32,
@@ -206,8 +206,8 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
-    /// Node `number` belongs to the program or to the fetch program. Returns the number of the first node of the one
-    /// that contains it.
+    /// Returns the number of the first node of the program that contains node `number`. This program is the main
+    /// program or the fetch program.
     pub(super) fn first_of(&self, number: u32) -> u32 {
         if (number as usize) < self.fetch_program { 0 } else { self.fetch_program as u32 }
     }

@@ -341,7 +341,7 @@ fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     (differing == 0).then_some(first)
 }
 
-/// Returns, for each component, whether some destination receives it.
+/// Returns, for each component, whether some destination receives this component.
 #[inline(always)]
 fn wanted(dst: &Targets) -> [bool; 4] {
     let mut wanted = [false; 4];

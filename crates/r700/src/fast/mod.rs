@@ -178,7 +178,8 @@ pub(crate) fn run<O: Observer>(
     let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
     let reports = origin.launch.reports;
     if together && !O::ENABLED && !fast.shares(simd) {
-        // A few wavefronts run before all others. Their exports show which export targets exist.
+        // A few wavefronts run before all other wavefronts. The exports of the first wavefronts show which export
+        // targets exist.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
         let (wave, mut counts) = in_order(origin, fast, simd, others[0], outcome, observer)?;
         fast.keep(wave, Counts::new(fast));

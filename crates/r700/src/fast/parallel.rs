@@ -33,7 +33,7 @@ struct BatchOutputs<'a> {
     exports: Vec<Part<'a>>,
 }
 
-/// A batch's part of an [`Exported`]. It is not yet initialised.
+/// The part of an [`Exported`] that belongs to a batch. This part is not yet initialised.
 struct Part<'a> {
     kind: ExportKind,
     base: u16,

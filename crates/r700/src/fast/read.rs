@@ -16,7 +16,7 @@ use crate::uses::{GLOBAL, R, uses};
 use crate::wave::ReadRows;
 use crate::words::CfInst;
 
-/// Returns the rows that a program and its fetch program may read before they have written them.
+/// Returns the rows that a program and its fetch program may read before they have written these rows.
 pub(super) fn read_at_start(
     lowered: &Lowered,
     (code, fetch_code): (&Code, Option<&Arc<Code>>),
@@ -51,7 +51,7 @@ fn rows(slot: Slot, environment: &Environment) -> Vec<usize> {
     }
 }
 
-/// Returns the rows that all lanes of a whole wavefront write before any lane may read them.
+/// Returns the rows that all lanes of a whole wavefront write before any lane may read these rows.
 fn written_first(lowered: &Lowered, uses: &UsesAt, environment: &Environment) -> BTreeSet<usize> {
     let (mut fresh, mut read) = (BTreeSet::new(), BTreeSet::new());
     let (_, nodes) = lowered.program(false);

@@ -601,8 +601,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Executes an instruction that only changes the flow of lanes. Frequent instructions are inlined here. All other
-/// instructions are called through their row in the table of instructions.
+/// Executes an instruction that only changes the flow of lanes. This function calls frequent instructions directly, so
+/// that the compiler can inline them. It calls all other instructions through their row in the table of instructions.
 #[inline(always)]
 pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {

@@ -133,8 +133,8 @@ impl Snapshot {
     }
 }
 
-/// Notifies the observer of the maximum stack depth so far. An instruction that pops and pushes may need a greater
-/// depth in between than before and after it.
+/// Notifies the observer of the maximum stack depth so far. While an instruction pops and pushes entries, it may need a
+/// greater depth than before and after the instruction.
 #[inline(always)]
 fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     if observer.wants_depths() {
@@ -224,7 +224,7 @@ mod tests {
             end(&mut flow, AluForm::ALU_POP_AFTER, 0),
             [Event::Pop { kind: "PUSH" }, Event::Reconverge { mask: Mask(0b1111) }]
         );
-        // The clause disables all active lanes, so there is no divergence.
+        // The clause disables all active lanes, so the lanes do not diverge.
         assert_eq!(start(&mut flow, AluForm::ALU), []);
         assert_eq!(end(&mut flow, AluForm::ALU, 0b1111), []);
     }

@@ -1,4 +1,4 @@
-//! Changes to the flow state for fault injection. They model a particle that hits a latch or a word of the stack.
+//! Changes to the flow state for fault injection. A change models a particle that hits a latch or a word of the stack.
 //!
 //! A fault never makes the two state bits of a lane invalid. If a fault makes a lane active, the lane is no longer
 //! inactive-continue or inactive-break. If a fault makes a lane inactive, the lane becomes inactive-branch.

@@ -150,8 +150,8 @@ pub enum Entry {
 }
 
 /// Entries on the stack of a wavefront that has ended. In strict mode, the outcome reports these entries as a finding,
-/// but they do not cause a trap. END_OF_PROGRAM stops a wavefront with any stack, but no structured program ends with
-/// entries on its stack.
+/// but they do not cause a trap, because END_OF_PROGRAM stops a wavefront with any stack. However, no structured
+/// program ends with entries on its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the program ends with entries on its stack: {pushes} PUSH, {loops} LOOP, {calls} CALL")]
 pub struct Open {
@@ -394,8 +394,9 @@ impl CostCounts {
 
 /// The entries of a stack. The last entry is on top.
 ///
-/// The stack also has the number of entries of each cost. This number is updated whenever an entry is added or removed.
-/// To count all entries at each push instead would take 6 % of the time of a shader with 96 nested branches.
+/// The stack also stores the number of entries of each cost. This number is updated whenever an entry is added or
+/// removed. If each push counted all entries instead, the counting would take 6 % of the time of a shader with 96
+/// nested branches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Stack {
     entries: Vec<Entry>,

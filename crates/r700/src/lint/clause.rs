@@ -74,7 +74,7 @@ impl Lint<'_> {
     }
 
     /// Checks reads of registers that the previous group has written through an index. Mesa names this hazard for
-    /// RV770. Mesa does not name it for other R700 chips, RV670, RS780 and RS880.
+    /// RV770. Mesa does not name this hazard for RV670, RS780, RS880 and the other R700 chips.
     fn indexed_write(&mut self, before: Group<'_>, group: Group<'_>) {
         if !(self.chip.indexes_by_loop || self.chip == Chip::RV770) {
             return;

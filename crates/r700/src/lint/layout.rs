@@ -84,7 +84,7 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
         };
         lint.find(&UNREACHABLE, range.start, message);
     }
-    // Addresses that are reachable only through a clause are excluded from the other checks.
+    // If an address is reachable only through the words of a clause, all other checks ignore the address.
     unsound.extend(ways.next.keys().copied().filter(|addr| !reached.contains(*addr)));
     Layout { unsound }
 }

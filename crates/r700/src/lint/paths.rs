@@ -64,7 +64,7 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
 }
 
 /// Returns whether another program calls this program. Other programs call a fetch program. They also call a program
-/// that contains a RETURN and never ends.
+/// that contains a RETURN but no END_OF_PROGRAM.
 fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
     match lint.known.stage {
         Some(stage) => stage == Stage::Fetch,

@@ -1,10 +1,11 @@
 //! Finds registers that are read before they are written. For each instruction, the search computes the components that
 //! are written on every path to the instruction, and the components that are written on some path.
 //!
-//! If it is unclear whether a register is written, it counts as written. Writes under a predicate, through an index, or
-//! by a fetch program therefore count as writes. Compilers copy undefined values where paths meet, and turn branches
-//! into selections. Such copies and selections are not reported. The result of a copy counts as written if the source
-//! of the copy counts as written. The result of a selection counts as written if one of its sources does.
+//! If it is unclear whether a register is written, the register counts as written. Writes under a predicate, through an
+//! index, or by a fetch program therefore count as writes. Compilers copy undefined values where paths meet, and turn
+//! branches into selections. Such copies and selections are not reported. The result of a copy counts as written if the
+//! source of the copy counts as written. The result of a selection counts as written if one of its sources counts as
+//! written.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind};
@@ -52,8 +53,8 @@ impl Components {
     }
 }
 
-/// Determines the edges of a single lane. They lead to the instructions at which the lane continues while it is active,
-/// or at which it resumes. These edges are a subset of the wavefront's edges.
+/// Determines the edges of a single lane. An edge leads to an instruction at which the lane continues while it is
+/// active, or at which the lane resumes. These edges are a subset of the wavefront's edges.
 struct Lanes<'a> {
     code: &'a Code,
     /// For each ELSE to which a JUMP leads: the address at which a lane continues after it has run the first side of
@@ -83,8 +84,8 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Returns whether an edge leads the lanes that failed the test of a branch to the ELSE of the branch. Such an edge
-    /// is a JUMP that pops no entry.
+    /// Returns whether lanes that failed the test of a branch take this edge to the ELSE of the branch. Such an edge is
+    /// a JUMP that pops no entry.
     fn to_else(&self, addr: u32, edge: &Edge) -> bool {
         let from = matches!(self.control(addr), Some((CfInst::JUMP, jump)) if jump.pop_count == 0);
         let to = matches!(self.control(edge.to), Some((CfInst::ELSE, flip)) if always_passes(flip));

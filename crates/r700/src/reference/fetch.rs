@@ -128,8 +128,8 @@ impl Wave {
         Ok(())
     }
 
-    /// Executes a vertex fetch. MEGA_FETCH and its count have no effect, because they only state how many bytes to load
-    /// into the cache.
+    /// Executes a vertex fetch. MEGA_FETCH and its count have no effect, because they only tell the chip how many bytes
+    /// to load into the cache.
     fn vertex<O: Observer>(
         &mut self,
         fetch: &Fetch,

@@ -174,7 +174,7 @@ impl Wave {
                 self.write_result(op, running[number], &write, observer)?;
             }
         }
-        // Then all other results are computed. After that, these results are written.
+        // After the indexed writes, the code computes all other results. Then it writes these results.
         let others = |op: &&AluOp| !op.dst_rel || op.opcode.meaning.spans_slots();
         for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
             self.compute(group, number, op, &operands, running[number], &mut write);

@@ -314,9 +314,9 @@ pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
 /// lane. `quad` contains the coordinates of three lanes of its quad: the first lane, the lane to the right of the first
 /// lane, and the lane below the first lane.
 ///
-/// If other lanes of the quad are on other faces of a cube, their positions are projected onto the face of this lane.
-/// This behaviour is inferred from `tex-miplevel-selection`. RV770 passes this test although the test's quads cover
-/// several faces.
+/// Other lanes of the quad may be on other faces of a cube. In this case, the positions of these lanes are projected
+/// onto the face of this lane. This behaviour is inferred from `tex-miplevel-selection`. RV770 passes this test
+/// although the test's quads cover several faces.
 pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = quad;
     if matches!(image.shape(), Shape::Cube | Shape::CubeArray)

@@ -1,9 +1,9 @@
 //! Assembles text into words.
 //!
 //! A line is a directive, a label, a control-flow instruction, or a line of a clause. A line of a clause belongs to the
-//! nearest control-flow instruction above the line. If the text states no address for a control-flow instruction, its
-//! address follows that of the control-flow instruction before it. Clauses without a stated address come after all
-//! control flow and after everything with a stated address.
+//! nearest control-flow instruction above the line. If the text states no address for a control-flow instruction, the
+//! instruction is placed directly after the control-flow instruction before it. Clauses without a stated address come
+//! after all control flow and after everything with a stated address.
 
 mod alu;
 mod amd;
@@ -121,7 +121,7 @@ pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diag
     if faults.is_empty() { Ok(programs) } else { Err(faults) }
 }
 
-/// A control-flow word and the clause that follows it in the text.
+/// A control-flow word, and the clause that comes after this word in the text.
 struct Cf {
     addr: usize,
     words: [u32; 2],
@@ -292,8 +292,8 @@ impl<'a> Asm<'a> {
         let Some(&head) = rest.first() else { return Ok(()) };
         match head.text {
             "x:" | "y:" | "z:" | "w:" | "t:" | "?:" => {
-                // If a line has the same group number as the line before it and its slot is free, its instruction
-                // belongs to the same group.
+                // If a line has the same group number as the line before it, and the slot of the line is free, the
+                // line's instruction belongs to the same group.
                 let goes_on = numbered.is_none_or(|number| self.group.goes_on(number, head.text));
                 if !goes_on || !self.pending_labels.is_empty() {
                     self.close_group()?;

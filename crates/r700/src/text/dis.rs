@@ -83,8 +83,8 @@ pub(crate) enum Home {
         launch: usize,
         /// The group: address of its first slot, number of instructions, number of literal pairs.
         group: (usize, usize, usize),
-        /// Reason why the words of the clause do not form groups from this address on, or `None` if they do. If there
-        /// is a reason, the slot is printed alone.
+        /// Reason why the words of the clause do not form groups from this address on, or `None` if the words form
+        /// groups. If there is a reason, the disassembler prints the slot alone.
         open: Option<&'static str>,
     },
     /// An instruction of a TEX or VTX clause.
@@ -415,7 +415,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints a control-flow instruction. `last`: whether it is the last instruction of a program.
+    /// Prints a control-flow instruction. `last`: whether the instruction is the last one of a program.
     fn cf_text(&mut self, words: [u32; 2], last: bool) {
         if words[1] >> 29 & 1 != 0 {
             self.cf_alu(words);
@@ -655,7 +655,7 @@ impl Dis<'_> {
             }
         };
         let index = word0 >> 26 & 7;
-        // The text does not show LAST, because it shows where the group ends.
+        // The disassembler does not print LAST, because the text shows where the group ends.
         let mut owned = [1 << 31, 0x7fe0_0000];
         let mut related = false;
         let gpr = word1 >> 21 & 0x7f;

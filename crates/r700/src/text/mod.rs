@@ -1,5 +1,4 @@
-//! Program text. [`disassemble`] converts words to text, and [`assemble`] converts text back to words. Each function
-//! exactly inverts the other.
+//! Program text. [`disassemble`] converts words to text, and [`assemble`] converts this text back to the same words.
 //!
 //! The text shows every bit of every word. Most bits are part of the syntax of their instruction. If a field differs
 //! from its default, the text shows the field as an attribute. The text shows reserved bits and fields that the opcode

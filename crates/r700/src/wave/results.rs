@@ -98,16 +98,16 @@ impl Target {
         }
     }
 
-    /// For each lane in `kept`, returns its values and a bit mask of the components that it has written. For lanes
-    /// outside `kept`, the values and the mask are 0.
+    /// For each lane in `kept`, returns the lane's values and a bit mask of the components that the lane has written.
+    /// For lanes outside `kept`, the values and the mask are 0.
     fn by_lane(&self, kept: Mask, level: Option<Level>) -> ([[u32; 4]; LANES], [u8; LANES]) {
         let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
         self.put_by_lane(kept, (&mut values, &mut written), level);
         (values, written)
     }
 
-    /// For each lane in `kept`, stores its values and a bit mask of the components that it has written. Both lists must
-    /// contain only zeros before the call.
+    /// For each lane in `kept`, stores the lane's values and a bit mask of the components that the lane has written.
+    /// Both lists must contain only zeros before the call.
     fn put_by_lane(&self, kept: Mask, (values, written): (&mut [[u32; 4]], &mut [u8]), level: Option<Level>) {
         let lanes = self.written.map(|lanes| lanes & kept);
         if lanes == [Mask::first(values.len()); 4] {
@@ -133,9 +133,9 @@ impl Wave {
         self.simd
     }
 
-    /// For each lane, returns the values that it has exported to a target, and a bit mask of the exported components.
-    /// If a lane has exported nothing, its values and its mask are 0. Pixels of lanes that are not valid do not reach
-    /// the framebuffer, even if the lane was killed after its export (MAN p. 47).
+    /// For each lane, returns the values that the lane has exported to a target, and a bit mask of the exported
+    /// components. If a lane has exported nothing, its values and its mask are 0. Pixels of lanes that are not valid do
+    /// not reach the framebuffer, even if the lane was killed after its export (MAN p. 47).
     pub(crate) fn exported(
         &self,
         kind: ExportKind,

@@ -290,7 +290,7 @@ impl<'a> Way<'a> {
                     && elements.vertex.outside == 0
                     && numbers != (Number::SignedNorm { no_zero: true })
                 {
-                    // Bytes outside the buffer are zeros, so the value is already 0 there.
+                    // Bytes outside the buffer are zeros, so the value of a component outside the buffer is already 0.
                     return Some(value);
                 }
                 (value, self.inside(elements, place, (first + width).div_ceil(8)))
@@ -326,8 +326,8 @@ impl<'a> Way<'a> {
         self.rows.two(Two::Shr, word, bits)
     }
 
-    /// Converts up to 16 bits of a word as [`crate::format::convert`] does. That function divides doubles, and this one
-    /// divides floats. Both round to the same result.
+    /// Converts up to 16 bits of a word as [`crate::format::convert`] does. `convert` divides doubles, and this
+    /// function divides floats. The quotient of the floats rounds to the same result as the quotient of the doubles.
     fn number(&mut self, word: Value, first: u8, width: u8, numbers: Number) -> Value {
         let codes = u32::MAX >> (32 - width);
         let bits = match numbers {
@@ -440,7 +440,7 @@ impl<'a> Way<'a> {
         let nan = self.rows.compare(predicate::UNORD, value, value);
         let kept = self.rows.strip.select(nan, clamped, value);
         // A computed NaN may not have the canonical bits yet, so the slow path must compute the value. All other values
-        // already have canonical bits. Converting those values again would change denormals.
+        // already have canonical bits. Converting such values to canonical bits again would change denormals.
         if chosen || self.rows.exact {
             return kept;
         }

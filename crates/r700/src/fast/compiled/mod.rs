@@ -126,8 +126,8 @@ impl Compiled {
         self.buffers.iter().map(of_site).collect()
     }
 
-    /// Returns the node that begins at the control-flow instruction `number`. Returns `None` if no node begins there,
-    /// or if the budget or the flow state does not allow the node to run.
+    /// Returns the node that begins at the control-flow instruction `number`. Returns `None` if no node begins at this
+    /// instruction, or if the budget or the flow state does not allow the node to run.
     #[inline(always)]
     pub(super) fn node(&self, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
         run::node(&self.linked, number, budget, flow)

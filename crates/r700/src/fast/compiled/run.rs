@@ -1,7 +1,7 @@
 //! Enters and leaves linked code, and updates the flow state at the end of its nodes.
 
-// This module calls generated code, which in turn calls functions of this module. Each unsafe block states what it
-// relies on.
+// This module calls generated code, and generated code calls functions of this module. Each unsafe block states why it
+// is sound.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -27,8 +27,8 @@ use crate::wave::{At, Wave};
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
 
-/// A wavefront that runs compiled code. This is the context that compiled code passes when it calls operations or the
-/// flow control.
+/// A wavefront that runs compiled code. When compiled code calls operations or the flow control, it passes this
+/// structure as the context.
 pub(in crate::fast) struct Work<'c, 'a> {
     runner: &'c mut Runner<'a>,
     wave: &'c mut Wave,
@@ -161,8 +161,8 @@ impl Work<'_, '_> {
     }
 }
 
-/// Returns the node that begins at the control-flow instruction `number`. Returns `None` if no node begins there, or if
-/// the budget or the flow state does not allow the node to run.
+/// Returns the node that begins at the control-flow instruction `number`. Returns `None` if no node begins at this
+/// instruction, or if the budget or the flow state does not allow the node to run.
 #[inline(always)]
 pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
     let node = linked.starting_at(number)?;
@@ -246,7 +246,8 @@ impl Runner<'_> {
     }
 }
 
-/// Runs instructions on the fast engine up to the next node. This task is compiled for each instruction set level.
+/// A task that runs instructions on the fast engine up to the next node. The task is compiled for each instruction set
+/// level.
 struct Next<'s, 'l, 'c, 'a> {
     linked: &'s Linked<R700>,
     state: &'l mut State,
@@ -273,7 +274,7 @@ impl Task for Next<'_, '_, '_, '_> {
     }
 }
 
-/// Runs operations on calls from compiled code. This task is compiled for each instruction set level.
+/// A task that runs operations on calls from compiled code. The task is compiled for each instruction set level.
 struct Execute<'a, 'w> {
     lanes: &'a mut Lanes<'w>,
     operations: &'a [Operation],

@@ -147,7 +147,7 @@ fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
 
 /// Part of one side of a conditional.
 enum Part {
-    /// An ALU clause or vertex fetches. The number is that of the control-flow instruction.
+    /// An ALU clause or vertex fetches. The value is the number of the control-flow instruction.
     Clause(u32),
     If(Conditional),
 }
@@ -485,7 +485,7 @@ impl<'a> Tracer<'a> {
         let end = run.first + groups;
         let groups_of = |number: u32| self.lowered.groups_of[number as usize];
         let operations = run.operations.clone().filter(|number| groups_of(*number)[0] < end);
-        // A merged operation may belong to two groups. The node must not end between them.
+        // A merged operation may belong to two groups. The node must not end between these two groups.
         let whole = operations.clone().all(|number| groups_of(number)[1] < end);
         let templates = operations.clone().all(|number| self.has_template[number as usize]);
         // Lockstep does not compare AR.

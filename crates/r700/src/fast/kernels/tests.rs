@@ -23,7 +23,7 @@ fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Guarded<Row
     (0..5).map(|_| Row(std::array::from_fn(|_| random(source)))).collect()
 }
 
-/// An environment. The kernels in these tests do not read it.
+/// An environment for the lanes. The kernels in these tests do not read the environment.
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| Environment::new(Chip::RV770, Stage::Pixel));
 
 /// Returns the state of lanes with these rows, in which the lanes `running` are active.

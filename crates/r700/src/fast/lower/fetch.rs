@@ -144,7 +144,7 @@ pub(in crate::fast) enum FetchWork {
     SetGradients(usize),
     /// FETCH or SEMFETCH.
     Vertex(Vertex),
-    /// A SEMFETCH whose semantic has no register. It does nothing.
+    /// A SEMFETCH whose semantic has no register. This SEMFETCH does nothing.
     Nothing,
     /// READ_SCRATCH, READ_REDUCTION or READ_SCATTER.
     Read(MemoryReads),

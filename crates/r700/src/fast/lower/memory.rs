@@ -1,8 +1,8 @@
 //! Lowers instructions that access memory. In fetch clauses, these instructions are vertex fetches, memory reads and
 //! accesses to the local data share. Exports and memory exports are also lowered here.
 //!
-//! The reference interpreter runs the following accesses: to unbound buffers, with a format that has no layout, and to
-//! registers that do not exist. It also runs memory exports that read memory.
+//! The reference interpreter runs accesses to unbound buffers, accesses in a format that has no layout, and accesses to
+//! registers that do not exist. The reference interpreter also runs memory exports that read memory.
 
 use reconverge_simt::Fidelity;
 

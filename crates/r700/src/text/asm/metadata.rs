@@ -18,7 +18,7 @@ struct Register {
     stage: Stage,
     name: &'static str,
     count: usize,
-    /// Value of the register if no comment states it.
+    /// Value of the register if no comment states the register.
     usual: u32,
     fields: &'static [(&'static str, u32, u32)],
 }

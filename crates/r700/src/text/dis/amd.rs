@@ -197,7 +197,7 @@ impl Dis<'_> {
         }
         self.push(" ");
         let index = word0 >> 26 & 7;
-        // The text does not show LAST, because it shows where the group ends.
+        // The disassembler does not print LAST, because the text shows where the group ends.
         let mut owned = [1 << 31, 0x7fe0_0000];
         let gpr = word1 >> 21 & 0x7f;
         let dst_rel = word1 >> 28 & 1 != 0;
