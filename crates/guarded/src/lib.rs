@@ -29,9 +29,9 @@ const ALIGN: usize = 64;
 pub enum Placement {
     /// On the heap, aligned to 64 bytes.
     Heap,
-    /// Between pages that cannot be accessed. The last value ends where the inaccessible page after the list begins.
+    /// Between pages that cannot be accessed. The inaccessible page after the list begins where the last value ends.
     AtEnd,
-    /// Between pages that cannot be accessed. The first value starts where the inaccessible page before the list ends.
+    /// Between pages that cannot be accessed. The inaccessible page before the list ends where the first value starts.
     AtStart,
 }
 

@@ -76,7 +76,7 @@ impl Whole {
         }
     }
 
-    /// Returns the time of the last write, by the clock of the file system.
+    /// Returns the time at which the file was last written, by the clock of the file system.
     ///
     /// # Errors
     /// The file system does not report the time.

@@ -66,7 +66,7 @@ impl PlayError {
         PlayError { diagnostics, ..PlayError::of(FaultyPart::Source, message) }
     }
 
-    /// Returns the error of a source or of words that cannot be opened.
+    /// Returns the error for a source or for words that cannot be opened.
     pub fn open(part: FaultyPart, source: &str, error: &OpenError) -> PlayError {
         match error {
             OpenError::Source(errors) => PlayError::source(source, errors),

@@ -104,7 +104,7 @@ pub struct LaunchReply {
     pub isa: &'static str,
     /// The chip, or `None` if neither the source nor the launch file states the chip.
     pub chip: Option<String>,
-    /// Outputs, findings and fidelity of the run, in the form of the run's page.
+    /// Outputs, findings and fidelity of the run, in the form that the page of the run uses.
     pub outcome: ReportOutcome,
     /// Number of issued instructions, summed over the groups.
     pub group_instructions: u64,
@@ -112,7 +112,7 @@ pub struct LaunchReply {
     pub lane_instructions: u64,
     /// Number of branches that split the lanes of a group.
     pub divergent_branches: u64,
-    /// The conditions on counts in the launch file that hold in this run.
+    /// Conditions on counts in the launch file. The list contains the conditions that hold in this run.
     pub held: Vec<String>,
     /// Whether all results equal the expected results, or `None` if the launch does not state expected results.
     pub passed: Option<bool>,

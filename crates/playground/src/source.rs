@@ -143,7 +143,7 @@ mod unit {
 
     #[test]
     fn places_count_as_a_browser_does() {
-        // The comment contains a character of four bytes and two UTF-16 code units.
+        // The comment in this source contains a character that has four bytes and two UTF-16 code units.
         let source = "; 𝄞\n.isa tesla\nmovv b32 $r0 0x4\nexit nop\n";
         let diagnosed = diagnose(source, "");
         let place = &diagnosed.source[0];

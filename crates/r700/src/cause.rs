@@ -155,7 +155,7 @@ impl fmt::Display for ShareAccess {
 }
 
 impl Cause {
-    /// Converts a hazard of an access to a dword of the local data share into the cause of a trap.
+    /// Converts a hazard into the cause of a trap. The hazard belongs to an access to a dword of the local data share.
     pub(crate) fn of_hazard(
         hazard: Hazard,
         accessor: Accessor,
@@ -178,7 +178,7 @@ impl Cause {
         }
     }
 
-    /// Returns the affected lanes, or `None` if all active lanes are affected.
+    /// Returns the lanes that cause the trap, or `None` if all active lanes cause it.
     pub(crate) fn lanes(&self) -> Option<Mask> {
         match self {
             Cause::Unwritten { lane, .. } => Some(Mask::only(*lane)),

@@ -27,16 +27,17 @@ pub(crate) use decode::{LITERAL, is_final_return, is_op3, literal_pairs, select}
 #[derive(Clone, Debug)]
 pub struct Code {
     chip: Chip,
-    /// For each address, the index of its instruction in `cf`, or [`UNREACHED`] if no instruction is decoded at the
-    /// address.
+    /// For each address, the index of its instruction in `cf`. If no instruction was decoded at the address, the entry
+    /// is [`UNREACHED`].
     place: Vec<u32>,
     cf: Vec<Result<Cf, CodeFault>>,
-    /// The ALU instructions of all clauses. One list is much faster to create than one list per clause.
+    /// The ALU instructions of all clauses, in one list. Creating one list is much faster than creating one list per
+    /// clause.
     ops: Vec<AluOp>,
     groups: Vec<GroupSpan>,
 }
 
-/// Entry of [`Code::place`] for an address that is not reachable as control flow.
+/// Entry of [`Code::place`] for an address that control flow cannot reach.
 const UNREACHED: u32 = u32::MAX;
 
 /// One control-flow instruction.
@@ -189,7 +190,7 @@ impl<'a> Group<'a> {
 pub struct Source {
     /// Origin of the value.
     pub operand: Operand,
-    /// Whether the instruction's index is added to the number of the register or constant.
+    /// Whether the index of the instruction is added to the number of the operand's register or constant.
     pub rel: bool,
     /// SRC_ABS.
     pub abs: bool,
@@ -412,7 +413,7 @@ pub struct VertexFormat {
 /// Reason why words are not a valid instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CodeFault {
-    /// The instruction extends past the last word, or starts at an address where no instruction was expected.
+    /// The instruction extends past the last word, or starts at an address where the program has no instruction.
     #[error("no instruction is here")]
     Cut,
     /// A field has a value that the manual does not define.
@@ -432,7 +433,8 @@ pub enum CodeFault {
         /// Name of the instruction.
         name: &'static str,
     },
-    /// A group has no LAST mark before the clause ends, or its literals extend past the end of the clause.
+    /// No instruction of the group has the LAST bit before the clause ends, or the group's literals extend past the end
+    /// of the clause.
     #[error("the clause ends inside a group")]
     OpenGroup,
     /// A group has more than five instructions.
@@ -590,7 +592,7 @@ pub(crate) fn fetch_of(words: &[u32], chip: Chip) -> Result<Fetch, CodeFault> {
     Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() }.fetch(0)
 }
 
-/// Returns whether every active lane passes the condition, whatever the values of the constants are.
+/// Returns whether every active lane passes the condition for any values of the constants.
 pub(crate) fn always_passes(control: &Control) -> bool {
     control.cond == Condition::Active && !control.valid_pixel_mode
 }

@@ -349,7 +349,8 @@ fn counted(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Returns a sentence about the disputed interpretation on which an instruction depends, if any.
+/// Returns a sentence about the disputed rule on which the effect of an instruction depends. Returns `None` if there is
+/// no such rule.
 fn disputed(rule: Option<crate::rules::Rule>) -> Option<String> {
     let info = RULES.iter().find(|info| Some(info.rule) == rule)?;
     Some(format!("Sources disagree (D{}): {} {}", info.rule.number(), info.question, info.reading))

@@ -152,7 +152,7 @@ impl Flow {
         self.registers.and_then(|registers| registers.index)
     }
 
-    /// Sets aL, as MOVA_GPR_INT does on early R600 chips. Outside a loop, aL keeps this value until a loop begins or
+    /// Sets aL, as MOVA_GPR_INT does on early R600 chips. Outside a loop, aL keeps the set value until a loop begins or
     /// ends.
     pub fn set_loop_index(&mut self, index: i32) {
         match &mut self.registers {
@@ -367,7 +367,7 @@ impl Flow {
     // program counter to the address at which the wavefront continues.
 
     /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction that other modules execute (clauses, exports,
-    /// EMIT and CUT): continues with the next instruction. (MAN p. 37)
+    /// EMIT and CUT): only continues with the next instruction. (MAN p. 37)
     #[inline]
     pub fn nop(&mut self) {
         self.pc += 1;
@@ -602,7 +602,7 @@ impl Flow {
         if self.test(control)?.any() { self.next() } else { self.jump_to(control.addr) }
     }
 
-    /// 0x10 POP_PUSH: pops POP_COUNT entries, then acts as PUSH with a POP_COUNT of 0.
+    /// 0x10 POP_PUSH: pops POP_COUNT entries, then acts as a PUSH whose POP_COUNT is 0.
     pub fn pop_push(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP_PUSH", control.pop_count)?;
         self.push_(&control.pop(0))
@@ -654,7 +654,8 @@ impl Flow {
         }
     }
 
-    /// 0x14 RETURN: jumps to the instruction after the call if every active lane passes, or if no lane is active.
+    /// 0x14 RETURN: jumps to the instruction after the call if every active lane passes the condition, or if no lane is
+    /// active.
     pub fn return_(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         if (self.states.active - pass).any() {

@@ -1,4 +1,4 @@
-//! Returns the legal forms of a mnemonic, from the tables of the opcodes.
+//! Lists the legal forms of a mnemonic. The source of the forms are the tables of opcodes.
 
 use reconverge_isa::FieldValue;
 use reconverge_isa::forms::Form;

@@ -62,7 +62,8 @@ pub(crate) fn ways(cf: &Cf, addr: u32) -> Vec<Way> {
     effects(cf, addr)
 }
 
-/// Returns [`ways`] without regard to END_OF_PROGRAM. The edge to the next instruction, if any, comes first.
+/// Returns the edges that [`ways`] would return if the instruction did not have END_OF_PROGRAM. If there is an edge to
+/// the next instruction, this edge comes first.
 pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
     let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
     match &cf.op {
@@ -168,7 +169,8 @@ fn push(whole_quad_mode: bool) -> Cost {
     if whole_quad_mode { Cost::WholeQuadPush } else { Cost::Push }
 }
 
-/// The control-flow instructions of a program with their outgoing edges. Calls and returns are paired.
+/// The control-flow instructions of a program with their outgoing edges. The edges of a RETURN lead to the instructions
+/// after the matching calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
     /// Start addresses of the program and of its subroutines.

@@ -5,8 +5,8 @@
 //! leaves open):
 //!
 //! * floats are binary32, results are rounded to nearest even, and operations are not fused;
-//! * a denormal operand is treated as a zero with the same sign, and a denormal result becomes a zero with the same
-//!   sign ([`flush`]);
+//! * a denormal operand is treated as a zero with the operand's sign, and a denormal result becomes a zero with the
+//!   result's sign ([`flush`]);
 //! * functions that only select an operand (MAX, MIN, CND*) return the operand's bits unchanged;
 //! * if an operand is a NaN, the result is this NaN, quieted; if several operands are NaNs, the result is the first of
 //!   these NaNs (no source); if no operand is a NaN and the result is a NaN, the result is [`NAN`];
@@ -52,7 +52,7 @@ pub fn neg(a: u32) -> u32 {
     a ^ SIGN
 }
 
-/// Returns a zero with the same sign if the word is a denormal, and otherwise the word unchanged.
+/// If the word is a denormal, returns a zero with the same sign. Otherwise returns the word unchanged.
 #[inline(always)]
 pub fn flush(a: u32) -> u32 {
     if a & 0x7f80_0000 == 0 { a & SIGN } else { a }

@@ -13,7 +13,7 @@ pub const NAN: u64 = 0x7ff8_0000_0000_0000;
 const SIGN: u64 = 1 << 63;
 const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
 
-/// Returns a zero with the same sign if the number is a denormal, and otherwise the number unchanged.
+/// If the number is a denormal, returns a zero with the same sign. Otherwise returns the number unchanged.
 #[inline(always)]
 pub fn flush(a: u64) -> u64 {
     if a & EXPONENT == 0 { a & SIGN } else { a }
@@ -101,7 +101,7 @@ pub fn fract_64(a: u64) -> u64 {
 pub fn flt32_to_flt64(a: u32) -> u64 {
     let wide = f64::from(f32::from_bits(crate::lane::flush(a)));
     if wide.is_nan() {
-        // The payload of the NaN moves to the highest bits of the wider mantissa.
+        // The NaN's payload moves to the bits directly below the quiet bit of the double's mantissa.
         return u64::from(a >> 31) << 63 | NAN | u64::from(a & 0x3f_ffff) << 29;
     }
     wide.to_bits()

@@ -10,7 +10,7 @@
 //! * [`chip`]: the chips and the differences between them.
 //! * [`rules`]: the points on which sources disagree. Each point is a named rule with the chosen interpretation and the
 //!   reason.
-//! * [`flow`]: the divergence machine, which has masks, lane states, the stack, loops and calls.
+//! * [`flow`]: the divergence machine. It consists of masks, lane states, the stack, loops and calls.
 //! * [`lane`], [`lane64`]: the computations of one lane, as pure functions. [`format`](mod@format): numbers in memory.
 //! * [`meaning`], [`control`]: operation, fidelity and chips of each ALU opcode and each control-flow instruction.
 //! * [`code`]: a decoded program with assigned slots, literals and clauses. [`mod@graph`]: its control-flow graph.

@@ -187,7 +187,7 @@ impl Lint<'_> {
         // Some programs write only to memory. A program with a RETURN may be a subroutine, whose caller exports.
         let other = |cf: &Cf| match &cf.op {
             CfOp::Memory(..) | CfOp::Control(CfInst::RETURN, _) => true,
-            // The rule `stage` reports an export that belongs to another kind of program.
+            // If a program of this kind may not contain the export, the rule `stage` reports it, so this rule does not.
             CfOp::Export(_, export) => (export.kind == ExportKind::Pixel) != (kind == ExportKind::Pixel),
             CfOp::Control(..) | CfOp::Fetch(..) | CfOp::Alu(_) => false,
         };

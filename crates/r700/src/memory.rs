@@ -111,8 +111,8 @@ impl DataShare {
     /// Starts a search for races among `wavefronts` wavefronts.
     pub(crate) fn check(&mut self, wavefronts: usize) {
         let mut races = Races::default();
-        // The time in a stamp never advances, because R700 has no instruction that orders wavefronts. Therefore few
-        // bits of a stamp are enough for the time.
+        // A stamp also contains a time. This time never advances, because R700 has no instruction that orders
+        // wavefronts. Therefore few bits of a stamp are enough for the time.
         let groups = u32::try_from(wavefronts).unwrap_or(u32::MAX).min(MOST_WAVEFRONTS);
         races.begin(groups, 16 * BANK_DWORDS, 0, false, true);
         self.races = Some(Box::new(races));
@@ -231,7 +231,7 @@ impl VertexBuffer {
         }
     }
 
-    /// Returns whether elements of both buffers have the same positions and formats.
+    /// Returns whether the elements of this buffer and of `other` have the same positions and formats.
     pub(crate) fn is_read_alike(&self, other: &VertexBuffer) -> bool {
         let VertexBuffer { bytes: _, stride, nan_outside, format, number, swap } = self;
         (*stride, *nan_outside, *format) == (other.stride, other.nan_outside, other.format)

@@ -14,7 +14,7 @@ use crate::rules::Rule;
 /// Fidelity of a run: the executed instructions, and the disputed rules on which the result depended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// ALU and fetch instructions by name, counted once per issue to a wavefront.
+    /// ALU and fetch instructions by name. Each issue of an instruction to a wavefront counts once.
     pub report: Report,
     /// The rules that affected the result.
     pub rules: SortedSet<Rule>,

@@ -100,7 +100,8 @@ impl Reads {
         for (source, register) in self.registers.iter().enumerate() {
             let &Some((gpr, chan)) = register else { continue };
             let cycle = cycles[source];
-            // Slot t reads its constants in the first cycles, so these cycles cannot read a register.
+            // Slot t reads its constants in the first cycles, one constant per cycle. So slot t cannot read a register
+            // in these cycles.
             if self.trans && cycle < constants {
                 return None;
             }

@@ -151,7 +151,7 @@ impl Wave {
                 self.acknowledges = self.acknowledges.min(control.addr);
                 self.flow.nop();
             }
-            // Decoding turns these instructions into [`CfOp::Fetch`], so this arm is not reached.
+            // The decoder turns these instructions into [`CfOp::Fetch`], so control never reaches this arm.
             CfWork::Fetch { .. } => self.flow.nop(),
         }
         self.fidelity.rules.extend(row.rule);

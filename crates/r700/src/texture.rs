@@ -112,8 +112,8 @@ impl Texture {
 /// A texture sampler: the settings for reading an image, and the comparison function of SAMPLE_C*.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureSampler {
-    /// Settings for reading an image. COORD_TYPE of the instruction determines whether coordinates are numbers of
-    /// texels.
+    /// Settings for reading an image. In addition, COORD_TYPE of an instruction determines whether its coordinates are
+    /// numbers of texels.
     pub sampler: Sampler,
     /// DEPTH_COMPARE_FUNCTION.
     pub compare: Compare,

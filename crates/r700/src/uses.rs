@@ -408,7 +408,7 @@ fn export_uses(export: &Export) -> Uses {
 fn memory_uses(memory: &MemoryExport) -> Uses {
     let mut uses = Uses::new(memory.inst.name(), Fidelity::Specified);
     let space = space_of(memory.space());
-    // The host can read all memory after the run, except for the scratch memory.
+    // After the run, the host can read all memory except the scratch memory.
     let role = if memory.inst == ExportInst::MEM_SCRATCH { Role::Value } else { Role::Output };
     let chans = || (0..memory.components()).filter(|chan| memory.comp_mask >> chan & 1 != 0);
     for number in burst(memory.gpr, memory.burst) {

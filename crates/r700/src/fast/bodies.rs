@@ -178,7 +178,7 @@ impl Body for Max4 {
     }
 }
 
-/// CUBE: the result of one of the four vector slots. Neither OMOD nor CLAMP applies to the face number, in slot 3.
+/// CUBE: the result of one of the four vector slots. Slot 3 has the face number. Neither OMOD nor CLAMP applies to it.
 pub(super) struct CubeSlot<const SLOT: usize>;
 
 impl<const SLOT: usize> Body for CubeSlot<SLOT> {

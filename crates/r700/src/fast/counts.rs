@@ -23,7 +23,7 @@ impl Issued {
         self.lane_instructions += instructions * u64::from(lanes.count());
     }
 
-    /// Counts an instruction that is a block of its own, and notifies the observer.
+    /// Counts an instruction that the observer sees as a separate block, and notifies the observer.
     #[inline(always)]
     pub(super) fn alone<O: Observer>(&mut self, pc: u32, lanes: Mask, observer: &mut O) {
         self.count(1, lanes);
@@ -70,7 +70,7 @@ impl Counts {
         }
     }
 
-    /// Clears the counts of an earlier launch of the same program and reuses their memory.
+    /// Returns these counts set to zero, for another launch of the same program. Reuses their memory.
     pub(super) fn again(self) -> Counts {
         let Counts { mut runs, mut fetches, mut nodes, mut code, .. } = self;
         [&mut runs, &mut fetches, &mut code].into_iter().for_each(|counts| counts.fill(0));

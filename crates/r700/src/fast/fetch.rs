@@ -95,7 +95,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs and counts a fetch clause that contains only texture instructions whose registers exist.
+    /// Runs and counts a fetch clause. The clause must contain only texture instructions whose registers exist.
     #[inline(always)]
     pub(super) fn sample<W: Wide>(&mut self, wide: W, wave: &mut Wave, clause: &Fetches, lanes: Mask) {
         wave.held = Held::default();
@@ -174,8 +174,8 @@ impl Runner<'_> {
             }
             FetchWork::Gradients(step) => {
                 for (values, src) in values.iter_mut().zip(src) {
-                    // For each quad, copies the words of two lanes to all four lanes, so that the loop over lanes
-                    // vectorises.
+                    // For each quad, copies the words of two of its lanes to all four lanes. With these copies, the
+                    // loop over lanes vectorises.
                     let (mut from, mut to) = ([0; LANES], [0; LANES]);
                     for (quad, src) in src.as_chunks::<4>().0.iter().enumerate() {
                         from[4 * quad..][..4].copy_from_slice(&[src[0]; 4]);

@@ -44,7 +44,7 @@ type Emit = fn(&mut Rows, [Value; 3]) -> Value;
 pub(super) enum Emitter {
     /// Computes a float. OMOD and CLAMP apply to the result.
     Float(Emit),
-    /// Selects one of the sources and does not change its bits. OMOD and CLAMP apply to the result.
+    /// Selects one of the sources without changing the bits of this source. OMOD and CLAMP apply to the result.
     Choice(Emit),
     /// Computes bits from floats.
     Compare(Emit),
@@ -100,7 +100,7 @@ macro_rules! opcodes {
         /// Returns the kernel of an opcode, or `None` if the opcode does not have a kernel.
         pub(super) fn choose(code: AluCode, shape: Shape, family: Family, level: Level) -> Option<Handler> {
             match code {
-                // SIN and COS of R600 take radians, which these kernels do not support.
+                // SIN and COS of R600 take radians. The kernels do not support radians.
                 AluCode::Op2(Op2::SIN | Op2::COS) if family != Family::R700 => None,
                 $( AluCode::$Op($op) => $with::<$Name>(shape, level), )*
                 $(
@@ -323,7 +323,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
                 true => rows[number][lane] & operation.keep[number] ^ operation.flip[number],
                 false => rows[number][lane],
             };
-            // The three calls are written out, because `array::map` does not always vectorise.
+            // The code writes out three calls, because the compiler does not always vectorise `array::map`.
             [word(0), word(1), word(2)]
         };
         let mut result = [0; LANES];
@@ -368,7 +368,8 @@ fn holding<T: Test, const MODIFIED: bool>(lanes: &Lanes<'_>, operation: &Operati
     holds
 }
 
-/// PRED_SET*: computes the lanes for which the test holds and, if `WRITE` is set, 0.0 or 1.0 for the destination.
+/// PRED_SET*: computes the lanes for which the test holds. If `WRITE` is set, also computes the value of the
+/// destination, 0.0 or 1.0.
 struct PredSet<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
 
 impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIFIED, WRITE> {
@@ -387,7 +388,7 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIF
     }
 }
 
-/// KILL*: computes the killed lanes and, if `WRITE` is set, 1.0 or 0.0 for the destination.
+/// KILL*: computes the killed lanes. If `WRITE` is set, also computes the value of the destination, 1.0 or 0.0.
 struct Kill<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
 
 impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED, WRITE> {
@@ -405,8 +406,8 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED
     }
 }
 
-/// A kernel and a PRED_SET* in one operation. The PRED_SET* tests the kernel's result and the third operand, and has no
-/// destination.
+/// A kernel and a PRED_SET* in one operation. The PRED_SET* compares the kernel's result with the third operand. It has
+/// no destination.
 struct Both<K, T>(PhantomData<(K, T)>);
 
 impl<K: Kernel, T: Test> Body for Both<K, T> {
@@ -426,7 +427,7 @@ impl<K: Kernel, T: Test> Body for Both<K, T> {
     }
 }
 
-/// The properties of an instruction that select its kernel, in addition to the opcode.
+/// The properties of an instruction that, together with the opcode, select the instruction's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Whether some source has abs or neg.
@@ -463,8 +464,8 @@ fn bits<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     }
 }
 
-/// Returns the kernel of a float comparison with an integer result. Its operands have modifiers, but its result has
-/// none.
+/// Returns the kernel of a float comparison with an integer result. Modifiers apply to its operands but not to its
+/// result.
 fn compare<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape.modified {
         false => Some(handler::<Lanewise<K, false, false>>(level)),

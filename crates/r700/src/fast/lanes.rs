@@ -31,7 +31,7 @@ pub(super) struct Operation {
     pub(super) run: Handler,
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
-    /// SRC_ABS and SRC_NEG: the bits of a source to keep, and the bits to flip afterwards.
+    /// SRC_ABS and SRC_NEG. For each source, first a mask of the bits to keep, then a mask of the bits to flip.
     pub(super) keep: [u32; 3],
     pub(super) flip: [u32; 3],
     /// Factor by which the result is multiplied: the factor of OMOD or of a MULADD, or 1.0 if there is no factor.
@@ -81,7 +81,7 @@ impl Default for Tables {
 pub(super) enum Bank {
     /// The constant buffer with this number. A constant is one dword.
     Buffer(u8),
-    /// Component 0 to 3 of the constant file. A constant is this component of one entry.
+    /// A component of the constant file, 0 to 3. A constant is this component of one entry of the file.
     File(u8),
 }
 
@@ -109,8 +109,8 @@ impl Uniform {
     }
 }
 
-/// The constants from which an index selects one. The selected constant has the number `first + index * step`. A
-/// constant outside the bank is 0.
+/// A list of constants. An index selects one of them, the constant with the number `first + index * step`. A constant
+/// outside the bank is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
     /// ALT_CONST: whether the constants belong to the other stage (vertex or pixel).
@@ -190,14 +190,15 @@ impl Lanes<'_> {
         self.frame.row(place)
     }
 
-    /// Returns the rows of the operands. The three calls are written out, because `array::map` is not always inlined.
+    /// Returns the rows of the operands. The code writes out three calls, because the compiler does not always inline
+    /// `array::map`.
     #[inline(always)]
     pub(super) fn sources(&self, operation: &Operation) -> [&[u32; LANES]; 3] {
         let [a, b, c] = operation.src;
         [self.row(a), self.row(b), self.row(c)]
     }
 
-    /// Writes the values to a row in the lanes of a set. Other lanes do not change.
+    /// Writes the values to a row, for the lanes of a set. The row does not change in other lanes.
     #[inline(always)]
     pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: &[u32; LANES]) {
         let set = self.set(set);

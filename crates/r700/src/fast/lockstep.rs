@@ -185,7 +185,8 @@ mod tests {
         });
     }
 
-    /// Changes the fast engine's wavefront before the first clause is compared. Returns the reported difference.
+    /// Runs a program in lockstep and calls `change` on the fast engine's wavefront before the first clause is
+    /// compared. Returns the difference that lockstep reports.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
             let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));

@@ -123,7 +123,7 @@ impl Runner<'_> {
             (thread & 3, (thread >> 2) * stride + usize::from(high.dst_index) + 4 * step)
         };
         let highest = 63 - lanes.0.leading_zeros().min(63) as usize;
-        // Dword addresses ascend with the thread's number, so the highest active lane has the highest address.
+        // A thread with a higher number has a higher dword address, so the highest active lane has the highest address.
         if place(highest, fetching.src.len() - 1).1 + 3 >= BANK_DWORDS {
             return false;
         }

@@ -159,7 +159,8 @@ impl Fast {
         }
     }
 
-    /// Returns whether wavefronts see each other's writes to the scatter buffer, global registers or local data share.
+    /// Returns whether a wavefront may see what earlier wavefronts have written to the scatter buffer, global registers
+    /// or local data share.
     pub(crate) fn shares(&self, simd: &Simd) -> bool {
         self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
     }

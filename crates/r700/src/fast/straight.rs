@@ -21,7 +21,7 @@ use crate::outcome::Outcome;
 use crate::wave::{Origin, Starts, Wave};
 use crate::words::CfInst;
 
-/// The numbers of the control-flow instructions of a straight-line program, up to its end.
+/// The numbers of the control-flow instructions of a straight-line program, from its start to its end.
 #[derive(Clone, Debug)]
 pub(super) struct Straight {
     nodes: Vec<usize>,
@@ -44,7 +44,8 @@ pub(super) fn is_plain(control: &Control) -> bool {
 }
 
 impl Straight {
-    /// Returns the straight-line program, or `None` if some instruction may not run to its end for all lanes.
+    /// Returns the straight-line program. Returns `None` if the straight-line path cannot run some instruction, for
+    /// example because only some lanes may execute it.
     pub(super) fn of(lowered: &Lowered) -> Option<Straight> {
         let (_, nodes) = lowered.program(false);
         let mut straight = Straight { nodes: Vec::new(), instructions: 0, gradients: false };
@@ -116,7 +117,7 @@ struct StraightWave<'a, 'b> {
     runner: &'a mut Runner<'b>,
     straight: &'a Straight,
     starts: &'a Starts<'a>,
-    /// Position of the first lane in the launch, and number of lanes.
+    /// Position of the wavefront's first lane in the launch, and number of lanes of the wavefront.
     place: (usize, usize),
     wave: &'a mut Wave,
     active: Mask,

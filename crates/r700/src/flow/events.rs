@@ -142,7 +142,7 @@ fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     }
 }
 
-/// Returns the manual's word for the entry on top of the stack.
+/// Returns the manual's word for the kind of the entry on top of the stack.
 #[inline]
 fn kind_on_top(flow: &Flow) -> &'static str {
     flow.stack.last().map_or("", |entry| entry.kind())

@@ -13,8 +13,8 @@ impl Flow {
     pub(crate) fn rounds(&self) -> Option<(u32, u32)> {
         let Some(Entry::Loop { body, .. }) = self.stack.last() else { return None };
         let states = &self.states;
-        // The sets are disjoint. If every lane is active or inactive-break, no lane is inactive-continue or
-        // inactive-branch.
+        // The four sets of lanes are disjoint. So if every lane is active or inactive-break, no lane is
+        // inactive-continue or inactive-branch.
         if states.inactive_break != !states.active {
             return None;
         }
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(flow.stack_needed(), 2);
         flow.has_held(0);
         assert_eq!(flow.stack_needed(), 2);
-        // Without STACK_SIZE, and in lenient mode, the limit is the largest size that can be declared.
+        // If no STACK_SIZE is declared, or in lenient mode, the limit is the largest size that STACK_SIZE can declare.
         for (stack_size, strict) in [(None, true), (Some(2), false)] {
             let flow = Flow::new(FlowSetup { stack_size, strict, ..FlowSetup::new(64, Mask(0xf)) });
             let room = flow.room();

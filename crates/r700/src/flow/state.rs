@@ -135,7 +135,7 @@ pub enum Entry {
         states: States,
         /// The registers of the enclosing loop.
         registers: Option<LoopRegisters>,
-        /// The first instruction of the loop's body, to which its LOOP_END jumps.
+        /// The first instruction of the loop's body. The LOOP_END of the loop jumps to this instruction.
         body: u32,
     },
     /// A call: the address to which RETURN jumps.
@@ -477,7 +477,7 @@ impl StackUse {
         if wave_width <= 32 { 8 } else { 4 }
     }
 
-    /// Returns the number of entries, rounded up, if an entry has `subentries_an_entry` subentries.
+    /// Returns the size in entries, rounded up. An entry has `subentries_an_entry` subentries.
     #[inline(always)]
     pub const fn entries(self, subentries_an_entry: u32) -> u32 {
         self.full + self.sub.div_ceil(subentries_an_entry)

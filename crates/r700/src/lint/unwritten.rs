@@ -108,7 +108,8 @@ impl<'a> Lanes<'a> {
     }
 
     fn leads(&self, addr: u32, edge: &Edge) -> Option<u32> {
-        // If the CALL has no condition, a lane that is active runs the subroutine before the next instruction.
+        // If the CALL has no condition, an active lane runs the subroutine before it runs the instruction after the
+        // CALL.
         let calls = matches!(self.control(addr), Some((CfInst::CALL, call)) if always_passes(call));
         if calls && edge.kind != EdgeKind::Call {
             return None;
@@ -199,7 +200,7 @@ fn visit(
     read: &mut impl FnMut(u32, u32, &Components),
 ) {
     let Ok(cf) = code.cf(addr) else { return };
-    // The host chooses the fetch program, so any register may be written.
+    // The host chooses the fetch program, so the fetch program may write any register.
     if let CfOp::Control(CfInst::CALL_FS, _) = &cf.op {
         *written = Components::ALL;
     }

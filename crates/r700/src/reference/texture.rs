@@ -299,7 +299,7 @@ pub(crate) fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
     if nearest && image.levels().len() == 1 { Fidelity::Specified } else { Fidelity::Recommended }
 }
 
-/// Returns LOD_BIAS as a float. The field is a number of eighths.
+/// Returns LOD_BIAS as a float. The field states the bias in eighths of a level.
 pub(crate) fn lod_bias(high: &TexDword1) -> f32 {
     sign_extend(high.lod_bias.into(), 7) as f32 / 8.0
 }

@@ -46,7 +46,7 @@ pub struct Assembled {
     /// Addresses of control-flow instructions, ALU groups and fetches. Each entry also has the position of the
     /// instruction in the text.
     pub lines: Vec<(u32, usize)>,
-    /// Warnings about code that probably does not mean what its author intends.
+    /// Warnings about code whose meaning probably differs from its author's intention.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -457,8 +457,8 @@ impl<'a> Asm<'a> {
             end = end.max(cf.clause_addr() + cf.body.len() / 2);
         }
         end = self.data.iter().map(|(at, ..)| at + 1).fold(end, usize::max);
-        // latte-assembler puts all ALU clauses before all fetch clauses. The first clause of each kind begins at a
-        // multiple of its alignment.
+        // latte-assembler puts all ALU clauses before all fetch clauses. The first ALU clause and the first fetch
+        // clause each begin at a multiple of their kind's alignment.
         let latte = self.dialect == Dialect::Latte;
         let mut order: Vec<usize> =
             (0..self.cf.len()).filter(|number| !self.cf[*number].body.is_empty()).collect();
@@ -607,8 +607,8 @@ const fn most_in_clause(alu: bool, family: Family) -> u32 {
     }
 }
 
-/// Returns the bits of a stored count, which is the count minus one. For a fetch clause, the bits of COUNT and COUNT_3
-/// are not adjacent.
+/// Returns the bits of a count field. `count` is the count minus one, as the field stores it. For a fetch clause, the
+/// bits of COUNT and COUNT_3 are not adjacent.
 fn count_field(count: u32, alu: bool) -> u32 {
     if alu { count << 18 } else { (count & 7) << 10 | (count >> 3) << 19 }
 }

@@ -20,7 +20,7 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 pub struct Options {
     /// Adds the address and the words to each line, as a comment.
     pub hex: bool,
-    /// Indents the lines between a push or loop start and its end.
+    /// Indents the lines between a push and its pop, and between the start and the end of a loop.
     pub structure: bool,
     /// Start address of the program.
     pub start: u32,

@@ -110,7 +110,7 @@ impl<'a> Starts<'a> {
 pub(super) struct Fill<'a, 'b> {
     pub(super) starts: &'a Starts<'b>,
     pub(super) registers: &'a mut [Row<LANES>],
-    /// Position of the first lane in the launch, and number of lanes.
+    /// Position of the wavefront's first lane in the launch, and number of lanes of the wavefront.
     pub(super) place: (usize, usize),
     pub(super) whole: bool,
 }

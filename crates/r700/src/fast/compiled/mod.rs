@@ -71,8 +71,8 @@ enum Counted {
 enum End {
     /// The wavefront continues at this address.
     At(u32),
-    /// The groups of the clause at address `pc` have run. `skip` is the index of the word with the lanes that
-    /// UPDATE_EXECUTE_MASK disables.
+    /// The groups of the clause at address `pc` have run. UPDATE_EXECUTE_MASK disables some lanes. A word of the node
+    /// stores these lanes, and `skip` is the index of this word.
     Clause { pc: u32, last_pc: u32, form: AluForm, skip: Option<u32> },
     /// An iteration ends at the LOOP_END with this number.
     Iteration(u32),

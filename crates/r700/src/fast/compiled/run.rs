@@ -1,4 +1,4 @@
-//! Enters and leaves linked code, and updates the flow state at the end of its nodes.
+//! Enters and leaves linked code, and updates the flow state at the end of the nodes of this code.
 
 // This module calls generated code, and generated code calls functions of this module. Each unsafe block states why it
 // is sound.
@@ -288,7 +288,7 @@ impl Task for Execute<'_, '_> {
     fn run<W: Wide>(self, _: W) {
         self.lanes.sets[usize::from(ACTIVE)] = Mask(self.active);
         for operation in self.operations {
-            // SAFETY: the operations were compiled for the level of the engine, which the processor supports.
+            // SAFETY: the operations were compiled for the level of the engine. The processor supports this level.
             unsafe { (operation.run)(self.lanes, operation) };
         }
     }

@@ -195,7 +195,7 @@ struct Open {
     pc: u32,
     in_loop: bool,
     leaves: Vec<u32>,
-    /// The instructions after the last clause at which lanes leave the node.
+    /// The instructions after the latest clause at which lanes can leave the node.
     last: Together,
 }
 
@@ -338,7 +338,7 @@ impl<'a> Tracer<'a> {
 
     // The methods that trace nodes.
 
-    /// Traces the chain of nodes that begins with an instruction. Returns the instruction after the chain.
+    /// Traces the chain of nodes that begins with the instruction `first`. Returns the instruction after the chain.
     fn chain(&mut self, first: u32) -> u32 {
         if !self.pays(first) {
             return first + 1;

@@ -54,7 +54,7 @@ pub(in crate::fast) struct Vertex {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct MemoryReads {
     pub(in crate::fast) space: Space,
-    /// Whether x of the source is added to the number of the element.
+    /// Whether component x of the source is added to the number of the element.
     pub(in crate::fast) indexed: bool,
     pub(in crate::fast) base: u64,
     /// ARRAY_SIZE: index of the last element.

@@ -181,7 +181,7 @@ impl Lowering<'_> {
         }
         for (number, source) in op.read().iter().enumerate() {
             let (row, keep, flip) = self.held_source(clause, op, source, before, held);
-            // If the opcode has fewer than three sources, the last source is repeated.
+            // If the opcode has fewer than three sources, the last source also fills the places of the missing sources.
             for number in number..3 {
                 operation.src[number] = row;
                 (operation.keep[number], operation.flip[number]) = (keep, flip);

@@ -48,7 +48,7 @@ const STAGES: [(&str, Stage); 7] = [
     ("cs", Stage::Compute),
 ];
 
-/// Returns the kind of program with this name. The name is the manual's letters or the full name.
+/// Returns the kind of program with this name. A name is the abbreviation in the manual or the full name.
 fn stage_named(text: &str) -> Option<Stage> {
     let letters = STAGES.iter().find(|(letters, _)| *letters == text).map(|(_, stage)| *stage);
     letters.or_else(|| STAGES.iter().map(|(_, stage)| *stage).find(|stage| stage.name() == text))
